@@ -2,11 +2,13 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Phone } from '../phone.ts'
+import type { PhoneCall } from '../phone-call.ts'
 import type { Product } from '../product.ts'
 
 const LOOK_MS = 100
 const CALL_EVERY_MS = 500
 const ECHO = '1002'
+const PATIENCE_MS = 10_000
 
 export interface Beside {
   /** How long answers took, ascending [ms]. */
@@ -89,13 +91,13 @@ export class Watch {
 
   async #call(): Promise<void> {
     for (; !this.#isOver; await sleep(CALL_EVERY_MS)) {
-      let call: Awaited<ReturnType<Phone['dial']>> | null = null
+      let call: PhoneCall | null = null
       await this.#measure('calls', async () => {
         call = await this.#phone.dial(ECHO, this.#product.sip)
-        const { status } = await call.outcome
-        return status === 200 ? null : `a call was answered ${status}`
+        const outcome = await within(call.outcome)
+        return outcome?.status === 200 ? null : `a call was answered ${outcome?.status ?? 'by nobody'}`
       })
-      await (call as Awaited<ReturnType<Phone['dial']>> | null)?.hangup().catch(() => {})
+      await within((call as PhoneCall | null)?.hangup().catch(() => {}) ?? Promise.resolve())
     }
   }
 
@@ -106,6 +108,10 @@ export class Watch {
     }
   }
 }
+
+/** Null: it took too long. What is said while control dies may be answered by nobody. */
+const within = <T>(promise: Promise<T>): Promise<T | null> =>
+  Promise.race([promise, sleep(PATIENCE_MS, null, { ref: false })])
 
 /** proc(5): VmHWM, the most that it ever had, stands in kB. */
 export function peakBytes(pid: number): number {

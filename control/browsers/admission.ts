@@ -17,6 +17,7 @@ import { noteLost } from '../queues/agents/lost-devices.ts'
 import type { BrowserSessionRow, DeviceTables } from '../queues/agents/tables.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { joinRing } from '../queues/ringing/late-devices.ts'
+import { callProblem } from '../usage/allowance.ts'
 import { clientTokenKey, type Redemption, type TokenUse, useClientToken, verifyClientToken } from './client-token.ts'
 
 export interface AdmissionDeps {
@@ -100,7 +101,11 @@ export class BrowserAdmission {
     const claims = await verifyClientToken(await this.#key, asked)
     const legId = page.use === 'call' ? newId('participant') : null
     const admitted = await store.transaction(async trx => {
-      const used = isProblem(claims) ? claims : await useClientToken(trx, claims, asked)
+      if (isProblem(claims)) return claims
+      // Its token may be used once the organisation may have calls again. Softphones are let in: a running call may go on there.
+      const refused = legId === null ? null : await callProblem(trx, claims.tenant, asked.now.toISOString())
+      if (refused !== null) return refused
+      const used = await useClientToken(trx, claims, asked)
       if (!isProblem(used)) await this.#register(trx, page, used, legId)
       return used
     })

@@ -9,6 +9,7 @@ import { redactorOf } from '../organisation/redaction/settings.ts'
 import { destinationOf } from '../queues/agents/destinations.ts'
 import { devicesOf } from '../queues/agents/devices.ts'
 import type { TakeText } from '../queues/agents/phone-asks.ts'
+import { suspensionOf } from '../usage/allowance.ts'
 import { count } from '../usage/ledger.ts'
 import { MAX_PHONES, type PhoneDevice, sendOn } from './delivery.ts'
 import { toMessage } from './schema.ts'
@@ -57,6 +58,7 @@ export function textsOfPhones(deps: MessageDeps): TakeText {
     const at = now()
     const tenant = tenantOf(account)
     if (!limits.allow(account.id, at.getTime())) return 503
+    if ((await suspensionOf(store.db, tenant)) !== null) return 403
     const target = await targetOf(deps, tenant, account.id, to)
     if (target === null) return 404
     const phones = target.userId === null ? [] : await phonesOf(store, tenant, target.userId, at)

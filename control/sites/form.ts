@@ -5,6 +5,7 @@ import { readOrigin } from '../browsers/client-token.ts'
 import { sendProblem } from '../http/answer.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { PACKAGE_ROOT } from '../kernel/package.ts'
+import { suspensionOf } from '../usage/allowance.ts'
 import { newChallenge } from './proof.ts'
 import { requestBody, type SiteRequest, settingsOf } from './schema.ts'
 import { originProblem, type SubmissionDeps, submit } from './submission.ts'
@@ -80,7 +81,7 @@ async function admitted(
     const retryAfterS = limiter.take(key, now().getTime())
     if (retryAfterS > 0) return problem('rate_limited', 'Too many requests; try again later.', { retryAfterS })
   }
-  return site
+  return (await suspensionOf(store.db, { organisationId: site.organisation_id })) ?? site
 }
 
 const originOf = (request: FormRequest): string => readOrigin(String(request.headers.origin ?? '')) ?? ''

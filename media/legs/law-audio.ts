@@ -45,7 +45,6 @@ export class LawAudio implements WireAudio, FrameMaker {
   readonly #plc = new Plc()
   readonly #ear: LawEar
   readonly #meanings = new Uint8Array(128)
-  readonly #rest = new Uint8Array(LEG_SAMPLES)
   #law: G711
   #receivePayloadTypes: readonly number[] = []
   #stragglersUntil = Number.NEGATIVE_INFINITY
@@ -101,33 +100,11 @@ export class LawAudio implements WireAudio, FrameMaker {
   }
 
   push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
-    this.hear(packet, timestamp, bytes, now)
-    const { sequence, payloadOffset, payloadLength } = packet
-    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now)
-  }
-
-  hear(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
     const { payloadType, sequence, payloadOffset, payloadLength } = packet
     if (this.#meanings[payloadType] !== THIS_LAW) recode(OCTETS[this.#law.name], bytes, payloadOffset, payloadLength)
     const { isListening } = this.#ear
     if (isListening) this.#ear.push(this.#law, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
-  }
-
-  handOver(take: (octets: Uint8Array) => void): boolean {
-    const { jitter } = this
-    const { waiting } = this.#playout
-    if (waiting >= LEG_SAMPLES || this.#plc.isConcealing || !jitter.isWhole) return false
-    const octets = new Uint8Array(LEG_SAMPLES)
-    if (waiting > 0) {
-      // What is left of a change of pace is too little for a packet: with the next frame it makes two.
-      if (!jitter.takeWhole(octets)) return false
-      this.#law.encode(this.#playout.takeRest(), this.#rest)
-      const both = Uint8Array.of(...this.#rest.subarray(0, waiting), ...octets)
-      take(both.subarray(0, both.length >> 1))
-      take(both.subarray(both.length >> 1))
-    }
-    while (jitter.takeWhole(octets)) take(octets)
-    return true
+    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now)
   }
 
   skip(sequence: number): void {
@@ -264,13 +241,6 @@ class LawEar {
   }
 
   #take(law: G711, bytes: Uint8Array, from: number, to: number, now: number): void {
-    if (this.#filled === 0 && to - from === LEG_SAMPLES) {
-      // As nearly every packet is: nothing is counted.
-      const octets = this.#octets
-      for (let i = 0; i < LEG_SAMPLES; i++) octets[i] = bytes[from + i]!
-      this.#hear(law, now)
-      return
-    }
     for (let i = from; i < to; i++) {
       this.#octets[this.#filled] = bytes[i]!
       if (++this.#filled === LEG_SAMPLES) this.#hear(law, now)

@@ -3,6 +3,7 @@ import { isFailure } from '../../../media/protocol.ts'
 import type { Of } from '../../calls/conductor/event-handler.ts'
 import { follow } from '../../calls/conductor/follow.ts'
 import { tenantOf } from '../../calls/records.ts'
+import { ERRORS } from '../../http/errors.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -26,7 +27,14 @@ const REFUSALS = {
   not_found: { sipCode: 404, reason: 'not_found', retryAfterS: null },
   busy: { sipCode: 486, reason: 'busy', retryAfterS: null },
   capacity: { sipCode: 503, reason: 'capacity', retryAfterS: RETRY_AFTER_S },
-} as const satisfies Record<NotPlaced['failure'], object>
+} as const satisfies Record<Exclude<NotPlaced['failure'], 'not_allowed'>, object>
+
+/** 403 where to try again is of no use; 480 where another call has to end first. */
+const answerTo = (refused: NotPlaced) => {
+  if (refused.failure !== 'not_allowed') return REFUSALS[refused.failure]
+  const isForGood = ERRORS[refused.problem.problem].status === 403
+  return { sipCode: isForGood ? 403 : 480, reason: 'capacity', retryAfterS: null } as const
+}
 
 /**
  * Calls that members' phones place. Who says that it is a member's account proves it by its password, wherever it calls from: an
@@ -90,6 +98,6 @@ export class PhoneCalls {
     const device = { kind: 'leg' as const, legId }
     const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user })
     log.info({ ...fields, to: to.user, refused: refused?.failure }, "a phone's call")
-    if (refused !== null) await media.request('leg.reject', { legId, ...REFUSALS[refused.failure] })
+    if (refused !== null) await media.request('leg.reject', { legId, ...answerTo(refused) })
   }
 }

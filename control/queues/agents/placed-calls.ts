@@ -3,11 +3,13 @@ import { programOf } from '../../calls/conductor/incoming-call.ts'
 import { insertProgram } from '../../calls/programs/records.ts'
 import { insertParty, type NewParty } from '../../calls/records.ts'
 import { captureOf } from '../../capture-settings/settings.ts'
+import type { Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { UserRow } from '../../organisation/tables.ts'
+import { callProblem } from '../../usage/allowance.ts'
 import { becomeBusy } from '../agent-status.ts'
 import { holdLine, mayCallBeside, type RingTarget, startRing } from '../ringing/rings.ts'
 import { type Destination, destinationOf, type Undialable } from './destinations.ts'
@@ -33,7 +35,11 @@ export interface Placing {
   metadata?: Record<string, string>
 }
 
-export type NotPlaced = Undialable | { failure: 'busy'; message: string }
+export type NotPlaced =
+  | Undialable
+  | { failure: 'busy'; message: string }
+  /** Its organisation may have no more. */
+  | { failure: 'not_allowed'; message: string; problem: Problem }
 
 /** A page answers what it has asked for at once. */
 const DEVICE_TIMEOUT_S = 15
@@ -54,12 +60,15 @@ export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Pro
     at,
   })
   if ('failure' in found) return found
-  const isPlaced = await store.transaction(trx =>
-    found.kind === 'outside'
-      ? callOutside(trx, placing, found, at.toISOString())
-      : callInside(trx, placing, found, { from: from.uri, at: at.toISOString() }),
-  )
-  return isPlaced ? null : { failure: 'busy', message: 'You are on another call.' }
+  return store.transaction(async trx => {
+    const problem = await callProblem(trx, tenant, at.toISOString())
+    if (problem !== null) return { failure: 'not_allowed', message: problem.message, problem }
+    const isPlaced =
+      found.kind === 'outside'
+        ? await callOutside(trx, placing, found, at.toISOString())
+        : await callInside(trx, placing, found, { from: from.uri, at: at.toISOString() })
+    return isPlaced ? null : { failure: 'busy', message: 'You are on another call.' }
+  })
 }
 
 const partyAt = (user: string, host: string): SipParty => ({

@@ -12,6 +12,7 @@ import type { CommandPort } from '../../media-link/events.ts'
 import type { RedirectedFrom } from '../../trunks/caller-identity.ts'
 import { CODECS } from '../../trunks/codecs.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
+import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
 import type { Onward, RingTarget } from './rings.ts'
 
@@ -85,6 +86,9 @@ async function dialTarget(
     return { target: { browserId: target.browserId, info } }
   }
   if (target.kind === 'address') {
+    // Whom a running call is sent on to; what is a call of its own was judged when it was written down.
+    const limit = leg.ring_id === null ? null : await legProblem(store.db, tenant, now().toISOString())
+    if (limit !== null) return { failure: 'capacity', message: limit.message }
     if (!tenant.livemode) {
       const refused = await outsideProblem(store.db, tenant, target.to)
       if (refused !== null) return { failure: 'invalid', message: refused.message }

@@ -5,6 +5,7 @@ import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { callProblem } from '../../usage/allowance.ts'
 import { becomeBusy, endWork, missedRing } from '../agent-status.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { settingsOf } from '../settings/store.ts'
@@ -72,7 +73,13 @@ const consult: Purpose = {
 }
 
 const callback: Purpose = {
-  async answered({ trx, tenant, ring, at }) {
+  async answered({ deps, trx, tenant, ring, at }) {
+    // Others may have begun while it rang: its time comes again.
+    if ((await callProblem(trx, tenant, at)) !== null) {
+      await finishRing(trx, tenant, ring, { reason: 'capacity' })
+      const hours = await deps.businessHoursOf(trx, tenant)
+      return agentMissed(trx, tenant, { id: ring.callback_id ?? '', userId: ring.user_id ?? '', hours, at })
+    }
     if (!(await agentAccepted(trx, tenant, ring.callback_id ?? '', at))) {
       return finishRing(trx, tenant, ring, { reason: 'api_hangup' })
     }
@@ -138,6 +145,8 @@ const placed: Purpose = {
   async answered({ trx, tenant, ring, at }, leg) {
     const { onward } = JSON.parse(leg.dial ?? '{}') as { onward?: Onward }
     if (onward === undefined || ring.user_id === null) return
+    // Others may have begun while it rang.
+    if ((await callProblem(trx, tenant, at)) !== null) return finishRing(trx, tenant, ring, { reason: 'capacity' })
     await becomeBusy(trx, tenant, ring.user_id, at)
     const { to, from, connectionId, metadata = {} } = onward
     await insertParty(

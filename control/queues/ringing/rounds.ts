@@ -7,6 +7,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { nextOpen } from '../../organisation/business-hours.ts'
 import type { UserRow } from '../../organisation/tables.ts'
+import { callProblem } from '../../usage/allowance.ts'
 import { markOffered } from '../agent-status.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, type Waiting } from '../distributor.ts'
@@ -74,6 +75,7 @@ export async function round(
   let done = 0
   for (const row of callbacks) {
     if (row.route !== 'assistant' || apart.has(row.id)) continue
+    if ((await callProblem(trx, tenant, at)) !== null) break
     if (await blamed(row.id, async () => (await dialForAssistant(trx, tenant, row, at)) !== null)) done++
   }
   for (const decision of distribute({ queues, waiting, agents, now: now.getTime() })) {
@@ -100,6 +102,8 @@ async function callbacksNow(
 ): Promise<CallbackRow[]> {
   const at = now.toISOString()
   if (!(await isCallbackDue(trx, tenant, at)) || !(await isOpenNow(deps, trx, tenant, now))) return []
+  // Of an organisation that is suspended or at its limit they wait.
+  if ((await callProblem(trx, tenant, at)) !== null) return []
   return dueCallbacks(trx, tenant, { at, takers: takersOf(queues, agents, now.getTime()) })
 }
 

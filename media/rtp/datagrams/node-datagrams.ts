@@ -12,7 +12,6 @@ export const nodeDatagrams: Datagrams & { sendErrors: number } = {
     return socket === null ? null : new NodeSocket(socket)
   },
   poll: () => {},
-  attend: () => {},
   sendTogether: work => work(),
 }
 
