@@ -14,6 +14,7 @@ import { callsForAgents, nextCallMs, rateAllows } from './pacing.ts'
 import { type CampaignSettings, settingsOf } from './schema.ts'
 import { moveCampaign, moveContact, onCall } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
+import { wakefulCampaigns } from './wakeful.ts'
 
 export interface DiallerDeps {
   store: Store
@@ -25,6 +26,10 @@ export interface DiallerDeps {
 
 /** Contacts that one transaction looks at: it holds up nobody for long. */
 const MAX_LOOKED_AT = 50
+/** Of these one after the other, while contacts are due that must not be called now. */
+const MAX_TURNS = 10
+/** An organisation that is suspended or at its limit is asked again so late [ms]. */
+const HELD_MS = 5000
 const DAY_MS = 24 * 60 * 60 * 1000
 const RETRY_SOON_MS = 60_000
 
@@ -40,27 +45,28 @@ export class Dialler {
     this.#deps = deps
   }
 
-  /** To be called again and again while media is there. One campaign's failure is none of the others. */
+  /** To be called again and again while media is there: one statement where there is nothing to do. One campaign's failure is none of the others. */
   async run(): Promise<void> {
-    const { store, log } = this.#deps
-    const rows = store.db.selectFrom('campaigns').select(['id', 'organisation_id', 'livemode'])
-    for (const { id, ...of } of await rows.where('status', 'in', ['running', 'stopping']).orderBy('id').execute()) {
-      const tenant = { organisationId: of.organisation_id, livemode: of.livemode === 1 }
+    const { store, log, now } = this.#deps
+    for (const { id, tenant } of await wakefulCampaigns(store.db, now())) {
       try {
-        await store.transaction(trx => this.#take(trx, tenant, id))
+        for (let turn = 0; turn < MAX_TURNS; turn++) {
+          if (!(await store.transaction(trx => this.#take(trx, tenant, id)))) break
+        }
       } catch (error) {
         log.error({ err: error, campaignId: id }, 'a campaign could not dial')
       }
     }
   }
 
-  async #take(trx: Trx, tenant: Tenant, id: string): Promise<void> {
+  /** Returns whether it is to be asked again at once: calls may begin, and more contacts are due than it has looked at. */
+  async #take(trx: Trx, tenant: Tenant, id: string): Promise<boolean> {
     const now = this.#deps.now()
     const campaign = await forTenant(trx, tenant).find('campaigns', id)
-    if (campaign === undefined) return
+    if (campaign === undefined) return false
     const running = await onCall(trx, tenant, id)
     if (campaign.status === 'stopping' && running === 0) return endCampaign(trx, tenant, campaign, 'stopped', now)
-    if (campaign.status !== 'running') return
+    if (campaign.status !== 'running') return false
     const settings = settingsOf(campaign)
     const rate = {
       nextCallMs: campaign.next_call_ms,
@@ -69,16 +75,20 @@ export class Dialler {
     }
     const left = await leftToday(trx, tenant, campaign, settings, now)
     const most = Math.min(rateAllows(rate), settings.max_concurrent - running, left)
-    if (most <= 0) return
+    if (most <= 0) return false
     const due = await dueContacts(trx, tenant, id, now)
     if (due.length === 0 && running === 0 && !(await anyPending(trx, tenant, id))) {
       return endCampaign(trx, tenant, campaign, 'completed', now)
     }
     const limit = Math.min(most, await this.#forAgents(trx, tenant, { campaign, settings, now }))
-    if (limit <= 0) return
-    const calls = await this.#dial(trx, tenant, { campaign, settings, due, limit, now })
-    const next = nextCallMs(rate, calls)
-    await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: next })
+    if (limit <= 0) return false
+    const { calls, isHeld } = await this.#dial(trx, tenant, { campaign, settings, due, limit, now })
+    const next = isHeld ? now.getTime() + HELD_MS : nextCallMs(rate, calls)
+    if (next !== campaign.next_call_ms) {
+      const calls_begun = campaign.calls_begun + calls
+      await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: next, calls_begun })
+    }
+    return !isHeld && calls < limit && due.length === MAX_LOOKED_AT
   }
 
   /** Calls that agents could take; without end where no agents lead. */
@@ -101,16 +111,15 @@ export class Dialler {
     return callsForAgents(mode, { free, ringing: count(null) - talking, reached, limitPct })
   }
 
-  /** Returns how many are called. */
+  /** `isHeld`: of this organisation nobody is called now. */
   async #dial(
     trx: Trx,
     tenant: Tenant,
     { campaign, settings, due, limit, now }: Taking & { due: ContactRow[]; limit: number },
-  ): Promise<number> {
+  ): Promise<{ calls: number; isHeld: boolean }> {
     const timezone = settings.timezone ?? (await this.#deps.timezoneOf(trx, tenant))
     const history = await callsTo(trx, tenant, due, now)
     const updated = now.toISOString()
-    let turn = await attemptsSoFar(trx, tenant, campaign.id)
     let calls = 0
     for (const contact of due) {
       if (calls === limit) break
@@ -131,12 +140,12 @@ export class Dialler {
         await moveContact(trx, tenant, contact, { next_attempt_at: allowed.toISOString(), updated })
       } else {
         // Of an organisation that is suspended or at its limit they wait.
-        if ((await callProblem(trx, tenant, updated)) !== null) break
-        await callContact(trx, tenant, { campaign, settings, now, contact, turn: turn++ })
-        calls++
+        if ((await callProblem(trx, tenant, updated)) !== null) return { calls, isHeld: true }
+        const turn = campaign.calls_begun + calls++
+        await callContact(trx, tenant, { campaign, settings, now, contact, turn })
       }
     }
-    return calls
+    return { calls, isHeld: false }
   }
 }
 
@@ -149,15 +158,16 @@ interface Taking {
   now: Date
 }
 
-function endCampaign(
+async function endCampaign(
   trx: Trx,
   tenant: Tenant,
   row: CampaignRow,
   status: 'stopped' | 'completed',
   now: Date,
-): Promise<void> {
+): Promise<false> {
   const at = now.toISOString()
-  return moveCampaign(trx, tenant, row, { status, ended_at: at, updated: at }, { told: status }).then(() => {})
+  await moveCampaign(trx, tenant, row, { status, ended_at: at, updated: at }, { told: status })
+  return false
 }
 
 const pending = (db: Db, tenant: Tenant, campaignId: string) =>
@@ -193,11 +203,6 @@ async function leftToday(
   const since = new Date(now.getTime() - DAY_MS).toISOString()
   const made = attempts(db, tenant).where('campaign_id', '=', id).where('started_at', '>', since)
   return per_day - Number((await made.select(eb => eb.fn.countAll().as('n')).executeTakeFirstOrThrow()).n)
-}
-
-const attemptsSoFar = async (db: Db, tenant: Tenant, campaignId: string): Promise<number> => {
-  const made = forTenant(db, tenant).select('campaign_attempts').where('campaign_id', '=', campaignId)
-  return Number((await made.select(eb => eb.fn.countAll().as('n')).executeTakeFirstOrThrow()).n)
 }
 
 /** When each of these numbers was called within a week, by any campaign, oldest first; and whether it is being called. */

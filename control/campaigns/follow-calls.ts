@@ -4,13 +4,17 @@ import { mainLeg, setLeg } from '../calls/legs.ts'
 import { namedPhrase } from '../kernel/phrases.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
 import { outcomeOf, resultOf } from './outcomes.ts'
 import { settingsOf } from './schema.ts'
 import { moveContact } from './store.ts'
+import type { CampaignRow } from './tables.ts'
+
+/** How much later [ms]. */
+const NO_LINE_MS = 200
 
 type Deps = Pick<CallCentreParts, 'devicesOf'>
 
@@ -62,6 +66,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   await scoped.change('campaign_attempts', attempt.id, { ended_at: at, result })
   // No line was free: it was no attempt.
   const attempts = result === 'capacity' ? contact.attempts - 1 : contact.attempts
+  if (result === 'capacity') await slowDown(trx, tenant, campaign, Date.parse(at))
   const { max_attempts: maxAttempts, retry_minutes: retry } = settingsOf(campaign)
   const outcome = outcomeOf(result, { attempts, maxAttempts, retry, nowMs: Date.parse(at) })
   await moveContact(trx, tenant, contact, {
@@ -72,4 +77,9 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
     next_attempt_at: outcome.status === 'pending' ? new Date(outcome.notBeforeMs).toISOString() : null,
     updated: at,
   })
+}
+
+/** For each call that found no line the next begins later, so that a campaign that is too fast for its connections goes as they do. */
+async function slowDown(trx: Trx, tenant: Tenant, { id, next_call_ms }: CampaignRow, nowMs: number): Promise<void> {
+  await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: Math.max(next_call_ms, nowMs) + NO_LINE_MS })
 }

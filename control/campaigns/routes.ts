@@ -135,6 +135,7 @@ const create =
         status: 'draft',
         settings: JSON.stringify(settings),
         next_call_ms: 0,
+        calls_begun: 0,
         metadata: JSON.stringify(metadata),
         started_at: null,
         ended_at: null,

@@ -21,6 +21,8 @@ export interface CampaignTable extends TenantColumns {
   settings: string
   /** When its next call may begin, Unix time [ms]. */
   next_call_ms: number
+  /** So many have: its `caller_ids` take turns by it. */
+  calls_begun: number
   metadata: string
   started_at: string | null
   /** When it was stopped or had called everybody. */

@@ -41,6 +41,15 @@ async function rowOf(
   )
 }
 
+/** Where somebody is available now. */
+export const tenantsWithAvailable = (db: Db): Promise<Pick<AgentStatusRow, 'organisation_id' | 'livemode'>[]> =>
+  db
+    .selectFrom('agent_statuses')
+    .select(['organisation_id', 'livemode'])
+    .distinct()
+    .where('status', '=', 'available')
+    .execute()
+
 export async function agentStatusOf(db: Db, tenant: Tenant, user: UserRow): Promise<AgentStatus> {
   const [status] = await agentStatusesOf(db, tenant, [user])
   return status as AgentStatus

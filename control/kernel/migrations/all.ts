@@ -85,6 +85,7 @@ import { usageEntries } from './300-349/340-usage-entries.ts'
 import { partnerOrganisations } from './300-349/341-partner-organisations.ts'
 import { eventOrder } from './350-399/350-event-order.ts'
 import { answering } from './350-399/360-answering.ts'
+import { dialling } from './350-399/380-dialling.ts'
 import { requestBudgets } from './350-399/385-request-budgets.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
@@ -175,5 +176,6 @@ export const MIGRATIONS: Record<string, Migration> = {
   '341-partner-organisations': partnerOrganisations,
   '350-event-order': eventOrder,
   '360-answering': answering,
+  '380-dialling': dialling,
   '385-request-budgets': requestBudgets,
 }

@@ -1,0 +1,62 @@
+import type { ExpressionBuilder } from 'kysely'
+import type { Db } from '../kernel/store/store.ts'
+import type { Database } from '../kernel/store/tables.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { tenantsWithAvailable } from '../queues/agent-status.ts'
+import { settingsOf } from './schema.ts'
+import { type ContactStatus, ON_CALL } from './states.ts'
+
+type Campaigns = ExpressionBuilder<Database, 'campaigns'>
+
+/**
+ * The campaigns that have something to do now: a call may begin, and somebody is due; or nothing is left of them. One statement, by indexes,
+ * however many wait for a later time; one more where agents lead some. What they do is decided in a transaction that looks again.
+ */
+export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string; tenant: Tenant }[]> {
+  const rows = await db
+    .selectFrom('campaigns')
+    .select(['id', 'organisation_id', 'livemode', 'settings'])
+    .select(eb => [talking(eb).as('talking'), eb.exists(due(eb, now)).as('isDue')])
+    .where(eb =>
+      eb.or([
+        eb.and([eb('status', '=', 'stopping'), eb.not(eb.exists(contacts(eb, ON_CALL)))]),
+        eb.and([
+          eb('status', '=', 'running'),
+          eb('next_call_ms', '<=', now.getTime()),
+          eb.or([eb.exists(due(eb, now)), eb.not(eb.exists(contacts(eb, ['pending', ...ON_CALL])))]),
+        ]),
+      ]),
+    )
+    .orderBy('id')
+    .execute()
+  const awake = rows.map(row => ({ row, settings: settingsOf(row) }))
+  const needsAgents = awake.some(({ settings }) => settings.queue_id !== null)
+  const available = needsAgents ? await tenantsWithAvailable(db) : []
+  const isAnyAvailable = (row: (typeof rows)[number]): boolean =>
+    available.some(one => one.organisation_id === row.organisation_id && one.livemode === row.livemode)
+  return awake
+    .filter(({ row, settings: { queue_id, max_concurrent } }) => {
+      // What is over needs nobody.
+      if (!row.isDue) return true
+      return Number(row.talking) < max_concurrent && (queue_id === null || isAnyAvailable(row))
+    })
+    .map(({ row: { id, organisation_id: organisationId, livemode } }) => ({
+      id,
+      tenant: { organisationId, livemode: livemode === 1 },
+    }))
+}
+
+const contacts = (eb: Campaigns, statuses: readonly ContactStatus[]) =>
+  eb
+    .selectFrom('campaign_contacts')
+    .select('campaign_contacts.id')
+    .whereRef('campaign_contacts.campaign_id', '=', 'campaigns.id')
+    .where('campaign_contacts.status', 'in', statuses)
+
+const due = (eb: Campaigns, now: Date) =>
+  contacts(eb, ['pending']).where('campaign_contacts.next_attempt_at', '<=', now.toISOString())
+
+const talking = (eb: Campaigns) =>
+  contacts(eb, ON_CALL)
+    .clearSelect()
+    .select(calls => calls.fn.countAll().as('n'))
