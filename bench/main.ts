@@ -7,6 +7,8 @@ import { benchBusy } from './busy/run.ts'
 import { benchFlood, formatFloodReport } from './calls/flood-run.ts'
 import { benchCalls } from './calls/run.ts'
 import { formatCallsReport } from './calls/table.ts'
+import { benchCampaign } from './campaign/run.ts'
+import { formatCampaignReport } from './campaign/table.ts'
 import { benchCapacity } from './capacity/run.ts'
 import { formatCapacityReport } from './capacity/table.ts'
 import { benchCopilot } from './copilot/run.ts'
@@ -157,11 +159,20 @@ async function benchFiles(options: BenchOptions): Promise<object> {
   return report
 }
 
+/** `--campaign`: a campaign over SIP, and kills on the way; the exit code says whether all were called as they may be. */
+async function benchDialler(options: BenchOptions): Promise<object> {
+  const { campaign: contacts, rate, only } = options
+  const report = await benchCampaign({ contacts, rate, only }, say)
+  show(options, report.startedAt, formatCampaignReport(report))
+  if (report.runs.some(({ problems }) => problems.length > 0)) process.exitCode = 1
+  return report
+}
+
 function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
-  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood, imports } =
-    options
+  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood } = options
+  if (options.imports > 0) return benchFiles
+  if (options.campaign > 0) return benchDialler
   if (kills > 0) return benchKills
-  if (imports > 0) return benchFiles
   if (hearing > 0) return benchEar
   if (tones > 0) return benchTalkOff
   if (turns > 0) return benchTalk

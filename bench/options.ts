@@ -31,6 +31,8 @@ export const HELP = `npm run bench -- [options]
   --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --imports ROWS        instead: files of so many rows, a million at most, into the product, which is killed on the way
+  --campaign N          instead: a campaign of N contacts over SIP to people, machines and nobody, while control is killed; --only 'flow|agents'
+  --rate 20             of --campaign: its calls a second
   --sockets KIND        auto, native or node: what the engine's packets go through
   --no-yardstick        without the C program that the engine is compared with
   --virtual             of --copilot: on a clock of its own, which only what the recogniser computes moves on
@@ -77,6 +79,10 @@ export interface BenchOptions {
   kills: number
   /** 0: none [rows]. */
   imports: number
+  /** 0: none [contacts]. */
+  campaign: number
+  /** Of it [calls/s]. */
+  rate: number
   json: string | null
   record: boolean
 }
@@ -112,6 +118,8 @@ export function readOptions(args: string[]): BenchOptions | null {
       only: { type: 'string', default: '' },
       kills: { type: 'string', default: '0' },
       imports: { type: 'string', default: '0' },
+      campaign: { type: 'string', default: '0' },
+      rate: { type: 'string', default: '20' },
       quick: { type: 'boolean', default: false },
       virtual: { type: 'boolean', default: false },
       json: { type: 'string' },
@@ -149,6 +157,8 @@ export function readOptions(args: string[]): BenchOptions | null {
     only: new RegExp(values.only),
     kills: whole('kills', values.kills, 0, 100_000),
     imports: whole('imports', values.imports, 0, 1_000_000),
+    campaign: whole('campaign', values.campaign, 0, 100_000),
+    rate: whole('rate', values.rate, 1, 50),
     json: values.json ?? null,
     record: values.record,
   }

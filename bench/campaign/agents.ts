@@ -1,0 +1,32 @@
+import { Phone } from '../phone.ts'
+import type { Product } from '../product.ts'
+
+/** Agents with registered phones, who take every call until it is hung up on. */
+export async function openAgents(product: Product, count: number) {
+  const phones: Phone[] = []
+  const users: string[] = []
+  for (let nth = 0; nth < count; nth++) {
+    const { user_id: userId } = await product.ok('POST', '/invitations', { email: `agent${nth}@example.com` })
+    await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+    const phone = await Phone.open(`agent${nth}`)
+    await phone.register(await product.ok('POST', `/users/${userId}/sip_credential`), product.sip)
+    await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
+    phones.push(phone)
+    users.push(userId)
+    void takeCalls(phone)
+  }
+  const { id } = await product.ok('POST', '/queues', { name: 'Bench', member_user_ids: users, wrap_up_seconds: 0 })
+  return {
+    queueId: id as string,
+    close: async (): Promise<void> => {
+      await Promise.all(phones.map(phone => phone.close()))
+    },
+  }
+}
+
+async function takeCalls(phone: Phone): Promise<void> {
+  for (;;) {
+    const call = await phone.next()
+    call.answer()
+  }
+}

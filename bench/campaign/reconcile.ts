@@ -1,0 +1,250 @@
+import type { SeenCall } from './far-end.ts'
+import type { PartyKind } from './parties.ts'
+
+/** A contact and an attempt as REST shows them; what is read of them. */
+export interface ShownContact {
+  phone: string
+  status: string
+  attempts: number
+  last_result: string | null
+  next_attempt_at: string | null
+}
+export interface ShownAttempt {
+  phone: string
+  number: number
+  result: string | null
+  started_at: string
+  answered_at: string | null
+  ended_at: string | null
+}
+
+export interface Bounds {
+  maxAttempts: number
+  perNumber: number
+  maxConcurrent: number
+  callsPerSecond: number
+  /** Of the connection. */
+  trunkPerSecond: number
+  ledByAgents: boolean
+}
+
+export interface Whole {
+  contacts: ShownContact[]
+  attempts: ShownAttempt[]
+  seen: SeenCall[]
+  /** Whom it must not call: of a time zone in which it is night, and on the do-not-call list. */
+  asleep: Set<string>
+  blocked: Set<string>
+  bounds: Bounds
+}
+
+export interface Figures {
+  invites: number
+  /** From the first INVITE to the last [s]. */
+  seconds: number
+  atOnce: number
+  /** The most INVITEs within any second. */
+  inOneSecond: number
+  kinds: Partial<Record<PartyKind, number>>
+  results: Record<string, number>
+  statuses: Record<string, number>
+  /** Attempts that no INVITE came of: there was no line. */
+  neverLeft: number
+  /** Contacts whose next attempt the cap has put off. */
+  putOff: number
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+/** An attempt is written down before its INVITE goes out, and over after its call is; the far end's clock is the same machine's. */
+const CLOCK_MS = 50
+const MANY = 5
+/** Our timers are late on a busy machine, so that two that were apart come together. */
+const BUNCHED = 1.2
+
+/** What the far end saw beside what the product says: figures, and what is not as it should be. */
+export function reconcile(whole: Whole): { figures: Figures; problems: string[] } {
+  const { contacts, attempts, seen, asleep, blocked, bounds } = whole
+  const problems: string[] = []
+  const fault = (what: string, phones: readonly string[]): void => {
+    if (phones.length > 0) problems.push(`${phones.length} ${what}: ${phones.slice(0, MANY).join(', ')}`)
+  }
+  const seenOf = groupBy(seen, call => call.phone)
+  const attemptsOf = groupBy(attempts, attempt => attempt.phone)
+  const phones = contacts.map(({ phone }) => phone)
+  const known = new Set(phones)
+  const called = phones.filter(phone => !asleep.has(phone) && !blocked.has(phone))
+  const byPhone = new Map(contacts.map(contact => [contact.phone, contact]))
+  const isPutOff = (phone: string): boolean => {
+    const { status, next_attempt_at: next } = byPhone.get(phone)!
+    const first = seenOf.get(phone)?.[0]
+    if (status !== 'pending' || next === null || first === undefined) return false
+    return seenOf.get(phone)!.length >= bounds.perNumber && Date.parse(next) >= first.invitedAt + DAY_MS - 60_000
+  }
+  const putOff = called.filter(isPutOff)
+  const over = new Set([
+    ...putOff,
+    ...called.filter(phone => ['completed', 'failed'].includes(byPhone.get(phone)!.status)),
+  ])
+  fault(
+    'numbers were called that are no contacts',
+    [...seenOf.keys()].filter(phone => !known.has(phone)),
+  )
+  fault(
+    'contacts have no outcome',
+    called.filter(phone => !over.has(phone)),
+  )
+  fault(
+    'contacts were called at night',
+    [...asleep].filter(phone => seenOf.has(phone)),
+  )
+  fault(
+    'contacts wait for no morning',
+    [...asleep].filter(phone => !isAsleep(byPhone.get(phone))),
+  )
+  fault(
+    'contacts of the do-not-call list were called',
+    [...blocked].filter(phone => seenOf.has(phone)),
+  )
+  fault(
+    'contacts of the do-not-call list are not excluded',
+    [...blocked].filter(phone => byPhone.get(phone)?.status !== 'excluded'),
+  )
+  const placed = (phone: string): ShownAttempt[] =>
+    (attemptsOf.get(phone) ?? []).filter(({ result }) => result !== 'capacity')
+  fault(
+    'contacts have other attempts than they say',
+    phones.filter(phone => byPhone.get(phone)!.attempts !== placed(phone).length),
+  )
+  fault(
+    'contacts have had more attempts than they may',
+    phones.filter(phone => placed(phone).length > bounds.maxAttempts),
+  )
+  fault(
+    'attempts are not over',
+    attempts.filter(one => one.result === null || one.ended_at === null).map(one => one.phone),
+  )
+  fault(
+    'numbers were called more often than their cap',
+    phones.filter(phone => (seenOf.get(phone)?.length ?? 0) > bounds.perNumber),
+  )
+  fault(
+    'numbers were called twice at once',
+    phones.filter(phone => overlaps(seenOf.get(phone) ?? [])),
+  )
+  let neverLeft = 0
+  const [strays, doubles, wrong]: string[][] = [[], [], []]
+  for (const phone of phones) {
+    const matched = match(seenOf.get(phone) ?? [], attemptsOf.get(phone) ?? [])
+    strays!.push(...matched.strays.map(() => phone))
+    for (const { attempt, calls } of matched.pairs) {
+      if (calls.length > 1) doubles!.push(phone)
+      if (calls.length === 0) neverLeft++
+      const told = calls.map(call => tellOf(call, bounds.ledByAgents))
+      if (told.some(results => !results.includes(attempt.result ?? '')))
+        wrong!.push(`${phone} ${calls[0]?.kind} ${attempt.result}`)
+      if (calls.length === 0 && attempt.result !== 'capacity' && attempt.result !== 'failed')
+        wrong!.push(`${phone} nobody ${attempt.result}`)
+    }
+  }
+  fault('INVITEs belong to no attempt', strays!)
+  fault('attempts had more than one INVITE', doubles!)
+  fault('attempts have another result than their call', wrong!)
+  const atOnce = mostAtOnce(seen)
+  const inOneSecond = mostWithin(
+    seen.map(call => call.invitedAt),
+    1000,
+  )
+  if (atOnce > bounds.maxConcurrent)
+    problems.push(`${atOnce} calls were at once, of ${bounds.maxConcurrent} that may be`)
+  if (inOneSecond > Math.ceil(bounds.trunkPerSecond * BUNCHED) + 1) {
+    problems.push(`${inOneSecond} calls began in one second, of ${bounds.trunkPerSecond} that the trunk takes`)
+  }
+  const begun = mostWithin(
+    attempts.map(one => Date.parse(one.started_at)),
+    1000,
+  )
+  // What a pause of half a second has saved may come at once.
+  if (begun > Math.ceil(bounds.callsPerSecond * 1.5) + 1) {
+    problems.push(`${begun} attempts were begun in one second, of ${bounds.callsPerSecond}`)
+  }
+  const times = seen.map(call => call.invitedAt)
+  const figures: Figures = {
+    invites: seen.length,
+    seconds: seen.length === 0 ? 0 : (times.at(-1)! - times[0]!) / 1000,
+    ...{ atOnce, inOneSecond, neverLeft, putOff: putOff.length },
+    kinds: countBy(seen.map(call => call.kind)),
+    results: countBy(attempts.map(one => one.result ?? 'none')),
+    statuses: countBy(contacts.map(one => one.status)),
+  }
+  return { figures, problems }
+}
+
+const isAsleep = (contact: ShownContact | undefined): boolean =>
+  contact?.status === 'pending' && Date.parse(contact.next_attempt_at ?? '') > Date.now()
+
+/** The results that an attempt may have, whose call the far end saw so. Who had hung up before anybody was there was abandoned. */
+function tellOf({ kind, answeredAt }: SeenCall, ledByAgents: boolean): string[] {
+  if (answeredAt !== null) return ledByAgents ? ['answered', 'abandoned'] : ['answered']
+  if (kind === 'busy') return ['busy']
+  if (kind === 'unknown') return ['invalid_number']
+  return ['no_answer']
+}
+
+/** Each INVITE to the attempt in whose time it came. */
+function match(seen: readonly SeenCall[], attempts: readonly ShownAttempt[]) {
+  const pairs = attempts.map(attempt => ({ attempt, calls: [] as SeenCall[] }))
+  const strays: SeenCall[] = []
+  for (const call of seen) {
+    const own = pairs.find(({ attempt: { started_at, ended_at } }) => {
+      const end = ended_at === null ? Number.POSITIVE_INFINITY : Date.parse(ended_at) + CLOCK_MS
+      return call.invitedAt >= Date.parse(started_at) - CLOCK_MS && call.invitedAt <= end
+    })
+    if (own === undefined) strays.push(call)
+    else own.calls.push(call)
+  }
+  return { pairs, strays }
+}
+
+const endOf = ({ endedAt }: SeenCall): number => endedAt ?? Number.POSITIVE_INFINITY
+
+const overlaps = (seen: readonly SeenCall[]): boolean =>
+  seen.some((call, i) => i > 0 && call.invitedAt < endOf(seen[i - 1]!))
+
+export function mostAtOnce(seen: readonly SeenCall[]): number {
+  const changes = seen.flatMap(call => [
+    { at: call.invitedAt, by: 1 },
+    { at: endOf(call), by: -1 },
+  ])
+  let [now, most] = [0, 0]
+  for (const { by } of changes.toSorted((a, b) => a.at - b.at || a.by - b.by)) {
+    now += by
+    most = Math.max(most, now)
+  }
+  return most
+}
+
+export function mostWithin(times: readonly number[], spanMs: number): number {
+  const sorted = times.toSorted((a, b) => a - b)
+  let [from, most] = [0, 0]
+  for (const [i, at] of sorted.entries()) {
+    while (sorted[from]! <= at - spanMs) from++
+    most = Math.max(most, i - from + 1)
+  }
+  return most
+}
+
+function groupBy<T>(all: readonly T[], key: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const one of all) {
+    const group = groups.get(key(one))
+    if (group === undefined) groups.set(key(one), [one])
+    else group.push(one)
+  }
+  return groups
+}
+
+function countBy<K extends string>(all: readonly K[]): Record<K, number> {
+  const counts = {} as Record<K, number>
+  for (const one of all) counts[one] = (counts[one] ?? 0) + 1
+  return counts
+}

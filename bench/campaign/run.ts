@@ -1,0 +1,228 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Victim } from '../kills/victim.ts'
+import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import { Product } from '../product.ts'
+import { openAgents } from './agents.ts'
+import { FarEndProcess } from './far-end-process.ts'
+import { type Bounds, type Figures, reconcile, type ShownAttempt, type ShownContact } from './reconcile.ts'
+
+const SEED = 20261123
+/** Control is killed so often on the way of a campaign that a flow leads, and of one of agents. */
+const KILLS = { flow: 10, agents: 3 }
+const AGENTS = 20
+/** Contacts that agents are for, at most: their calls last. */
+const MOST_OF_AGENTS = 1500
+const ABANDONED_PCT = 3
+const MAX_ATTEMPTS = 3
+const PER_NUMBER = 2
+/** Of a hundred contacts: in whose time zone it is night, and who must not be called. */
+const ASLEEP = 2
+const BLOCKED = 1
+const ADDED_AT_ONCE = 5000
+const LOOK_MS = 500
+/** Longer than any retry of it: who is due comes within that [ms]. */
+const STILL_MS = 75_000
+/** A call lasts so long, at most [s]: `max_concurrent` is to be felt, and not to lead. */
+const CALL_S = 5
+const MOST_AT_ONCE = 1000
+
+export interface CampaignRun {
+  ledBy: 'flow' | 'agents'
+  contacts: number
+  kills: number
+  bounds: Bounds
+  figures: Figures
+  /** As `/stats` says at its end. */
+  abandonedRate: number | null
+  problems: string[]
+}
+
+export interface CampaignReport {
+  startedAt: string
+  commit: string
+  machine: Machine
+  runs: CampaignRun[]
+}
+
+export interface CampaignOptions {
+  contacts: number
+  /** [calls/s] */
+  rate: number
+  only: RegExp
+}
+
+/** A campaign over real SIP to parties who answer, are busy, are machines or are not there, while control is killed; then both sides' books are compared. */
+export async function benchCampaign(options: CampaignOptions, say: (line: string) => void): Promise<CampaignReport> {
+  const report: CampaignReport = {
+    ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
+    runs: [],
+  }
+  for (const ledBy of ['flow', 'agents'] as const) {
+    if (options.only.test(ledBy)) report.runs.push(await oneCampaign(ledBy, options, say))
+  }
+  return report
+}
+
+async function oneCampaign(
+  ledBy: 'flow' | 'agents',
+  { contacts, rate }: CampaignOptions,
+  say: (line: string) => void,
+): Promise<CampaignRun> {
+  const product = await Product.start({
+    env: { TANDEM_LOG_LEVEL: 'error', TANDEM_MAX_CALLS: '2000', TANDEM_RTP_PORTS: '34000-39999' },
+  })
+  const farEnd = await FarEndProcess.open(SEED)
+  let victim: Victim | null = null
+  let agents: Awaited<ReturnType<typeof openAgents>> | null = null
+  try {
+    const trunkPerSecond = Math.ceil(rate * 1.2)
+    const trunk = { name: 'Far end', kind: 'trunk', host: '127.0.0.1', port: farEnd.port }
+    await product.ok('POST', '/connections', { ...trunk, calls_per_second: trunkPerSecond })
+    if (ledBy === 'agents') agents = await openAgents(product, AGENTS)
+    const leader = agents === null ? { flow_id: await holdingFlow(product) } : { queue_id: agents.queueId }
+    const bounds: Bounds = {
+      ...{ maxAttempts: MAX_ATTEMPTS, perNumber: PER_NUMBER, callsPerSecond: rate, trunkPerSecond },
+      ...{ maxConcurrent: Math.min(MOST_AT_ONCE, Math.ceil(rate * CALL_S)), ledByAgents: agents !== null },
+    }
+    const { id } = await product.ok('POST', '/campaigns', { name: 'Bench', ...leader, ...settingsOf(bounds) })
+    const n = agents === null ? contacts : Math.min(contacts, MOST_OF_AGENTS)
+    const { asleep, blocked } = await addContacts(product, id, n)
+    const kills = KILLS[ledBy]
+    victim = await Victim.instead(product)
+    await victim.ready()
+    await product.ready()
+    await product.ok('POST', `/campaigns/${id}/start`)
+    const problems = await follow({ product, victim, id, n, kills, say })
+    await victim.giveBack()
+    victim = null
+    await product.ready()
+    const stats = await product.ok('GET', `/campaigns/${id}/stats`)
+    const running = await product.all('/calls?status=in_progress')
+    const whole = {
+      contacts: (await patientAll(product, `/campaigns/${id}/contacts`)) as ShownContact[],
+      attempts: (await patientAll(product, `/campaigns/${id}/attempts`)) as ShownAttempt[],
+      ...{ seen: await farEnd.seen(), asleep, blocked, bounds },
+    }
+    const { figures, problems: found } = reconcile(whole)
+    problems.push(...found)
+    if (running.length > 0) problems.push(`${running.length} calls are not over`)
+    if (stats.contacts.pending + stats.calls_running !== asleep.size + figures.putOff)
+      problems.push('contacts are left')
+    if (whole.contacts.length !== n) problems.push(`${whole.contacts.length} contacts are there, of ${n}`)
+    const abandonedRate: number | null = stats.abandoned_rate
+    if (agents !== null && (abandonedRate ?? 0) * 100 > ABANDONED_PCT) problems.push('too many calls were abandoned')
+    return { ledBy, contacts: n, kills, bounds, figures, abandonedRate, problems }
+  } finally {
+    await victim?.giveBack()
+    await agents?.close()
+    farEnd.kill()
+    await product.stop()
+  }
+}
+
+const settingsOf = (bounds: Bounds) => ({
+  ...{ mode: 'predictive', abandoned_limit_pct: ABANDONED_PCT, ring_timeout_s: 6, max_attempts: bounds.maxAttempts },
+  ...{ calls_per_second: bounds.callsPerSecond, max_concurrent: bounds.maxConcurrent },
+  retry_minutes: { busy: 1, no_answer: 1, failed: 1, abandoned: null, rejected: null },
+  caps: { per_number_per_day: bounds.perNumber },
+  timezone: zoneAt(12),
+  allowed_hours: { weekly: DAYS.map(day => ({ day, open: '06:00', close: '18:00' })) },
+})
+
+const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
+
+/** A time zone in which it is about this hour now. Their names count the other way round. */
+function zoneAt(hour: number): string {
+  const ahead = ((((hour - new Date().getUTCHours() + 12) % 24) + 24) % 24) - 12
+  return ahead === 0 ? 'Etc/UTC' : `Etc/GMT${ahead > 0 ? '-' : '+'}${Math.abs(ahead)}`
+}
+
+/** A menu that waits for a key that nobody presses: whoever was called hangs up. */
+async function holdingFlow(product: Product): Promise<string> {
+  const always = (next: string) => [{ condition: { kind: 'always' }, next }]
+  const menu = { key: 'menu', type: 'menu', script: 'Press one to confirm.', input: { modes: ['dtmf'] } }
+  const nodes = [
+    { key: 'start', type: 'start', transitions: always('menu') },
+    { ...menu, transitions: [{ condition: { kind: 'else' }, next: 'bye' }] },
+    { key: 'bye', type: 'end' },
+  ]
+  const { id } = await product.ok('POST', '/flows', { name: 'Bench', kind: 'ivr', graph: { kind: 'ivr', nodes } })
+  await product.ok('POST', `/flows/${id}/publish`, {})
+  return id
+}
+
+async function addContacts(product: Product, id: string, n: number) {
+  const [asleep, blocked] = [new Set<string>(), new Set<string>()]
+  const contacts = Array.from({ length: n }, (_, i) => {
+    const phone = `+97253${String(1_000_000 + i)}`
+    const place = (i * 37) % 100
+    if (place < BLOCKED) blocked.add(phone)
+    else if (place < BLOCKED + ASLEEP) asleep.add(phone)
+    return { phone, ...(asleep.has(phone) ? { timezone: zoneAt(0) } : {}) }
+  })
+  for (const phone of blocked) await product.ok('POST', '/do_not_call', { phone })
+  for (let from = 0; from < n; from += ADDED_AT_ONCE) {
+    const body = { contacts: contacts.slice(from, from + ADDED_AT_ONCE) }
+    const { added } = await product.ok('POST', `/campaigns/${id}/contacts`, body)
+    if (added !== body.contacts.length) throw new Error(`${added} contacts were added, of ${body.contacts.length}`)
+  }
+  return { asleep, blocked }
+}
+
+/** Until nothing more is due; kills control on the way. @returns what went wrong */
+async function follow({
+  product,
+  victim,
+  id,
+  n,
+  kills,
+  say,
+}: {
+  product: Product
+  victim: Victim
+  id: string
+  n: number
+  kills: number
+  say: (line: string) => void
+}): Promise<string[]> {
+  let [killed, told, stillSince, before] = [0, 0, performance.now(), '']
+  for (;;) {
+    await sleep(LOOK_MS)
+    const answer = await product.api('GET', `/campaigns/${id}/stats`).catch(() => null)
+    if (answer?.status !== 200) continue
+    const { contacts, calls_running: running, attempts } = answer.body
+    const done = (Object.values(attempts.total) as number[]).reduce((sum, results) => sum + results, 0)
+    const state = JSON.stringify(contacts)
+    if (state !== before || running > 0) stillSince = performance.now()
+    before = state
+    if (killed < kills && done >= ((killed + 0.5) / kills) * n) {
+      await sleep(Math.random() * 1000)
+      await victim.replace()
+      killed++
+      say(`control killed with -9 (${killed} of ${kills}) after ${done} attempts, ${running} calls running`)
+      await victim.ready()
+    }
+    if (done - told >= n / 10) {
+      told = done
+      say(`${done} attempts to ${n} contacts, ${running} calls running`)
+    }
+    if (performance.now() - stillSince > STILL_MS) {
+      return killed === kills ? [] : [`control was killed ${killed} times only`]
+    }
+  }
+}
+
+/** A list, page by page, whatever the requests are limited to. */
+async function patientAll(product: Product, path: string): Promise<object[]> {
+  const all: object[] = []
+  for (let cursor = ''; ; ) {
+    const { status, body } = await product.api('GET', `${path}?limit=100${cursor}`)
+    if (status === 429) await sleep(LOOK_MS)
+    else if (status !== 200) throw new Error(`GET ${path} answered ${status}`)
+    else {
+      all.push(...body.data)
+      if (!body.has_more) return all
+      cursor = `&starting_after=${encodeURIComponent(body.next_cursor)}`
+    }
+  }
+}
