@@ -1,0 +1,140 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import * as assert from 'uvu/assert'
+import { openStore } from '../../../control/kernel/store/store.ts'
+import { forkFile } from '../../fork.ts'
+import { suite } from '../../harness.ts'
+import { makeDatabase } from '../database.ts'
+import { addCampaign, numbers } from './campaign-rows.ts'
+import { DialledParties } from './dialled-parties.ts'
+
+const test = suite('control/campaigns/killed')
+
+const ENTRY = 'control/campaigns/killable-dialler.ts'
+const LIMIT = { timeoutMs: 60_000 }
+const CONTACTS = 90
+const KILLS = 5
+
+async function until(done: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await done())) await new Promise(resolve => setTimeout(resolve, 10))
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'exit')
+  child.kill('SIGKILL')
+  await gone
+}
+
+const byPhone = <T extends { phone: string }>(rows: readonly T[]): string[] => rows.map(({ phone }) => phone).toSorted()
+
+test(
+  'control is killed with -9 at any moment of a campaign: nobody is lost, and each is called once for each attempt',
+  async () => {
+    const { target, remove } = await makeDatabase()
+    const store = await openStore(target)
+    const phones = numbers(CONTACTS)
+    const campaign = await addCampaign(store, phones, { max_attempts: 1, calls_per_second: 50, max_concurrent: 12 })
+    const media = new DialledParties(60)
+    await media.listen()
+    for (let round = 0; round < KILLS; round++) {
+      const child = forkFile(ENTRY, [target, 'node', media.path])
+      // Some are killed as they start, the others while calls begin, ring and end.
+      const enough = round * (CONTACTS / (KILLS + 1))
+      await until(() => media.dialled.length >= enough)
+      await new Promise(resolve => setTimeout(resolve, Math.random() * 60))
+      await kill(child)
+    }
+    assert.ok((await campaign.finished()) < CONTACTS, 'nothing was left: the test proves nothing')
+    const last = forkFile(ENTRY, [target, 'node', media.path])
+    await until(async () => (await campaign.finished()) === CONTACTS)
+    const attempts = await campaign.attempts()
+    assert.equal(byPhone(media.dialled), phones)
+    assert.equal(byPhone(attempts), phones)
+    for (const { result } of attempts) assert.ok(['answered', 'busy'].includes(result ?? ''), `${result}`)
+    await kill(last)
+    await media.close()
+    await store.close()
+    await remove()
+  },
+  LIMIT,
+)
+
+test(
+  'two nodes that dial one campaign call nobody twice, and keep its limits and those of its connection together',
+  async () => {
+    const { target, remove } = await makeDatabase()
+    const store = await openStore(target)
+    const phones = numbers(60)
+    const [atOnce, perSecond] = [5, 40]
+    const limits = { max_attempts: 1, calls_per_second: perSecond, max_concurrent: atOnce }
+    const campaign = await addCampaign(store, phones, limits)
+    const nodes = await runNodes(target, 150)
+    await until(async () => (await campaign.finished()) === phones.length)
+    assert.equal(byPhone(nodes.dialled()), phones)
+    const attempts = await campaign.attempts()
+    assert.equal(byPhone(attempts), phones)
+    for (const { dialled } of nodes.media)
+      assert.ok(dialled.length > 0, 'one node has dialled all: the test proves nothing')
+    assert.ok(nodes.most() <= atOnce, `${nodes.most()} at once`)
+    const begun = attempts.map(({ started_at }) => Date.parse(started_at)).toSorted((a, b) => a - b)
+    for (const from of begun) {
+      const within = begun.filter(at => at >= from && at < from + 1000).length
+      // What half a second has saved may come at once.
+      assert.ok(within <= perSecond * 1.5 + 1, `${within} in a second`)
+    }
+    await nodes.close()
+    await store.close()
+    await remove()
+  },
+  LIMIT,
+)
+
+test(
+  'calls of two nodes that find the connection full are no attempts, and the connection never carries more',
+  async () => {
+    const { target, remove } = await makeDatabase()
+    const store = await openStore(target)
+    const phones = numbers(12)
+    const eager = { max_attempts: 1, calls_per_second: 50, max_concurrent: 50 }
+    const campaign = await addCampaign(store, phones, eager, { max_calls: 3 })
+    const nodes = await runNodes(target, 400)
+    const full = async () => (await campaign.attempts()).filter(({ result }) => result === 'capacity').length
+    await until(async () => (await full()) >= 4 && nodes.dialled().length >= 6)
+    assert.ok(nodes.most() <= 3, `${nodes.most()} at once`)
+    assert.is(new Set(byPhone(nodes.dialled())).size, nodes.dialled().length)
+    await nodes.close()
+    await store.close()
+    await remove()
+  },
+  LIMIT,
+)
+
+/** Two control processes with a media of their own each. */
+async function runNodes(target: string, legMs: number) {
+  const media = [new DialledParties(legMs), new DialledParties(legMs)]
+  const children: ChildProcess[] = []
+  for (const [n, one] of media.entries()) {
+    await one.listen()
+    children.push(forkFile(ENTRY, [target, `node-${n}`, one.path]))
+  }
+  let most = 0
+  const count = (): void => {
+    most = Math.max(
+      most,
+      media.reduce((sum, { legs }) => sum + legs.size, 0),
+    )
+  }
+  const timer = setInterval(count, 2)
+  return {
+    media,
+    dialled: () => media.flatMap(({ dialled }) => dialled),
+    most: () => most,
+    close: async () => {
+      clearInterval(timer)
+      await Promise.all(children.map(kill))
+      for (const one of media) await one.close()
+    },
+  }
+}
+
+test.run()
