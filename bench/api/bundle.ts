@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { packages } from '../../build/parts.ts'
+import { BUNDLES, packages } from '../../build/parts.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Within the package, where what it imports is found; named by the process, as the bundles of tests are. */
@@ -12,13 +12,11 @@ const OUT = join(ROOT, '.test-run', String(process.pid))
 export async function bundledServer(): Promise<string> {
   const outfile = join(OUT, 'server.mjs')
   await build({
+    ...BUNDLES,
     entryPoints: [join(ROOT, 'bench', 'api', 'server.ts')],
     outfile,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    logLevel: 'warning',
+    splitting: false,
+    sourcemap: false,
     plugins: [packages],
   })
   process.once('exit', () => rmSync(OUT, { recursive: true, force: true }))
