@@ -127,7 +127,8 @@ class OneImport {
       ...(done.status === 'completed' ? [] : [`it is ${done.status} (${JSON.stringify(done.failure)})`]),
       ...(JSON.stringify(done.rows) === JSON.stringify(rows) ? [] : [`counts are ${JSON.stringify(done.rows)}`]),
       ...reportFaults(report, file),
-      ...(told.every((n, i) => i === 0 || n >= told[i - 1]!) ? [] : ['progress went back']),
+      // A trial that was killed begins anew.
+      ...(isTrial || told.every((n, i) => i === 0 || n >= told[i - 1]!) ? [] : ['progress went back']),
       ...beside.failures.slice(0, 5),
     ].map(fault => `${this.name}: ${fault}`)
     const more = { rows: done.rows, progress: told.length, maxRss: watch.maxRss, maxWal: watch.maxWal, beside }

@@ -5,6 +5,8 @@ import type { ImportPieceTable } from './tables.ts'
 
 /** Of what was uploaded [bytes]: a row that neither database finds long. */
 const PIECE_BYTES = 256 * 1024
+/** Whoever reads a file is handed so much at once: to parse it takes the loop a few milliseconds [bytes]. */
+const READ_BYTES = 16 * 1024
 /** Longer than any upload takes [ms]. */
 const ORPHAN_MS = 60 * 60 * 1000
 
@@ -36,7 +38,7 @@ export async function storeSource(db: Db, importId: string, source: Readable): P
 
 /** A file from its beginning, a piece at a time. */
 export const readPieces = (db: Db, importId: string, file: File): Readable =>
-  Readable.from(pieces(db, importId, file), { objectMode: false, highWaterMark: PIECE_BYTES })
+  Readable.from(pieces(db, importId, file), { objectMode: false, highWaterMark: READ_BYTES })
 
 async function* pieces(db: Db, importId: string, file: File): AsyncGenerator<Buffer> {
   for (let position = 0; ; position++) {
@@ -48,7 +50,8 @@ async function* pieces(db: Db, importId: string, file: File): AsyncGenerator<Buf
       .where('position', '=', position)
       .executeTakeFirst()
     if (row === undefined) return
-    yield Buffer.from(row.content, 'base64')
+    const bytes = Buffer.from(row.content, 'base64')
+    for (let at = 0; at < bytes.length; at += READ_BYTES) yield bytes.subarray(at, at + READ_BYTES)
   }
 }
 

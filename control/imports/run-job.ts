@@ -100,7 +100,11 @@ async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: Im
       if (read > MAX_ROWS) {
         throw new Unreadable('too_many_rows', `The file has more than ${MAX_ROWS} rows.`, record.line)
       }
-      if (read <= rows_read) continue
+      if (read <= rows_read) {
+        // What comes from memory and from SQLite never waits for the loop by itself: a million rows would hold up calls for seconds.
+        if (read % size === 0) await setImmediate()
+        continue
+      }
       batch.push(record)
       if (batch.length < size) continue
       yield batch

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
+import { sweepImports } from '../../../control/imports/pieces.ts'
 import { SeenKeys } from '../../../control/imports/seen-keys.ts'
+import { idAt } from '../../../control/kernel/ids.ts'
 import { buildJobs } from '../../../control/wiring/app.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
@@ -12,6 +14,7 @@ interface ImportApp extends WholeApp {
   /** Imports a text; the import as it then is. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   run(content: string | Buffer, more?: object): Promise<any>
+  runDue(): Promise<unknown>
   /** The lines of the report, without its head. */
   report(id: string): Promise<string[]>
 }
@@ -23,6 +26,7 @@ test.before(async () => {
   await world.live('PATCH /v1/organisation', { country: 'IL' })
   app = {
     ...world,
+    runDue: () => jobs.runDue(),
     run: async (content, more = {}) => {
       const file = { content_base64: Buffer.from(content).toString('base64'), filename: 'numbers.csv' }
       const made = await world.live('POST /v1/imports', { ...TARGET, file, ...more })
@@ -197,6 +201,42 @@ test("JSON parameters may come as files, as a browser's FormData sends them; oth
   await app.live(`POST /v1/imports/${made.body.id}/cancel`)
   for (const [mapping, type] of [['{"phone"'], ['Tel', 'text/csv'], [JSON.stringify('x'.repeat(70_000))]] as const)
     assert.equal(refusal(await post(mapping, type)).slice(0, 2), [400, 'mapping'])
+})
+
+test('an import that goes on after a crash lets everybody else have their turn while it skips what is done', async () => {
+  const rows = 20_000
+  const lines = Array.from({ length: rows }, (_, i) => `+97253${1_000_000 + i}`)
+  const file = { content_base64: Buffer.from(['phone', ...lines].join('\n')).toString('base64') }
+  const { id } = (await app.live('POST /v1/imports', { ...TARGET, file })).body
+  await app.store.db.updateTable('imports').set({ rows_read: rows, status: 'running' }).where('id', '=', id).execute()
+  let turns = 0
+  let isOver = false
+  const turn = (): void => {
+    turns++
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await app.runDue()
+  isOver = true
+  const done = (await app.live(`GET /v1/imports/${id}`)).body
+  assert.equal([done.status, done.rows.read, done.rows.written], ['completed', rows, 0])
+  assert.ok(turns >= rows / 200, `${turns} turns`)
+})
+
+test('the report is kept for 30 days; a file of which no import came is gone after an hour', async () => {
+  const { id, finished_at } = await app.run('phone\nnobody\n')
+  const { db } = app.store
+  const lost = idAt('import', Date.parse(finished_at))
+  await db.insertInto('import_pieces').values({ import_id: lost, file: 'source', position: 0, content: '' }).execute()
+  const leftAfter = async (hours: number): Promise<string[]> => {
+    await sweepImports(db, new Date(Date.parse(finished_at) + hours * 3_600_000))
+    const rows = await db.selectFrom('import_pieces').select('import_id').where('import_id', 'in', [id, lost]).execute()
+    return rows.map(row => row.import_id).sort()
+  }
+  assert.equal(await leftAfter(0.5), [id, lost].sort())
+  assert.equal(await leftAfter(2), [id])
+  assert.equal(await leftAfter(29 * 24), [id])
+  assert.equal(await leftAfter(31 * 24), [])
 })
 
 test('ten imports wait at most', async () => {
