@@ -29,7 +29,7 @@ const MAX_LOOKED_AT = 50
 /** Of these one after the other, while contacts are due that must not be called now. */
 const MAX_TURNS = 10
 /** An organisation that is suspended or at its limit is asked again so late [ms]. */
-const HELD_MS = 5000
+const HELD_MS = 1000
 const DAY_MS = 24 * 60 * 60 * 1000
 const RETRY_SOON_MS = 60_000
 

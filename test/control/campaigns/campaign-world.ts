@@ -17,6 +17,8 @@ export interface CampaignWorld {
   answer(line: string, body?: object): Promise<Answer>
   /** A running campaign of an assistant over these numbers. */
   start(numbers: readonly string[], settings?: object): Promise<string>
+  /** The dialler looks once. */
+  look(): Promise<void>
   /** What is due is dialled, and what follows from it. */
   dial(): Promise<void>
   /** Time passes, and what is due then is dialled. */
@@ -75,6 +77,7 @@ export async function makeCampaignWorld(more: Parameters<typeof makeQueueWorld>[
       await succeed(`POST /v1/campaigns/${id}/start`)
       return id
     },
+    look: () => dialler.run(),
     dial: async () => {
       await dialler.run()
       await world.settle()
