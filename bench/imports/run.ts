@@ -156,14 +156,14 @@ class OneImport {
 
   /** Until it is over; kills control on the way. */
   async #follow(id: string) {
-    const { product, watch, file, say } = this.#parts
+    const { watch, file, say } = this.#parts
     const marks = [...(this.#of.isTrial ? TRIAL_KILLED_AT : KILLED_AT)]
     let kills = 0
     let awayMs = 0
     /** Where it stood when it was killed, and when that was. */
     let killed: { read: number; at: number } | null = null
     for (;;) {
-      const { body: now } = await product.api('GET', `/imports/${id}`)
+      const now = await this.#now(id)
       if (killed !== null && now.rows.read > killed.read) {
         const waited = performance.now() - killed.at
         say(`${this.name}: goes on at row ${killed.read} after ${(waited / 1000).toFixed(1)} s`)
@@ -176,10 +176,16 @@ class OneImport {
         kills++
         const at = performance.now()
         await watch.kill()
-        killed = { read: (await product.ok('GET', `/imports/${id}`)).rows.read, at }
+        killed = { read: (await this.#now(id)).rows.read, at }
       }
       await sleep(LOOK_MS)
     }
+  }
+
+  /** The import; a connection to a process that was killed may be found out only now. */
+  #now(id: string) {
+    const { product } = this.#parts
+    return product.until('an answer', () => product.ok('GET', `/imports/${id}`).catch(() => null))
   }
 
   /** Rows that were read by each event of it, in their order. */

@@ -12,14 +12,14 @@ import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { apiKeyWithSecret, insertApiKey, toApiKey } from '../organisation/api-key-routes.ts'
 import { insertOrganisation } from '../organisation/routes.ts'
-import { DEFAULT_LIMITS, limitsOf } from '../usage/allowance.ts'
 import {
-  changeBody,
-  createBody,
+  DEFAULT_LIMITS,
+  limitsOf,
   type PartnerOrganisation,
   partnerOrganisationSchema,
   toPartnerOrganisation,
-} from './schema.ts'
+} from '../usage/client.ts'
+import { changeBody, createBody } from './schema.ts'
 
 export interface PartnerDeps {
   store: Store
@@ -118,6 +118,7 @@ async function create(
       name,
       suspended: 0,
       limits: JSON.stringify({ ...DEFAULT_LIMITS, ...limits }),
+      limits_reached: null,
       created: at.toISOString(),
       updated: at.toISOString(),
     }

@@ -1,39 +1,31 @@
 import { sql } from 'kysely'
 import { SUSPENDED } from '../http/auth.ts'
 import { type Problem, problem } from '../http/errors.ts'
+import { appendEvent } from '../kernel/events/log.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
-import type { Db } from '../kernel/store/store.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-
-/** What a plan allows; null: no limit. */
-export interface Limits {
-  requests_per_second: number | null
-  concurrent_calls: number | null
-  call_minutes_per_month: number | null
-}
-
-export const DEFAULT_LIMITS: Limits = {
-  requests_per_second: null,
-  concurrent_calls: null,
-  call_minutes_per_month: null,
-}
-
-export const limitsOf = ({ limits }: Pick<PartnerOrganisationRow, 'limits'>): Limits => JSON.parse(limits)
+import { type CallLimit, limitsOf, reachedBy, toPartnerOrganisation } from './client.ts'
 
 const MINUTE_MS = 60_000
 const BUSY_RETRY_S = 5
+/** Of one limit: who is told need not hear of each call. */
+const TELL_EVERY_MS = 60 * MINUTE_MS
 
-/** Why an organisation that another one runs may not have one more call; null: it may. `at`: ISO-8601 UTC. */
-export async function callProblem(db: Db, tenant: Tenant, at: string): Promise<Problem | null> {
-  const row = await rowBy(db, 'partner_organisations', { id: tenant.organisationId })
+/** Why an organisation that another one runs may not have one more call, which whoever runs it is told of; null: it may. `at`: ISO-8601 UTC. */
+export async function callProblem(trx: Trx, tenant: Tenant, at: string): Promise<Problem | null> {
+  const row = await rowBy(trx, 'partner_organisations', { id: tenant.organisationId })
   if (row === undefined) return null
   const { concurrent_calls: most } = limitsOf(row)
-  if (row.suspended === 0 && most !== null && (await running(db, tenant, most)) >= most) {
+  if (row.suspended === 0 && most !== null && (await running(trx, tenant, most)) >= most) {
+    await tellReached(trx, row, 'concurrent_calls', at)
     const message = 'The organisation has as many calls at once as its plan allows.'
     return problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
   }
-  return legProblem(db, tenant, at)
+  const refused = await legProblem(trx, tenant, at)
+  if (refused?.problem === 'plan_limit') await tellReached(trx, row, 'call_minutes_per_month', at)
+  return refused
 }
 
 /** Why nobody outside may be called for a call that runs already, and so counts already; null: somebody may. */
@@ -55,6 +47,18 @@ export async function suspensionOf(
 ): Promise<Problem | null> {
   const row = await rowBy(db, 'partner_organisations', { id: organisationId })
   return row?.suspended === 1 ? SUSPENDED : null
+}
+
+/** Tells whoever runs it that a call could not begin. */
+async function tellReached(trx: Trx, row: PartnerOrganisationRow, limit: CallLimit, at: string): Promise<void> {
+  const before = reachedBy(row)
+  const last = before[limit]
+  if (last !== null && Date.parse(at) - Date.parse(last) < TELL_EVERY_MS) return
+  const limits_reached = JSON.stringify({ ...before, [limit]: at })
+  const partner = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  await forTenant(trx, partner).change('partner_organisations', row.id, { limits_reached })
+  const object = toPartnerOrganisation({ ...row, limits_reached })
+  await appendEvent(trx, partner, { type: 'partner.organisation.limit_reached', at, object })
 }
 
 async function running(db: Db, tenant: Tenant, most: number): Promise<number> {

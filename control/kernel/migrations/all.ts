@@ -87,6 +87,7 @@ import { eventOrder } from './350-399/350-event-order.ts'
 import { answering } from './350-399/360-answering.ts'
 import { dialling } from './350-399/380-dialling.ts'
 import { requestBudgets } from './350-399/385-request-budgets.ts'
+import { limitsReached } from './350-399/386-limits-reached.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -178,4 +179,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '360-answering': answering,
   '380-dialling': dialling,
   '385-request-budgets': requestBudgets,
+  '386-limits-reached': limitsReached,
 }

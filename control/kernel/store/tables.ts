@@ -57,6 +57,8 @@ export interface PartnerOrganisationTable extends TenantColumns {
   suspended: number
   /** JSON of `Limits`. */
   limits: string
+  /** JSON of `Reached`, or null. */
+  limits_reached: Generated<string | null>
   created: string
   updated: string
 }

@@ -97,6 +97,11 @@ test('limits of a plan: requests of all keys together, calls at once, minutes of
   const at = world.clock.now().toISOString()
   const problem = async () =>
     (await world.store.transaction(trx => callProblem(trx, client.tenant, at)))?.problem ?? null
+  const told = async () =>
+    (await world.ask('GET /v1/events?type=partner.organisation.limit_reached', { key })).body.data.map(
+      ({ data }: { data: { object: { id: string; limits_reached: object } } }) =>
+        data.object.id === client.id ? data.object.limits_reached : null,
+    )
   const ends = { callId: newId('call'), legId: newId('participant'), direction: 'inbound' as const, to: '1', from: '2' }
   const kind = { target: 'echo' as const, roomId: null, connectionId: null, metadata: {} }
   assert.is(await problem(), null)
@@ -104,12 +109,15 @@ test('limits of a plan: requests of all keys together, calls at once, minutes of
     insertParty(trx, client.tenant, { ...ends, ...kind, role: 'member', muted: false }, at),
   )
   assert.is(await problem(), 'capacity_exhausted')
+  assert.is(await problem(), 'capacity_exhausted')
+  assert.equal(await told(), [{ concurrent_calls: at, call_minutes_per_month: null }], 'once an hour')
   await world.store.transaction(async trx => {
     const rows = (await loadLeg(trx, ends.legId))!
     const answered = await applyToLeg(trx, rows, onAnswered(rows, at), at)
     await endLeg(trx, answered, { reason: 'caller_hangup', sipCode: null, quality: null, durationMs: 120_000 }, at)
   })
   assert.is(await problem(), 'plan_limit')
+  assert.equal((await told())[0], { concurrent_calls: at, call_minutes_per_month: at })
   await world.ask(`PATCH /v1/partner/organisations/${client.id}`, {
     key,
     body: { limits: { call_minutes_per_month: 3 } },

@@ -1,0 +1,74 @@
+import Type, { type Static } from 'typebox'
+import { nullable, timestamp } from '../kernel/schema.ts'
+import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
+
+/** Of an organisation that another one runs. */
+export const clientName = Type.String({ minLength: 1, maxLength: 200 })
+
+/** What a plan allows; null: no limit. */
+export const limitSchemas = {
+  requests_per_second: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description:
+        'Of all its keys together, over all nodes; so many at once as in three seconds. Null: only those of each key.',
+    }),
+  ),
+  concurrent_calls: nullable(
+    Type.Integer({ minimum: 0, maximum: 100_000, description: 'In this mode. Null: no limit.' }),
+  ),
+  call_minutes_per_month: nullable(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1e9,
+      description: 'Of calls that have ended, by months of UTC. Null: no limit.',
+    }),
+  ),
+}
+const limitsSchema = Type.Object(limitSchemas, { description: 'What its plan allows.' })
+export type Limits = Static<typeof limitsSchema>
+
+export const DEFAULT_LIMITS: Limits = {
+  requests_per_second: null,
+  concurrent_calls: null,
+  call_minutes_per_month: null,
+}
+
+export const limitsOf = ({ limits }: Pick<PartnerOrganisationRow, 'limits'>): Limits => JSON.parse(limits)
+
+/** Limits that calls can come up against. */
+export type CallLimit = 'concurrent_calls' | 'call_minutes_per_month'
+export type Reached = Record<CallLimit, string | null>
+const NONE_REACHED: Reached = { concurrent_calls: null, call_minutes_per_month: null }
+
+export const reachedBy = ({ limits_reached }: Pick<PartnerOrganisationRow, 'limits_reached'>): Reached =>
+  limits_reached === null ? NONE_REACHED : JSON.parse(limits_reached)
+
+export const partnerOrganisationSchema = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('partner_organisation'),
+  livemode: Type.Boolean(),
+  name: clientName,
+  suspended: Type.Boolean({ description: 'Its requests and its calls are refused: `organisation_suspended`.' }),
+  limits: limitsSchema,
+  limits_reached: Type.Object(
+    { concurrent_calls: nullable(timestamp()), call_minutes_per_month: nullable(timestamp()) },
+    { description: 'When a call last could not begin for them, to the hour. Null: never.' },
+  ),
+  created: timestamp(),
+  updated: timestamp(),
+})
+export type PartnerOrganisation = Static<typeof partnerOrganisationSchema>
+
+export const toPartnerOrganisation = (row: PartnerOrganisationRow): PartnerOrganisation => ({
+  id: row.id,
+  object: 'partner_organisation',
+  livemode: row.livemode === 1,
+  name: row.name,
+  suspended: row.suspended === 1,
+  limits: { ...DEFAULT_LIMITS, ...limitsOf(row) },
+  limits_reached: reachedBy(row),
+  created: row.created,
+  updated: row.updated,
+})
