@@ -14,6 +14,7 @@ import { callsForAgents, nextCallMs, rateAllows } from './pacing.ts'
 import { type CampaignSettings, settingsOf } from './schema.ts'
 import { moveCampaign, moveContact, onCall } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
+import { sendAway, unservedCalls } from './unserved.ts'
 import { wakefulCampaigns } from './wakeful.ts'
 
 export interface DiallerDeps {
@@ -45,9 +46,10 @@ export class Dialler {
     this.#deps = deps
   }
 
-  /** To be called again and again while media is there: one statement where there is nothing to do. One campaign's failure is none of the others. */
+  /** To be called again and again while media is there: two statements where there is nothing to do. One campaign's failure is none of the others. */
   async run(): Promise<void> {
     const { store, log, now } = this.#deps
+    await this.#sendAway(now())
     for (const { id, tenant } of await wakefulCampaigns(store.db, now())) {
       try {
         for (let turn = 0; turn < MAX_TURNS; turn++) {
@@ -55,6 +57,17 @@ export class Dialler {
         }
       } catch (error) {
         log.error({ err: error, campaignId: id }, 'a campaign could not dial')
+      }
+    }
+  }
+
+  async #sendAway(now: Date): Promise<void> {
+    const { store, log } = this.#deps
+    for (const { callId, tenant } of await unservedCalls(store.db, now)) {
+      try {
+        await store.transaction(trx => sendAway(trx, tenant, callId, now.toISOString()))
+      } catch (error) {
+        log.error({ err: error, callId }, 'a call of a campaign that nobody takes could not be ended')
       }
     }
   }

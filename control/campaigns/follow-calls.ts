@@ -1,7 +1,5 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import type { Call } from '../calls/call-schema.ts'
-import { mainLeg, setLeg } from '../calls/legs.ts'
-import { namedPhrase } from '../kernel/phrases.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -12,6 +10,7 @@ import { outcomeOf, resultOf } from './outcomes.ts'
 import { settingsOf } from './schema.ts'
 import { moveContact } from './store.ts'
 import type { CampaignRow } from './tables.ts'
+import { apologise } from './unserved.ts'
 
 /** How much later [ms]. */
 const NO_LINE_MS = 200
@@ -54,10 +53,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
     const now = new Date(at)
     if (queueId === null || (await freeAgents(deps, trx, tenant, { queueId, now })) > 0) return
     // Nobody is free: it hears so at once, and waits for nobody.
-    const leg = await mainLeg(trx, tenant, call.id)
-    const leave_prompt = namedPhrase('apology', null)
-    if (leg !== undefined)
-      await setLeg(trx, tenant, leg.id, { step: 'leaving', leave_prompt, leave_reason: 'capacity' })
+    await apologise(trx, tenant, call.id)
     return
   }
   const reason = (call.ended_reason ?? 'internal_error') as EndedReason

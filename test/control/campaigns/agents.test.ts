@@ -3,19 +3,24 @@ import { callsForAgents, type Reached } from '../../../control/campaigns/pacing.
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
-import { makeCampaignWorld } from './campaign-world.ts'
+import { type CampaignWorld, makeCampaignWorld } from './campaign-world.ts'
 
 const test = suite('control/campaigns/agents')
 
-test('progressive, one contact is called for each free agent; who answers when none is free any more hears so and is abandoned', async () => {
-  const campaigns = await makeCampaignWorld()
-  const { world, start, dial, dialled, leg, end, contact, ask } = campaigns
+/** A queue, and whoever is its one agent. */
+async function agentOf({ world }: CampaignWorld) {
   const ann = await world.addAgent('ann')
   const scoped = forTenant(world.store.db, world.tenant)
   const node = nodeOf(world.store.db)
   const page = { id: 'page', user_id: ann, node, origin: null, device: null, connected_at: '2026-11-21T10:00:00.000Z' }
   await scoped.insert('browser_sessions', page)
-  const queue_id = await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 0 })
+  return { ann, queue_id: await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 0 }) }
+}
+
+test('progressive, one contact is called for each free agent; who answers when none is free any more hears so and is abandoned', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, dialled, leg, end, contact, ask } = campaigns
+  const { ann, queue_id } = await agentOf(campaigns)
   const numbers = ['+14155550101', '+14155550102'] as const
   const id = await start(numbers, { queue_id, retry_minutes: { abandoned: null } })
   await dial()
@@ -45,6 +50,32 @@ test('progressive, one contact is called for each free agent; who answers when n
   assert.is((await contact(numbers[1])).last_result, 'abandoned')
   const stats = await ask(`GET /v1/campaigns/${id}/stats`)
   assert.is(stats.abandoned_rate, 0.5)
+  await campaigns.close()
+})
+
+test('whoever answered and is not taken by the agent who was free hears within two seconds that nobody is, and is abandoned', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, later, leg, end, contact, dialled } = campaigns
+  const { ann, queue_id } = await agentOf(campaigns)
+  const phone = '+14155550101'
+  await start([phone], { queue_id, retry_minutes: { abandoned: null } })
+  await world.setStatus(ann, 'available')
+  await dial()
+  assert.equal(dialled(), [phone])
+  world.media.pickUp(leg(phone)!.legId)
+  await world.settle()
+  // Her phone rings: somebody is there.
+  await later(3000)
+  const apologies = () =>
+    world.media.handled.filter(({ body }) => (body as { hangupAfter?: string }).hangupAfter === 'capacity')
+  assert.is(apologies().length, 0)
+  world.media.hangUp(world.ringing(ann)[0]!.legId, 'rejected')
+  await world.settle()
+  await dial()
+  assert.is(apologies().length, 1)
+  assert.is((await world.events('queue.call.overflowed')).at(-1)?.object.outcome, 'no_agents')
+  await end(phone, 'capacity')
+  assert.is((await contact(phone)).last_result, 'abandoned')
   await campaigns.close()
 })
 

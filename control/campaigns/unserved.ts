@@ -1,0 +1,37 @@
+import { mainLeg, setLeg } from '../calls/legs.ts'
+import { namedPhrase } from '../kernel/phrases.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import { leaveQueue } from '../queues/waiting-calls.ts'
+
+/** Whoever was called and has answered waits so long for an agent, at most [ms]. */
+const MOST_WAIT_MS = 2000
+
+/** Calls of campaigns that were answered, and now wait in a queue without an agent's phone ringing for them: the one who was free did not take it. */
+export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string; tenant: Tenant }[]> {
+  const rows = await db
+    .selectFrom('queue_calls')
+    .innerJoin('campaign_attempts', 'campaign_attempts.call_id', 'queue_calls.id')
+    .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
+    .where('queue_calls.offered_to', 'is', null)
+    .where('campaign_attempts.ended_at', 'is', null)
+    .where('campaign_attempts.answered_at', '<=', new Date(now.getTime() - MOST_WAIT_MS).toISOString())
+    .execute()
+  return rows.map(({ id: callId, organisation_id: organisationId, livemode }) => ({
+    callId,
+    tenant: { organisationId, livemode: livemode === 1 },
+  }))
+}
+
+/** It hears that nobody is there, and is hung up on. */
+export async function sendAway(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
+  if ((await leaveQueue(trx, tenant, callId, { outcome: 'no_agents', at })) !== null)
+    await apologise(trx, tenant, callId)
+}
+
+export async function apologise(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
+  const leg = await mainLeg(trx, tenant, callId)
+  if (leg === undefined) return
+  const leave_prompt = namedPhrase('apology', null)
+  await setLeg(trx, tenant, leg.id, { step: 'leaving', leave_prompt, leave_reason: 'capacity' })
+}
