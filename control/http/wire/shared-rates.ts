@@ -29,6 +29,9 @@ const MAX_SUBJECTS = 10_000
 /** A bucket that has been full for so long is forgotten: it is as good as a new one [ms]. */
 const KEPT_MS = 60 * 60 * 1000
 
+/** The database is away, and nobody waits for it again before then [ms]. */
+const AWAY_MS = 1000
+
 /** What this node has of a bucket. */
 interface Slice {
   left: number
@@ -52,6 +55,7 @@ export class SharedRates {
   readonly #db: Db
   readonly #now: () => Date
   readonly #alone: RateLimits
+  #awayUntil = 0
   readonly #slices = new LRUCache<string, Slice>(atMost(MAX_SUBJECTS))
 
   constructor(db: Db, now: () => Date, rate: Rate) {
@@ -82,6 +86,7 @@ export class SharedRates {
   /** Who comes while one asks waits for the same answer. */
   async #ask(slice: Slice, subject: string, rate: Rate): Promise<number> {
     for (;;) {
+      if (this.#now().getTime() < this.#awayUntil) return this.#takeAlone(subject, rate)
       slice.asking ??= this.#fetch(slice, subject, rate).finally(() => {
         slice.asking = null
       })
@@ -89,11 +94,16 @@ export class SharedRates {
         await slice.asking
       } catch (error) {
         if (!isOutage(error)) throw error
-        return this.#alone.take(`${subject} ${rate.perSecond}`, this.#now().getTime(), rate)
+        this.#awayUntil = this.#now().getTime() + AWAY_MS
+        return this.#takeAlone(subject, rate)
       }
       const waitS = this.#takeLocal(slice)
       if (waitS !== null) return waitS
     }
+  }
+
+  #takeAlone(subject: string, rate: Rate): number {
+    return this.#alone.take(`${subject} ${rate.perSecond}`, this.#now().getTime(), rate)
   }
 
   async #fetch(slice: Slice, subject: string, rate: Rate): Promise<void> {

@@ -62,10 +62,16 @@ test('a slice takes one statement, and who is refused asks nothing until there i
   clock.advance(2 * 3_600_000)
   await sweepBudgets(store.db, clock.now())
   assert.is((await store.db.selectFrom('request_budgets').selectAll().execute()).length, 0)
-  // While the database is away it counts alone.
+  // While the database is away it counts alone, and asks once a second whether it is back.
   isAway = true
+  statements = 0
   for (let i = 0; i < RATE.burst; i++) assert.is(await node.take('key_b', RATE), 0)
   assert.is(await node.take('key_b', RATE), 1)
+  assert.is(statements, 1)
+  clock.advance(1000)
+  isAway = false
+  assert.is(await node.take('key_b', RATE), 0)
+  assert.is(statements, 2)
   await store.close()
   await remove()
 })
