@@ -10,6 +10,8 @@ const SEED = 20261123
 /** Control is killed so often on the way of a campaign that a flow leads, and of one of agents. */
 const KILLS = { flow: 10, agents: 3 }
 const AGENTS = 20
+/** Two that run side by side are not in each other's way. */
+const RTP_PORTS = { flow: '34000-39999', agents: '40000-45999' }
 /** Contacts that agents are for, at most: their calls last. */
 const MOST_OF_AGENTS = 1500
 const ABANDONED_PCT = 3
@@ -69,7 +71,7 @@ async function oneCampaign(
   say: (line: string) => void,
 ): Promise<CampaignRun> {
   const product = await Product.start({
-    env: { TANDEM_LOG_LEVEL: 'error', TANDEM_MAX_CALLS: '2000', TANDEM_RTP_PORTS: '34000-39999' },
+    env: { TANDEM_LOG_LEVEL: 'error', TANDEM_MAX_CALLS: '2000', TANDEM_RTP_PORTS: RTP_PORTS[ledBy] },
   })
   const farEnd = await FarEndProcess.open(SEED)
   let victim: Victim | null = null
@@ -93,9 +95,6 @@ async function oneCampaign(
     await product.ready()
     await product.ok('POST', `/campaigns/${id}/start`)
     const problems = await follow({ product, victim, id, n, kills, say })
-    await victim.giveBack()
-    victim = null
-    await product.ready()
     const stats = await product.ok('GET', `/campaigns/${id}/stats`)
     const running = await product.all('/calls?status=in_progress')
     const whole = {
