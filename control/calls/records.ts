@@ -7,7 +7,7 @@ import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallIdentity, RedirectedFrom } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
-import type { AnsweringSettings } from './answering/schema.ts'
+import type { StoredAnswering } from './answering/schema.ts'
 import { insertCallKeys } from './call-keys.ts'
 import { toCall } from './call-schema.ts'
 import { callCaptureOf, decideCapture, insertCapture, type SaidOfCall } from './capture/call-capture.ts'
@@ -96,7 +96,7 @@ export interface NewParty {
   /** What is kept of it, as far as the call itself or its route says. */
   capture?: SaidOfCall
   /** Who has answered is to be found out so. */
-  answering?: AnsweringSettings | null
+  answering?: StoredAnswering | null
   /** What leads it. */
   program?: { flowId?: string; assistantId?: string }
   metadata: Record<string, string>

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { ANSWERED_BY } from '../calls/answering/schema.ts'
 import { listParameters } from '../http/list.ts'
 import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { ATTEMPT_RESULTS } from './outcomes.ts'
@@ -32,7 +33,7 @@ export const contactSchema = Type.Object({
   metadata: ownMetadata,
   status: oneOf([...CONTACT_STATUSES], {
     description:
-      'completed: somebody was reached; failed: nobody was, and no attempt is left; excluded: it must not be called.',
+      'completed: somebody was reached, or a message was left; failed: nobody was, and no attempt is left; excluded: it must not be called.',
   }),
   attempts: Type.Integer(),
   next_attempt_at: nullable(timestamp('Not before then.')),
@@ -122,6 +123,9 @@ export const attemptSchema = Type.Object({
   result: nullable(oneOf([...ATTEMPT_RESULTS], { description: 'Null: it is under way.' })),
   started_at: timestamp(),
   answered_at: nullable(timestamp()),
+  answered_by: nullable(
+    oneOf([...ANSWERED_BY], { description: 'With `answering_machine_detection`; null: not known, or not asked.' }),
+  ),
   ended_at: nullable(timestamp()),
 })
 export type CampaignAttempt = Static<typeof attemptSchema>
@@ -148,5 +152,6 @@ export const toAttempt = (row: AttemptRow): CampaignAttempt => ({
   result: row.result,
   started_at: row.started_at,
   answered_at: row.answered_at,
+  answered_by: row.answered_by,
   ended_at: row.ended_at,
 })

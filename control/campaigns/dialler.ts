@@ -9,6 +9,7 @@ import type { RingTarget } from '../queues/ringing/rings.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
 import { callProblem } from '../usage/allowance.ts'
 import { WEEK_MS, whenAllowed } from './allowed.ts'
+import { listeningOf } from './answering.ts'
 import { callerNumber } from './caller-numbers.ts'
 import { callsForAgents, nextCallMs, rateAllows } from './pacing.ts'
 import { type CampaignSettings, settingsOf } from './schema.ts'
@@ -111,7 +112,13 @@ export class Dialler {
     const free = await freeAgents(this.#deps, trx, tenant, { queueId, now })
     if (free <= 0) return 0
     const since = new Date(now.getTime() - DAY_MS).toISOString()
-    const made = attempts(trx, tenant).where('campaign_id', '=', campaign.id).where('started_at', '>', since)
+    const made = attempts(trx, tenant)
+      .where('campaign_id', '=', campaign.id)
+      .where('started_at', '>', since)
+      // A machine that is still on the line rings no more, and needs nobody.
+      .where(eb =>
+        eb.or([eb('result', 'is not', null), eb('answered_by', 'is', null), eb('answered_by', '=', 'human')]),
+      )
     const rows = await made
       .select(['result', eb => eb.fn.countAll().as('n'), eb => eb.fn.count('answered_at').as('answered')])
       .groupBy('result')
@@ -267,6 +274,7 @@ async function callContact(
       roomId: null,
       dial: JSON.stringify(target),
       connectionId: null,
+      answering: listeningOf(settings.answering_machine_detection),
       program: program ?? {},
       metadata: { ...JSON.parse(contact.metadata), campaign_id: campaign.id, campaign_contact_id: contact.id },
       role: 'member',
@@ -287,6 +295,7 @@ async function callContact(
     call_id: callId,
     started_at: at,
     answered_at: null,
+    answered_by: null,
     connected_at: null,
     ended_at: null,
     result: null,

@@ -1,5 +1,8 @@
 import type { EndedReason } from '../../media/protocol.ts'
+import { actionFor, type CallAnsweredBy, storedAnswering } from '../calls/answering/schema.ts'
 import type { Call } from '../calls/call-schema.ts'
+import { isGoing } from '../calls/conductor/steps.ts'
+import { mainLeg } from '../calls/legs.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -20,10 +23,28 @@ type Deps = Pick<CallCentreParts, 'devicesOf'>
 /** What happens to a campaign's call, in the transaction that tells of it (`store.within`). */
 export const onCampaignCall = (deps: Deps) =>
   only(
-    ['call.answered', 'call.ended', 'queue.call.left'],
-    (trx: Trx, fact: Fact): Promise<void> =>
-      fact.type === 'queue.call.left' ? leftQueue(trx, fact) : followCall(deps, trx, fact),
+    ['call.answered', 'call.answered_by', 'call.ended', 'queue.call.left'],
+    (trx: Trx, fact: Fact): Promise<void> => {
+      if (fact.type === 'queue.call.left') return leftQueue(trx, fact)
+      return fact.type === 'call.answered_by' ? foundOut(trx, fact) : followCall(deps, trx, fact)
+    },
   )
+
+/** Whoever is unknown counts as what it was taken for. */
+async function takenFor(trx: Trx, { tenant }: Fact, { id, answered_by: by }: Call): Promise<'machine' | 'fax' | null> {
+  if (by === null || by === 'human') return null
+  if (by !== 'unknown') return by
+  const call = await forTenant(trx, tenant).find('calls', id)
+  const policy = call === undefined ? undefined : storedAnswering(call)?.policy
+  return actionFor(policy, by) === 'connect' ? null : 'machine'
+}
+
+async function foundOut(trx: Trx, { object, tenant }: Fact): Promise<void> {
+  const { call_id, answered_by } = object as CallAnsweredBy
+  const scoped = forTenant(trx, tenant)
+  const attempt = await scoped.findBy('campaign_attempts', { call_id })
+  if (attempt !== undefined) await scoped.change('campaign_attempts', attempt.id, { answered_by })
+}
 
 /** An agent has come on the line. */
 async function leftQueue(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
@@ -47,8 +68,13 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const { at, tenant } = fact
   if (fact.type === 'call.answered') {
     const { queue_id: queueId } = settingsOf(campaign)
-    const connected_at = queueId === null ? at : null
+    const leg = await mainLeg(trx, tenant, call.id)
+    const isHeld = call.answered_by === null && call.answering_machine_detection !== null
+    // A machine that is hung up or left a message is led nowhere, and neither is who has gone before it was known who that is.
+    const isLed = !isHeld && leg !== undefined && !isGoing(leg.step)
+    const connected_at = queueId === null && isLed ? at : null
     await scoped.change('campaign_attempts', attempt.id, { answered_at: at, connected_at })
+    if (!isLed) return
     await moveContact(trx, tenant, contact, { status: 'connected', updated: at })
     const now = new Date(at)
     if (queueId === null || (await freeAgents(deps, trx, tenant, { queueId, now })) > 0) return
@@ -58,7 +84,8 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   }
   const reason = (call.ended_reason ?? 'internal_error') as EndedReason
   const { answered_at, connected_at } = attempt
-  const result = resultOf({ reason, wasAnswered: answered_at !== null, wasConnected: connected_at !== null })
+  const were = { wasAnswered: answered_at !== null, wasConnected: connected_at !== null }
+  const result = resultOf({ reason, takenFor: await takenFor(trx, fact, call), ...were })
   await scoped.change('campaign_attempts', attempt.id, { ended_at: at, result })
   // No line was free: it was no attempt.
   const attempts = result === 'capacity' ? contact.attempts - 1 : contact.attempts

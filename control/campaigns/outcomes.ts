@@ -4,6 +4,9 @@ import type { EndedReason } from '../../media/protocol.ts'
 export const ATTEMPT_RESULTS = [
   'answered',
   'abandoned',
+  'machine',
+  'fax',
+  'voicemail_left',
   'busy',
   'no_answer',
   'rejected',
@@ -16,7 +19,7 @@ export const ATTEMPT_RESULTS = [
 export type AttemptResult = (typeof ATTEMPT_RESULTS)[number]
 
 /** After these a contact may be called again, when the campaign says so. */
-export const RETRIED = ['abandoned', 'busy', 'no_answer', 'rejected', 'failed'] as const
+export const RETRIED = ['abandoned', 'machine', 'busy', 'no_answer', 'rejected', 'failed'] as const
 export type RetriedResult = (typeof RETRIED)[number]
 
 /** Minutes until the next attempt, by what came of the last; null: there is none. */
@@ -25,17 +28,22 @@ export type Retry = Record<RetriedResult, number | null>
 /** A call found no line: it was no attempt, and comes again soon [ms]. */
 export const CAPACITY_RETRY_MS = 5000
 
-/** What came of a call, by how it ended. */
+/** What came of a call, by how it ended. `takenFor`: who is no person; null: a person, or nobody knows. */
 export function resultOf({
   reason,
+  takenFor,
   wasAnswered,
   wasConnected,
 }: {
   reason: EndedReason
+  takenFor: 'machine' | 'fax' | null
   wasAnswered: boolean
   wasConnected: boolean
 }): AttemptResult {
-  if (wasAnswered) return wasConnected ? 'answered' : 'abandoned'
+  if (wasConnected) return 'answered'
+  if (reason === 'message_left') return 'voicemail_left'
+  if (takenFor !== null) return takenFor
+  if (wasAnswered) return 'abandoned'
   switch (reason) {
     case 'busy':
     case 'no_answer':
@@ -57,7 +65,7 @@ export function outcomeOf(
   { attempts, maxAttempts, retry, nowMs }: { attempts: number; maxAttempts: number; retry: Retry; nowMs: number },
 ): Outcome {
   if (result === 'capacity') return { status: 'pending', notBeforeMs: nowMs + CAPACITY_RETRY_MS }
-  if (result === 'answered') return { status: 'completed' }
+  if (result === 'answered' || result === 'voicemail_left') return { status: 'completed' }
   if (result === 'do_not_call' || result === 'no_consent') return { status: 'excluded' }
   const minutes = (RETRIED as readonly string[]).includes(result) ? retry[result as RetriedResult] : null
   if (minutes === null || attempts >= maxAttempts) return { status: 'failed' }

@@ -28,7 +28,7 @@ import type { CampaignRow } from './tables.ts'
 export interface CampaignDeps {
   store: Store
   now: () => Date
-  exists: { assistant: Exists; flow: Exists; queue: Exists }
+  exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists }
 }
 
 const common = { tag: 'Campaigns', status: 200, reply: campaignSchema } as const

@@ -3,6 +3,7 @@ import { PURPOSES } from '../consents/tables.ts'
 import { listParameters } from '../http/list.ts'
 import { input, metadata, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { businessHours } from '../organisation/hours-schema.ts'
+import { campaignAnswering, campaignAnsweringInput } from './answering.ts'
 import { RETRIED, type RetriedResult } from './outcomes.ts'
 import { CAMPAIGN_STATUSES } from './states.ts'
 import type { CampaignRow } from './tables.ts'
@@ -67,6 +68,7 @@ const retryDescription = 'Minutes until the next attempt, by the result of the l
 
 const settings = {
   ...plain,
+  answering_machine_detection: nullable(campaignAnswering),
   allowed_hours: nullable(Type.Object(businessHours, { description: hoursDescription })),
   retry_minutes: Type.Object(retry, { description: retryDescription }),
   caps: Type.Object(caps),
@@ -88,6 +90,7 @@ export const DEFAULT_SETTINGS: CampaignSettings = {
   ring_timeout_s: 30,
   max_concurrent: 10,
   calls_per_second: 1,
+  answering_machine_detection: null,
   allowed_hours: {
     weekly: (['monday', 'tuesday', 'wednesday', 'thursday', 'friday'] as const).map(day => ({
       day,
@@ -96,7 +99,7 @@ export const DEFAULT_SETTINGS: CampaignSettings = {
     })),
     holidays: [],
   },
-  retry_minutes: { abandoned: 1440, busy: 15, no_answer: 120, rejected: null, failed: 60 },
+  retry_minutes: { abandoned: 1440, machine: null, busy: 15, no_answer: 120, rejected: null, failed: 60 },
   caps: { per_number_per_day: 3, per_number_per_week: null, per_day: null },
 }
 
@@ -117,6 +120,7 @@ export type Campaign = Static<typeof campaignSchema>
 
 const sent = {
   ...partialInput(plain).properties,
+  answering_machine_detection: Type.Optional(nullable(campaignAnsweringInput)),
   allowed_hours: Type.Optional(nullable(partialInput(businessHours))),
   retry_minutes: Type.Optional(partialInput(retry)),
   caps: Type.Optional(partialInput(caps)),
@@ -130,10 +134,12 @@ export const campaignListQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const settingsOf = (row: Pick<CampaignRow, 'settings'>): CampaignSettings => ({
-  ...DEFAULT_SETTINGS,
-  ...(JSON.parse(row.settings) as CampaignSettings),
-})
+/** What came to the settings later is as by default where it was never set. */
+export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings {
+  const stored = JSON.parse(row.settings) as CampaignSettings
+  const retry_minutes = { ...DEFAULT_SETTINGS.retry_minutes, ...stored.retry_minutes }
+  return { ...DEFAULT_SETTINGS, ...stored, retry_minutes }
+}
 
 export const toCampaign = (row: CampaignRow): Campaign => ({
   id: row.id,

@@ -6,16 +6,23 @@ import { type Exists, referenceProblem } from '../http/references.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { changedHours } from '../organisation/hours-schema.ts'
+import { answeringProblem, changedAnswering } from './answering.ts'
 import type { CampaignSettings, changeBody } from './schema.ts'
 
 type Sent = Omit<Static<typeof changeBody>, 'name' | 'metadata'>
 
 /** Settings with what was sent merged in. */
 export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignSettings | Problem {
-  const { allowed_hours: hours, ...others } = sent
+  const { allowed_hours: hours, answering_machine_detection: answering, ...others } = sent
   const allowed_hours =
     hours === undefined ? stored.allowed_hours : changedHours(stored.allowed_hours, hours as object, 'allowed_hours')
-  return isProblem(allowed_hours) ? allowed_hours : { ...merge(stored, others), allowed_hours }
+  const answering_machine_detection =
+    answering === undefined
+      ? stored.answering_machine_detection
+      : changedAnswering(stored.answering_machine_detection, answering)
+  return isProblem(allowed_hours)
+    ? allowed_hours
+    : { ...merge(stored, others), allowed_hours, answering_machine_detection }
 }
 
 /** 400 for a name of no time zone. */
@@ -24,7 +31,7 @@ export const timezoneProblem = (timezone: string, param: string): Problem | null
 
 /** Why a campaign cannot be as it would be. */
 export async function settingsProblem(
-  { exists }: { exists: { assistant: Exists; flow: Exists; queue: Exists } },
+  { exists }: { exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists } },
   trx: Trx,
   tenant: Tenant,
   settings: CampaignSettings,
@@ -38,8 +45,16 @@ export async function settingsProblem(
     { param: 'assistant_id', id: settings.assistant_id, kind: 'assistant', exists: exists.assistant },
     { param: 'flow_id', id: flow_id, kind: 'flow', exists: exists.flow },
     { param: 'queue_id', id: settings.queue_id, kind: 'queue', exists: exists.queue },
+    {
+      param: 'answering_machine_detection.message.audio_asset_id',
+      id: settings.answering_machine_detection?.message?.audio_asset_id,
+      kind: 'audio asset',
+      exists: exists.audioAsset,
+    },
   ])
   if (unknown !== null) return unknown
+  const unanswerable = answeringProblem(settings.answering_machine_detection)
+  if (unanswerable !== null) return unanswerable
   const noZone = timezone === null ? null : timezoneProblem(timezone, 'timezone')
   if (noZone !== null) return noZone
   if (settings.local_presence && caller_ids.length === 0) {

@@ -60,8 +60,8 @@ export async function onCall(db: Db, tenant: Tenant, campaignId: string): Promis
 export const campaignsUsing: UsesOf = async (db, tenant, id) => {
   const rows = forTenant(db, tenant).select('campaigns').selectAll().where('status', '!=', 'archived')
   const users = (await rows.orderBy('id').execute()).filter(row => {
-    const { assistant_id, flow_id, queue_id } = settingsOf(row)
-    return [assistant_id, flow_id, queue_id].includes(id)
+    const { assistant_id, flow_id, queue_id, answering_machine_detection: answering } = settingsOf(row)
+    return [assistant_id, flow_id, queue_id, answering?.message?.audio_asset_id].includes(id)
   })
   return users.map(row => ({ object: 'campaign', id: row.id, name: row.name }))
 }

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import type { AnsweredBy } from '../calls/answering/schema.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { AttemptResult } from './outcomes.ts'
 import type { CampaignStatus, ContactStatus } from './states.ts'
@@ -66,6 +67,8 @@ export interface CampaignAttemptTable extends TenantColumns {
   answered_at: string | null
   /** When an agent, or what leads the campaign, came on the line. */
   connected_at: string | null
+  /** Null: not known, or not asked. */
+  answered_by: AnsweredBy | null
   ended_at: string | null
   /** Null: it is under way. */
   result: AttemptResult | null

@@ -317,7 +317,8 @@ export function buildDriver(
     publicUrl: publicUrlOf(config),
   })
   const led = { ...(programs === undefined ? {} : { programs }), ...(keeper === undefined ? {} : { keeper }) }
-  return new CallDriver({ store, vault, now, log, streams: streamDeps(config), devices, centre, ...led })
+  const assetFile = (id: string) => audioPath(config.dataDir, id)
+  return new CallDriver({ store, vault, now, log, streams: streamDeps(config), assetFile, devices, centre, ...led })
 }
 
 /** What delivers events to webhook endpoints; to be started, and closed before the store. */
@@ -648,7 +649,13 @@ function contactCentre(
 function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
   const { dataDir } = config
   return [
-    ...audioAssetRoutes({ store, now, dataDir, convert: audioConverter(), usesOf: usersOf(queuesUsing, flowsUsing) }),
+    ...audioAssetRoutes({
+      store,
+      now,
+      dataDir,
+      convert: audioConverter(),
+      usesOf: usersOf(queuesUsing, flowsUsing, campaignsUsing),
+    }),
     ...kbDocumentRoutes({ store, now, search: passageSearch(store.engine), forgetDocument }),
     ...kbSearchRoutes({ store, search: passageSearch(store.engine), documentExists: existsIn('kb_documents') }),
     ...reportRoutes({

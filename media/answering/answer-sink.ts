@@ -45,7 +45,9 @@ export class AnswerSink implements Sink {
   #answer(answer: Answer | null): void {
     if (answer === null) return
     this.#detector = null
-    if (answer.answeredBy === 'machine' && this.#spec.messageEnd) {
+    const { messageEnd, messageEndOfUnknown } = this.#spec
+    const { answeredBy } = answer
+    if ((answeredBy === 'machine' && messageEnd) || (answeredBy === 'unknown' && messageEndOfUnknown === true)) {
       this.#end = new MessageEnd(this.#spec, this.#near)
       if (answer.cause === 'beep') this.#end.beeped()
     } else this.close()

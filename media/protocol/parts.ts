@@ -29,6 +29,9 @@ export const endedReason = oneOf(
   // It was played to its end.
   'announcement_ended',
   'transfer_completed',
+  // No person had answered, and whoever called wanted none other; the second: a message was left there.
+  'machine_detected',
+  'message_left',
   // Of one of several devices that rang at once: another was first.
   'answered_elsewhere',
   'no_answer',
@@ -190,6 +193,8 @@ export const answeringSpec = Type.Object({
   legId: id,
   /** The end of a machine's greeting is told besides. */
   messageEnd: boolean,
+  /** That of who may be a machine too. */
+  messageEndOfUnknown: Type.Optional(boolean),
   /** So long without a voice: nobody knows. */
   initialSilenceMs: integer(500, 20_000),
   /** Who speaks for longer without a pause of `afterGreetingSilenceMs` is a machine. */

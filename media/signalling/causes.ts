@@ -11,6 +11,8 @@ const OF_REASON: Record<EndedReason, number> = {
   api_hangup: 16,
   assistant_ended: 16,
   announcement_ended: 16,
+  machine_detected: 16,
+  message_left: 16,
   transfer_completed: 16,
   max_duration: 16,
   // Somebody else was faster.

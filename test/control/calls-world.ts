@@ -88,7 +88,7 @@ export async function startControl(world: World, media: { path: string }, option
     assetFile: id => `/assets/${id}`,
     handOver: options.handOver ?? (async () => false),
   })
-  const driver = new CallDriver({ store, vault, now, log: silent, streams: startDeps, centre })
+  const driver = new CallDriver({ store, vault, now, log: silent, streams: startDeps, assetFile: id => id, centre })
   const client: MediaClient = new MediaClient(
     media.path,
     options.wrap?.(driver, () => client) ?? driver,

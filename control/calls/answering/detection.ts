@@ -3,12 +3,20 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { awaitsConsent } from '../capture/call-capture.ts'
-import type { LegRows } from '../conductor/decide.ts'
+import { type Decision, type LegRows, messageOver } from '../conductor/decide.ts'
 import type { Of } from '../conductor/event-handler.ts'
 import { startOf } from '../duration.ts'
 import { writeLeg } from '../legs.ts'
-import { insertRecording, loadLeg, tenantOf } from '../records.ts'
-import { type CallAnsweredBy, type MachineMessage, type StoredAnswering, storedAnswering } from './schema.ts'
+import { applyToLeg, insertRecording, loadLeg, tenantOf } from '../records.ts'
+import type { CallRow } from '../tables.ts'
+import {
+  type AnsweredBy,
+  actionFor,
+  type CallAnsweredBy,
+  type MachineMessage,
+  type StoredAnswering,
+  storedAnswering,
+} from './schema.ts'
 
 /** What may hold a call, or lets one go on that is held. */
 export const DETECTED_BY: ReadonlySet<EventName> = new Set(['leg.answered', 'leg.answered_by', 'leg.ended'])
@@ -22,9 +30,9 @@ export async function passDetection(trx: Trx, event: MediaEvent): Promise<MediaE
     case 'leg.answered':
       return (await hold(trx, event.body.legId, event.at)) ? [] : [event]
     case 'leg.answered_by':
-      return [event, ...(await released(trx, event.body.legId))]
+      return [event, ...(await released(trx, event.body.legId, event.body.answeredBy))]
     case 'leg.ended':
-      return [...(await released(trx, event.body.legId)), event]
+      return [...(await goneWhileHeld(trx, event.body.legId, event.at)), event]
     default:
       return [event]
   }
@@ -38,7 +46,8 @@ async function hold(trx: Trx, legId: string, at: string): Promise<boolean> {
   const isHeld =
     settings?.hold_until_detected === true &&
     participant.ring_id === null &&
-    participant.step === 'dialing' &&
+    // It may have answered before it was written down that it was dialled.
+    ['dialing', 'to_dial'].includes(participant.step) &&
     call.answered_at === null &&
     call.ended_at === null
   if (!isHeld) return false
@@ -50,20 +59,44 @@ async function hold(trx: Trx, legId: string, at: string): Promise<boolean> {
   return true
 }
 
-async function released(trx: Trx, legId: string): Promise<MediaEvent[]> {
+/** By whom: what a policy does not lead on stays held. */
+async function released(trx: Trx, legId: string, by: AnsweredBy | null): Promise<MediaEvent[]> {
   const rows = await loadLeg(trx, legId)
   const since = rows === null ? undefined : heldSince(rows)
-  if (rows === null || since === undefined) return []
-  const { heldSince: _over, ...settings } = storedAnswering(rows.call)!
-  const change = { answering: JSON.stringify(settings) }
-  await forTenant(trx, tenantOf(rows.call)).change('calls', rows.call.id, change)
+  if (rows === null || since === undefined || policyOf(rows, by) !== 'connect') return []
+  await heldNoMore(trx, rows)
   return [{ name: 'leg.answered', at: since, body: { legId } }]
+}
+
+async function heldNoMore(trx: Trx, { call }: LegRows): Promise<void> {
+  await forTenant(trx, tenantOf(call)).change('calls', call.id, { answering: notHeld(call) })
+}
+
+function notHeld(call: CallRow): string {
+  const { heldSince: _over, ...settings } = storedAnswering(call)!
+  return JSON.stringify(settings)
+}
+
+/** A machine that hangs up before its message was answered all the same, and is led nowhere. */
+async function goneWhileHeld(trx: Trx, legId: string, at: string): Promise<MediaEvent[]> {
+  const rows = await loadLeg(trx, legId)
+  if (rows === null) return []
+  const passed = await released(trx, legId, rows.call.answered_by)
+  if (passed.length === 0 && heldSince(rows) !== undefined) await answeredUnled(trx, rows, messageOver(false), at)
+  return passed
+}
+
+/** The call is answered, with the time that it had, and nobody gets it: its leg comes to this step. */
+async function answeredUnled(trx: Trx, rows: LegRows, participant: Decision['participant'], at: string): Promise<void> {
+  const answered_at = heldSince(rows) ?? at
+  const call = { status: 'in_progress', answered_at, answering: notHeld(rows.call) } as const
+  await applyToLeg(trx, rows, { call, participant, events: ['call.answered'] }, answered_at)
 }
 
 const heldSince = ({ call }: LegRows): string | undefined =>
   call.ended_at === null ? storedAnswering(call)?.heldSince : undefined
 
-/** Who has answered is written down and told. */
+/** Who has answered is written down and told; with who is no person is done what the policy says. */
 export async function onAnsweredBy(trx: Trx, { body, at }: Of<'leg.answered_by'>): Promise<void> {
   const rows = await runningOf(trx, body.legId)
   if (rows === null || rows.call.answered_by !== null) return
@@ -79,7 +112,12 @@ export async function onAnsweredBy(trx: Trx, { body, at }: Of<'leg.answered_by'>
     ms: body.ms,
   }
   await appendEvent(trx, tenantOf(call), { type: 'call.answered_by', at, object, callId: call.id })
+  const isUnwanted = heldSince(rows) !== undefined && policyOf(rows, body.answeredBy) === 'hang_up'
+  const known = { ...rows, call: { ...call, answered_by: body.answeredBy } }
+  if (isUnwanted) await answeredUnled(trx, known, messageOver(false), at)
 }
+
+const policyOf = ({ call }: LegRows, by: AnsweredBy | null) => actionFor(storedAnswering(call)?.policy, by)
 
 export async function onMessageEnded(trx: Trx, { body, at }: Of<'leg.message_ended'>): Promise<void> {
   const rows = await runningOf(trx, body.legId)
@@ -94,6 +132,8 @@ export async function onMessageEnded(trx: Trx, { body, at }: Of<'leg.message_end
     ms: body.ms,
   }
   await appendEvent(trx, tenantOf(call), { type: 'call.machine.message_ended', at, object, callId: call.id })
+  const isAwaited = heldSince(rows) !== undefined && policyOf(rows, call.answered_by) === 'leave_message'
+  if (isAwaited) await answeredUnled(trx, rows, { step: 'messaging', prompted: 0 }, at)
 }
 
 async function runningOf(trx: Trx, legId: string): Promise<LegRows | null> {

@@ -7,7 +7,7 @@ import { nullable, oneOf, partialInput } from '../../kernel/schema.ts'
 const ms = (minimum: number, maximum: number, byDefault: number, description: string) =>
   Type.Integer({ minimum, maximum, default: byDefault, description })
 
-const fields = {
+export const answeringFields = {
   mode: oneOf(['detect', 'detect_message_end'], {
     description:
       'detect: `call.answered_by` tells who has answered. detect_message_end: `call.machine.message_ended` tells besides when a machine can be spoken to.',
@@ -35,22 +35,35 @@ const fields = {
 }
 
 /** As a call is asked for: whatever is left out has its default. */
-export const answeringInput = nullable(partialInput(fields))
+export const answeringInput = nullable(partialInput(answeringFields))
 export type AnsweringInput = Static<typeof answeringInput>
 
-export const answeringSchema = Type.Object(fields)
+export const answeringSchema = Type.Object(answeringFields)
 export type AnsweringSettings = Static<typeof answeringSchema>
 
 const DEFAULTS = Object.fromEntries(
-  Object.entries(fields).map(([name, field]) => [name, (field as { default?: unknown }).default]),
+  Object.entries(answeringFields).map(([name, field]) => [name, (field as { default?: unknown }).default]),
 ) as AnsweringSettings
 
 /** All settings of a call that is to be listened to; null: it is not. */
 export const answeringOf = (asked: AnsweringInput | undefined): AnsweringSettings | null =>
   asked == null ? null : { ...DEFAULTS, ...asked }
 
+/** What is left on a machine: words, or an audio asset. */
+export type LeftMessage = { text: string; voice: string | null; language: string | null } | { assetId: string }
+
+/** What is done with who is no person, by whoever wants no call with it. It goes with `hold_until_detected`. */
+export interface AnsweringPolicy {
+  machine: 'hang_up' | 'leave_message' | 'connect'
+  unknown: 'hang_up' | 'leave_message' | 'connect'
+  /** Of `leave_message`. */
+  message: LeftMessage | null
+}
+
 /** JSON of `calls.answering`. */
 export interface StoredAnswering extends AnsweringSettings {
+  /** Absent: whoever answers is led on. */
+  policy?: AnsweringPolicy
   /** When the call was answered, while what leads it waits for who that was. */
   heldSince?: string
 }
@@ -61,7 +74,7 @@ export const storedAnswering = ({ answering }: { answering: string | null }): St
 export const shownAnswering = (row: { answering: string | null }): AnsweringSettings | null => {
   const stored = storedAnswering(row)
   if (stored === null) return null
-  const { heldSince: _since, ...settings } = stored
+  const { heldSince: _since, policy: _policy, ...settings } = stored
   return settings
 }
 
@@ -72,6 +85,7 @@ export function answeringSpec(row: { answering: string | null }, legId: string):
   return {
     legId,
     messageEnd: settings.mode === 'detect_message_end',
+    ...(settings.policy?.unknown === 'leave_message' && { messageEndOfUnknown: true }),
     initialSilenceMs: settings.initial_silence_ms,
     greetingMs: settings.greeting_ms,
     afterGreetingSilenceMs: settings.after_greeting_silence_ms,
@@ -85,6 +99,13 @@ export function answeringSpec(row: { answering: string | null }, legId: string):
 }
 
 export const ANSWERED_BY = ['human', 'machine', 'fax', 'unknown'] as const
+export type AnsweredBy = (typeof ANSWERED_BY)[number]
+
+/** What is done with who has answered. A person is always led on, and a fax too where nobody has said otherwise of anybody. */
+export function actionFor(policy: AnsweringPolicy | undefined, by: AnsweredBy | null): AnsweringPolicy['machine'] {
+  if (policy === undefined || by === 'human' || by === null) return 'connect'
+  return by === 'fax' ? 'hang_up' : policy[by]
+}
 
 const whose = {
   call_id: Type.String(),

@@ -3,14 +3,16 @@ import { phraseNamed } from '../../kernel/phrases.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import type { CommandPort } from '../../media-link/events.ts'
 import { announced } from '../announced.ts'
+import { type LeftMessage, storedAnswering } from '../answering/schema.ts'
 import { awaitsConsent, callCaptureOf, roomCapture } from '../capture/call-capture.ts'
 import { consentCollect, unheardCollect } from '../capture/consent-question.ts'
 import { withStreams } from '../capture/first-streams.ts'
 import type { StreamDeps } from '../capture/streams.ts'
+import { takeOn } from '../legs.ts'
 import { loadLeg } from '../records.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import { toneOf } from '../tones.ts'
-import type { LegRows } from './decide.ts'
+import { type LegRows, messageOver } from './decide.ts'
 import { ownRoom, placeOf } from './leg-rooms.ts'
 import { playOf, promptOf } from './prompts.ts'
 import { ringCaller } from './ring-caller.ts'
@@ -21,6 +23,8 @@ export interface CallStepDeps {
   store: Store
   now: () => Date
   streams: StreamDeps
+  /** The file of an audio asset. */
+  assetFile: (id: string) => string
   /** Ends a leg that media does not have, and what hangs on it. */
   gone: (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 }
@@ -44,6 +48,7 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
       const play = playOf(participant, [promptOf(room)('announcement')], { hangupAfter: 'announcement_ended' })
       return failureOf(await media.request('leg.play', play))
     }),
+    messaging: withRows(db, (rows, media) => leaveMessage(deps, rows, media)),
     leaving: withRows(db, async (rows, media) => {
       const hangupAfter = rows.participant.leave_reason ?? 'rejected'
       return failureOf(await media.request('leg.play', playOf(rows.participant, leavingWords(rows), { hangupAfter })))
@@ -119,6 +124,21 @@ async function ask(
   if (failure?.failure === 'invalid') return failureOf(await media.request('leg.collect', unheardCollect(collect)))
   // What is kept has begun with it where nobody has to agree.
   if (failure === null && agreement?.digits === null) await announced(deps, legId, media)
+  return failure
+}
+
+/** A message that cannot be said at all is none: the machine is hung up. */
+async function leaveMessage(
+  { store, assetFile }: CallStepDeps,
+  { call, participant }: LegRows,
+  media: CommandPort<'leg.play'>,
+): Promise<Sent> {
+  const message = storedAnswering(call)?.policy?.message ?? null
+  const said = (left: LeftMessage): PlaySource =>
+    'assetId' in left ? { kind: 'file', path: assetFile(left.assetId) } : { kind: 'speech', ...left }
+  const sources = message === null ? [] : [said(message)]
+  const failure = failureOf(await media.request('leg.play', playOf(participant, sources)))
+  if (failure?.failure === 'invalid') await takeOn(store, participant, messageOver(false))
   return failure
 }
 

@@ -145,8 +145,18 @@ export function onLeft({ participant }: LegRows, roomId: string, at: string): De
 }
 
 /** Of who was put on hold meanwhile, `prompted` tells whether media knows of that. */
-export const onPlayFinished = ({ participant }: LegRows, playId: string): Decision =>
-  playId === participant.step && participant.on_hold === null ? { ...NOTHING, participant: { prompted: 1 } } : NOTHING
+export function onPlayFinished({ participant }: LegRows, { playId, ended }: Events['play.finished']): Decision {
+  if (playId !== participant.step || participant.on_hold !== null) return NOTHING
+  if (playId !== 'messaging') return { ...NOTHING, participant: { prompted: 1 } }
+  return { ...NOTHING, participant: messageOver(ended === 'played') }
+}
+
+/** What becomes of a machine that has heard its message, or could not be told it. */
+export const messageOver = (isLeft: boolean): LegChange & { step: 'hanging_up' } => ({
+  step: 'hanging_up',
+  leave_prompt: null,
+  leave_reason: isLeft ? 'message_left' : 'machine_detected',
+})
 
 /** How a leg has ended. `quality`: JSON. `durationMs`: since its answer, as media has measured it. */
 export interface LegEnd {

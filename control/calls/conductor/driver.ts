@@ -42,6 +42,8 @@ export interface DriverDeps {
     error(fields: object, message: string): void
   }
   streams: StreamDeps
+  /** The file of an audio asset. */
+  assetFile: (id: string) => string
   /** Opens what callers' passwords are judged by. */
   vault: Vault
   /** Who answers calls. */
@@ -190,12 +192,12 @@ export class CallDriver implements MediaHandler {
 }
 
 /** What all the steps of a call send, by whom they are led. */
-function conduct({ store, now, log, streams, centre }: DriverDeps, audio: CallAudio): Conducting {
+function conduct({ store, now, log, streams, assetFile, centre }: DriverDeps, audio: CallAudio): Conducting {
   const time = (): string => now().toISOString()
   const seating = new Seating({ store, now: time, log })
   const gone = (leg: ParticipantRow, reason: EndedReason): Promise<void> =>
     store.transaction(trx => centre.end(trx, leg.id, { reason, sipCode: null, quality: null }, time()))
-  const parts = { store, now, streams, gone }
+  const parts = { store, now, streams, assetFile, gone }
   const answer = async (leg: ParticipantRow, media: MediaPort): Promise<Sent> => {
     const rows = await loadLeg(store.db, leg.id)
     return rows === null ? null : answerLeg(parts, rows, media)
@@ -264,7 +266,7 @@ function handlers({ store, vault, log, centre, devices }: DriverDeps, audio: Cal
     'leg.dtmf': (trx, event) => centre.onKey(trx, event, () => legs.dtmf(trx, event)),
     'leg.collected': (trx, event, pin) => legs.collected(trx, event, pin),
     'leg.ended': (trx, event) => centre.onEnded(trx, event, () => legs.ended(trx, event)),
-    'play.finished': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onPlayFinished(rows, body.playId)),
+    'play.finished': (trx, { body, at }) => legs.change(trx, body.legId, at, rows => onPlayFinished(rows, body)),
     'room.opened': (trx, event) => onRoomOpened(audio, trx, event),
     'room.closed': (trx, event) => onRoomClosed(trx, event),
     'room.active_speaker': (trx, event) => onActiveSpeaker(trx, event),

@@ -48,7 +48,7 @@ export const STEPS = {
     until: 'left',
     shown: 'connecting',
     // It may have answered before it was written down that it was dialled.
-    next: ['dialing', 'bridging', ...ANSWERED],
+    next: ['dialing', 'bridging', 'detecting', ...ANSWERED],
   },
   dialing: {
     means: 'is being dialled',
@@ -64,7 +64,15 @@ export const STEPS = {
     sends: [],
     until: 'begun',
     shown: 'connecting',
-    next: ANSWERED,
+    next: ['messaging', ...ANSWERED],
+  },
+  messaging: {
+    means: 'is a machine, and records the message that is left there',
+    leads: 'call',
+    sends: ['leg.play'],
+    until: 'begun',
+    shown: 'connecting',
+    next: GONE,
   },
   consent: {
     means: 'is told that the call is recorded, or asked whether it may be',

@@ -61,6 +61,7 @@ export async function makeQueueWorld(
   const devicesByUser = new Map<string, Device[]>()
   const handed: Parameters<HandOver>[2][] = []
   const streams = { signingSecret: async () => '', allowedNetworks: [] }
+  const assetFile = (id: string) => `/assets/${id}`
   const start = () => {
     const centre = new CallCentre({
       store,
@@ -79,7 +80,7 @@ export async function makeQueueWorld(
           callbacks: { default_route: 'agent_queue', max_attempts: 3, api_priority: 5, sla_minutes: 60 },
         }),
       },
-      assetFile: id => `/assets/${id}`,
+      assetFile,
       handOver: async (_trx, _tenant, given) => {
         handed.push(given)
         return true
@@ -87,7 +88,16 @@ export async function makeQueueWorld(
       ...more,
     })
     const heard = devices === undefined ? {} : { devices: devices(world, centre) }
-    const driver = new CallDriver({ store, vault: VAULT, now: clock.now, log: silent, streams, centre, ...heard })
+    const driver = new CallDriver({
+      store,
+      vault: VAULT,
+      now: clock.now,
+      log: silent,
+      streams,
+      assetFile,
+      centre,
+      ...heard,
+    })
     store.followUps.performedBy(async task => {
       try {
         await driver.perform(task, media)

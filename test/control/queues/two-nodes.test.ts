@@ -50,6 +50,7 @@ function makeNode(store: Store) {
     vault: VAULT,
     now: clock.now,
     log: silent,
+    assetFile: id => id,
     streams: { signingSecret: async () => '', allowedNetworks: [] },
     centre,
   })

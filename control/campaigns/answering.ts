@@ -1,0 +1,104 @@
+import Type, { type Static } from 'typebox'
+import { answeringFields, answeringOf, type LeftMessage, type StoredAnswering } from '../calls/answering/schema.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import { merge } from '../http/merge.ts'
+import { languageTag, nullable, oneOf, partialInput } from '../kernel/schema.ts'
+
+/** Who answers the calls of a campaign, and what is done with who is no person. */
+
+const ACTIONS = ['hang_up', 'leave_message', 'connect'] as const
+
+const messageFields = {
+  text: nullable(Type.String({ minLength: 1, maxLength: 3000, description: 'Spoken; null: `audio_asset_id`.' })),
+  voice: nullable(Type.String({ minLength: 1, maxLength: 100, description: 'Null: the default of the language.' })),
+  language: nullable(languageTag('BCP 47; null: English.')),
+  audio_asset_id: nullable(Type.String({ minLength: 1, maxLength: 200, description: 'Played; null: `text` is said.' })),
+}
+
+const fields = {
+  ...answeringFields,
+  mode: oneOf(['detect', 'detect_message_end'], {
+    description: 'detect_message_end: the end of a machine’s greeting is told; a message is left behind it.',
+    default: 'detect_message_end',
+  }),
+  hold_until_detected: Type.Literal(true, {
+    description: 'A campaign does what follows from who has answered only when that is known.',
+  }),
+  on_machine: oneOf([...ACTIONS], {
+    description:
+      'leave_message: `message` is played behind the beep, or the silence, that ends the greeting. A person is always connected, a fax always hung up.',
+    default: 'hang_up',
+  }),
+  on_unknown: oneOf([...ACTIONS], {
+    description: 'leave_message: as soon as nobody has spoken for `message_silence_ms`, or there was a beep.',
+    default: 'connect',
+  }),
+}
+
+export const campaignAnswering = Type.Object({ ...fields, message: nullable(Type.Object(messageFields)) })
+export type CampaignAnswering = Static<typeof campaignAnswering>
+
+export const campaignAnsweringInput = partialInput({ ...fields, message: nullable(partialInput(messageFields)) })
+type Sent = Static<typeof campaignAnsweringInput>
+
+const NO_MESSAGE = { text: null, voice: null, language: null, audio_asset_id: null }
+
+const byDefault = (): CampaignAnswering => ({
+  ...answeringOf({})!,
+  mode: 'detect_message_end',
+  hold_until_detected: true,
+  on_machine: 'hang_up',
+  on_unknown: 'connect',
+  message: null,
+})
+
+/** What was sent, merged into what is stored. */
+export function changedAnswering(stored: CampaignAnswering | null, sent: Sent | null): CampaignAnswering | null {
+  if (sent === null) return null
+  const before = stored ?? byDefault()
+  const { message } = sent
+  const changed = merge(before, sent)
+  return message == null ? changed : { ...changed, message: merge(before.message ?? NO_MESSAGE, message) }
+}
+
+const leavesMessage = ({ on_machine, on_unknown }: CampaignAnswering): boolean =>
+  [on_machine, on_unknown].includes('leave_message')
+
+const PARAM = 'answering_machine_detection'
+
+/** Why a campaign cannot deal so with machines: something would be left out, or would have no effect. */
+export function answeringProblem(answering: CampaignAnswering | null): Problem | null {
+  if (answering === null) return null
+  const { message, mode } = answering
+  if (!leavesMessage(answering)) {
+    const refused = 'message is left by on_machine or on_unknown `leave_message` alone.'
+    return message === null ? null : problem('parameter_invalid', refused, { param: `${PARAM}.message` })
+  }
+  if (mode !== 'detect_message_end') {
+    const refused = 'A message can be left in the mode `detect_message_end` alone.'
+    return problem('parameter_invalid', refused, { param: `${PARAM}.mode` })
+  }
+  const { text = null, voice = null, language = null, audio_asset_id = null } = message ?? NO_MESSAGE
+  if (text === null && audio_asset_id === null) {
+    return problem('parameter_missing', 'leave_message needs a text or an audio asset.', { param: `${PARAM}.message` })
+  }
+  const unspoken = audio_asset_id !== null && [text, voice, language].some(said => said !== null)
+  return unspoken
+    ? problem('parameter_invalid', 'A message is spoken, or an audio asset.', {
+        param: `${PARAM}.message.audio_asset_id`,
+      })
+    : null
+}
+
+/** What a call of the campaign is listened to for, and what is done then. */
+export function listeningOf(answering: CampaignAnswering | null): StoredAnswering | null {
+  if (answering === null) return null
+  const { on_machine, on_unknown, message, ...settings } = answering
+  return { ...settings, policy: { machine: on_machine, unknown: on_unknown, message: leftMessage(message) } }
+}
+
+function leftMessage(message: CampaignAnswering['message']): LeftMessage | null {
+  if (message === null) return null
+  const { text, voice, language, audio_asset_id: assetId } = message
+  return assetId !== null ? { assetId } : text === null ? null : { text, voice, language }
+}
