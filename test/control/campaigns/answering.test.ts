@@ -81,9 +81,7 @@ test('a message is left behind the end of a machine’s greeting, whatever has e
   for (const ended of ['beep', 'silence', 'timeout'] as const) {
     const campaigns = await makeCampaignWorld()
     const { world, ask, start, dial, contact } = campaigns
-    await ask('PATCH /v1/organisation', { recording: { record: true, announcement: 'This call is recorded.' } }).catch(
-      () => null,
-    )
+    await ask('PATCH /v1/organisation', { record: true, recording_announcement: 'This call is recorded.' })
     const id = await start([ANN], {
       answering_machine_detection: { on_machine: 'leave_message', message: MESSAGE },
     })
