@@ -296,6 +296,7 @@ async function callContact(
     started_at: at,
     answered_at: null,
     answered_by: null,
+    found_out_at: null,
     connected_at: null,
     ended_at: null,
     result: null,

@@ -39,11 +39,11 @@ async function takenFor(trx: Trx, { tenant }: Fact, { id, answered_by: by }: Cal
   return actionFor(policy, by) === 'connect' ? null : 'machine'
 }
 
-async function foundOut(trx: Trx, { object, tenant }: Fact): Promise<void> {
+async function foundOut(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
   const { call_id, answered_by } = object as CallAnsweredBy
   const scoped = forTenant(trx, tenant)
   const attempt = await scoped.findBy('campaign_attempts', { call_id })
-  if (attempt !== undefined) await scoped.change('campaign_attempts', attempt.id, { answered_by })
+  if (attempt !== undefined) await scoped.change('campaign_attempts', attempt.id, { answered_by, found_out_at: at })
 }
 
 /** An agent has come on the line. */

@@ -69,6 +69,8 @@ export interface CampaignAttemptTable extends TenantColumns {
   connected_at: string | null
   /** Null: not known, or not asked. */
   answered_by: AnsweredBy | null
+  /** When that was known. */
+  found_out_at: string | null
   ended_at: string | null
   /** Null: it is under way. */
   result: AttemptResult | null

@@ -15,7 +15,12 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
     .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
     .where('queue_calls.offered_to', 'is', null)
     .where('campaign_attempts.ended_at', 'is', null)
-    .where('campaign_attempts.answered_at', '<=', new Date(now.getTime() - MOST_WAIT_MS).toISOString())
+    // Who was listened to first waits since it was known who that is.
+    .where(
+      eb => eb.fn.coalesce('campaign_attempts.found_out_at', 'campaign_attempts.answered_at'),
+      '<=',
+      new Date(now.getTime() - MOST_WAIT_MS).toISOString(),
+    )
     .execute()
   return rows.map(({ id: callId, organisation_id: organisationId, livemode }) => ({
     callId,

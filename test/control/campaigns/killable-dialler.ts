@@ -36,7 +36,7 @@ const centre = new CallCentre({
 })
 const media = new MediaClient(
   mediaPath,
-  new CallDriver({ store, vault: VAULT, now, log: silent, streams, centre }),
+  new CallDriver({ store, vault: VAULT, now, log: silent, streams, assetFile: id => id, centre }),
   silent,
 )
 store.within.add(onCampaignCall({ devicesOf: async () => [] }))
