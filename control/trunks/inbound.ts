@@ -24,7 +24,7 @@ const RETRY_AFTER_S = 5
 
 /**
  * Decides about an incoming call: the connections that let its source in (else 403), of their organisations the routes that
- * match (else 404), the best of them, and whether its connection has room for one more call (else 503).
+ * match (else 404, or 484 where more digits would match), the best of them, and whether its connection has room for one more call (else 503).
  * The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority`
  * counts for nothing, lest one takes the calls of another: who names the source most narrowly wins, among those whoever has the
  * number (`owners`, the first to have it in front), and if nobody has it the most specific route.
@@ -66,7 +66,11 @@ export function routeInbound(
   const bestOfEach = candidates.filter(({ route: { organisation_id: id } }) => !seen.has(id) && seen.add(id))
   bestOfEach.sort((a, b) => b.claim - a.claim || b.score - a.score || (a.route.id < b.route.id ? -1 : 1))
   const best = bestOfEach[0]
-  if (best === undefined) return reject(404, 'not_found')
+  if (best === undefined) {
+    const mayBe = (route: InboundRouteRow): boolean =>
+      (owner === undefined || route.organisation_id === owner) && open.some(one => isBegun(route, incoming, one))
+    return reject(routes.some(mayBe) ? 484 : 404, 'not_found')
+  }
   const { connection, route } = best
   if (connection.max_calls !== null && runningCalls(connection.id) >= connection.max_calls) {
     return reject(503, 'capacity', RETRY_AFTER_S)
@@ -127,6 +131,22 @@ export function scoreOf(
   const fromScore = matchScore(route.match_from, from)
   if (toScore === null || fromScore === null) return null
   return toScore * 1e6 + fromScore * 1e3 + (route.match_connection_id === null ? 0 : 1)
+}
+
+/**
+ * Whether a number that matches no route is the beginning of one that this route takes. Networks that dial by overlap send the digits
+ * as they are pressed, in one INVITE after the other, and go on for as long as they are answered 484 (RFC 3578 §3).
+ */
+function isBegun(
+  route: InboundRouteRow,
+  incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'identity'>,
+  connection: ConnectionRow,
+): boolean {
+  const { match_to: pattern, match_connection_id: only } = route
+  const { user } = incoming.to
+  if (!sameTenant(connection, route) || (only !== null && only !== connection.id)) return false
+  if (pattern === null || !/^\+?\d+$/.test(user) || !/^\+?\d+\*?$/.test(pattern)) return false
+  return pattern.startsWith(user) && matchScore(route.match_from, callerOf(incoming, connection).from) !== null
 }
 
 /** What a pattern may name a party by. */

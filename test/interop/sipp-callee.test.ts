@@ -64,6 +64,13 @@ sippTest('486 makes the call busy', async () => {
   assert.equal(await outcome('busy'), { status: 'busy', ended_reason: 'busy', sip_code: 486 })
 })
 
+sippTest('484 says that there is no such number, and why: more digits are wanted (Q.850 cause 28)', async () => {
+  const { sipp, call } = await dialled('incomplete')
+  await sipp.passed()
+  const { status, ended_reason, sip_code, cause } = await endedCall(product, call.id)
+  assert.equal([status, ended_reason, sip_code, cause.q850], ['failed', 'not_found', 484, 28])
+})
+
 sippTest('603 rejects the call', async () => {
   assert.equal(await outcome('declines'), { status: 'failed', ended_reason: 'rejected', sip_code: 603 })
 })

@@ -77,6 +77,19 @@ sippTest('an offer without a codec of ours is answered 488', () => scenario('uns
 
 sippTest('a number that nobody has is answered 404', () => scenario('not-found', { to: '4040404' }))
 
+for (const transport of ['udp', 'tcp'] as const) {
+  sippTest(
+    `digits that come by overlap are answered 484 until the number is whole, over ${transport} (RFC 3578)`,
+    async () => {
+      const match = { to: '49301234' }
+      const { id } = await product.ok('POST', '/inbound_routes', { match, target: { type: 'echo' } })
+      const sipp = await scenario('overlap', { transport })
+      await product.ok('DELETE', `/inbound_routes/${id}`)
+      for (const { text } of sipp.received('SIP/2.0 484')) assert.match(text, /^Reason: Q\.850;cause=28/m)
+    },
+  )
+}
+
 sippTest(
   'Record-Route is copied in order, and our BYE follows the route set to the remote target (RFC 3261 §12.1.1, §12.2.1.1)',
   async () => {

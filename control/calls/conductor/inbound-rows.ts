@@ -81,6 +81,31 @@ export async function routesFor(
   )
 }
 
+/** Of the routes that a few digits may lead to; who dials so short has most of a number to come [rows]. */
+const MAX_BEGUN = 200
+
+/** The routes for longer numbers that begin with what was dialled, by an index. They match nothing: the number is not whole. */
+export function routesBegunBy(
+  db: Db,
+  { to }: Incoming,
+  organisationIds: readonly string[],
+): Promise<InboundRouteRow[]> {
+  if (organisationIds.length === 0 || !/^\+?\d+$/.test(to.user)) return Promise.resolve([])
+  return (
+    db
+      .selectFrom('inbound_routes')
+      .selectAll()
+      .where('livemode', '=', 1)
+      .where('organisation_id', 'in', organisationIds)
+      .where('match_to', '>', to.user)
+      // The colon follows the 9: longer patterns go on with a digit.
+      .where('match_to', '<', `${to.user}:`)
+      .orderBy('match_to')
+      .limit(MAX_BEGUN)
+      .execute()
+  )
+}
+
 /** The organisations that have this number, the first to have it in front. */
 export async function ownersOf(db: Db, { to }: Incoming): Promise<string[]> {
   if (!/^\+?[1-9][0-9]{1,14}$/.test(to.user)) return []

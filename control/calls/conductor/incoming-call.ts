@@ -7,7 +7,7 @@ import type { Tenant } from '../../kernel/tenancy.ts'
 import { addressOf } from '../../trunks/address.ts'
 import { mayStartIn } from '../../trunks/call-starts.ts'
 import { callerOf, type ShownCaller } from '../../trunks/caller-identity.ts'
-import { answerOf, claimOf, isInHours, routeInbound } from '../../trunks/inbound.ts'
+import { answerOf, claimOf, type InboundDecision, isInHours, routeInbound } from '../../trunks/inbound.ts'
 import type { ConnectionRow, InboundRouteRow } from '../../trunks/tables.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { isToBeAsked } from '../capture/call-capture.ts'
@@ -21,7 +21,7 @@ import type { Of } from './event-handler.ts'
 import { follow, wake } from './follow.ts'
 import { takeTrunkCall } from './inbound/replacing-call.ts'
 import { accountOf, asksForPassword, judge, type TrunkCallerDeps } from './inbound/trunk-callers.ts'
-import { connectionsFor, ownersOf, routesFor, runningOn } from './inbound-rows.ts'
+import { connectionsFor, ownersOf, routesBegunBy, routesFor, runningOn } from './inbound-rows.ts'
 import { type VerifyingDeps, verifyFirst } from './verified-call.ts'
 
 export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
@@ -56,9 +56,14 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   const organisationIds = [...new Set(connections.map(connection => connection.organisation_id))]
   const routes = await routesFor(trx, body, organisationIds)
   const running = await runningOn(trx, connections)
-  const inHours = routes.filter(route => isInHours(route, new Date(at)))
   const owners = organisationIds.length < 2 ? [] : await ownersOf(trx, body)
-  const decision = routeInbound(caller, connections, inHours, id => running.get(id) ?? 0, owners)
+  const decide = (among: readonly InboundRouteRow[]): InboundDecision => {
+    const inHours = among.filter(route => isInHours(route, new Date(at)))
+    return routeInbound(caller, connections, inHours, id => running.get(id) ?? 0, owners)
+  }
+  const first = decide(routes)
+  const isNobodys = 'reject' in first && first.reject.sipCode === 404
+  const decision = isNobodys ? decide(await routesBegunBy(trx, body, organisationIds)) : first
   const { legId, source, sipCallId } = body
   if ('reject' in decision) {
     const { reject } = decision

@@ -79,6 +79,24 @@ test('a number matches exactly, by a prefix with *, or as a SIP URI', () => {
   assert.is(winner('1000', [route('a', null)]), 'a')
 })
 
+test('the beginning of a number that a route takes is answered 484 (RFC 3578), by whatever else a route asks for', () => {
+  const routes = [route('a', '+49301234'), route('b', '0800*')]
+  assert.equal(
+    ['+49', '+4930123', '08'].map(to => winner(to, routes)),
+    [484, 484, 484],
+  )
+  assert.equal(
+    ['+4930124', '49', '+', 'sip', '+493012345', ''].map(to => winner(to, routes)),
+    Array(6).fill(404),
+  )
+  assert.is(winner('+49', [...routes, route('c', null)]), 'c')
+  assert.is(winner('10', [route('a', '1000', { match_from: 'bob' })]), 404)
+  assert.is(winner('10', [route('a', '1000', { match_from: 'alice' })]), 484)
+  assert.is(winner('10', [route('a', '1000', { organisation_id: 'org_2' })]), 404)
+  assert.is(winner('10', [route('a', '1000', { match_connection_id: 'conn_2' })]), 404)
+  assert.is(winner('al', [route('a', 'alice')]), 404)
+})
+
 test('of the connections of one organisation the one that names the source most narrowly takes the call', () => {
   const wide = connection('conn_1')
   const narrow = connection('conn_2', { allowed_ips: '["192.0.2.5"]' })
