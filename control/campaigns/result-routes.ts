@@ -1,9 +1,9 @@
-import { Readable } from 'node:stream'
 import Type from 'typebox'
 import { missing } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
+import { paged } from '../kernel/paged.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -68,7 +68,7 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
       errors: [404],
       handler: async (context, { params: { id } }) => {
         if (!(await isThere(context, id))) return missing('campaign', id)
-        const raw = Readable.from(lines(store.db, context, id), { objectMode: false })
+        const raw = paged(lines(store.db, context, id))
         return { raw, status: 200, headers: { 'Content-Type': CSV } }
       },
     }),

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
@@ -7,6 +6,7 @@ import { deleteRoute, type Plain, retrieveRoute } from '../http/plain-resource.t
 import { type Route, route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { paged } from '../kernel/paged.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
 import { oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -97,7 +97,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       reply: Type.String(),
       rawType: 'text/csv',
       handler: async context => ({
-        raw: Readable.from(csvOf(store.db, context), { objectMode: false }),
+        raw: paged(csvOf(store.db, context)),
         status: 200,
         headers: {
           'content-type': 'text/csv; charset=utf-8',

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
@@ -8,6 +8,7 @@ import { type Route, route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
+import { paged } from '../kernel/paged.ts'
 import { idParams, oneOf } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { REPORT_COLUMNS } from './batches.ts'
@@ -103,7 +104,7 @@ export function importRoutes(deps: ImportDeps): Route[] {
         const row = await forTenant(store.db, context).find('imports', params.id)
         if (row === undefined) return missing('import', params.id)
         return {
-          raw: Readable.from(reportOf(readPieces(store.db, row.id, 'errors')), { objectMode: false }),
+          raw: paged(reportOf(readPieces(store.db, row.id, 'errors'))),
           status: 200,
           headers: {
             'content-type': 'text/csv; charset=utf-8',
