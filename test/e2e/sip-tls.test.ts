@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
@@ -11,6 +12,7 @@ import { SipEndpoint } from '../../media/signalling/endpoint/sip-endpoint.ts'
 import { Names } from '../../media/signalling/names.ts'
 import type { UaEvent } from '../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../harness.ts'
+import { Sipp } from '../interop/sipp.ts'
 import { curtain } from './scene.ts'
 
 const test = suite('e2e/sip-tls')
@@ -86,6 +88,30 @@ tlsTest('OPTIONS over TLS is answered over the same connection', async () => {
   assert.match(await answer, /^SIP\/2\.0 200 /)
   socket.destroy()
 })
+
+const noSipp = missingPrograms('sipp')
+for (const scenario of ['call', 'hold', 'late-offer', 'unsupported-codec', 'not-found', 'unknown-dialog']) {
+  const sentence = `${scenario}: over TLS it goes as over UDP`
+  if (noSipp === null) tlsTest(sentence, () => overTls(scenario))
+  else test.skip(sentence, noSipp)
+}
+
+/** Debian's SIPp speaks no TLS: what it says over TCP passes through a door that does. */
+async function overTls(scenario: string): Promise<void> {
+  const door = createServer(plain => {
+    const safe = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+    for (const side of [plain, safe]) side.on('error', () => {})
+    plain.pipe(safe).pipe(plain)
+  })
+  await new Promise<void>(resolve => door.listen(0, HOST, resolve))
+  const { port } = door.address() as AddressInfo
+  const to = scenario === 'not-found' ? '4040404' : '1002'
+  try {
+    await (await Sipp.caller(scenario, { host: HOST, port }, { to, transport: 'tcp' })).passed()
+  } finally {
+    door.close()
+  }
+}
 
 tlsTest('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
   const events: UaEvent[] = []

@@ -2,10 +2,16 @@ import { createSocket, type Socket } from 'node:dgram'
 
 const HOST = '127.0.0.1'
 
-/** A network between a browser and a port of ours: what both send passes through it, until it is cut. */
+/** A network between somebody and a port: what both send passes through it, as far as it is not lost, until it is cut. */
 export class UdpRelay {
   isCut = false
   readonly #sockets: Socket[] = []
+  readonly #passes: (bytes: Buffer) => Buffer | null
+
+  /** @param passes what becomes of a packet, of either direction; null: it is lost */
+  constructor(passes: (bytes: Buffer) => Buffer | null = bytes => bytes) {
+    this.#passes = passes
+  }
 
   /** The port by which this one is reached. */
   async before(port: number): Promise<number> {
@@ -14,10 +20,12 @@ export class UdpRelay {
     let client: { address: string; port: number } | null = null
     front.on('message', (bytes, from) => {
       client = from
-      if (!this.isCut) back.send(bytes, port, HOST)
+      const passed = this.isCut ? null : this.#passes(bytes)
+      if (passed !== null) back.send(passed, port, HOST)
     })
     back.on('message', bytes => {
-      if (!this.isCut && client !== null) front.send(bytes, client.port, client.address)
+      const passed = this.isCut ? null : this.#passes(bytes)
+      if (passed !== null && client !== null) front.send(passed, client.port, client.address)
     })
     return front.address().port
   }

@@ -60,6 +60,27 @@ sippTest('a dialled phone that hangs up completes the call', async () => {
   assert.equal([status, ended_reason], ['completed', 'caller_hangup'])
 })
 
+sippTest(
+  'a phone that is called over TCP rings, answers and is hung up, says that it is busy, and is cancelled',
+  async () => {
+    const over = async (scenario: string, fields: object = {}) => {
+      const sipp = await Sipp.callee(scenario, { transport: 'tcp' })
+      const call = await product.ok('POST', '/calls', { to: `${sipp.uri};transport=tcp`, ...fields })
+      return { sipp, id: call.id as string }
+    }
+    const { sipp, id } = await over('answers')
+    await answered(id)
+    await product.ok('POST', `/calls/${id}/hangup`)
+    await sipp.passed()
+    const busy = await over('busy')
+    await busy.sipp.passed()
+    assert.is((await endedCall(product, busy.id)).sip_code, 486)
+    const rings = await over('no-answer', { timeout_s: 5 })
+    await rings.sipp.passed()
+    assert.is((await endedCall(product, rings.id)).status, 'no_answer')
+  },
+)
+
 sippTest('486 makes the call busy', async () => {
   assert.equal(await outcome('busy'), { status: 'busy', ended_reason: 'busy', sip_code: 486 })
 })

@@ -45,6 +45,10 @@ sippTest('a call of SIPp is answered and hung up, over UDP', () => scenario('cal
 
 sippTest('a call of SIPp is answered and hung up, over TCP', () => scenario('call', { calls: 3, transport: 'tcp' }))
 
+for (const name of ['late-offer', 'hold', 'options', 'unknown-dialog', 'unsupported-codec']) {
+  sippTest(`${name}: over TCP it goes as over UDP`, () => scenario(name, { transport: 'tcp' }))
+}
+
 sippTest('the 2xx is retransmitted until its ACK arrives, and not after (RFC 3261 §13.3.1.4)', async () => {
   const sipp = await scenario('late-ack')
   const oks = sipp.received('SIP/2.0 200').filter(({ text }) => /^CSeq: 1 INVITE/m.test(text))
