@@ -46,7 +46,7 @@ export async function allowedCapture(db: Db, tenant: Tenant, decided: Decided, p
   return { record: false, capture: Object.keys(said).length === 0 ? null : { ...NOTHING, ...said } }
 }
 
-/** Why a running call is not to be recorded or written down now. */
+/** Why a running call is not to be recorded, written down or streamed now. */
 export async function unconsentedProblem(db: Db, tenant: Tenant, call: CallRow, at: string): Promise<Problem | null> {
   if (call.kind === 'conference' || callCaptureOf(call)?.asked === 'agreed') return null
   const address = addressOf(call)

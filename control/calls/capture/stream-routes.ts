@@ -15,6 +15,7 @@ import { mediaUnavailable } from '../dial.ts'
 import { applyStream, countersOf } from '../records.ts'
 import type { MediaStreamRow } from '../tables.ts'
 import { insertStream } from './call-capture.ts'
+import { unconsentedProblem } from './demanded-consent.ts'
 import { type MediaStream, mediaStreamSchema, toMediaStream } from './stream-schema.ts'
 import { type StreamDeps as StartDeps, startStream } from './streams.ts'
 
@@ -42,7 +43,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       id: 'createStream',
       summary: "Send a call's audio to a WebSocket",
       description:
-        'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. With `mode` `bidirectional` the receiver is heard in the call too.',
+        'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. Where the organisation demands a consent to be recorded and the other party has none, it answers 403 (`consent_missing`). With `mode` `bidirectional` the receiver is heard in the call too.',
       tag: 'Media streams',
       scope: 'streams:write',
       params: idParams,
@@ -126,7 +127,10 @@ async function createStream(
     if (call.ended_at !== null) return hasEnded()
     const running = await runningStreams(trx, context, callId)
     if (tracksOf(running) + tracksOf([body]) > MAX_TRACKS) return tooManyTracks()
-    const row = await insertStream(trx, context, call.id, body, deps.now().toISOString())
+    const at = deps.now().toISOString()
+    const unconsented = await unconsentedProblem(trx, context, call, at)
+    if (unconsented !== null) return unconsented
+    const row = await insertStream(trx, context, call.id, body, at)
     await context.keep(trx, toMediaStream(row))
     return { call, row }
   })

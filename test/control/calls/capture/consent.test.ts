@@ -284,6 +284,10 @@ test(
     await until(() => world.media.sent('leg.play').some(({ legId }) => legId === stranger.legId))
     const refused = await world.ask(`POST /v1/calls/${stranger.room.roomId}/recording/start`)
     assert.equal([refused.status, refused.body.error.code], [403, 'consent_missing'])
+    const streamed = (roomId: string) => world.ask(`POST /v1/calls/${roomId}/streams`, { url: 'ws://127.0.0.1:9/' })
+    const unsent = await streamed(stranger.room.roomId)
+    assert.equal([unsent.status, unsent.body.error?.code], [403, 'consent_missing'])
+    assert.equal((await world.ask(`GET /v1/calls/${stranger.room.roomId}/streams`)).body.data, [], 'nothing is kept')
 
     const asked = await dial('32', '+14155550152')
     const { collectId } = await world.media.command('leg.collect', asked.legId)
@@ -294,6 +298,7 @@ test(
       [['record', { ...data[0].evidence, type: 'call', call_id: asked.room.roomId, text: 'Key 1' }]],
     )
     assert.type(data[0].evidence.offset_ms, 'number')
+    assert.is((await streamed(asked.room.roomId)).status, 201, 'whoever has agreed is streamed')
     for (const to of ['31', '32']) {
       const known = await dial(to, '+14155550152')
       assert.is(recorded(known), known.room.roomId, 'from the first sample on')
