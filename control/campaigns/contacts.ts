@@ -96,6 +96,9 @@ export function newContactRow(
     last_attempt_at: null,
     last_result: null,
     call_id: null,
+    claimed_by: null,
+    claimed_until: null,
+    skip_reason: null,
     created: at,
     updated: at,
   }

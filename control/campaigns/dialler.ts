@@ -1,18 +1,21 @@
-import { insertProgram } from '../calls/programs/records.ts'
-import { insertParty } from '../calls/records.ts'
-import { contactProblem } from '../consents/required.ts'
-import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
-import type { RingTarget } from '../queues/ringing/rings.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
 import { callProblem } from '../usage/allowance.ts'
-import { WEEK_MS, whenAllowed } from './allowed.ts'
-import { listeningOf } from './answering.ts'
-import { callerNumber } from './caller-numbers.ts'
+import {
+  attempts,
+  callContact,
+  callsTo,
+  dueContacts,
+  leftToday,
+  MAX_LOOKED_AT,
+  pending,
+  type Taking,
+  whyNotNow,
+} from './calling.ts'
 import { callsForAgents, nextCallMs, rateAllows } from './pacing.ts'
-import { type CampaignSettings, settingsOf } from './schema.ts'
+import { settingsOf } from './schema.ts'
 import { moveCampaign, moveContact, onCall } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
 import { sendAway, unservedCalls } from './unserved.ts'
@@ -26,14 +29,11 @@ export interface DiallerDeps {
   log: { error(fields: object, message: string): void }
 }
 
-/** Contacts that one transaction looks at: it holds up nobody for long. */
-const MAX_LOOKED_AT = 50
 /** Of these one after the other, while contacts are due that must not be called now. */
 const MAX_TURNS = 10
 /** An organisation that is suspended or at its limit is asked again so late [ms]. */
 const HELD_MS = 1000
 const DAY_MS = 24 * 60 * 60 * 1000
-const RETRY_SOON_MS = 60_000
 
 /**
  * Takes the contacts of running campaigns that are due, and writes their calls down in the transaction that takes them: a contact that is
@@ -109,6 +109,8 @@ export class Dialler {
   async #forAgents(trx: Trx, tenant: Tenant, { campaign, settings, now }: Taking): Promise<number> {
     const { queue_id: queueId, mode, abandoned_limit_pct: limitPct } = settings
     if (queueId === null) return Number.POSITIVE_INFINITY
+    // Agents say themselves when.
+    if (mode === 'preview') return 0
     const free = await freeAgents(this.#deps, trx, tenant, { queueId, now })
     if (free <= 0) return 0
     const since = new Date(now.getTime() - DAY_MS).toISOString()
@@ -143,22 +145,15 @@ export class Dialler {
     let calls = 0
     for (const contact of due) {
       if (calls === limit) break
-      const asked = { to: contact.phone, purposes: settings.require_consents, at: updated }
-      const unwanted = await contactProblem(trx, tenant, asked)
-      if (unwanted !== null) {
-        const last_result = unwanted.problem === 'do_not_call' ? ('do_not_call' as const) : ('no_consent' as const)
-        await moveContact(trx, tenant, contact, { status: 'excluded', last_result, next_attempt_at: null, updated })
-        continue
-      }
-      const before = history.get(contact.phone) ?? { at: [], isRunning: false }
-      const hours = { hours: settings.allowed_hours, timezone: contact.timezone ?? timezone }
-      const allowed = before.isRunning
-        ? new Date(now.getTime() + RETRY_SOON_MS)
-        : whenAllowed({ hours, caps: settings.caps, calls: before.at }, now.getTime())
-      if (allowed === null) await moveContact(trx, tenant, contact, { ...NEVER, updated })
-      else if (allowed > now) {
-        await moveContact(trx, tenant, contact, { next_attempt_at: allowed.toISOString(), updated })
-      } else {
+      const refused = await whyNotNow(trx, tenant, {
+        contact,
+        settings,
+        timezone,
+        before: history.get(contact.phone),
+        now,
+      })
+      if (refused !== null) await moveContact(trx, tenant, contact, { ...refused, updated })
+      else {
         // Of an organisation that is suspended or at its limit they wait.
         if ((await callProblem(trx, tenant, updated)) !== null) return { calls, isHeld: true }
         const turn = campaign.calls_begun + calls++
@@ -167,15 +162,6 @@ export class Dialler {
     }
     return { calls, isHeld: false }
   }
-}
-
-/** It is allowed at no time within a year. */
-const NEVER = { status: 'failed', next_attempt_at: null } as const
-
-interface Taking {
-  campaign: CampaignRow
-  settings: CampaignSettings
-  now: Date
 }
 
 async function endCampaign(
@@ -190,123 +176,5 @@ async function endCampaign(
   return false
 }
 
-const pending = (db: Db, tenant: Tenant, campaignId: string) =>
-  forTenant(db, tenant)
-    .select('campaign_contacts')
-    .where('campaign_id', '=', campaignId)
-    .where('status', '=', 'pending')
-
-const dueContacts = (db: Db, tenant: Tenant, campaignId: string, now: Date): Promise<ContactRow[]> =>
-  pending(db, tenant, campaignId)
-    .selectAll()
-    .where('next_attempt_at', '<=', now.toISOString())
-    .orderBy('next_attempt_at')
-    .limit(MAX_LOOKED_AT)
-    .execute()
-
 const anyPending = async (db: Db, tenant: Tenant, campaignId: string): Promise<boolean> =>
   (await pending(db, tenant, campaignId).select('id').limit(1).executeTakeFirst()) !== undefined
-
-const attempts = (db: Db, tenant: Tenant) =>
-  forTenant(db, tenant)
-    .select('campaign_attempts')
-    .where(eb => eb.or([eb('result', 'is', null), eb('result', '!=', 'capacity')]))
-
-async function leftToday(
-  db: Db,
-  tenant: Tenant,
-  { id }: CampaignRow,
-  { caps: { per_day } }: CampaignSettings,
-  now: Date,
-): Promise<number> {
-  if (per_day === null) return Number.POSITIVE_INFINITY
-  const since = new Date(now.getTime() - DAY_MS).toISOString()
-  const made = attempts(db, tenant).where('campaign_id', '=', id).where('started_at', '>', since)
-  return per_day - Number((await made.select(eb => eb.fn.countAll().as('n')).executeTakeFirstOrThrow()).n)
-}
-
-/** When each of these numbers was called within a week, by any campaign, oldest first; and whether it is being called. */
-async function callsTo(
-  db: Db,
-  tenant: Tenant,
-  contacts: readonly ContactRow[],
-  now: Date,
-): Promise<Map<string, { at: number[]; isRunning: boolean }>> {
-  const calls = new Map<string, { at: number[]; isRunning: boolean }>()
-  if (contacts.length === 0) return calls
-  const since = new Date(now.getTime() - WEEK_MS).toISOString()
-  const rows = attempts(db, tenant)
-    .select(['phone', 'started_at', 'ended_at'])
-    .where(
-      'phone',
-      'in',
-      contacts.map(({ phone }) => phone),
-    )
-    .where('started_at', '>', since)
-    .orderBy('started_at')
-  for (const { phone, started_at, ended_at } of await rows.execute()) {
-    const { at, isRunning } = calls.get(phone) ?? { at: [], isRunning: false }
-    calls.set(phone, { at: [...at, Date.parse(started_at)], isRunning: isRunning || ended_at === null })
-  }
-  return calls
-}
-
-/** Writes down that a contact is called, and its call. */
-async function callContact(
-  trx: Trx,
-  tenant: Tenant,
-  { campaign, settings, now, contact, turn }: Taking & { contact: ContactRow; turn: number },
-): Promise<void> {
-  const [callId, legId] = [newId('call'), newId('participant')]
-  const at = now.toISOString()
-  const to = contact.phone
-  const from = callerNumber(settings.caller_ids, { to, turn, isLocal: settings.local_presence })
-  const target: RingTarget & { timeoutS: number } = { kind: 'address', to, from, timeoutS: settings.ring_timeout_s }
-  const { assistant_id: assistantId, flow_id: flowId, queue_id: queueId } = settings
-  const program = flowId !== null ? { flowId } : assistantId !== null ? { assistantId } : null
-  await insertParty(
-    trx,
-    tenant,
-    {
-      ...{ callId, legId, direction: 'outbound', to, from: from ?? '' },
-      target: queueId !== null ? 'queue' : flowId !== null ? 'flow' : 'assistant',
-      queueId,
-      roomId: null,
-      dial: JSON.stringify(target),
-      connectionId: null,
-      answering: listeningOf(settings.answering_machine_detection),
-      program: program ?? {},
-      metadata: { ...JSON.parse(contact.metadata), campaign_id: campaign.id, campaign_contact_id: contact.id },
-      role: 'member',
-      muted: false,
-    },
-    at,
-  )
-  if (program !== null) await insertProgram(trx, tenant, { callId, legId }, program, at)
-  const number = contact.attempts + 1
-  const scoped = forTenant(trx, tenant)
-  await scoped.insert('campaign_attempts', {
-    id: newId('campaign_attempt'),
-    campaign_id: campaign.id,
-    contact_id: contact.id,
-    phone: to,
-    from_number: from,
-    number,
-    call_id: callId,
-    started_at: at,
-    answered_at: null,
-    answered_by: null,
-    found_out_at: null,
-    connected_at: null,
-    ended_at: null,
-    result: null,
-  })
-  await moveContact(trx, tenant, contact, {
-    status: 'calling',
-    attempts: number,
-    call_id: callId,
-    last_attempt_at: at,
-    next_attempt_at: null,
-    updated: at,
-  })
-}

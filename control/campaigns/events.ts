@@ -34,8 +34,18 @@ const contact: CampaignContact = {
   last_attempt_at: CREATED,
   last_result: 'answered',
   call_id: null,
+  claimed_by: null,
+  claimed_until: null,
+  skip_reason: null,
   created: CREATED,
   updated: CREATED,
+}
+
+const claimed: CampaignContact = {
+  ...contact,
+  status: 'pending',
+  claimed_by: 'usr_01k9000000000000000000000a',
+  claimed_until: '2026-11-01T09:02:00.000Z',
 }
 
 /** The events of this noun (`docs` shows them from here). */
@@ -46,6 +56,8 @@ export const campaignEvents = {
   'campaign.stopped': of(campaignSchema, { ...ended, status: 'stopped' } satisfies Campaign),
   'campaign.completed': of(campaignSchema, { ...ended, status: 'completed' } satisfies Campaign),
   'campaign.archived': of(campaignSchema, { ...ended, status: 'archived' } satisfies Campaign),
+  'campaign.contact.claimed': of(contactSchema, claimed),
+  'campaign.contact.skipped': of(contactSchema, { ...contact, status: 'failed', last_result: 'skipped' }),
   'campaign.contact.finished': of(contactSchema, contact),
 } as const satisfies Record<string, EventKind>
 

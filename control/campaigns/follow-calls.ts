@@ -6,6 +6,7 @@ import { mainLeg } from '../calls/legs.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { AgentStatus } from '../queues/agent-schema.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
@@ -23,8 +24,9 @@ type Deps = Pick<CallCentreParts, 'devicesOf'>
 /** What happens to a campaign's call, in the transaction that tells of it (`store.within`). */
 export const onCampaignCall = (deps: Deps) =>
   only(
-    ['call.answered', 'call.answered_by', 'call.ended', 'queue.call.left'],
+    ['agent.status.changed', 'call.answered', 'call.answered_by', 'call.ended', 'queue.call.left'],
     (trx: Trx, fact: Fact): Promise<void> => {
+      if (fact.type === 'agent.status.changed') return agentTalks(trx, fact)
       if (fact.type === 'queue.call.left') return leftQueue(trx, fact)
       return fact.type === 'call.answered_by' ? foundOut(trx, fact) : followCall(deps, trx, fact)
     },
@@ -44,6 +46,15 @@ async function foundOut(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const attempt = await scoped.findBy('campaign_attempts', { call_id })
   if (attempt !== undefined) await scoped.change('campaign_attempts', attempt.id, { answered_by, found_out_at: at })
+}
+
+/** The agent who had looked at a contact has come on the line. */
+async function agentTalks(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
+  const { status, call, user_id } = object as AgentStatus
+  if (status !== 'busy' || call === null || call.direction !== 'outbound') return
+  const scoped = forTenant(trx, tenant)
+  const attempt = await scoped.findBy('campaign_attempts', { call_id: call.call_id })
+  if (attempt?.user_id === user_id) await scoped.change('campaign_attempts', attempt.id, { connected_at: at })
 }
 
 /** An agent has come on the line. */
@@ -77,7 +88,8 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
     if (!isLed) return
     await moveContact(trx, tenant, contact, { status: 'connected', updated: at })
     const now = new Date(at)
-    if (queueId === null || (await freeAgents(deps, trx, tenant, { queueId, now })) > 0) return
+    if (queueId === null || attempt.user_id !== null || (await freeAgents(deps, trx, tenant, { queueId, now })) > 0)
+      return
     // Nobody is free: it hears so at once, and waits for nobody.
     await apologise(trx, tenant, call.id)
     return

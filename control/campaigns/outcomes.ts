@@ -13,6 +13,7 @@ export const ATTEMPT_RESULTS = [
   'invalid_number',
   'failed',
   'capacity',
+  'skipped',
   'do_not_call',
   'no_consent',
 ] as const

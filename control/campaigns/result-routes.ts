@@ -84,6 +84,7 @@ const COLUMNS = [
   'last_result',
   'last_attempt_at',
   'next_attempt_at',
+  'skip_reason',
   'metadata',
 ] as const
 

@@ -27,15 +27,20 @@ const plain = {
   ),
   flow_id: reference('The flow, in its published version, that leads whoever answers.'),
   queue_id: reference('The queue whose agents talk with whoever answers, as `mode` says.'),
-  mode: oneOf(['progressive', 'predictive'], {
+  mode: oneOf(['progressive', 'predictive', 'preview'], {
     description:
-      'Of agents. progressive: one call for each who is free. predictive: more, as few are answered, within `abandoned_limit_pct`.',
+      'Of agents. progressive: one call for each who is free. predictive: more, as few are answered, within `abandoned_limit_pct`. preview: an agent sees a contact first, and has it called or skips it.',
   }),
   abandoned_limit_pct: Type.Number({
     minimum: 0,
     maximum: 10,
     description:
       'Of the calls answered within 24 hours, those that may find no agent [%]; a predictive campaign keeps below.',
+  }),
+  claim_seconds: Type.Integer({
+    minimum: 10,
+    maximum: 3600,
+    description: 'Of `preview`: how long a contact is the one agent’s who looks at it.',
   }),
   timezone: nullable(
     Type.String({
@@ -82,6 +87,7 @@ export const DEFAULT_SETTINGS: CampaignSettings = {
   queue_id: null,
   mode: 'progressive',
   abandoned_limit_pct: 3,
+  claim_seconds: 120,
   timezone: null,
   caller_ids: [],
   local_presence: false,

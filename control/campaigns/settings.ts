@@ -53,6 +53,9 @@ export async function settingsProblem(
     },
   ])
   if (unknown !== null) return unknown
+  if (settings.mode === 'preview' && settings.queue_id === null) {
+    return problem('parameter_missing', 'preview is for the agents of a queue.', { param: 'queue_id' })
+  }
   const unanswerable = answeringProblem(settings.answering_machine_detection)
   if (unanswerable !== null) return unanswerable
   const noZone = timezone === null ? null : timezoneProblem(timezone, 'timezone')

@@ -49,6 +49,11 @@ export interface CampaignContactTable extends TenantColumns {
   last_result: AttemptResult | null
   /** Of the attempt that is under way. */
   call_id: string | null
+  /** The agent who looks at it before it is called, in the mode `preview`. */
+  claimed_by: string | null
+  /** Then it is everybody's again. */
+  claimed_until: string | null
+  skip_reason: string | null
   created: string
   updated: string
 }
@@ -63,6 +68,8 @@ export interface CampaignAttemptTable extends TenantColumns {
   /** The first is 1. */
   number: number
   call_id: string
+  /** The agent who has asked for it, in the mode `preview`. */
+  user_id: string | null
   started_at: string
   answered_at: string | null
   /** When an agent, or what leads the campaign, came on the line. */

@@ -41,6 +41,7 @@ import { traceRoutes } from '../calls/tracing/trace-routes.ts'
 import { campaignContactRoutes } from '../campaigns/contact-routes.ts'
 import { Dialler } from '../campaigns/dialler.ts'
 import { onCampaignCall } from '../campaigns/follow-calls.ts'
+import { campaignPreviewRoutes } from '../campaigns/preview.ts'
 import { campaignResultRoutes } from '../campaigns/result-routes.ts'
 import { campaignRoutes } from '../campaigns/routes.ts'
 import { campaignsUsing } from '../campaigns/store.ts'
@@ -641,6 +642,7 @@ function contactCentre(
     ...campaignRoutes({ store, now, exists }),
     ...campaignContactRoutes({ store, now, countryOf }),
     ...campaignResultRoutes({ store, now }),
+    ...campaignPreviewRoutes({ store, now, timezoneOf: clockOf, devicesOf }),
     ...siteRoutes({ store, now, exists, publicUrl }),
   ]
 }

@@ -86,6 +86,7 @@ import { partnerOrganisations } from './300-349/341-partner-organisations.ts'
 import { eventOrder } from './350-399/350-event-order.ts'
 import { answering } from './350-399/360-answering.ts'
 import { campaignAnswers } from './350-399/370-campaign-answers.ts'
+import { campaignClaims } from './350-399/371-campaign-claims.ts'
 import { dialling } from './350-399/380-dialling.ts'
 import { requestBudgets } from './350-399/385-request-budgets.ts'
 import { limitsReached } from './350-399/386-limits-reached.ts'
@@ -179,6 +180,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '350-event-order': eventOrder,
   '360-answering': answering,
   '370-campaign-answers': campaignAnswers,
+  '371-campaign-claims': campaignClaims,
   '380-dialling': dialling,
   '385-request-budgets': requestBudgets,
   '386-limits-reached': limitsReached,

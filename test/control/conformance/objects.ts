@@ -329,6 +329,23 @@ async function makeCampaign(maker: Maker, verbs: string[] = []): Promise<Ids> {
   return { id }
 }
 
+/** One of the mode `preview`, with a contact, and an agent who is there; `claims`: who has claimed it. */
+async function makePreview(maker: Maker, claims: boolean): Promise<Ids> {
+  const userId = await makeAgent(maker)
+  await maker.ask(`PUT /v1/agents/${userId}/status`, { status: 'available' })
+  const { id: queue_id } = await maker.ask('POST /v1/queues', { name: 'Queue', member_user_ids: [userId] })
+  const { id = '' } = await withId(
+    maker.ask('POST /v1/campaigns', { name: 'Preview', queue_id, mode: 'preview', allowed_hours: null }),
+  )
+  const number = maker.tenant.livemode ? `+1415557${1000 + another()}` : '+15005550006'
+  await maker.ask(`POST /v1/campaigns/${id}/contacts`, { contacts: [{ phone: number }] })
+  await maker.ask(`POST /v1/campaigns/${id}/start`)
+  shown.set(maker.world, userId)
+  if (!claims) return { id }
+  const contact = await maker.ask(`POST /v1/campaigns/${id}/claim`, { user_id: userId })
+  return { id, contact_id: contact.id }
+}
+
 const freeNumber = (maker: Maker): object => (maker.tenant.livemode ? { number: `+1555010${1000 + another()}` } : {})
 
 /** A fresh object at each path that operations with an ID begin with; the longest that fits an operation is its own. */
@@ -358,6 +375,9 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/campaigns/:id/pause': maker => makeCampaign(maker, ['start']),
   '/campaigns/:id/resume': maker => makeCampaign(maker, ['start', 'pause']),
   '/campaigns/:id/stop': maker => makeCampaign(maker, ['start']),
+  '/campaigns/:id/claim': maker => makePreview(maker, false),
+  '/campaigns/:id/contacts/:contact_id/dial': maker => makePreview(maker, true),
+  '/campaigns/:id/contacts/:contact_id/skip': maker => makePreview(maker, true),
   '/campaigns/:id/contacts/:contact_id': async maker => {
     const { id = '' } = await makeCampaign(maker)
     const number = maker.tenant.livemode ? `+1415557${1000 + another()}` : '+15005550006'

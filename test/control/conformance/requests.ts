@@ -33,6 +33,9 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   startCopilot: async maker => ({
     profile_id: (await maker.ask('POST /v1/copilot_profiles', { name: 'Copilot' })).id,
   }),
+  claimCampaignContact: maker => ({ user_id: shown.get(maker.world) ?? '' }),
+  dialCampaignContact: maker => ({ user_id: shown.get(maker.world) ?? '' }),
+  skipCampaignContact: maker => ({ user_id: shown.get(maker.world) ?? '', reason: 'On holiday.' }),
   addCampaignContacts: () => ({ contacts: [{ phone: `+1415557${1000 + another()}`, metadata: { order: '7' } }] }),
   createDoNotCallNumber: () => ({ phone: `+1415556${1000 + another()}` }),
   checkDoNotCallNumbers: () => ({ phones: ['+14155560001'] }),

@@ -1,0 +1,190 @@
+import { insertProgram } from '../calls/programs/records.ts'
+import { insertParty } from '../calls/records.ts'
+import { contactProblem } from '../consents/required.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { RingTarget } from '../queues/ringing/rings.ts'
+import { WEEK_MS, whenAllowed } from './allowed.ts'
+import { listeningOf } from './answering.ts'
+import { callerNumber } from './caller-numbers.ts'
+import type { CampaignSettings } from './schema.ts'
+import { moveContact } from './store.ts'
+import type { CampaignRow, ContactRow } from './tables.ts'
+
+/** Whom a campaign may call now, and the call. */
+
+/** Contacts that one transaction looks at: it holds up nobody for long. */
+export const MAX_LOOKED_AT = 50
+const DAY_MS = 24 * 60 * 60 * 1000
+const RETRY_SOON_MS = 60_000
+
+export const UNCLAIMED = { claimed_by: null, claimed_until: null } as const
+
+export interface Taking {
+  campaign: CampaignRow
+  settings: CampaignSettings
+  now: Date
+}
+
+/** It is allowed at no time within a year. */
+const NEVER = { status: 'failed', next_attempt_at: null } as const
+
+interface Asked {
+  contact: ContactRow
+  settings: CampaignSettings
+  /** Of the campaign. */
+  timezone: string
+  /** Calls to its number. */
+  before: { at: number[]; isRunning: boolean } | undefined
+  now: Date
+}
+
+/** What becomes of a contact that must not be called now; null: it may be. */
+export async function whyNotNow(
+  trx: Trx,
+  tenant: Tenant,
+  { contact, settings, timezone, before = { at: [], isRunning: false }, now }: Asked,
+): Promise<Partial<ContactRow> | null> {
+  const asked = { to: contact.phone, purposes: settings.require_consents, at: now.toISOString() }
+  const unwanted = await contactProblem(trx, tenant, asked)
+  if (unwanted !== null) {
+    const last_result = unwanted.problem === 'do_not_call' ? 'do_not_call' : 'no_consent'
+    return { status: 'excluded', last_result, next_attempt_at: null }
+  }
+  const hours = { hours: settings.allowed_hours, timezone: contact.timezone ?? timezone }
+  const allowed = before.isRunning
+    ? new Date(now.getTime() + RETRY_SOON_MS)
+    : whenAllowed({ hours, caps: settings.caps, calls: before.at }, now.getTime())
+  if (allowed === null) return NEVER
+  return allowed > now ? { next_attempt_at: allowed.toISOString() } : null
+}
+
+export const pending = (db: Db, tenant: Tenant, campaignId: string) =>
+  forTenant(db, tenant)
+    .select('campaign_contacts')
+    .where('campaign_id', '=', campaignId)
+    .where('status', '=', 'pending')
+
+export const dueContacts = (db: Db, tenant: Tenant, campaignId: string, now: Date): Promise<ContactRow[]> =>
+  pending(db, tenant, campaignId)
+    .selectAll()
+    .where('next_attempt_at', '<=', now.toISOString())
+    .orderBy('next_attempt_at')
+    .limit(MAX_LOOKED_AT)
+    .execute()
+
+export const attempts = (db: Db, tenant: Tenant) =>
+  forTenant(db, tenant)
+    .select('campaign_attempts')
+    .where(eb => eb.or([eb('result', 'is', null), eb('result', '!=', 'capacity')]))
+
+export async function leftToday(
+  db: Db,
+  tenant: Tenant,
+  { id }: CampaignRow,
+  { caps: { per_day } }: CampaignSettings,
+  now: Date,
+): Promise<number> {
+  if (per_day === null) return Number.POSITIVE_INFINITY
+  const since = new Date(now.getTime() - DAY_MS).toISOString()
+  const made = attempts(db, tenant).where('campaign_id', '=', id).where('started_at', '>', since)
+  return per_day - Number((await made.select(eb => eb.fn.countAll().as('n')).executeTakeFirstOrThrow()).n)
+}
+
+/** When each of these numbers was called within a week, by any campaign, oldest first; and whether it is being called. */
+export async function callsTo(
+  db: Db,
+  tenant: Tenant,
+  contacts: readonly ContactRow[],
+  now: Date,
+): Promise<Map<string, { at: number[]; isRunning: boolean }>> {
+  const calls = new Map<string, { at: number[]; isRunning: boolean }>()
+  if (contacts.length === 0) return calls
+  const since = new Date(now.getTime() - WEEK_MS).toISOString()
+  const rows = attempts(db, tenant)
+    .select(['phone', 'started_at', 'ended_at'])
+    .where(
+      'phone',
+      'in',
+      contacts.map(({ phone }) => phone),
+    )
+    .where('started_at', '>', since)
+    .orderBy('started_at')
+  for (const { phone, started_at, ended_at } of await rows.execute()) {
+    const { at, isRunning } = calls.get(phone) ?? { at: [], isRunning: false }
+    calls.set(phone, { at: [...at, Date.parse(started_at)], isRunning: isRunning || ended_at === null })
+  }
+  return calls
+}
+
+/** Writes down that a contact is called, and its call. */
+export async function callContact(
+  trx: Trx,
+  tenant: Tenant,
+  {
+    campaign,
+    settings,
+    now,
+    contact,
+    turn,
+    userId = null,
+  }: Taking & { contact: ContactRow; turn: number; userId?: string | null },
+): Promise<void> {
+  const [callId, legId] = [newId('call'), newId('participant')]
+  const at = now.toISOString()
+  const to = contact.phone
+  const from = callerNumber(settings.caller_ids, { to, turn, isLocal: settings.local_presence })
+  const target: RingTarget & { timeoutS: number } = { kind: 'address', to, from, timeoutS: settings.ring_timeout_s }
+  const { assistant_id: assistantId, flow_id: flowId, queue_id: queueId } = settings
+  const program = flowId !== null ? { flowId } : assistantId !== null ? { assistantId } : null
+  await insertParty(
+    trx,
+    tenant,
+    {
+      ...{ callId, legId, direction: 'outbound', to, from: from ?? '' },
+      // An agent who has looked at the contact gets the call, and nobody else of the queue.
+      target: userId !== null ? 'user' : queueId !== null ? 'queue' : flowId !== null ? 'flow' : 'assistant',
+      queueId,
+      userId,
+      roomId: null,
+      dial: JSON.stringify(target),
+      connectionId: null,
+      answering: listeningOf(settings.answering_machine_detection),
+      program: program ?? {},
+      metadata: { ...JSON.parse(contact.metadata), campaign_id: campaign.id, campaign_contact_id: contact.id },
+      role: 'member',
+      muted: false,
+    },
+    at,
+  )
+  if (program !== null) await insertProgram(trx, tenant, { callId, legId }, program, at)
+  const number = contact.attempts + 1
+  const scoped = forTenant(trx, tenant)
+  await scoped.insert('campaign_attempts', {
+    id: newId('campaign_attempt'),
+    campaign_id: campaign.id,
+    contact_id: contact.id,
+    phone: to,
+    from_number: from,
+    number,
+    call_id: callId,
+    user_id: userId,
+    started_at: at,
+    answered_at: null,
+    answered_by: null,
+    found_out_at: null,
+    connected_at: null,
+    ended_at: null,
+    result: null,
+  })
+  await moveContact(trx, tenant, contact, {
+    status: 'calling',
+    attempts: number,
+    call_id: callId,
+    last_attempt_at: at,
+    next_attempt_at: null,
+    ...UNCLAIMED,
+    updated: at,
+  })
+}

@@ -1,0 +1,125 @@
+import * as assert from 'uvu/assert'
+import { nodeOf } from '../../../control/kernel/store/node.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { suite } from '../../harness.ts'
+import { MINUTE, makeCampaignWorld } from './campaign-world.ts'
+
+const test = suite('control/campaigns/preview')
+const [ANN, BOB, CYD] = ['+14155550101', '+14155550102', '+14155550103']
+
+/** A campaign over these, and two agents of its queue who are there. */
+async function makePreview(numbers: readonly string[], settings: object = {}) {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, answer } = campaigns
+  const agents = [await world.addAgent('ann'), await world.addAgent('bob')] as const
+  const node = nodeOf(world.store.db)
+  for (const user_id of agents) {
+    const page = {
+      id: `page-${user_id}`,
+      user_id,
+      node,
+      origin: null,
+      device: null,
+      connected_at: '2026-11-21T10:00:00.000Z',
+    }
+    await forTenant(world.store.db, world.tenant).insert('browser_sessions', page)
+    await world.setStatus(user_id, 'available')
+  }
+  const queue_id = await world.addQueue({ member_user_ids: [...agents], wrap_up_seconds: 0 })
+  const id = await start(numbers, { queue_id, mode: 'preview', claim_seconds: 60, ...settings })
+  const claim = (user_id: string) => answer(`POST /v1/campaigns/${id}/claim`, { user_id })
+  const act = (verb: 'dial' | 'skip', contactId: string, body: object) =>
+    answer(`POST /v1/campaigns/${id}/contacts/${contactId}/${verb}`, body)
+  return { ...campaigns, id, agents, claim, act }
+}
+
+test('nobody is called before an agent has looked at the contact; the agent who has it called gets it, and the others do not', async () => {
+  const preview = await makePreview([ANN])
+  const { world, dial, dialled, claim, act, agents, leg, end, contact, attempts, ask, id } = preview
+  const [ann, bob] = agents
+  await dial()
+  assert.equal(dialled(), [])
+  const seen = (await claim(ann)).body
+  assert.equal([seen.phone, seen.claimed_by, seen.status], [ANN, ann, 'pending'])
+  const called = await act('dial', seen.id, { user_id: ann })
+  assert.equal([called.status, called.body.status], [200, 'calling'])
+  await dial()
+  assert.equal(dialled(), [ANN])
+  assert.is((await act('dial', seen.id, { user_id: ann })).body.error.details.reason, 'not_claimed')
+  world.media.pickUp(leg(ANN)!.legId)
+  await world.settle()
+  assert.equal(world.ringing(bob), [])
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  await end(ANN, 'caller_hangup')
+  assert.equal([(await contact(ANN)).status, (await contact(ANN)).last_result], ['completed', 'answered'])
+  assert.equal(
+    (await attempts()).map(({ user_id, result }) => [user_id, result]),
+    [[ann, 'answered']],
+  )
+  await dial()
+  assert.is((await ask(`GET /v1/campaigns/${id}`)).status, 'completed')
+  const told = (await world.events()).map(event => event.type).filter(type => type.startsWith('campaign.contact'))
+  assert.equal(told, ['campaign.contact.claimed', 'campaign.contact.finished'])
+  await preview.close()
+})
+
+test('two agents never get one contact, also at the same moment; who asks again gets the same; a claim that is over gives it back', async () => {
+  const preview = await makePreview([ANN, BOB])
+  const { world, claim, act, agents } = preview
+  const [ann, bob] = agents
+  const both = await Promise.all([claim(ann), claim(bob)])
+  assert.equal(both.map(({ body }) => body.phone).toSorted(), [ANN, BOB])
+  assert.is((await claim(ann)).body.id, both[0]!.body.id)
+  assert.is((await act('dial', both[0]!.body.id, { user_id: bob })).status, 409)
+  await world.later(MINUTE)
+  assert.is((await act('dial', both[0]!.body.id, { user_id: ann })).body.error.details.reason, 'not_claimed')
+  assert.is((await act('skip', both[0]!.body.id, { user_id: ann })).body.error.details.reason, 'not_claimed')
+  assert.equal((await claim(bob)).status, 200)
+  await preview.close()
+})
+
+test('a skipped contact comes back when it was said, or is done', async () => {
+  const preview = await makePreview([ANN, BOB])
+  const { world, claim, act, agents, contact } = preview
+  const [ann] = agents
+  const first = (await claim(ann)).body
+  const later = await act('skip', first.id, { user_id: ann, reason: 'On holiday.', retry_minutes: 30 })
+  assert.equal([later.body.status, later.body.skip_reason, later.body.claimed_by], ['pending', 'On holiday.', null])
+  const second = (await claim(ann)).body
+  assert.is.not(second.id, first.id)
+  assert.is((await act('skip', second.id, { user_id: ann })).body.status, 'failed')
+  assert.is((await contact(second.phone)).last_result, 'skipped')
+  assert.is((await claim(ann)).body.error.details.reason, 'no_contact_due')
+  await world.later(30 * MINUTE)
+  assert.is((await claim(ann)).body.id, first.id)
+  const told = (await world.events()).map(event => event.type).filter(type => type.startsWith('campaign.contact'))
+  assert.is(told.filter(type => type === 'campaign.contact.skipped').length, 2)
+  await preview.close()
+})
+
+test('only agents of the queue get contacts, and only who is available has them called; the do-not-call list is asked at both moments', async () => {
+  const preview = await makePreview([ANN, BOB, CYD])
+  const { world, ask, answer, claim, act, agents, contact, dial, dialled, id } = preview
+  const [ann] = agents
+  const stranger = await world.addAgent('stranger')
+  assert.is((await claim(stranger)).body.error.param, 'user_id')
+  await ask('POST /v1/do_not_call', { phone: ANN })
+  const seen = (await claim(ann)).body
+  assert.is(seen.phone, BOB)
+  assert.is((await contact(ANN)).last_result, 'do_not_call')
+  await world.setStatus(ann, 'away')
+  assert.is((await act('dial', seen.id, { user_id: ann })).body.error.details.reason, 'agent_unavailable')
+  await world.setStatus(ann, 'available')
+  await ask('POST /v1/do_not_call', { phone: BOB })
+  assert.is((await act('dial', seen.id, { user_id: ann })).body.status, 'excluded')
+  await dial()
+  assert.equal(dialled(), [])
+  await ask(`POST /v1/campaigns/${id}/pause`)
+  assert.is((await claim(ann)).body.error.details.reason, 'campaign_paused')
+  const refused = await answer('POST /v1/campaigns', { name: 'X', mode: 'preview' })
+  assert.equal([refused.status, refused.body.error.param], [400, 'queue_id'])
+  await preview.close()
+})
+
+test.run()
