@@ -32,6 +32,13 @@ export const onCampaignCall = (deps: Deps) =>
     },
   )
 
+/** A machine that is hung up or left a message is led nowhere, and neither is who has gone before it was known who that is. */
+async function isLedOn(trx: Trx, tenant: Tenant, { id, answered_by }: Call): Promise<boolean> {
+  if (answered_by === null) return false
+  const leg = await mainLeg(trx, tenant, id)
+  return leg !== undefined && !isGoing(leg.step)
+}
+
 /** Whoever is unknown counts as what it was taken for. */
 async function takenFor(trx: Trx, { tenant }: Fact, { id, answered_by: by }: Call): Promise<'machine' | 'fax' | null> {
   if (by === null || by === 'human') return null
@@ -79,10 +86,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const { at, tenant } = fact
   if (fact.type === 'call.answered') {
     const { queue_id: queueId } = settingsOf(campaign)
-    const leg = await mainLeg(trx, tenant, call.id)
-    const isHeld = call.answered_by === null && call.answering_machine_detection !== null
-    // A machine that is hung up or left a message is led nowhere, and neither is who has gone before it was known who that is.
-    const isLed = !isHeld && leg !== undefined && !isGoing(leg.step)
+    const isLed = call.answering_machine_detection === null || (await isLedOn(trx, tenant, call))
     const connected_at = queueId === null && isLed ? at : null
     await scoped.change('campaign_attempts', attempt.id, { answered_at: at, connected_at })
     if (!isLed) return
