@@ -44,6 +44,7 @@ const options: EngineOptions = {
   sendKey: (legId, key, durationMs) => post({ type: 'key', legId, key, durationMs }),
   ...(config.tellsReports ? { report: report => post({ type: 'report', report }) } : {}),
   openSocket: host => RtpSocket.open(ports, host, datagrams),
+  attend: isOn => datagrams.attend(isOn ? () => clock.turn() : null),
   sendErrors: () => datagrams.sendErrors,
   libc: datagrams.libc,
   userAgent: `tandem/${config.version}`,

@@ -41,6 +41,8 @@ export interface EngineOptions extends LegsOptions {
   place?: ThreadPlace
   /** What another thread is to know. */
   cross?: (message: CrossMessage) => void
+  /** Packets are wanted when they come, or not any more. */
+  attend?: (isOn: boolean) => void
   /** Packets that the system refused to send, so far. */
   sendErrors: () => number
   /** All that may listen; absent: what the product has. */

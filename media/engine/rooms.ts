@@ -50,6 +50,8 @@ export interface RoomsOptions {
   end: (legId: string, reason: EndedReason) => void
   /** What the product has said in a room, for those who write it down on the threads of its guests. */
   told: (room: Room, words: Words) => void
+  /** Packets are wanted when they come, or not any more. */
+  attend?: (isOn: boolean) => void
   /** What is done with the audio of all in a room, for the threads of its guests. */
   crossSound: (room: Room, sound: LegSound) => void
 }
@@ -78,6 +80,8 @@ export class Rooms {
   /** When each was opened, on the engine's clock [ms]. */
   readonly #openedMs = new Map<string, number>()
   readonly #slots = new RoomSlots()
+  /** Rooms in which packets pass as they come. */
+  #passing = 0
   readonly #captures = new Captures(
     change => this.#captureChanged(change),
     legId => this.#paymentExpired(legId),
@@ -151,12 +155,18 @@ export class Rooms {
     this.#words.set(room, new SaidWords(this.#options.now, told))
     this.#rooms.set(spec.roomId, room)
     this.#openedMs.set(spec.roomId, this.#options.now())
+    room.passing = isOn => this.#passes(isOn)
     this.#schedule(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
     // What is kept of it begins with its first sample; what cannot be is told to whoever asks for it once more.
     if (spec.capture !== undefined) this.#options.sinks().begin(spec.roomId, spec.capture, 'room')
     this.#options.emit('room.opened', { roomId: spec.roomId })
     return room
+  }
+
+  #passes(isOn: boolean): void {
+    this.#passing += isOn ? 1 : -1
+    if (this.#passing === (isOn ? 1 : 0)) this.#options.attend?.(isOn)
   }
 
   #schedule(room: Room): void {

@@ -45,6 +45,7 @@ export class LawAudio implements WireAudio, FrameMaker {
   readonly #plc = new Plc()
   readonly #ear: LawEar
   readonly #meanings = new Uint8Array(128)
+  readonly #rest = new Uint8Array(LEG_SAMPLES)
   #law: G711
   #receivePayloadTypes: readonly number[] = []
   #stragglersUntil = Number.NEGATIVE_INFINITY
@@ -100,11 +101,33 @@ export class LawAudio implements WireAudio, FrameMaker {
   }
 
   push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
+    this.hear(packet, timestamp, bytes, now)
+    const { sequence, payloadOffset, payloadLength } = packet
+    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+  }
+
+  hear(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
     const { payloadType, sequence, payloadOffset, payloadLength } = packet
     if (this.#meanings[payloadType] !== THIS_LAW) recode(OCTETS[this.#law.name], bytes, payloadOffset, payloadLength)
     const { isListening } = this.#ear
     if (isListening) this.#ear.push(this.#law, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
-    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+  }
+
+  handOver(take: (octets: Uint8Array) => void): boolean {
+    const { jitter } = this
+    const { waiting } = this.#playout
+    if (waiting >= LEG_SAMPLES || this.#plc.isConcealing || !jitter.isWhole) return false
+    const octets = new Uint8Array(LEG_SAMPLES)
+    if (waiting > 0) {
+      // What is left of a change of pace is too little for a packet: with the next frame it makes two.
+      if (!jitter.takeWhole(octets)) return false
+      this.#law.encode(this.#playout.takeRest(), this.#rest)
+      const both = Uint8Array.of(...this.#rest.subarray(0, waiting), ...octets)
+      take(both.subarray(0, both.length >> 1))
+      take(both.subarray(both.length >> 1))
+    }
+    while (jitter.takeWhole(octets)) take(octets)
+    return true
   }
 
   skip(sequence: number): void {

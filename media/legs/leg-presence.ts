@@ -32,7 +32,12 @@ export class LegPresence {
   }
 
   isFlowing(now: number): boolean {
-    return now - this.lastPacketAt < FLOWING_MS
+    return this.flowsSince(FLOWING_MS, now)
+  }
+
+  /** Whether something has come within so long [ms]. */
+  flowsSince(ms: number, now: number): boolean {
+    return now - this.lastPacketAt < ms
   }
 
   /** What is to be told of its audio now; null: nothing. Who has not answered may be silent for as long as it likes. */

@@ -46,6 +46,11 @@ export class LegQuality {
     this.#heard.note(isHeard, jitter.counters.concealed)
   }
 
+  /** A packet that went on as it came, behind so many that are missing. */
+  passed(missing: number): void {
+    this.#heard.passed(missing)
+  }
+
   /** To be called a few times a second. @param least transit of the fastest packet since the last time */
   arrived(least: number, now: number): void {
     this.#drift.note(least, now)

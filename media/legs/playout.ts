@@ -70,6 +70,12 @@ export class Playout {
     return frame
   }
 
+  /** What waits, less than a frame, and silence behind it; borrowed until the next call. */
+  takeRest(): Frame {
+    this.#scale.drain(this.#out)
+    return this.#out
+  }
+
   /** The pace stays as it is, for who measures time by the samples (fax, modems). */
   leaveAlone(): void {
     this.#isLeftAlone = true

@@ -20,16 +20,21 @@ import { LegPresence } from './leg-presence.ts'
 import { LegReports, reportPort, sendReport } from './leg-reports.ts'
 import { LegSilence } from './leg-silence.ts'
 import { PacketAudio, packetCodec } from './packet-audio.ts'
+import { PacketRelay, type PacketTaker } from './packet-relay.ts'
 import type { WireAudio } from './wire-audio.ts'
 
 /** How often what need not be known at every packet is looked at [ms]. */
 const CHECK_MS = 200
 
 const LEG_CLOCK_HZ = 8000
+/** So long without a packet, and what goes on as it comes is a pause, which the mix fills [ms]. */
+const PAUSE_MS = 200
+/** So long the mix is waited for where packets went on until now: as long as a jitter buffer begins [frames]. */
+const MIX_FRAMES = 3
 const UNSPECIFIED = ['0.0.0.0', '::']
 
 /** A party on RTP: its codec, its jitter buffer, its address latch and its keys end here. Pure: packets and the time come in by arguments. */
-export class RtpLeg extends Leg {
+export class RtpLeg extends Leg implements PacketTaker {
   readonly latch = new SourceLatch()
   /** Packets that were no RTP, or of an unknown payload type. */
   #refused = 0
@@ -50,6 +55,10 @@ export class RtpLeg extends Leg {
   #opusCodec: OpusCodec | null = null
   /** What passes in the place of audio; null: nothing does. */
   #fax: FaxWay | null = null
+  /** By which way what comes goes on as it comes; null: it is played to the mix. */
+  #relay: PacketRelay | null = null
+  /** Frames that the mix may yet be late by. */
+  #awaitsMix = 0
   #sourceSsrc = -1
   #listens = false
   #speaks = false
@@ -89,9 +98,8 @@ export class RtpLeg extends Leg {
     this.#reports = new LegReports(this.#sender, random)
     this.#stats = this.#reports.stats
     this.#ear = {
-      isListening: () => this.isListening,
-      // Until it has been played, too.
-      hear: (frame, now) => this.hearTones(frame, now, FRAME_MS + this.#audio!.jitter.currentDelayMs),
+      isListening: () => this.isListening || this.#relay !== null,
+      hear: (frame, now) => this.#hear(frame, now),
     }
   }
 
@@ -109,6 +117,7 @@ export class RtpLeg extends Leg {
    * call is not answered yet, so that audio may come or not.
    */
   connect(media: LegMedia, now: number, isEarly = false): void {
+    this.#stopPassing()
     this.leaveFax()
     this.#fax = null
     this.#media = media
@@ -238,7 +247,8 @@ export class RtpLeg extends Leg {
       const isFaster = this.#leastTransit === null || ((transit - this.#leastTransit) | 0) < 0
       if (isFaster && isCounted) this.#faster(transit, timestamp, now)
       if (this.#silence.isOn) this.#silence.spoke(packet.sequence)
-      audio.push(packet, timestamp, bytes, now)
+      if (this.#relay === null || !this.#passOn(this.#relay, audio, bytes, now))
+        audio.push(packet, timestamp, bytes, now)
       return
     }
     audio.skip(packet.sequence)
@@ -247,8 +257,90 @@ export class RtpLeg extends Leg {
       this.#readKey(audio, bytes, timestamp, now)
     } else {
       presence.oneWay.fellSilent()
+      this.#stopPassing()
       this.#silence.begin(packet, bytes)
     }
+  }
+
+  #hear(frame: Frame, now: number): void {
+    if (this.#relay !== null) this.hearFax(frame)
+    // Until it has been played, too.
+    if (this.isListening) this.hearTones(frame, now, FRAME_MS + this.#audio!.jitter.currentDelayMs)
+  }
+
+  override mayPassTo(other: Leg, now: number): boolean {
+    if (!(other instanceof RtpLeg) || !other.takesPackets || other.law !== this.law) return false
+    return this.#listens && !this.#silence.isOn && this.#presence.flowsSince(PAUSE_MS, now)
+  }
+
+  override passTo(other: Leg, isOpen: () => boolean, now: number): boolean {
+    const audio = this.#audio
+    if (audio === null || !(other instanceof RtpLeg)) return false
+    if (audio.handOver?.(octets => other.#takeOver(octets)) !== true) return false
+    const { nextSequence, nextTimestamp } = audio.jitter
+    audio.reset()
+    this.#relay = new PacketRelay(other, isOpen, nextSequence, nextTimestamp)
+    return this.passed(now)
+  }
+
+  override passed(now: number): boolean {
+    if (now >= this.#checkAt) this.#check(now)
+    if (this.#keys.isDown) this.#keys.advance(now)
+    this.#audio?.jitter.pass(now)
+    this.#now = now
+    if (now >= this.#reports.dueAt) this.#report(now)
+    return this.#relay !== null && this.#presence.flowsSince(PAUSE_MS, now)
+  }
+
+  /** @returns false: it does not go on, nor does what follows it */
+  #passOn(relay: PacketRelay, audio: WireAudio, bytes: Uint8Array, now: number): boolean {
+    const packet = this.#packet
+    const { to } = relay
+    const isOpen = packet.payloadLength === LEG_SAMPLES && to.takesPackets && relay.isOpen()
+    const place = isOpen ? relay.place(packet.sequence, packet.timestamp, LEG_SAMPLES) : 'astray'
+    if (place === 'astray') {
+      this.#stopPassing()
+      return false
+    }
+    if (place !== 'here') {
+      audio.jitter.counters[place === 'again' ? 'duplicate' : 'late']++
+      return true
+    }
+    audio.hear!(packet, packet.timestamp, bytes, now)
+    this.#reports.heard.passed(Math.max(relay.ahead, 0))
+    to.takePacket(bytes, packet.payloadOffset, relay.ahead, relay.samples, packet.marker)
+    return true
+  }
+
+  /** Idempotent. */
+  #stopPassing(): void {
+    this.#relay?.to.takesMix()
+    this.#relay = null
+  }
+
+  get takesPackets(): boolean {
+    if (this.law === null || !this.#speaks || this.latch.port === 0 || this.#fax !== null) return false
+    return !this.#keys.isSending && this.#sender.packet.length === RTP_HEADER_BYTES + LEG_SAMPLES
+  }
+
+  takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void {
+    const { packet } = this.#sender
+    for (let i = 0; i < LEG_SAMPLES; i++) packet[RTP_HEADER_BYTES + i] = bytes[offset + i]!
+    const { payloadType } = this.#media!
+    this.#sendOut(this.#sender.writeOn(payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
+  }
+
+  takesMix(): void {
+    this.#awaitsMix = MIX_FRAMES
+  }
+
+  /** What would have been mixed in one of the next ticks goes out before what will not. */
+  #takeOver(octets: Uint8Array): void {
+    const { packet } = this.#sender
+    packet.set(octets, RTP_HEADER_BYTES)
+    this.#sender.write(this.#media!.payloadType, octets.length)
+    this.#sender.advance(octets.length)
+    this.#sendOut(packet, RTP_HEADER_BYTES + octets.length)
   }
 
   /** No packet since the last check was on its way for less time than this one: it shows what their clock says. */
@@ -322,6 +414,7 @@ export class RtpLeg extends Leg {
     if (now >= this.#checkAt) this.#check(now)
     if (this.#fax !== null) return null
     if (this.#keys.isDown) this.#keys.advance(now)
+    this.#stopPassing()
     const audio = this.#audio
     if (!this.#listens || audio === null) return null
     const frame = audio.pull(now, this.isUpperWanted)
@@ -356,6 +449,11 @@ export class RtpLeg extends Leg {
     const audio = this.#audio
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
     this.#now = now
+    if (this.#awaitsMix > 0) {
+      // Its time goes on with it: not a sample less or more.
+      this.#awaitsMix = frame === null && !this.#keys.isSending ? this.#awaitsMix - 1 : 0
+      if (this.#awaitsMix > 0) return
+    }
     if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {
       if (this.#keys.isSending) this.#sendKey(audio, frame)
       else this.#sendPacket(audio, audio.add(frame, encoded, this.hearsUpper))
@@ -424,6 +522,7 @@ export class RtpLeg extends Leg {
 
   override close(): void {
     super.close()
+    this.#stopPassing()
     this.leaveFax()
     this.#opusCodec?.close()
   }

@@ -53,6 +53,14 @@ export interface WireAudio {
   drop(): void
   /** A fax or a modem talks: nothing is made up, and nothing played faster or slower, from now on. Absent: the codec is of no use to one. */
   leaveAlone?(): void
+  /**
+   * Packets are to go on as they come: hands over what waits, a packet's worth at a time, and is empty then. Absent: those of the codec cannot.
+   *
+   * @returns false: what waits does not just go on from what was played, and nothing has happened
+   */
+  handOver?(take: (octets: Uint8Array) => void): boolean
+  /** What `push` does besides keeping the packet: it becomes of this law, and its listener hears it. */
+  hear?(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void
   /** Another source: nothing goes on. */
   reset(): void
 }

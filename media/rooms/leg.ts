@@ -132,6 +132,24 @@ export abstract class Leg {
    * somebody has encoded it already.
    */
   abstract send(frame: Frame | null, encoded: Uint8Array | null, now: number): void
+  /** Whether what comes of it may go to `other` as it comes, as far as its own wire is concerned. */
+  mayPassTo(_other: Leg, _now: number): boolean {
+    return false
+  }
+  /** From now on it does, packet by packet, while `isOpen`, and until it is pulled again. @returns false: it does not just now */
+  passTo(_other: Leg, _isOpen: () => boolean, _now: number): boolean {
+    return false
+  }
+  /** A tick in which it is not pulled, for what it hears and says passes it by. @returns false: it does not any more */
+  passed(_now: number): boolean {
+    return false
+  }
+  /** Nothing but the voice of the party itself is in what others hear of it, and nobody but they hear it. */
+  get isPlain(): boolean {
+    if (this.muted || this.deaf || this.onHold || this.heardBy !== null || this.hears !== null) return false
+    if (this.player !== null || this.waiter !== null || this.sound !== null || this.#isMasked) return false
+    return this.sinks.length === 0 && (this.chorus?.isEmpty ?? true)
+  }
   /** Tells the far end that it goes, as far as its audio is concerned. Before `close`. */
   goodbye(_now: number): void {}
   /** Queues a key to be sent; false when it is none or too many wait. */
@@ -145,7 +163,7 @@ export abstract class Leg {
     const raw = this.receive(now)
     this.raw = raw
     this.said = raw
-    if (raw !== null && this.faxDetected === null && this.law !== null) this.#hearFax(raw)
+    if (raw !== null && this.law !== null) this.hearFax(raw)
     if (paused || this.#isMasked) this.#takeTonesOut(paused, maskTones, now)
     this.plain = this.said
     if (this.sound !== null && !this.isLeftAlone) this.said = this.sound.process(this.said, paused || this.isUnheard)
@@ -165,7 +183,9 @@ export abstract class Leg {
     if (this.tones.isDown) this.keyDown(now + soundsMs)
   }
 
-  #hearFax(frame: Frame): void {
+  /** Looks for the tones of a fax machine in the next frame of it. */
+  protected hearFax(frame: Frame): void {
+    if (this.faxDetected !== null) return
     const tone = this.#faxTones.write(frame)
     if (tone === null) return
     this.faxDetected = tone

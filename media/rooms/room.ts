@@ -5,6 +5,7 @@ import type { LegSound, RoomSpec } from '../protocol.ts'
 import type { Chorus } from './chorus.ts'
 import { LEG_SAMPLES, type Leg, SILENCE } from './leg.ts'
 import { Mixer } from './mixer.ts'
+import { PassThrough } from './pass-through.ts'
 import { SharedMix } from './shared-mix.ts'
 import type { Sink } from './sink.ts'
 import type { Source } from './source.ts'
@@ -51,6 +52,10 @@ export class Room {
   /** Whose part of the tick runs: who is to blame for what it throws. */
   turn: Leg | null = null
 
+  /** Told when packets begin to pass from one member to the other as they come, and when they do not any more. */
+  passing: (isOn: boolean) => void = () => {}
+
+  readonly #passThrough = new PassThrough(this, isOn => this.passing(isOn))
   readonly #mixer = new Mixer(LEG_SAMPLES)
   /** For a listener who does not hear what the others hear; made when one comes. */
   #private: Mixer | null = null
@@ -70,6 +75,13 @@ export class Room {
     return this.legs.length >= this.spec.maxMembers
   }
 
+  /** Nothing but its members is heard in it, and nobody but they hear it. */
+  get isPlain(): boolean {
+    if (this.pause !== null || this.isSpread || this.spec.kind === 'echo' || !(this.chorus?.isEmpty ?? true))
+      return false
+    return this.#waiting.length === 0 && this.sinks.length === 0 && this.taps.length === 0
+  }
+
   /** Plays to everybody, after what is already waiting. */
   announce(source: Source): void {
     if (this.#waiting.length >= MAX_WAITING) this.#waiting.splice(1, 1)
@@ -79,6 +91,7 @@ export class Room {
   /** One 20 ms frame for everybody. `now` [ms], monotonic. */
   tick(now: number): void {
     const { legs } = this
+    if ((legs.length === 2 || this.#passThrough.isOn) && this.#passThrough.tick(now)) return
     const mixer = this.#mixer
     const pause = this.pause
     mixer.clear()
@@ -254,6 +267,7 @@ export class Room {
   /** Idempotent. */
   close(): void {
     for (const sink of this.sinks.splice(0)) sink.close()
+    this.#passThrough.close()
     this.#waiting.length = 0
     this.chorus = null
   }

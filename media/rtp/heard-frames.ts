@@ -33,6 +33,15 @@ export class HeardFrames {
     this.#hasSilence ||= !isHeard
   }
 
+  /** A packet went on as it came, behind so many that are missing: who hears it conceals those. */
+  passed(missing: number): void {
+    this.played++
+    if (missing === 0) return
+    this.#accounted = this.#missing()
+    this.bursts++
+    this.concealed += missing
+  }
+
   #goesOn(): void {
     const missing = this.#missing()
     const run = this.#hasSilence ? Math.min(this.#run, missing - this.#accounted) : this.#run

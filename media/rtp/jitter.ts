@@ -223,6 +223,33 @@ export class JitterBuffer {
     this.#delay.shift(this.#frameMs)
   }
 
+  /** What waits is whole frames of which none is missing, and the stream goes on behind them. */
+  get isWhole(): boolean {
+    if (!this.#started || this.#quiet || this.#starvedFrames > 0) return false
+    return this.#ring.isWhole(this.#head, this.#newestEnd, this.#frame)
+  }
+
+  /** The number and the timestamp that the packet behind all that has come will have, as on the wire. */
+  get nextSequence(): number {
+    return (this.#ring.highest + 1) & 0xffff
+  }
+
+  get nextTimestamp(): number {
+    return this.#newestEnd >>> 0
+  }
+
+  /** Takes the next of frames that are whole, outside of any tick; false: there is none. */
+  takeWhole(out: Uint8Array): boolean {
+    if (!this.#ring.takeWhole(this.#head, out)) return false
+    this.#head += this.#frame
+    return true
+  }
+
+  /** A tick in which what comes goes elsewhere. */
+  pass(nowMs: number): void {
+    this.#nextPullMs = nowMs + this.#frameMs
+  }
+
   #next(out: Uint8Array): PullResult {
     const result = this.#fill(out)
     if (result === 'lost') this.counters.concealed++

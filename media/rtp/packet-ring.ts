@@ -99,6 +99,18 @@ export class PacketRing {
     return true
   }
 
+  /** Whether it holds just what goes from one timestamp to another, in packets of this length and none missing. */
+  isWhole(from: number, to: number, length: number): boolean {
+    let timestamp = from
+    for (let sequence = this.next; sequence <= this.highest; sequence++) {
+      const slot = sequence & MASK
+      if (this.#sequences[slot] !== sequence || this.#states[slot] !== HELD) return false
+      if (this.#timestamps[slot] !== timestamp || this.#lengths[slot] !== length) return false
+      timestamp += length
+    }
+    return timestamp === to
+  }
+
   /** Finds the first audio that is not yet played; passes what is spent and counts what is absent before it. */
   seek(): boolean {
     let missing = 0

@@ -197,14 +197,35 @@ export class RtpSender {
    * @returns the buffer whose first `12 + payloadLength` bytes are the packet, intact until the write after the next
    */
   write(payloadType: number, payloadLength: number, timestamp = this.timestamp, marker = this.#silent): Uint8Array {
+    const buffer = this.#write(payloadType, payloadLength, this.sequence, timestamp, marker)
+    this.sequence = (this.sequence + 1) & 0xffff
+    return buffer
+  }
+
+  /**
+   * Writes what goes on in this stream as it came in another one: where nothing is missing, as the next packet.
+   *
+   * @param ahead packets that are missing before it; negative: it is late, by so many
+   * @param units of time from the next packet; the next one follows behind the payload, each byte of which is one of them
+   */
+  writeOn(payloadType: number, payloadLength: number, ahead: number, units: number, marker: boolean): Uint8Array {
+    const sequence = (this.sequence + ahead) & 0xffff
+    const timestamp = (this.timestamp + units) >>> 0
+    if (ahead >= 0) {
+      this.sequence = (sequence + 1) & 0xffff
+      this.timestamp = (timestamp + payloadLength) >>> 0
+    }
+    return this.#write(payloadType, payloadLength, sequence, timestamp, marker)
+  }
+
+  #write(payloadType: number, payloadLength: number, sequence: number, timestamp: number, marker: boolean): Uint8Array {
     const buffer = this.#current
     const header = this.#header
     header.marker = marker
     header.payloadType = payloadType
-    header.sequence = this.sequence
+    header.sequence = sequence
     header.timestamp = timestamp
     writeRtpHeader(buffer, header)
-    this.sequence = (this.sequence + 1) & 0xffff
     this.packetsSent++
     this.octetsSent = (this.octetsSent + payloadLength) >>> 0
     this.#silent = false

@@ -33,25 +33,27 @@ export class SrtpSender {
     return this.#buffers[this.#turn]!
   }
 
-  /** Protects a packet of the stream, whose sequence numbers go up by one. @returns the length in `rtpPacket` [bytes] */
+  /** Protects a packet of the stream; one may be late. @returns the length in `rtpPacket` [bytes] */
   rtp(packet: Uint8Array, length: number): number {
-    const sequence = (packet[2]! << 8) | packet[3]!
-    if (sequence < this.#lastSequence) this.#rollOver++
-    this.#lastSequence = sequence
+    const index = this.#indexOf((packet[2]! << 8) | packet[3]!)
     this.#turn = 1 - this.#turn
-    const sealed = seal(
-      this.#rtp,
-      packet,
-      length,
-      rtpHeaderBytes(packet),
-      readUint32(packet, 8),
-      this.#rollOver * SEQUENCES + sequence,
-    )
+    const sealed = seal(this.#rtp, packet, length, rtpHeaderBytes(packet), readUint32(packet, 8), index)
     // Packets of a stream are of one length, and a buffer that is full is sent without a view of it.
     if (this.#view.length !== sealed) this.#view = this.#rtp.work.subarray(0, sealed)
     if (this.rtpPacket.length !== sealed) this.#buffers[this.#turn] = this.#view.slice()
     else this.rtpPacket.set(this.#view)
     return sealed
+  }
+
+  /** Of a packet in the stream, which goes on from the newest (RFC 3711 §3.3.1). */
+  #indexOf(sequence: number): number {
+    const last = this.#lastSequence
+    if (last >= 0 && ((sequence - last) & 0xffff) >= SEQUENCES / 2) {
+      return (sequence > last ? this.#rollOver - 1 : this.#rollOver) * SEQUENCES + sequence
+    }
+    if (sequence < last) this.#rollOver++
+    this.#lastSequence = sequence
+    return this.#rollOver * SEQUENCES + sequence
   }
 
   /** Protects an RTCP packet. @returns the length in `rtcpPacket` [bytes] */

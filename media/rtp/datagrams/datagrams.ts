@@ -23,6 +23,12 @@ export interface Datagrams {
   bind(host: string, port: number): Promise<DatagramSocket | null>
   /** Hands over what has come by now, where that does not happen by itself. */
   poll(): void
+  /**
+   * From now on hands over each datagram as it comes; null: with the polls only. Where datagrams come by themselves nothing changes.
+   *
+   * @param turn does what is due now, and tells how long nothing is [ms]: the thread sleeps meanwhile, but for datagrams
+   */
+  attend(turn: (() => number) | null): void
   /** What is sent meanwhile may wait until the end of it. */
   sendTogether(work: () => void): void
 }

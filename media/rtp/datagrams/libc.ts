@@ -9,6 +9,9 @@ const SOL_SOCKET = 1
 export const SO_TIMESTAMPNS = 35
 const EPOLL_CTL_ADD = 1
 const EPOLLIN = 1
+/** `struct pollfd`, with a `struct timespec` behind it (poll(2)). */
+const POLLIN = 1
+const TIMESPEC_AT = 8
 export const MSG_DONTWAIT = 0x40
 export const CLOCK_REALTIME = 0
 
@@ -46,6 +49,7 @@ export class Libc {
   readonly #close = this.#lib.func('int close(int)')
   readonly #epollCreate = this.#lib.func('int epoll_create1(int)')
   readonly #epollCtl = this.#lib.func('int epoll_ctl(int, int, int, uintptr_t)')
+  readonly ppoll = this.#lib.func('int ppoll(uintptr_t, unsigned long, uintptr_t, uintptr_t)')
   readonly epollWait = this.#lib.func('int epoll_wait(int, uintptr_t, int, int)')
   readonly sendto = this.#lib.func('intptr_t sendto(int, uintptr_t, size_t, int, uintptr_t, uint32_t)')
   readonly recv = this.#lib.func('intptr_t recv(int, uintptr_t, size_t, int)')
@@ -80,6 +84,18 @@ export class Libc {
 
   epoll(): number {
     return this.#epollCreate(0)
+  }
+
+  /** What sleeps until something that `epoll` watches has a datagram, but no longer than so long [ms]. */
+  sleeper(epoll: number): (ms: number) => void {
+    const memory = new SharedMemory(TIMESPEC_AT + 16)
+    memory.view.setInt32(0, epoll, true)
+    memory.view.setInt16(4, POLLIN, true)
+    const { address, view } = memory
+    return ms => {
+      view.setUint32(TIMESPEC_AT + 8, Math.floor(ms * 1e6), true)
+      this.ppoll(address, 1, address + TIMESPEC_AT, 0)
+    }
   }
 
   /** `data` comes back with each event of the socket. */

@@ -12,6 +12,9 @@ const MAX_EVENTS = 1024
 const MAX_LOOKS = 64
 /** How often is looked while no clock polls: sockets without a room [ms]. */
 const IDLE_POLL_MS = 20
+/** So long the thread sleeps at most while it attends: what else it is told waits meanwhile; and at least [ms]. */
+const MOST_SLEEP_MS = 2
+const LEAST_SLEEP_MS = 0.05
 
 /**
  * Sockets of the system itself. A poll asks once who has datagrams and fetches those, so that a packet costs a system call and
@@ -31,6 +34,8 @@ export class NativeDatagrams implements Datagrams {
   /** By the number that its events carry; null: free. An event of a socket that is closed meanwhile may find another one, without a datagram. */
   readonly #sockets: (NativeSocket | null)[] = []
   readonly #freeNumbers: number[] = []
+  readonly #sleep = this.libc.sleeper(this.#epoll)
+  #attending: NodeJS.Immediate | undefined
   #polledAt = 0
   #idle: NodeJS.Timeout | undefined
 
@@ -86,6 +91,18 @@ export class NativeDatagrams implements Datagrams {
       }
       this.#handOver()
     }
+  }
+
+  /** Timers, messages and all else of the thread have their turn between two sleeps. */
+  attend(turn: (() => number) | null): void {
+    clearImmediate(this.#attending)
+    if (turn === null) return
+    const attend = (): void => {
+      this.#attending = setImmediate(attend)
+      this.#sleep(Math.min(Math.max(turn(), LEAST_SLEEP_MS), MOST_SLEEP_MS))
+      this.poll()
+    }
+    this.#attending = setImmediate(attend)
   }
 
   #fetch(socket: NativeSocket): void {

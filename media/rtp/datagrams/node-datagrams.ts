@@ -12,6 +12,7 @@ export const nodeDatagrams: Datagrams & { sendErrors: number } = {
     return socket === null ? null : new NodeSocket(socket)
   },
   poll: () => {},
+  attend: () => {},
   sendTogether: work => work(),
 }
 

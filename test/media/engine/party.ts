@@ -4,7 +4,7 @@ import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../../codec
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
-import type { Room } from '../../../media/rooms/room.ts'
+import type { Room, RoomTap } from '../../../media/rooms/room.ts'
 import type { Sink, Track } from '../../../media/rooms/sink.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 
@@ -19,6 +19,7 @@ export class Received {
   /** Of the same. */
   readonly timestamps: number[] = []
   readonly markers: boolean[] = []
+  readonly sequences: number[] = []
   readonly #packet = new RtpPacket()
 
   take(bytes: Uint8Array, length: number): void {
@@ -30,6 +31,7 @@ export class Received {
       this.payloads.push(payload)
       this.timestamps.push(packet.timestamp)
       this.markers.push(packet.marker)
+      this.sequences.push(packet.sequence)
     }
   }
 
@@ -139,6 +141,14 @@ export class Party {
     return this.#received.markers
   }
 
+  get sequences(): number[] {
+    return this.#received.sequences
+  }
+
+  get events(): Received['events'] {
+    return this.#received.events
+  }
+
   speak(frame: Frame, now: number): void {
     this.#speaker.speak(frame, now)
   }
@@ -158,6 +168,9 @@ export function toneFrame(hz: number, n: number, amplitude = 11_600): Int16Array
 /** Level of one frequency in samples at 8 kHz [dBov]. */
 export const levelOf = (hz: number, samples: Int16Array): number =>
   goertzelDbov(goertzelPower(samples, goertzelCoefficient(hz, 8000)), samples.length)
+
+/** Somebody who listens to a room, so that it is mixed whoever is in it. */
+export const LISTENER: RoomTap = { played: () => {}, tick: () => {} }
 
 /** Runs a room for a number of ticks on a virtual clock; `speak` is called before each tick. */
 export function run(room: Room, ticks: number, speak: (tick: number, now: number) => void, from = 0): void {

@@ -3,7 +3,7 @@ import { PCMU } from '../../../codecs/g711.ts'
 import { RoomSlots } from '../../../media/engine/room-slots.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { suite } from '../../harness.ts'
-import { levelOf, Party, toneFrame } from './party.ts'
+import { LISTENER, levelOf, Party, toneFrame } from './party.ts'
 
 const test = suite('media/engine/room-slots')
 
@@ -12,6 +12,7 @@ const SLOT_MS = 5
 /** A room of parties whose packets come at these times of each 20 ms, for so long. */
 function converse(phases: readonly number[], seconds: number, driftPpm = 0) {
   const room = new Room({ roomId: 'room', kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
+  room.taps.push(LISTENER)
   const slots = new RoomSlots()
   const parties = phases.map((_, i) => new Party(`leg${i}`, `192.0.2.${i + 1}`))
   for (const { leg } of parties) room.legs.push(leg)

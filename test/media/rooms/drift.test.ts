@@ -3,7 +3,7 @@ import type { RoomSpec } from '../../../media/protocol.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { suite } from '../../harness.ts'
-import { Party } from '../engine/party.ts'
+import { LISTENER, Party } from '../engine/party.ts'
 
 const test = suite('media/rooms/drift')
 
@@ -102,6 +102,7 @@ test(`half an hour between two clocks that are ${2 * PPM} ppm apart: nothing cli
 
 function halfAnHour(): void {
   const room = new Room(spec)
+  room.taps.push(LISTENER)
   const [fast, slow] = [
     new Drifting('part_0', '192.0.2.1', TONES[0], PPM),
     new Drifting('part_1', '192.0.2.2', TONES[1], -PPM),

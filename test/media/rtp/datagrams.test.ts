@@ -82,6 +82,32 @@ for (const [kind, datagrams] of [['node', nodeDatagrams] as const, ['native', ch
     })
   }
 
+  test(
+    name('attended, each is handed over as it comes with nobody polling, and what else is due has its turn'),
+    async () => {
+      const [a, b] = [await listener(datagrams, '127.0.0.1'), await listener(datagrams, '127.0.0.1')]
+      let turns = 0
+      datagrams.attend(() => {
+        turns++
+        return 5
+      })
+      for (let i = 0; i < 3; i++) {
+        a.socket.send(bytesOf('hello'), 5, '127.0.0.1', b.port)
+        // A timer is told, too.
+        const limit = performance.now() + 2000
+        while (b.came.length === i && performance.now() < limit) await sleep(1)
+        assert.is(b.came.length, i + 1)
+      }
+      datagrams.attend(null)
+      await sleep(10)
+      const before = turns
+      await sleep(20)
+      assert.is(turns, before)
+      assert.ok(kind === 'node' || before > 0)
+      for (const { socket } of [a, b]) socket.close()
+    },
+  )
+
   test(name('senders who take turns are each known by their own address, and packets keep their order'), async () => {
     const [a, b, c] = [
       await listener(datagrams, '127.0.0.1'),

@@ -73,6 +73,14 @@ test('RFC 3711 §3.3.1: the index follows the sequence number over its roll-over
   }
 })
 
+test('what goes out late is sealed with the index of its own place, over a roll-over too', () => {
+  const pair = new Pair()
+  for (const n of [65_530, 65_531, 65_534, 65_532, 65_537, 65_533, 65_536, 65_535, 65_538]) {
+    const plain = packet(n)
+    assert.ok(pair.takes(pair.seal(plain), plain), String(n))
+  }
+})
+
 test('a far end whose number rolled over before we could listen is heard', () => {
   const pair = new Pair()
   for (let n = 65_500; n < 65_600; n++) pair.seal(packet(n))
