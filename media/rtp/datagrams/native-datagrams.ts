@@ -12,9 +12,11 @@ const MAX_EVENTS = 1024
 const MAX_LOOKS = 64
 /** How often is looked while no clock polls: sockets without a room [ms]. */
 const IDLE_POLL_MS = 20
-/** So long the thread sleeps at most while it attends: what else it is told waits meanwhile; and at least [ms]. */
-const MOST_SLEEP_MS = 2
+/** So long all else of the thread waits at most while it attends to datagrams, and so long it sleeps at least [ms]. */
+const TURN_MS = 2
 const LEAST_SLEEP_MS = 0.05
+/** What comes so soon behind another one is fetched with it: one look for several [ms]. */
+const TOGETHER_MS = 0.6
 
 /**
  * Sockets of the system itself. A poll asks once who has datagrams and fetches those, so that a packet costs a system call and
@@ -35,7 +37,10 @@ export class NativeDatagrams implements Datagrams {
   readonly #sockets: (NativeSocket | null)[] = []
   readonly #freeNumbers: number[] = []
   readonly #sleep = this.libc.sleeper(this.#epoll)
+  readonly #rest = this.libc.sleeper(-1)
   #attending: NodeJS.Immediate | undefined
+  /** The last look has found something: more comes soon. */
+  #isBusy = false
   #polledAt = 0
   #idle: NodeJS.Timeout | undefined
 
@@ -79,30 +84,40 @@ export class NativeDatagrams implements Datagrams {
   }
 
   poll(): void {
-    this.#polledAt = performance.now()
-    this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
-    for (let look = 0; look < MAX_LOOKS; look++) {
-      const count = this.libc.epollWait(this.#epoll, this.#events.address, MAX_EVENTS, 0)
-      if (count <= 0) return
-      for (let i = 0; i < count; i++) {
-        const socket = this.#sockets[this.#events.view.getUint32(i * EVENT.bytes + EVENT.data, true)]!
-        // Null: closed by what an earlier datagram of this look did.
-        if (socket !== null) this.#fetch(socket)
-      }
-      this.#handOver()
-    }
+    for (let look = 0; look < MAX_LOOKS; look++) if (!this.#look()) return
   }
 
-  /** Timers, messages and all else of the thread have their turn between two sleeps. */
+  /** Hands over a datagram of each socket that has one; false: none has. */
+  #look(): boolean {
+    this.#polledAt = performance.now()
+    const count = this.libc.epollWait(this.#epoll, this.#events.address, MAX_EVENTS, 0)
+    if (count <= 0) return false
+    this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
+    for (let i = 0; i < count; i++) {
+      const socket = this.#sockets[this.#events.view.getUint32(i * EVENT.bytes + EVENT.data, true)]!
+      // Null: closed by what an earlier datagram of this look did.
+      if (socket !== null) this.#fetch(socket)
+    }
+    this.#handOver()
+    return true
+  }
+
   attend(turn: (() => number) | null): void {
     clearImmediate(this.#attending)
-    if (turn === null) return
-    const attend = (): void => {
-      this.#attending = setImmediate(attend)
-      this.#sleep(Math.min(Math.max(turn(), LEAST_SLEEP_MS), MOST_SLEEP_MS))
-      this.poll()
-    }
-    this.#attending = setImmediate(attend)
+    this.#attending = turn === null ? undefined : setImmediate(() => this.#attend(turn))
+  }
+
+  /** Sleeps and looks by turns for a while; timers, messages and all else of the thread come between two whiles. */
+  #attend(turn: () => number): void {
+    const attending = setImmediate(() => this.#attend(turn))
+    this.#attending = attending
+    const end = performance.now() + TURN_MS
+    do {
+      const dueMs = Math.max(turn(), LEAST_SLEEP_MS)
+      if (this.#isBusy) this.#rest(Math.min(dueMs, TOGETHER_MS))
+      else this.#sleep(Math.min(dueMs, TURN_MS))
+      this.#isBusy = this.#look()
+    } while (performance.now() < end && this.#attending === attending)
   }
 
   #fetch(socket: NativeSocket): void {
