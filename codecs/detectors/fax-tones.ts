@@ -1,4 +1,5 @@
 import type { Frame } from '../audio.ts'
+import { correlate, correlations } from '../kernels/frames.ts'
 
 /**
  * `cng`: a fax machine calls (T.30 §4.3.3.1: 1100 Hz, half a second); `ced`: one has answered (2100 Hz); `ans`: so has a modem, or a fax that wants echo
@@ -55,19 +56,10 @@ export class FaxTones {
 
   /** @returns the tone that is known with this frame; null: none */
   write(frame: Frame): FaxTone | null {
-    let energy = 0
-    let next = 0
-    let after = 0
-    let last = 0
-    let before = 0
-    for (let i = 0; i < frame.length; i++) {
-      const sample = frame[i]!
-      energy += sample * sample
-      next += sample * last
-      after += sample * before
-      before = last
-      last = sample
-    }
+    correlate(frame)
+    const energy = correlations[0]!
+    const next = correlations[1]!
+    const after = correlations[2]!
     const isIdle = energy < IDLE * FRAME
     // All but a single sine ends here; about a reversal it is not quite one.
     const isSine = !isIdle && (this.#answerFrames > 0 || Math.abs(after / energy + 1 - 2 * (next / energy) ** 2) < 0.2)
