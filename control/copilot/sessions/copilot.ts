@@ -207,11 +207,11 @@ export class Copilot implements CallPrograms {
 
   /** What the caller has said to being recorded may be another answer than when it began. */
   async #askWhetherHeard(row: CopilotSessionRow): Promise<void> {
-    const { store, feed } = this.#parts
+    const { store, feed, now } = this.#parts
     const isOurs = row.hearing === 'running' || CONSENT_REASONS.includes(row.hearing_reason ?? '')
     const call = isOurs ? await forTenant(store.db, tenantOf(row)).find('calls', row.call_id) : undefined
     if (call === undefined) return
-    const reason = refusedBy(call)
+    const reason = await refusedBy(store.db, tenantOf(row), call, now().toISOString())
     if (reason === row.hearing_reason) return
     const change = { hearing: reason === null ? ('running' as const) : ('none' as const), hearing_reason: reason }
     await forTenant(store.db, tenantOf(row)).update('copilot_sessions').set(change).where('id', '=', row.id).execute()

@@ -1,4 +1,5 @@
 import { awaitsConsent, callCaptureOf } from '../../calls/capture/call-capture.ts'
+import { unconsentedProblem } from '../../calls/capture/demanded-consent.ts'
 import { tenantOf } from '../../calls/records.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
@@ -41,7 +42,7 @@ export async function startSession(
   const created = parts.now().toISOString()
   const settings = JSON.parse(profile.settings) as ProfileSettings
   const script = await pinnedScript(trx, tenant, settings)
-  const refused = refusedBy(call)
+  const refused = await refusedBy(trx, tenant, call, created)
   const row: CopilotSessionRow = {
     id: newId('copilot_session'),
     organisation_id: tenant.organisationId,
@@ -91,13 +92,14 @@ export async function startSession(
 
 const REFUSED = 'The caller does not want the call to be recorded.'
 const NOT_TOLD = 'The caller has not been told yet that the call is recorded.'
+const NO_CONSENT = 'There is no consent of the caller to be recorded, which the organisation demands.'
 /** Reasons that what the caller says later ends. */
-export const CONSENT_REASONS: readonly string[] = [REFUSED, NOT_TOLD]
+export const CONSENT_REASONS: readonly string[] = [REFUSED, NOT_TOLD, NO_CONSENT]
 
 /** Why a caller is not heard; null: he is. Who does not want to be recorded is not listened to by machines either. */
-export function refusedBy(call: CallRow): string | null {
-  if (!awaitsConsent(call)) return null
-  return callCaptureOf(call)?.asked === 'refused' ? REFUSED : NOT_TOLD
+export async function refusedBy(db: Db, tenant: Tenant, call: CallRow, at: string): Promise<string | null> {
+  if (awaitsConsent(call)) return callCaptureOf(call)?.asked === 'refused' ? REFUSED : NOT_TOLD
+  return (await unconsentedProblem(db, tenant, call, at)) === null ? null : NO_CONSENT
 }
 
 async function pinnedScript(

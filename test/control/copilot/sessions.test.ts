@@ -212,6 +212,41 @@ test('who agrees to be recorded later is heard from then on; who refuses never i
   assert.equal(asked, [])
 })
 
+test('where the organisation demands consent to record, who has given none is not heard until he gives it, nor once he takes it back', async () => {
+  const { store, clock } = world
+  await world.test('PATCH /v1/organisation', { require_consent: ['record'] })
+  const { callId, path } = await begin()
+  const phone = '+14155550142'
+  const addresses = { from_address: phone, to_address: phone }
+  await forTenant(store.db, tenant()).update('calls').set(addresses).where('id', '=', callId).execute()
+  const asked: string[] = []
+  const media = {
+    request: async (name: string) => {
+      asked.push(name)
+      return {}
+    },
+  }
+  const log = { warn() {}, error() {} } as never
+  const search = passageSearch(store.engine)
+  const copilot = new Copilot({ store, now: clock.now, log, feed: new Feed(), search, vault: VAULT })
+  await copilot.resume({} as never, media as never)
+  const hearing = async () => {
+    asked.length = 0
+    await copilot.tick()
+    return (await world.test(`GET ${path}`)).body
+  }
+  const unasked = await hearing()
+  assert.equal([unasked.hearing, asked], ['none', []])
+  assert.match(unasked.hearing_reason, /no consent/)
+  const evidence = { type: 'form', url: 'https://example.com/consent' }
+  const consent = await world.test('POST /v1/consents', { phone, purpose: 'record', evidence })
+  assert.is(consent.status, 201, consent.text)
+  const given = await hearing()
+  assert.equal([given.hearing, given.hearing_reason, asked], ['running', null, ['transcript.start']])
+  await world.test(`POST /v1/consents/${consent.body.id}/revoke`)
+  assert.equal([(await hearing()).hearing, asked], ['none', ['transcript.stop']])
+})
+
 test('what is heard is dealt with once, also by a process that finds it after another one died', async () => {
   const { id, legId } = await begin()
   const feed = new Feed()
