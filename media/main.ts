@@ -29,6 +29,7 @@ import { Phones } from './signalling/phones.ts'
 import { REALM, Registrar } from './signalling/registrar.ts'
 import { Switchboard } from './signalling/switchboard.ts'
 import { TraceDesk } from './signalling/trace-desk.ts'
+import { SpeechClient } from './speech/speech-client.ts'
 import { SpeechHost } from './speech/speech-host.ts'
 import { abilitiesOf } from './speech/speech-protocol.ts'
 import { HepSender } from './tracing/hep-sender.ts'
@@ -216,6 +217,7 @@ const commands = new CommandTable({
   farEnds,
   traces,
   threads,
+  speech: new SpeechClient(speech.port(), abilitiesOf(config.speech)),
   seq: () => channel.seq,
   stats,
 })

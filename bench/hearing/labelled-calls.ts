@@ -1,6 +1,7 @@
 import { clamp16, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { EspeakVoice } from '../../fixtures/prompts/espeak.ts'
-import { VOICES as FLITE_VOICES, Flite } from '../../media/speech/flite.ts'
+import { OFFLINE_VOICES } from '../../media/protocol.ts'
+import { Flite } from '../../media/speech/flite.ts'
 import { activeRms, atLevel, type NoiseKind, noiseOf, speechSpan } from './noises.ts'
 import { ANSWERS, BABBLE, BABBLE_VOICES, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
 
@@ -147,7 +148,7 @@ export class CallMaker {
     const key = `${voice} ${text}`
     let spoken = this.#spoken.get(key)
     if (spoken === undefined) {
-      spoken = FLITE_VOICES.includes(voice) ? this.#byFlite(text, voice) : this.#byEspeak(text, voice)
+      spoken = OFFLINE_VOICES.some(({ id }) => id === voice) ? this.#byFlite(text, voice) : this.#byEspeak(text, voice)
       this.#spoken.set(key, spoken)
     }
     return spoken

@@ -1,6 +1,7 @@
 import { phrasesOf } from '../../control/kernel/phrases.ts'
 import { TEXTS } from '../../fixtures/prompts/texts.ts'
-import { Flite, VOICES } from '../../media/speech/flite.ts'
+import { OFFLINE_VOICES } from '../../media/protocol.ts'
+import { Flite } from '../../media/speech/flite.ts'
 import { Moonshine } from '../../media/speech/moonshine/moonshine.ts'
 import { table } from '../tables.ts'
 import { overTheLine } from './chain.ts'
@@ -20,7 +21,7 @@ export async function benchVoices(say: (line: string) => void): Promise<VoiceRes
   const texts = [...Object.values(SENTENCES).flat(), ...ANSWERS, ...BABBLE, ...ownWords()]
   const results: VoiceResult[] = []
   try {
-    for (const voice of VOICES) {
+    for (const { id: voice } of OFFLINE_VOICES) {
       const result = { voice, words: 0, errors: 0 }
       for (const text of texts) {
         const spoken = await flite.speak(text, voice, null)

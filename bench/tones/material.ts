@@ -5,7 +5,8 @@ import { resampleAll } from '../../codecs/resample.ts'
 import { JOIN_CHIME, LEAVE_CHIME, renderTone } from '../../codecs/tones.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { EspeakVoice } from '../../fixtures/prompts/espeak.ts'
-import { Flite, VOICES } from '../../media/speech/flite.ts'
+import { OFFLINE_VOICES } from '../../media/protocol.ts'
+import { Flite } from '../../media/speech/flite.ts'
 import { readQuestions } from '../answers/questions.ts'
 import { HELD } from '../copilot/calls/held.ts'
 import { textOf } from '../copilot/calls/labelled-call.ts'
@@ -42,7 +43,7 @@ export interface Piece {
 const FLITE: Record<Part, readonly string[]> = {
   seen: ['slt', 'rms', 'kal'],
   held: ['awb', 'kal16', 'slt', 'rms'],
-  fresh: VOICES,
+  fresh: OFFLINE_VOICES.map(({ id }) => id),
 }
 const ESPEAK: Record<Part, readonly string[]> = {
   seen: ['de', 'fr', 'es', 'it', 'en-us', 'en-gb-scotland', 'hu', 'hi', 'cs', 'vi'],

@@ -12,7 +12,9 @@ import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import type { OfferedModels } from '../models/offered.ts'
 import { callTarget } from '../tools/schema.ts'
+import type { OfferedVoices } from '../voices/offered.ts'
 import { handOverProblem } from './hand-overs.ts'
 import type { AssistantRow } from './tables.ts'
 import { toolNamesProblem } from './tool-users.ts'
@@ -26,6 +28,8 @@ export interface AssistantDeps {
   /** Who keeps an assistant from being deleted. */
   usesOf: UsesOf
   streamsProblem: StreamsProblem
+  voices: OfferedVoices
+  models: OfferedModels
 }
 
 const model = {
@@ -163,11 +167,20 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
   )
 }
 
+/** Of what the installation offers: what older versions stored stays as it is until another is named. */
+const offerProblem = (
+  { voices, models }: AssistantDeps,
+  { voice, model }: Pick<Static<typeof changeBody>, 'voice' | 'model'>,
+): Problem | null =>
+  voices.problem('voice.voice', voice?.voice) ??
+  models.problem('model.model', model?.model) ??
+  models.problem('model.fallback_model', model?.fallback_model)
+
 const create =
   (deps: AssistantDeps) =>
   async (context: Context, body: Static<typeof createBody>): Promise<Assistant | Problem> => {
     const { name, ...sent } = body
-    const misled = await addressProblem(deps, sent)
+    const misled = offerProblem(deps, sent) ?? (await addressProblem(deps, sent))
     if (misled !== null) return misled
     const chosen = merge(ASSISTANT_DEFAULTS, sent)
     const at = deps.now().toISOString()
@@ -184,7 +197,7 @@ const change =
   (deps: AssistantDeps) =>
   async (context: Context, id: string, body: Static<typeof changeBody>): Promise<Assistant | Problem> => {
     const { name, ...sent } = body
-    const misled = await addressProblem(deps, sent)
+    const misled = offerProblem(deps, sent) ?? (await addressProblem(deps, sent))
     if (misled !== null) return misled
     return context.transaction(async trx => {
       const row = await forTenant(trx, context).find('assistants', id)

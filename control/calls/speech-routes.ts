@@ -9,6 +9,7 @@ import { idParams, input, languageTag } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
+import type { OfferedVoices } from '../voices/offered.ts'
 import { mediaUnavailable } from './dial.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
@@ -16,6 +17,7 @@ export interface CallSpeechDeps {
   store: Store
   media: MediaPort
   dataDir: string
+  voices: OfferedVoices
 }
 
 const TONE_MS = 160
@@ -60,6 +62,8 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
       reply: doneSchema('call_say'),
       errors,
       handler: async (context, { params: { id }, body }) => {
+        const unknown = deps.voices.problem('voice', body.voice)
+        if (unknown !== null) return unknown
         const said = answer('call_say', context, id)
         return play(deps, context, id, { source: speechOf(body), loop: false, answer: said })
       },

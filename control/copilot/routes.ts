@@ -11,6 +11,7 @@ import { newId } from '../kernel/ids.ts'
 import { idParams, input } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { OfferedModels } from '../models/offered.ts'
 import { DEFAULT_SETTINGS, settingsProblem } from './profile.ts'
 import {
   type CopilotProfile,
@@ -29,6 +30,7 @@ export interface CopilotProfileDeps {
   exists: { script: Exists; kbDocument: Exists }
   /** Whether a flow was ever published as this version. */
   hasVersion: (db: Db, tenant: Tenant, flowId: string, version: number) => Promise<boolean>
+  models: OfferedModels
   /** Who keeps a profile from being deleted: the queues that use it. */
   usesOf: UsesOf
 }
@@ -150,6 +152,8 @@ async function refusal(
   const documents = sent.kb?.document_ids ?? []
   return (
     settingsProblem(settings) ??
+    deps.models.problem('model.model', sent.model?.model) ??
+    deps.models.problem('model.fallback_model', sent.model?.fallback_model) ??
     (await referenceProblem(trx, context, [
       { param: 'script.flow_id', id: sent.script?.flow_id, kind: 'flow', exists: exists.script },
       ...listReferences('kb.document_ids', documents, 'knowledge-base document', exists.kbDocument),

@@ -10,6 +10,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { OfferedModels } from '../models/offered.ts'
 import { emptyGraph, type FlowNode, type Graph, type GraphInput, mergeGraph } from './engine/graph.ts'
 import type { FlowKind } from './engine/node-type.ts'
 import { type Issue, isNamed, isValid, targetKey, validateGraph } from './engine/validation.ts'
@@ -36,6 +37,7 @@ export interface FlowDeps {
   /** The assistants and copilot profiles that keep a flow from being deleted. */
   usesOf: UsesOf
   streamsProblem: StreamsProblem
+  models: OfferedModels
 }
 
 export type FlowWithGraph = FlowObject & { graph: Graph }
@@ -59,7 +61,7 @@ export async function createFlow(
     return problem('parameter_invalid', `The template is of kind ${template.kind}.`, { param: 'kind' })
   }
   const sent = template?.graph ?? body.graph
-  const refused = kindProblem(kind, body.graph) ?? (await actionsProblem(deps, body.graph))
+  const refused = kindProblem(kind, body.graph) ?? (await asksProblem(deps, body.graph))
   if (refused !== null) return refused
   const graph = sent === undefined ? emptyGraph(kind) : mergeGraph(emptyGraph(kind), sent)
   const row = newRow(deps, context, {
@@ -105,13 +107,22 @@ function kindProblem(kind: string, graph: GraphInput | undefined): Problem | nul
   return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
 }
 
-const actionsProblem = ({ urlProblem }: FlowDeps, graph: GraphInput | undefined): Promise<Problem | null> =>
-  firstUrlProblem(
+/** What its nodes ask: servers, and models. */
+const asksProblem = async (
+  { urlProblem, models }: FlowDeps,
+  graph: GraphInput | undefined,
+): Promise<Problem | null> => {
+  for (const [index, { ai }] of (graph?.nodes ?? []).entries()) {
+    const unknown = models.problem(`graph.nodes[${index}].ai.model`, ai?.model)
+    if (unknown !== null) return unknown
+  }
+  return firstUrlProblem(
     urlProblem,
     (graph?.nodes ?? []).flatMap(({ action }, index) =>
       action?.url === undefined ? [] : [{ url: action.url, param: `graph.nodes[${index}].action.url` }],
     ),
   )
+}
 
 export async function getFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowWithGraph | Problem> {
   const row = await forTenant(deps.store.db, context).find('flows', id)
@@ -158,7 +169,7 @@ export async function writeDraft(
   id: string,
   body: Static<typeof draftBody>,
 ): Promise<FlowWithGraph | Problem> {
-  const misled = await actionsProblem(deps, body.graph)
+  const misled = await asksProblem(deps, body.graph)
   if (misled !== null) return misled
   return context.transaction(async trx => {
     const flows = forTenant(trx, context)

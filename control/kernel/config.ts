@@ -59,6 +59,8 @@ export interface Config {
   modelUrl: string | null
   modelKey: string | null
   modelName: string
+  /** Others that may be named. */
+  modelNames: string[]
   /** The same for vectors of what customers say; null: those of this machine. */
   embeddingsUrl: string | null
   embeddingsKey: string | null
@@ -70,6 +72,8 @@ export interface Config {
   ttsKey: string | null
   ttsModel: string
   ttsVoice: string
+  /** What the provider speaks with; `language`: BCP 47, null: that of the text. */
+  ttsVoices: { name: string; language: string | null }[]
   /** The same for understanding it; `ws://` and `wss://`: its realtime WebSocket. */
   sttUrl: string | null
   sttKey: string | null
@@ -175,6 +179,13 @@ function cidrList(text: string): Parsed<string[]> {
   return blocks.every(block => ipaddr.isValidCIDR(block))
     ? ok(blocks)
     : bad('set CIDR blocks with commas between them, for example 10.0.0.0/8,192.168.1.5/32')
+}
+
+function ttsVoices(text: string): Parsed<Config['ttsVoices']> {
+  const voices = items(text).map(item => /^([^:\s]{1,100})(?::([a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*))?$/.exec(item))
+  return voices.every(voice => voice !== null)
+    ? ok(voices.map(([, name = '', language = null]) => ({ name, language })))
+    : bad('set names with commas between them, each with its language where it has one: alloy,klara:de')
 }
 
 function modelPrices(text: string): Parsed<Config['modelPrices']> {
@@ -489,6 +500,13 @@ const SETTINGS: Settings = {
     help: 'model of assistants that name none',
     parse: ok,
   },
+  modelNames: {
+    name: 'TANDEM_MODEL_NAMES',
+    default: null,
+    help: 'other models of that provider that assistants, copilot profiles and flows may name, with commas between; those with a price may be, too',
+    parse: text => ok(items(text)),
+    absent: [],
+  },
   modelPrices: {
     name: 'TANDEM_MODEL_PRICES',
     default: null,
@@ -534,6 +552,12 @@ const SETTINGS: Settings = {
   },
   ttsModel: { name: 'TANDEM_TTS_MODEL', default: 'gpt-4o-mini-tts', help: 'its model', parse: ok },
   ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'its voice where none is asked for', parse: ok },
+  ttsVoices: {
+    name: 'TANDEM_TTS_VOICES',
+    default: 'alloy,ash,ballad,coral,echo,fable,nova,onyx,sage,shimmer,verse',
+    help: 'its voices, which `GET /voices` lists and others are refused: names with commas between them, each with its language where it has one (klara:de)',
+    parse: ttsVoices,
+  },
   sttUrl: {
     name: 'TANDEM_STT_URL',
     default: null,

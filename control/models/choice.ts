@@ -17,7 +17,7 @@ export interface ModelWish {
 export type OperatorsModels = ModelProvider & { defaultModel: string }
 
 /** How a wish names the model that the operator has chosen. */
-const OPERATORS_CHOICE = 'default'
+export const OPERATORS_CHOICE = 'default'
 
 /** The language models of this installation, and the one place that says which of them is asked. */
 export class Models {

@@ -101,6 +101,7 @@ import { passageSearch } from '../knowledge/passage-search.ts'
 import { kbSearchRoutes } from '../knowledge/search-routes.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { messageRoutes } from '../messages/routes.ts'
+import { modelRoutes, OfferedModels } from '../models/offered.ts'
 import { writers } from '../models/writer.ts'
 import { apiKeyRoutes } from '../organisation/api-key-routes.ts'
 import { serveInvitations } from '../organisation/invitation-pages.ts'
@@ -155,6 +156,8 @@ import { inboundRouteRoutes } from '../trunks/inbound-routes.ts'
 import { ConnectionKeeper } from '../trunks/keeper.ts'
 import { phoneNumberRoutes } from '../trunks/number-routes.ts'
 import { usageEntryRoutes } from '../usage/entry-routes.ts'
+import { OfferedVoices } from '../voices/offered.ts'
+import { voiceRoutes } from '../voices/routes.ts'
 import { webhookDeliveryRoutes } from '../webhooks/delivery-routes.ts'
 import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
 import { webhookEndpointRoutes } from '../webhooks/endpoints/routes.ts'
@@ -485,7 +488,8 @@ export function routes(
       timezoneOf: clockOf,
     }),
     ...traceRoutes({ store, media, now }),
-    ...callSpeechRoutes({ store, media, dataDir: config.dataDir }),
+    ...voiceRoutes({ voices: new OfferedVoices(config), media }),
+    ...callSpeechRoutes({ store, media, dataDir: config.dataDir, voices: new OfferedVoices(config) }),
     ...voicemailRoutes({ store, dataDir: config.dataDir }),
     ...conferenceRoomRoutes({
       store,
@@ -519,6 +523,7 @@ export function routes(
     ...usageRoutes({ store, now }),
     ...usageEntryRoutes({ store }),
     ...languageRoutes({ config }),
+    ...modelRoutes(new OfferedModels(config)),
     ...requestLogRoutes({ store, written: () => requestLog.flush() }),
     ...apiKeyRoutes({ store, now }),
     ...partnerRoutes({ store, now }),
@@ -616,6 +621,8 @@ function contactCentre(
       exists,
       urlProblem: serverUrlsOf(config),
       streamsProblem: fits,
+      voices: new OfferedVoices(config),
+      models: new OfferedModels(config),
       usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing),
     }),
     ...webCallRoutes({ store }),
@@ -625,6 +632,7 @@ function contactCentre(
       now,
       exists: { script: agentScript, kbDocument: exists.kbDocument },
       hasVersion,
+      models: new OfferedModels(config),
       usesOf: queuesUsing,
     }),
     ...queueRoutes({
@@ -682,6 +690,7 @@ function flows(
   return flowRoutes({
     store,
     streamsProblem: fits,
+    models: new OfferedModels(config),
     now,
     publicUrl,
     assistantsOf,

@@ -119,6 +119,7 @@ const mediaConfig = (config: Config) => ({
       key: config.ttsKey,
       model: config.ttsModel,
       voice: config.ttsVoice,
+      voices: [config.ttsVoice, ...config.ttsVoices.map(({ name }) => name)],
       timeoutMs: config.speechTimeoutMs,
     },
     stt: { url: config.sttUrl, key: config.sttKey, model: config.sttModel, timeoutMs: config.speechTimeoutMs },

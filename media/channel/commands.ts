@@ -25,6 +25,7 @@ import type { Registrar } from '../signalling/registrar.ts'
 import type { Switchboard } from '../signalling/switchboard.ts'
 import type { TraceDesk } from '../signalling/trace-desk.ts'
 import type { SinkNoun } from '../sinks/sink-kind.ts'
+import type { TextToSpeech } from '../speech/speech-engines.ts'
 
 /** Recordings and transcripts that are remembered when they have ended. */
 const MAX_RECENT = 10_000
@@ -48,6 +49,7 @@ export interface CommandsOptions {
   seq: () => number
   /** Counters of the main thread. */
   stats: () => MediaStats
+  speech: TextToSpeech
   /** All that may listen; absent: what the product has. */
   sinks?: readonly SinkNoun[]
 }
@@ -107,6 +109,7 @@ export class CommandTable {
       'browser.refuse': request => browsers.refuse(request),
       'browser.admit': request => browsers.admit(request),
       'browser.send': request => browsers.send(request),
+      'speech.speak': request => this.#speak(request),
       'media.snapshot': () => this.#snapshot(),
       'media.stats': () => this.#stats(),
     }
@@ -253,6 +256,14 @@ export class CommandTable {
       this.#options.threads.all.map(engine => engine.request('stream.read', { streamIds })),
     )
     return { streams: replies.flatMap(reply => (isFailure(reply) ? [] : reply.streams)) }
+  }
+
+  async #speak({ affinity, text, voice, language }: Commands['speech.speak']['request']): Promise<object> {
+    const owner = { legId: '', callId: null, affinity }
+    const spoken = await this.#options.speech.speak(text, voice, language, owner)
+    if ('error' in spoken) return { failure: 'capacity', message: spoken.error } satisfies Failure
+    const { buffer, byteOffset, byteLength } = spoken.samples
+    return { samples: Buffer.from(buffer, byteOffset, byteLength).toString('base64') }
   }
 
   /** Of all threads, or none: what is missing in it is taken for gone. */

@@ -375,6 +375,14 @@ export const COMMANDS = {
   ),
   /** A message for the page, sent as it is: `{event: "control", …}`. */
   'browser.send': ok('main', Type.Object({ browserId: id, body: jsonObject })),
+  /**
+   * Speaks a short text to nobody. `affinity`: in whose turn. `samples`: 16-bit PCM, little-endian, mono at 8 kHz, in base64. `capacity`: too
+   * much is spoken, or no engine can.
+   */
+  'speech.speak': command<{ samples: string }>()(
+    'main',
+    Type.Object({ affinity: text(200), text: text(300), voice: line(100), language: nullable(line(40)) }),
+  ),
   'media.snapshot': command<MediaSnapshot>()('main', Type.Object({})),
   'media.stats': command<MediaStats>()('main', Type.Object({})),
 }

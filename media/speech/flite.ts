@@ -1,13 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { WorkerJobs } from '../kernel/worker-jobs.ts'
+import { DEFAULT_OFFLINE_VOICE, OFFLINE_VOICES } from '../protocol/voices.ts'
 import { workerEntry } from '../protocol/worker-entry.ts'
 import type { FliteAnswer, FliteJob } from './flite-worker.ts'
 import { isEnglish, type SpeechOwner, type Spoken, shareOf, type TextToSpeech } from './speech-engines.ts'
-
-/** `slt`: a woman; `rms`, `awb`, `kal16`: men; `kal` is the plainest and the quickest. */
-export const VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal']
-/** Of whose words the recogniser takes the fewest for others, over a telephone (`bench/RESULTS.md`). */
-const DEFAULT_VOICE = 'rms'
 
 /** Sentences that may wait for one thread: some seconds of work; a further one fails. */
 const MAX_WAITING = 50
@@ -31,6 +27,10 @@ export class Flite implements TextToSpeech {
     return isEnglish(language)
   }
 
+  has(voice: string): boolean {
+    return OFFLINE_VOICES.some(({ id }) => id === voice)
+  }
+
   /** A voice that it does not have, that of a remote provider for example, is its default. */
   speak(
     text: string,
@@ -41,13 +41,13 @@ export class Flite implements TextToSpeech {
   ): Promise<Spoken | { error: string }> {
     if (!this.speaks(language)) return Promise.resolve({ error: `the offline voice speaks English, not ${language}` })
     const least = this.#threads.reduce((a, b) => (b.waiting < a.waiting ? b : a))
-    const known = voice !== null && VOICES.includes(voice) ? voice : DEFAULT_VOICE
+    const known = voice !== null && this.has(voice) ? voice : DEFAULT_OFFLINE_VOICE
     return least.run({ text: text.replaceAll('\0', ' '), voice: known, speed }, [], shareOf(owner))
   }
 
   /** Starts its threads, so that the first sentence does not wait for them. */
   async warmUp(): Promise<void> {
-    await Promise.all(this.#threads.map(thread => thread.run({ text: 'a', voice: DEFAULT_VOICE, speed: 1 })))
+    await Promise.all(this.#threads.map(thread => thread.run({ text: 'a', voice: DEFAULT_OFFLINE_VOICE, speed: 1 })))
   }
 
   /** Idempotent. */

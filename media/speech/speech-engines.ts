@@ -31,6 +31,8 @@ export type Transcribable = [
 export interface TextToSpeech {
   /** Whether it knows this language (BCP 47; null: English). */
   speaks(language: string | null): boolean
+  /** Whether it has a voice of this name; absent: nobody asks. */
+  has?(voice: string): boolean
   /**
    * One sentence, mono at 8 kHz. `voice`: a name of the engine's, null: its default. `language`: BCP 47, null: English. `speed`: 0.5 to 2,
    * absent: 1, as the voice speaks.

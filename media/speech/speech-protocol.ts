@@ -11,7 +11,8 @@ export interface RemoteSpeech {
 }
 
 export interface SpeechConfig {
-  tts: RemoteSpeech & { voice: string }
+  /** `voice`: of the provider, where none is asked for; `voices`: all that it has. */
+  tts: RemoteSpeech & { voice: string; voices: string[] }
   stt: RemoteSpeech
   /** Load the offline models at the start, not with the first word. */
   preload: boolean
@@ -91,7 +92,7 @@ const NO_PROVIDER: RemoteSpeech = { url: null, key: null, model: '', timeoutMs: 
 
 /** No provider, and the engines of the product load with the first word. */
 export const OFFLINE_SPEECH: SpeechConfig = {
-  tts: { ...NO_PROVIDER, voice: '' },
+  tts: { ...NO_PROVIDER, voice: '', voices: [] },
   stt: NO_PROVIDER,
   preload: false,
 }

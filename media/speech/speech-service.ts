@@ -58,7 +58,11 @@ export class SpeechService implements TextToSpeech, SpeechToText {
   async speak(...[text, voice, language, owner, speed]: Speech): Promise<Spoken | { error: string }> {
     const use = { kind: 'speak' as const, characters: text.length, seconds: 0 }
     const able = this.#options.tts.filter(({ engine }) => engine.speaks(language))
-    const engines = able.length > 0 ? able : this.#options.tts.slice(-1)
+    const known = able.length > 0 ? able : this.#options.tts.slice(-1)
+    // Whose voice it is speaks first, in whichever order they are asked otherwise.
+    const hasVoice = ({ engine }: Named<TextToSpeech>): number =>
+      voice !== null && engine.has?.(voice) === true ? 0 : 1
+    const engines = known.toSorted((a, b) => hasVoice(a) - hasVoice(b))
     return this.#first(engines, use, engine => engine.speak(text, voice, language, owner, speed))
   }
 

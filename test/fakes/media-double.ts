@@ -228,6 +228,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   },
   'browser.send': browser,
   'media.snapshot': model => model.snapshot(),
+  'speech.speak': () => ({ samples: '' }),
   'media.stats': () => ({ counters: {}, gauges: {} }),
 }
 

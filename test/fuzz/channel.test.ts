@@ -87,6 +87,7 @@ const listen: Request<'leg.listen'>['listen'] = {
 const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> } => ({
   'leg.answer': { legId, room, affinity: 'one', codecs: ['PCMU'] },
   'leg.ring': { legId },
+  'speech.speak': { affinity: 'one', text: 'Hello.', voice: 'slt', language: null },
   'leg.challenge': { legId, algorithm: 'SHA-256' },
   'leg.verify': { legId, from: ['15550100100'], to: ['15550100200'] },
   'leg.check_caller': { legId, ha1: null },

@@ -17,6 +17,7 @@ import { Phones } from '../../media/signalling/phones.ts'
 import { Registrar } from '../../media/signalling/registrar.ts'
 import { Switchboard } from '../../media/signalling/switchboard.ts'
 import { TraceDesk } from '../../media/signalling/trace-desk.ts'
+import { NO_TEXT_TO_SPEECH } from '../../media/speech/speech-engines.ts'
 import { Tracer } from '../../media/tracing/tracer.ts'
 import { FarEnd, type Given, socketOf, TestEngine } from '../fakes/engine.ts'
 import { offer, RawSocket, request } from '../fuzz/raw-caller.ts'
@@ -141,6 +142,7 @@ export class LocalMedia {
       threads,
       seq: () => this.events.length,
       stats: () => ({ counters: {}, gauges: {} }),
+      speech: NO_TEXT_TO_SPEECH,
     })
   }
 

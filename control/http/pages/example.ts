@@ -24,7 +24,7 @@ const BY_NAME: Record<string, string> = {
   digits: '1234#',
   email: 'ann@example.com',
   extension: '4711',
-  fallback_model: 'small-model',
+  fallback_model: 'default',
   goal: 'Find out what the caller needs.',
   greeting: 'Hello, how can I help you?',
   hint: 'sk_live_…9f2c',

@@ -24,6 +24,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Imports: 'Files whose rows become contacts, consents and numbers that are not to be called.',
   Tools: 'What assistants can do by requests to your servers, shared by them.',
   Secrets: 'Values that requests name, and nobody reads.',
+  'Voices and models': 'Who speaks, and which language model answers: what may be named in settings.',
   'Audio assets': 'Recordings for prompts and hold music.',
   'Knowledge base': 'Documents that assistants and the copilot answer from.',
   Quality: 'What is made of calls after their end: summaries, evaluations, insights, and what was said in them.',

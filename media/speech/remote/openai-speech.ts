@@ -1,14 +1,15 @@
 import type { FairGate } from '../fair-gate.ts'
 import { type SpeechOwner, type Spoken, shareOf, type TextToSpeech } from '../speech-engines.ts'
+import type { SpeechConfig } from '../speech-protocol.ts'
 import { askProvider, fromRemote, type HttpProvider, newGate } from './remote-audio.ts'
 
 /** A provider's voice: `POST /audio/speech` of OpenAI's API, raw audio back. Any language; the text says which. */
 export class OpenAiSpeech implements TextToSpeech {
-  readonly #provider: HttpProvider & { voice: string }
+  readonly #provider: HttpProvider & Pick<SpeechConfig['tts'], 'voice' | 'voices'>
   readonly #gate: FairGate
 
   /** `voice`: the one where none is asked for. */
-  constructor(provider: HttpProvider & { voice: string }) {
+  constructor(provider: HttpProvider & Pick<SpeechConfig['tts'], 'voice' | 'voices'>) {
     this.#provider = provider
     this.#gate = newGate(provider)
   }
@@ -17,6 +18,11 @@ export class OpenAiSpeech implements TextToSpeech {
     return true
   }
 
+  has(voice: string): boolean {
+    return this.#provider.voices.includes(voice)
+  }
+
+  /** A voice that is none of its own, that of the offline engine for example, is its default. */
   async speak(
     text: string,
     voice: string | null,
@@ -27,7 +33,12 @@ export class OpenAiSpeech implements TextToSpeech {
     const { model, voice: defaultVoice } = this.#provider
     const pace = speed === 1 ? {} : { speed }
     const body = JSON.stringify({
-      ...{ model, input: text, voice: voice ?? defaultVoice, response_format: 'pcm' },
+      ...{
+        model,
+        input: text,
+        voice: voice !== null && this.has(voice) ? voice : defaultVoice,
+        response_format: 'pcm',
+      },
       ...pace,
     })
     const audio = await this.#gate.run(shareOf(owner), () => askProvider(this.#provider, '/audio/speech', body))

@@ -33,14 +33,14 @@ test('PATCH merges nested objects and replaces lists', async () => {
   const tool = { name: 'order', url: 'https://example.com/order' }
   const made = (await live('POST /v1/assistants', { name: 'a', tools: [tool], model: { temperature: 1 } })).body
   assert.equal(made.tools, [{ ...tool, description: '', parameters: {} }])
-  const changed = await live(`PATCH /v1/assistants/${made.id}`, { model: { model: 'x-1' }, tools: [], name: 'b' })
+  const changed = await live(`PATCH /v1/assistants/${made.id}`, { model: { api: 'responses' }, tools: [], name: 'b' })
   assert.equal(changed.body, {
     ...made,
     name: 'b',
-    model: { ...made.model, model: 'x-1', temperature: 1 },
+    model: { ...made.model, api: 'responses', temperature: 1 },
     tools: [],
   })
-  assert.equal((await live(`PATCH /v1/assistants/${made.id}`, {})).body.model.model, 'x-1')
+  assert.equal((await live(`PATCH /v1/assistants/${made.id}`, {})).body.model.api, 'responses')
   for (const [body, param] of [
     [{ model: { temperature: 2.1 } }, 'model.temperature'],
     [{ model: { api: 'soap' } }, 'model.api'],

@@ -11,7 +11,7 @@ import { ModelMeter } from '../../../control/models/meter.ts'
 import type { ChatModel, ChatPart, ChatRequest } from '../../../control/models/model.ts'
 import { suite } from '../../harness.ts'
 import { makeCall } from '../conformance/objects.ts'
-import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
+import { APP_CONFIG, makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
 import { PROFILE } from './profiles.ts'
 
 const test = suite('control/copilot/deep-path')
@@ -26,7 +26,9 @@ let wishes: (ModelWish | null)[]
 let answer: Answer
 
 test.beforeEach(async () => {
-  world = await makeWholeApp()
+  world = await makeWholeApp({
+    config: { ...APP_CONFIG, modelUrl: 'http://127.0.0.1:9/v1', modelNames: ['big', 'small'] },
+  })
   feed = new Feed()
   asked = []
   wishes = []

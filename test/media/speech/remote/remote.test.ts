@@ -25,6 +25,7 @@ const http = (timeoutMs = PATIENCE_MS) => ({
   key: 'k-1',
   model: 'model-1',
   voice: 'alloy',
+  voices: ['alloy', 'nova', 'ash', 'klara'],
   timeoutMs,
 })
 const realtime = (timeoutMs = PATIENCE_MS) => ({

@@ -1,0 +1,83 @@
+import Type from 'typebox'
+import { catalogueRoutes } from '../http/catalogue.ts'
+import { didYouMean } from '../http/did-you-mean.ts'
+import { type Problem, problem } from '../http/errors.ts'
+import type { Route } from '../http/route.ts'
+import type { Config } from '../kernel/config.ts'
+import { nullable } from '../kernel/schema.ts'
+import { OPERATORS_CHOICE } from './choice.ts'
+
+type ModelConfig = Partial<Pick<Config, 'modelUrl' | 'modelName' | 'modelNames' | 'modelPrices'>>
+
+const price = (which: string) =>
+  nullable(
+    Type.Number({ description: `Of a million tokens that ${which}, as the operator has set it. Null: not set.` }),
+  )
+
+const modelSchema = Type.Object({
+  id: Type.String({ description: 'Name it as `model.model` of an assistant or a copilot profile, or in a flow.' }),
+  object: Type.Literal('model'),
+  livemode: Type.Boolean(),
+  name: Type.String(),
+  provider: Type.String({
+    description:
+      '`offline`: what is here without one, which answers from the knowledge base; else the host that is asked.',
+  }),
+  is_default: Type.Boolean({ description: 'It answers where no model is named.' }),
+  input_price: price('go in'),
+  output_price: price('come out'),
+})
+
+/** The language models that may be named here: the operator's choice, and those that the operator lists or has set a price of. */
+export class OfferedModels {
+  readonly #config: ModelConfig
+  readonly #ids: readonly string[]
+
+  constructor(config: ModelConfig) {
+    this.#config = config
+    const { modelUrl = null, modelName = '', modelNames = [], modelPrices = new Map() } = config
+    // Of priority processing there is a price, but no other model.
+    const priced = [...modelPrices.keys()].map(name => name.replace(/:priority$/, ''))
+    const named = modelUrl === null ? [] : [modelName, ...modelNames, ...priced]
+    this.#ids = [...new Set([OPERATORS_CHOICE, ...named])].filter(id => id !== '')
+  }
+
+  /** Why a model cannot be named; empty, null and absent leave it to others. */
+  problem(param: string, model: string | null | undefined): Problem | null {
+    if (model == null || model === '' || this.#ids.includes(model)) return null
+    if ((this.#config.modelUrl ?? null) === null) {
+      const offline = `No such model: ${model}. No provider is configured here (TANDEM_MODEL_URL), so that there is \`default\` alone.`
+      return problem('parameter_invalid', offline, { param })
+    }
+    const meant = didYouMean(model, this.#ids)
+    const hint = meant === null ? '`GET /models` lists those that there are.' : `Did you mean ${meant}?`
+    return problem('parameter_invalid', `No such model: ${model}. ${hint}`, { param })
+  }
+
+  all({ livemode }: { livemode: boolean }) {
+    const { modelUrl = null, modelName = '', modelPrices = new Map() } = this.#config
+    const provider = modelUrl === null ? 'offline' : new URL(modelUrl).host
+    return this.#ids.map(id => {
+      const isDefault = id === OPERATORS_CHOICE
+      const name = !isDefault ? id : modelUrl === null ? 'Offline' : modelName
+      const cost = modelPrices.get(name)
+      return {
+        ...{ id, object: 'model' as const, livemode, name, provider, is_default: isDefault },
+        ...{ input_price: cost?.input ?? null, output_price: cost?.output ?? null },
+      }
+    })
+  }
+}
+
+/** Models over REST. */
+export const modelRoutes = (models: OfferedModels): Route[] =>
+  catalogueRoutes({
+    object: 'model',
+    path: '/models',
+    area: 'assistants',
+    tag: 'Voices and models',
+    reply: modelSchema,
+    description:
+      'The language models that assistants, copilot profiles and flows may name. Others are refused. `default` is what the operator has chosen.',
+    all: of => models.all(of),
+  })
