@@ -182,6 +182,8 @@ export type AppConfig = Pick<
       Config,
       | 'modelKey'
       | 'modelName'
+      | 'modelNames'
+      | 'modelPrices'
       | 'modelUrl'
       | 'publicUrl'
       | 'sipPort'
@@ -194,6 +196,8 @@ export type AppConfig = Pick<
       | 'trustedProxies'
       | 'ttsModel'
       | 'ttsUrl'
+      | 'ttsVoice'
+      | 'ttsVoices'
       | 'wsPort'
     >
   >
