@@ -4,7 +4,6 @@ import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, plainRoutes } from '../http/plain-resource.ts'
-import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams } from '../kernel/schema.ts'
@@ -20,15 +19,14 @@ import {
   settingsOf,
   toCampaign,
 } from './schema.ts'
-import { changedSettings, leaderProblem, settingsProblem } from './settings.ts'
+import { changedSettings, leaderProblem, type SettingsDeps, settingsProblem } from './settings.ts'
 import { archivedProblem, nextStatus, type Verb } from './states.ts'
 import { moveCampaign, onCall } from './store.ts'
 import type { CampaignRow } from './tables.ts'
 
-export interface CampaignDeps {
+export interface CampaignDeps extends SettingsDeps {
   store: Store
   now: () => Date
-  exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists }
 }
 
 const common = { tag: 'Campaigns', status: 200, reply: campaignSchema } as const

@@ -6,6 +6,7 @@ import { type Exists, referenceProblem } from '../http/references.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { changedHours } from '../organisation/hours-schema.ts'
+import type { OfferedVoices } from '../voices/offered.ts'
 import { answeringProblem, changedAnswering } from './answering.ts'
 import type { CampaignSettings, changeBody } from './schema.ts'
 
@@ -29,9 +30,15 @@ export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignS
 export const timezoneProblem = (timezone: string, param: string): Problem | null =>
   IANAZone.isValidZone(timezone) ? null : problem('parameter_invalid', `There is no time zone ${timezone}.`, { param })
 
+/** What its settings name. */
+export interface SettingsDeps {
+  exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists }
+  voices: OfferedVoices
+}
+
 /** Why a campaign cannot be as it would be. */
 export async function settingsProblem(
-  { exists }: { exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists } },
+  { exists, voices }: SettingsDeps,
   trx: Trx,
   tenant: Tenant,
   settings: CampaignSettings,
@@ -56,7 +63,9 @@ export async function settingsProblem(
   if (settings.mode === 'preview' && settings.queue_id === null) {
     return problem('parameter_missing', 'preview is for the agents of a queue.', { param: 'queue_id' })
   }
-  const unanswerable = answeringProblem(settings.answering_machine_detection)
+  const { answering_machine_detection: answering } = settings
+  const voice = 'answering_machine_detection.message.voice'
+  const unanswerable = answeringProblem(answering) ?? voices.problem(voice, answering?.message?.voice)
   if (unanswerable !== null) return unanswerable
   const noZone = timezone === null ? null : timezoneProblem(timezone, 'timezone')
   if (noZone !== null) return noZone

@@ -651,7 +651,7 @@ function contactCentre(
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),
     ...importRoutes({ store, now, targets: IMPORT_TARGETS, settings: organisationSettings }),
     ...consentRoutes({ store, now, settings: organisationSettings, callExists: exists.call }),
-    ...campaignRoutes({ store, now, exists }),
+    ...campaignRoutes({ store, now, exists, voices: new OfferedVoices(config) }),
     ...campaignContactRoutes({ store, now, countryOf }),
     ...campaignResultRoutes({ store, now }),
     ...campaignPreviewRoutes({ store, now, timezoneOf: clockOf, devicesOf }),

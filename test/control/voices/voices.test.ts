@@ -155,6 +155,19 @@ test('an unknown voice or model is refused wherever one is named: 400 names it, 
     [`PATCH /v1/copilot_profiles/${profile.id}`, { model: { fallback_model: 'huge' } }, 'model.fallback_model'],
     ['POST /v1/flows', { name: 'f', graph: graph('huge') }, 'graph.nodes[0].ai.model'],
     [`PUT /v1/flows/${flow.id}/draft`, { base_rev: 1, graph: graph('huge') }, 'graph.nodes[0].ai.model'],
+    [
+      'POST /v1/campaigns',
+      {
+        name: 'c',
+        assistant_id: assistant.id,
+        answering_machine_detection: {
+          mode: 'detect_message_end',
+          on_machine: 'leave_message',
+          message: { text: 'Hello', voice: 'clara' },
+        },
+      },
+      'answering_machine_detection.message.voice',
+    ],
     ['POST /v1/calls/call_none/say', { text: 'Hello', voice: 'clara' }, 'voice'],
   ] as const) {
     assert.equal(refusal(await live(line, body)).slice(0, 2), [400, param], line)

@@ -4,6 +4,7 @@ import { OpenAiSpeech } from '../../../../media/speech/remote/openai-speech.ts'
 import { OpenAiTranscription } from '../../../../media/speech/remote/openai-transcription.ts'
 import { RealtimeTranscription } from '../../../../media/speech/remote/realtime-transcription.ts'
 import { remoteSpeechToText, remoteTextToSpeech } from '../../../../media/speech/remote/remote.ts'
+import type { TextToSpeech } from '../../../../media/speech/speech-engines.ts'
 import type { SpeechUse } from '../../../../media/speech/speech-protocol.ts'
 import { OFFLINE_SPEECH } from '../../../../media/speech/speech-protocol.ts'
 import { SpeechService } from '../../../../media/speech/speech-service.ts'
@@ -56,6 +57,35 @@ test('`/audio/speech` is asked for raw audio, which comes out at 8 kHz', async (
     voice: 'alloy',
     response_format: 'pcm',
   })
+})
+
+test('a provider is asked for voices of its own alone, and an offline voice is spoken offline', async () => {
+  provider.audio = Buffer.from(tone(1000, 24_000, 1).buffer)
+  const remote = new OpenAiSpeech(http())
+  const spoken: string[] = []
+  const offline: TextToSpeech = {
+    speaks: () => true,
+    has: voice => voice === 'slt',
+    speak: async (_text, voice) => {
+      spoken.push(String(voice))
+      return { samples: new Int16Array(1) }
+    },
+  }
+  const service = new SpeechService({
+    tts: [
+      { name: 'remote', engine: remote },
+      { name: 'flite', engine: offline },
+    ],
+    stt: [],
+    used: () => {},
+    now: () => 0,
+  })
+  for (const voice of ['klara', 'slt', 'nobody', null]) await service.speak('Shalom.', voice, null)
+  assert.equal(spoken, ['slt'])
+  assert.equal(
+    provider.requests.map(({ body }) => JSON.parse(String(body)).voice),
+    ['klara', 'alloy', 'alloy'],
+  )
 })
 
 test('how fast a voice shall speak is asked of the provider', async () => {
