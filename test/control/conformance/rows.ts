@@ -1,6 +1,9 @@
 import { sql } from 'kysely'
 import type { Store } from '../../../control/kernel/store/store.ts'
 
+/** What every request leaves, whatever it does: its line in the log, and what is left of its key's rate. */
+const OF_REQUESTS = ['request_logs', 'request_budgets']
+
 /** Every row of every table as text, by table; a log of requests tells of refused and repeated ones too, and is left out. */
 export async function allRows(store: Store): Promise<Map<string, string>> {
   let query = queries.get(store)
@@ -16,7 +19,7 @@ const queries = new WeakMap<Store, string>()
 
 /** One query that the database answers by itself: to make objects of thousands of rows, again and again, takes most of a run. */
 async function rowsOfAllTables({ db, engine }: Store): Promise<string> {
-  const tables = (await db.introspection.getTables()).filter(({ name }) => name !== 'request_logs')
+  const tables = (await db.introspection.getTables()).filter(({ name }) => !OF_REQUESTS.includes(name))
   const parts = tables.map(({ name, columns }) => {
     const row = columns.map(column => `quote("${column.name}")`).join(` || ',' || `)
     const rows = engine === 'sqlite' ? `group_concat(${row}, char(10))` : `string_agg(one::text, chr(10))`
