@@ -164,9 +164,10 @@ async function destinationOf(
   return null
 }
 
+/** Called there by us: who has dialled the number is a caller of it, and a caller's own number is only what he says. */
 async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {
   const own = await forTenant(db, tenant).find('calls', participant.call_id)
-  return own !== undefined && isPaymentNumber(db, tenant, own.to_address)
+  return own?.direction === 'outbound' && isPaymentNumber(db, tenant, own.to_address)
 }
 
 /** Who is in the call, or in the session that the call is in. */

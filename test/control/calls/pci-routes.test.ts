@@ -139,6 +139,25 @@ test("without one it is the participant on one of the organisation's payment num
   await world.close()
 })
 
+test('who has dialled a payment number is a caller, never the payment line', async () => {
+  const world = await makeCallsWorld()
+  const { control, media, openRoom } = world
+  await control.ask('PATCH /v1/organisation', { pci: { enabled: true, payment_numbers_only: true } })
+  await control.ask('POST /v1/phone_numbers', { number: '+15550000009', payment_line: true })
+  const target = { type: 'room', id: openRoom }
+  await control.ask('POST /v1/inbound_routes', { match: { to: '+15550000009' }, target })
+  media.dialIn('part_1', '+15550000009')
+  await media.command('leg.answer', 'part_1')
+  await media.committed()
+  const { room } = media.sent('leg.answer')[0]!
+  const pay = (fields: object = {}) => control.ask(`POST /v1/calls/${room.roomId}/pci`, { action: 'pause', ...fields })
+  const named = await pay({ destination_participant_id: 'part_1' })
+  assert.equal([named.status, named.body.error?.param], [400, 'destination_participant_id'])
+  const paused = await pay()
+  assert.equal([paused.status, paused.body.destination_participant_id], [200, null])
+  await world.close()
+})
+
 test('a call that has ended cannot be paused: 409', async () => {
   const { world, pay } = await payingCall()
   world.media.hangUp('part_1')
