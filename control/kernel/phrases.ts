@@ -8,6 +8,8 @@ export interface Phrases {
   stillThere: string
   goodbye: string
   apology: string
+  /** To whoever has asked not to be called again. */
+  notCalledAgain: string
   /** Before the tone of a voicemail. */
   leaveMessage: string
   /** To a caller who pressed the key for it. */
@@ -28,6 +30,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: 'Are you still there?',
     goodbye: 'Thank you for calling. Goodbye.',
     apology: 'I am sorry, I cannot help you right now.',
+    notCalledAgain: 'You will not be called again.',
     leaveMessage: 'Please leave a message after the tone. Press any key when you are done.',
     callBack: 'We will call you back.',
     next: 'You are next in line.',
@@ -41,6 +44,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: 'האם אתם עדיין על הקו?',
     goodbye: 'תודה שהתקשרתם. להתראות.',
     apology: 'אני מצטער, איני יכול לעזור כרגע.',
+    notCalledAgain: 'לא נתקשר אליכם יותר.',
     leaveMessage: 'נא להשאיר הודעה לאחר הצליל. בסיום הקישו על מקש כלשהו.',
     callBack: 'נתקשר אליכם בחזרה.',
     next: 'אתם הבאים בתור.',
@@ -54,6 +58,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: '¿Sigue usted ahí?',
     goodbye: 'Gracias por su llamada. Adiós.',
     apology: 'Lo siento, en este momento no puedo ayudarle.',
+    notCalledAgain: 'No volveremos a llamarle.',
     leaveMessage: 'Deje un mensaje después de la señal. Pulse cualquier tecla cuando termine.',
     callBack: 'Le devolveremos la llamada.',
     next: 'Usted es el siguiente en la cola.',
@@ -67,6 +72,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: 'Êtes-vous toujours là ?',
     goodbye: 'Merci de votre appel. Au revoir.',
     apology: 'Je suis désolé, je ne peux pas vous aider pour le moment.',
+    notCalledAgain: 'Nous ne vous appellerons plus.',
     leaveMessage: 'Veuillez laisser un message après le signal sonore. Appuyez sur une touche quand vous avez terminé.',
     callBack: 'Nous vous rappellerons.',
     next: 'Votre appel est le prochain.',
@@ -80,6 +86,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: 'Sind Sie noch da?',
     goodbye: 'Vielen Dank für Ihren Anruf. Auf Wiederhören.',
     apology: 'Es tut mir leid, ich kann Ihnen im Moment nicht helfen.',
+    notCalledAgain: 'Wir rufen Sie nicht mehr an.',
     leaveMessage:
       'Bitte hinterlassen Sie eine Nachricht nach dem Ton. Drücken Sie eine beliebige Taste, wenn Sie fertig sind.',
     callBack: 'Wir rufen Sie zurück.',
@@ -94,6 +101,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: 'Ainda está aí?',
     goodbye: 'Obrigado pela sua chamada. Adeus.',
     apology: 'Lamento, neste momento não posso ajudar.',
+    notCalledAgain: 'Não voltaremos a ligar-lhe.',
     leaveMessage: 'Deixe uma mensagem após o sinal. Prima qualquer tecla quando terminar.',
     callBack: 'Vamos ligar-lhe de volta.',
     next: 'A sua chamada é a próxima.',
@@ -107,6 +115,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     stillThere: 'È ancora in linea?',
     goodbye: 'Grazie per la chiamata. Arrivederci.',
     apology: 'Mi dispiace, al momento non posso aiutarla.',
+    notCalledAgain: 'Non la chiameremo più.',
     leaveMessage: 'Lasci un messaggio dopo il segnale acustico. Prema un tasto qualsiasi quando ha finito.',
     callBack: 'La richiameremo.',
     next: 'Lei è il prossimo in coda.',
@@ -131,6 +140,7 @@ export const RECORDED = {
   stillThere: 'still-there',
   goodbye: 'thanks-goodbye',
   apology: 'apology',
+  notCalledAgain: 'not-called-again',
   leaveMessage: 'leave-message',
   callBack: 'call-back',
   next: 'next-in-line',

@@ -52,6 +52,7 @@ import { copilotProfileRoutes } from '../copilot/routes.ts'
 import type { Copilot } from '../copilot/sessions/copilot.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { copilotSessionRoutes } from '../copilot/sessions/routes.ts'
+import { onSpokenRefusal } from '../do-not-call/by-word.ts'
 import { sweepListed } from '../do-not-call/list.ts'
 import { doNotCallRoutes } from '../do-not-call/routes.ts'
 import { flowRoutes } from '../flows/routes.ts'
@@ -264,7 +265,12 @@ export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreParts, 'handOver' | 'led'> = { handOver: async () => false },
 ): CallCentre {
-  store.within.add(onCallTold).add(onTranscriptTold).add(onCallOver).add(onCampaignCall({ devicesOf }))
+  store.within
+    .add(onCallTold)
+    .add(onTranscriptTold)
+    .add(onCallOver)
+    .add(onCampaignCall({ devicesOf }))
+    .add(onSpokenRefusal)
   return new CallCentre({
     store,
     vault,

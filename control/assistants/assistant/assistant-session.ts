@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Utterance } from '../../../media/protocol.ts'
 import type { TimedStep } from '../../calls/programs/records.ts'
 import { UNTIMED } from '../../calls/programs/step-schema.ts'
+import { asksNotToBeCalled } from '../../consents/refusals.ts'
 import { type Phrases, phrasesOf } from '../../kernel/phrases.ts'
 import type { ChatMessage } from '../../models/model.ts'
 import type { ToolParts } from '../../tools/use-http.ts'
@@ -144,6 +145,8 @@ export class AssistantSession implements Listener<Utterance> {
     const entry = { node_key: NODE_KEY, role: 'customer' as const, source: 'speech' as const, text }
     this.#steps.push({ step: 'turn', entry, at: utterance.endedAt, timing })
     await this.#save()
+    // What is said there is done whatever a model makes of it: the words are written down, and the list with them.
+    if (asksNotToBeCalled(text)) return this.#script(this.#phrases.notCalledAgain, null)
     this.#answer({ endedClockMs: utterance.endedClockMs, timing })
   }
 

@@ -1,5 +1,6 @@
 import { DateTime } from 'luxon'
 import { tenantOf } from '../../calls/records.ts'
+import { listWhoAsks } from '../../do-not-call/by-word.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -35,6 +36,10 @@ export async function hearSaid(
   row: CopilotSessionRow,
   said: SaidInput,
 ): Promise<CopilotSessionRow> {
+  if (said.isFinal && said.party === 'customer') {
+    const at = parts.now().toISOString()
+    await listWhoAsks(trx, tenantOf(row), { callId: row.call_id, text: said.text, at })
+  }
   const redact = await redactorOf(trx, tenantOf(row))
   const least = leastHeld([...lastSaid(row), said.text])
   const heard = hearPiece(piecesOf(parts.vault, row), redact, said, text => isDetail(row, { ...said, text }), least)

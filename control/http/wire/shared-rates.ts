@@ -12,7 +12,7 @@ declare module '../../kernel/store/tables.ts' {
 
 /** A bucket that all nodes take from. */
 export interface RequestBudgetTable {
-  /** An API key, or an organisation. */
+  /** An API key, or an organisation, and its rate. */
   subject: string
   /** When it is full again, Unix time [µs]. */
   full_us: number
@@ -66,11 +66,11 @@ export class SharedRates {
 
   /** 0: one more may pass; else the whole seconds after which to try again. A promise only where the database has to be asked. */
   take(subject: string, rate: Rate): number | Promise<number> {
-    // Another limit is another slice.
+    // Another limit is another bucket.
     const name = `${subject} ${rate.perSecond}`
     const slice: Slice = this.#slices.get(name) ?? { left: 0, emptyUntil: 0, asking: null }
     this.#slices.set(name, slice)
-    return this.#takeLocal(slice) ?? this.#ask(slice, subject, rate)
+    return this.#takeLocal(slice) ?? this.#ask(slice, name, rate)
   }
 
   /** Null: the database has to be asked. */
@@ -84,10 +84,10 @@ export class SharedRates {
   }
 
   /** Who comes while one asks waits for the same answer. */
-  async #ask(slice: Slice, subject: string, rate: Rate): Promise<number> {
+  async #ask(slice: Slice, name: string, rate: Rate): Promise<number> {
     for (;;) {
-      if (this.#now().getTime() < this.#awayUntil) return this.#takeAlone(subject, rate)
-      slice.asking ??= this.#fetch(slice, subject, rate).finally(() => {
+      if (this.#now().getTime() < this.#awayUntil) return this.#takeAlone(name, rate)
+      slice.asking ??= this.#fetch(slice, name, rate).finally(() => {
         slice.asking = null
       })
       try {
@@ -95,15 +95,15 @@ export class SharedRates {
       } catch (error) {
         if (!isOutage(error)) throw error
         this.#awayUntil = this.#now().getTime() + AWAY_MS
-        return this.#takeAlone(subject, rate)
+        return this.#takeAlone(name, rate)
       }
       const waitS = this.#takeLocal(slice)
       if (waitS !== null) return waitS
     }
   }
 
-  #takeAlone(subject: string, rate: Rate): number {
-    return this.#alone.take(`${subject} ${rate.perSecond}`, this.#now().getTime(), rate)
+  #takeAlone(name: string, rate: Rate): number {
+    return this.#alone.take(name, this.#now().getTime(), rate)
   }
 
   async #fetch(slice: Slice, subject: string, rate: Rate): Promise<void> {

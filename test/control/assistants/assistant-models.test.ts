@@ -29,6 +29,7 @@ async function scene(
     modelUrl: provider.url,
     modelKey: 'key',
     modelName: 'first',
+    modelNames: ['second'],
     allowPrivateUrls: ['127.0.0.0/8'],
   })
   const id = await world.make('/assistants', { name: 'Desk', greeting: 'Hello.', ...(await settings(world)) })

@@ -362,8 +362,9 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/copilot_profiles/:id': maker => withId(maker.ask('POST /v1/copilot_profiles', { name: 'Profile' })),
   'GET /flow_templates/:id': async () => ({ id: 'reception' }),
   'GET /copilot_templates/:id': async () => ({ id: 'sales' }),
-  '/voices/:id': async () => ({ id: 'slt' }),
-  '/models/:id': async () => ({ id: 'default' }),
+  'GET /voices/:id': async () => ({ id: 'slt' }),
+  'GET /voices/:id/preview': async () => ({ id: 'slt' }),
+  'GET /models/:id': async () => ({ id: 'default' }),
   '/copilot_sessions/:id': maker => makeCopilotSession(maker),
   '/copilot_sessions/:id/fields': async maker => ({ ...(await makeCopilotSession(maker)), key: 'city' }),
   '/copilot_sessions/:id/dismiss': async maker => {

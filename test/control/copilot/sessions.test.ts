@@ -93,6 +93,24 @@ test('what a person checks, writes, chooses and dismisses wins over what is hear
   assert.equal([wrong.status, wrong.body.error.param], [400, 'value'])
 })
 
+test('a customer who asks the agent not to be called again is on the do-not-call list, once, by that call', async () => {
+  const { id, callId } = await begin()
+  const phone = '+15557654321'
+  await forTenant(world.store.db, tenant()).change('calls', callId, { from_address: phone, to_address: phone })
+  await say(
+    id,
+    ['agent', 'You told me to stop calling you.'],
+    ['agent', 'I will not call you: do not call me again either.'],
+  )
+  assert.equal((await world.test('GET /v1/do_not_call')).body.data, [])
+  await say(id, ['customer', 'Please do not call me again.'], ['customer', 'Stop calling me.'])
+  const { data } = (await world.test('GET /v1/do_not_call')).body
+  assert.equal(
+    data.map((entry: Record<string, string>) => [entry.phone, entry.source, entry.call_id]),
+    [[phone, 'call', callId]],
+  )
+})
+
 test('an alert that notifies supervisors is an event of the call', async () => {
   const { id, callId } = await begin()
   await say(id, ['customer', 'I want to cancel my contract'])

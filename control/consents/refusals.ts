@@ -1,0 +1,118 @@
+import { LANGUAGE_CODES, type LanguageCode } from '../kernel/languages.ts'
+
+/** What may end such a sentence without changing what it says. */
+const POLITE: Readonly<Record<LanguageCode, string>> = {
+  en: 'please|thank you|thanks|ok|okay|sir|madam|all right|alright|understood|got it|you hear me',
+  he: 'בבקשה|תודה|טוב|בסדר|אוקיי',
+  es: 'por favor|gracias|vale|entendido',
+  fr: 's il vous plait|sil vous plait|merci|d accord|daccord|svp',
+  de: 'bitte|danke|ok|okay|verstanden',
+  pt: 'por favor|obrigado|obrigada|esta bem|ok',
+  it: 'per favore|per cortesia|grazie|va bene|ok',
+}
+
+/**
+ * What asks for it, in folded words with a bar where a clause ends; `$` in them: the clause ends here, but for what is polite. An hour, a place or a
+ * condition behind it makes it something else.
+ */
+const ASKED: Readonly<Record<LanguageCode, readonly string[]>> = {
+  en: [
+    '(?<!\\b(?:you|they|he|she|it|we|who|why|people|did|does|did i|do i) )(?:do not|dont|never|not) (?:you )?(?:ever )?(?:call|phone|ring|contact|telephone|bother)(?: up)? (?:me|us|this number|here|my number|my house|my phone|my home|my family)(?: back)?(?: up)?(?: (?:again|any ?more|ever again|ever|on this number|at this number|at this address))*$',
+    '(?:told|asked|want|need|asking|telling) you (?:all )?(?:never |not )to (?:call|phone|ring|contact|telephone|bother) (?:me|us|this number|here)(?: (?:again|any ?more|ever|ever again))*$',
+    '(?<!\\b(?:you|they|he|she|we|did|not|dont|never|do not|why) )(?:stop|quit|cease) (?:calling|phoning|ringing|contacting|bothering|telephoning) (?:me|us|this number|here|my number|my house|my home|my family)(?: (?:again|any ?more|at this number|on this number))*$',
+    '(?:take|remove|delete|strike|cross|get|have) (?:me|us|my number|my phone number|this number|my name|our number)(?: \\w+){0,2}? (?:off|from|out of) (?:\\w+ ){0,3}(?:list|lists|database|records|system)$',
+    '(?:put|add|place|get) (?:me|us|my number|my phone number|this number) (?:on|to|onto|in|into) (?:\\w+ ){0,3}do not call(?: \\w+){0,2}$',
+    '(?<!\\b(?:were|was|are|had|have|got|get|is) )no more (?:of these |of your |of those )?(?:phone )?calls(?: from you| to me| to this number)?$',
+    '(?:i|we) (?:really )?(?:do not|dont|no longer) (?:want|wish|like)(?: you| them)? (?:to (?:be called|get called|be contacted|be phoned|call me|call us|phone me|ring me|contact me|contact us)|any (?:more )?(?:phone |of these |of your )?calls|any more calls|(?:these|your|more|further) (?:phone )?calls|to (?:get|receive|have) (?:any |these |your |more |further )*(?:phone )?calls)(?: (?:again|any ?more|ever|ever again|from you|on this number|at this number))*$',
+    '(?:lose|forget|erase) (?:my|this) (?:phone )?number$',
+  ],
+  he: [
+    '(?:אל|לא) (?:תתקשר|תתקשרי|תתקשרו|תצלצל|תצלצלי|תצלצלו|תחזרו|תחזור|להתקשר)(?: (?:אלי|אליי|אלינו|לכאנ|לפה|למספר הזה|הנה))?(?: (?:יותר|שוב|לעולמ|אפ פעמ))+$',
+    '(?<!למה )(?:אל|נא לא) (?:תתקשר|תתקשרי|תתקשרו|להתקשר) (?:אלי|אליי|אלינו|לכאנ|למספר הזה)$',
+    '(?:תפסיק|תפסיקי|תפסיקו|הפסיקו|להפסיק|די) להתקשר(?: (?:אלי|אליי|אלינו|לכאנ|למספר הזה))?$',
+    '(?:תוריד|תורידי|תורידו|להוריד|הסר|הסירו|תסיר|תסירי|תסירו|להסיר|תמחק|תמחקי|תמחקו|למחוק) (?:אותי|אותנו|את המספר(?: שלי| שלנו| הזה)?|את השמ שלי) (?:מ\\S*רשימ\\S*|מהמאגר|מהמערכת)(?: \\S+)?$',
+    '(?:אני |אנחנו )?לא (?:רוצה|רוצימ|מעוניינ|מעוניינת|מעוניינימ) (?:יותר )?ש(?:תתקשר|תתקשרי|תתקשרו|יתקשרו)(?: (?:אלי|אליי|אלינו))?(?: (?:יותר|שוב))*$',
+    '(?:אני )?לא (?:רוצה|רוצימ) (?:לקבל )?(?:יותר )?שיחות(?: (?:כאלה|ממכמ|מכמ|יותר))*$',
+  ],
+  es: [
+    'no (?:me|nos) (?:llame|llames|llamen|llameis|telefonee|telefoneen|vuelva a llamar|vuelvas a llamar|vuelvan a llamar|contacte|contacten)(?: (?:mas|nunca mas|otra vez|de nuevo|jamas|nunca|a este numero))*$',
+    'no (?:vuelva|vuelvas|vuelvan) a (?:llamarme|llamarnos|llamar)(?: (?:mas|nunca|nunca mas|aqui|a este numero))*$',
+    '(?:deje|dejen|deja|paren|pare) de (?:llamarme|llamarnos|llamar|molestarme)(?: (?:a este numero|aqui))?$',
+    '(?:quite|quiten|quiteme|quitenme|borre|borren|borreme|borrenme|saque|saquen|saqueme|saquenme|elimine|eliminen|eliminenme)(?: \\w+){0,3} (?:de|en) (?:\\w+ )?(?:lista|listas|base de datos)(?: \\w+){0,2}$',
+    '(?:ya )?no quiero (?:que me (?:llame|llamen|llames)|recibir|que me vuelvan a llamar)(?: (?:mas|nunca|ninguna|llamadas|otras|nunca mas|de ustedes))*$',
+    'no quiero mas llamadas(?: (?:suyas|de ustedes))?$',
+  ],
+  fr: [
+    '(?<!vous |ils |elle |il )ne (?:me|nous) (?:rappelez|rappelle|rappeler|appelez|appelle|appeler|telephonez|telephoner|contactez|contacter) (?:plus|jamais|pas)(?: (?:jamais|sur ce numero|a ce numero|ici))*$',
+    '(?:arretez|arrete|cessez|cesse) de (?:m |me |nous )?(?:mappeler|appeler|rappeler|telephoner|contacter|harceler)(?: (?:ici|a ce numero|sur ce numero))?$',
+    '(?:retirez|enlevez|supprimez|otez|rayez|effacez|retire|enleve)(?: moi| nous| mon numero| mon nom| notre numero)(?: \\w+){0,2} (?:de|des) (?:\\w+ ){0,2}(?:liste|listes|fichier|fichiers|base)(?: \\w+){0,2}$',
+    '(?:je|nous|on) (?:ne )?(?:veux|voulons|veut|souhaite|souhaitons) plus (?:etre (?:appele|appelee|appeles|contacte|contactee|derange|derangee)|recevoir (?:de |vos |d )*appels|(?:de |vos |d )+appels|que vous (?:m |me |nous )?(?:mappeliez|appeliez|rappeliez|contactiez))(?: \\w+)?$',
+  ],
+  de: [
+    '(?:rufen|ruft|ruf)(?: sie| ihr| du)?(?: bitte)? (?:mich|uns|hier|diese nummer|unter dieser nummer)(?: bitte)? (?:nicht mehr|nie mehr|niemals mehr|niemals wieder|nicht wieder|nicht noch einmal|nicht nochmal|nie wieder|bitte nicht mehr)(?: an)?$',
+    '(?:rufen|ruft)(?: sie)?(?: bitte)? (?:nie wieder|nie mehr|nicht mehr|nicht wieder)(?: hier| bei mir| bei uns)?(?: an)$',
+    '(?:horen|hort|hor)(?: sie)?(?: bitte)?(?: endlich)? auf(?: damit)?(?: \\|)? (?:mich |uns |hier |staendig |standig |dauernd )*anzurufen$',
+    '(?:streichen|nehmen|loschen|entfernen|tragen)(?: sie)?(?: bitte)? (?:mich|uns|meine nummer|meine telefonnummer|unsere nummer|meinen namen|diese nummer)(?: bitte)? (?:von|aus) (?:\\w+ ){0,3}(?:liste|listen|kartei|datenbank|verteiler|anrufliste|telefonliste|system)(?: \\w+)?$',
+    '(?:ich|wir) (?:will|wollen|mochte|mochten|wunsche|wunschen) (?:nicht mehr|nie mehr|nie wieder)(?: von ihnen)? (?:angerufen werden|kontaktiert werden|dass sie (?:mich |uns |hier )?anrufen)$',
+    '(?:ich|wir) (?:will|wollen|mochte|mochten|wunsche|wunschen) keine (?:weiteren )?(?:anrufe|telefonanrufe)(?: mehr)?(?: von ihnen)?$',
+    'keine (?:weiteren )?anrufe mehr$',
+  ],
+  pt: [
+    'nao (?:me|nos) (?:ligue|liguem|ligues|telefone|telefonem|contacte|contactem|contate|contatem|volte a ligar|voltem a ligar)(?: (?:mais|nunca mais|de novo|outra vez|para este numero))*$',
+    'nao (?:ligue|liguem|volte a ligar|voltem a ligar|telefone|telefonem)(?: (?:mais|nunca mais|para mim|para ca|para este numero|outra vez))+$',
+    '(?:pare|parem|deixe|deixem) de (?:me |nos )?(?:ligar|telefonar|chamar|contactar|incomodar)(?: (?:para mim|para ca|para este numero))?$',
+    '(?:tire|tirem|retire|retirem|remova|removam|apague|apaguem)(?: \\w+){0,3} (?:da|de|das) (?:\\w+ ){0,2}(?:lista|listas|base de dados)(?: \\w+){0,2}$',
+    'nao quero (?:mais )?(?:receber )?(?:mais )?(?:ligacoes|chamadas|telefonemas|que me liguem|que liguem|que me telefonem)(?: (?:mais|vossas|de voces))*$',
+  ],
+  it: [
+    '(?:non|mai) (?:mi|ci) (?:chiami|chiamate|chiamare|telefoni|telefonate|richiami|richiamate|contatti|contattate|disturbi|disturbate)(?: (?:piu|mai piu|di nuovo|ancora|mai|a questo numero))+$',
+    'non (?:chiamatemi|chiamateci|chiamarmi|chiamarci|telefonatemi|telefonarmi|richiamatemi|contattatemi)(?: (?:piu|mai piu|di nuovo|a questo numero))*$',
+    '(?:smetta|smettete|smettetela|smettila|la smetta|basta|finitela)(?: di)? (?:chiamarmi|chiamarci|chiamare|telefonarmi|telefonare|disturbarmi)(?: \\w+)?$',
+    '(?:toglietemi|tolga|togliete|togliermi|cancellatemi|cancelli|cancellate|rimuovetemi|rimuova|rimuovete|mi tolga)(?: \\w+){0,3} (?:dalla|dalle|dall|da|dai) (?:\\w+ ?){0,2}(?:lista|liste|elenco|elenchi|archivio)(?: \\w+){0,2}$',
+    'non voglio (?:piu )?(?:ricevere )?(?:altre |piu |le vostre )?(?:chiamate|telefonate|essere chiamato|essere chiamata|essere contattato|essere contattata|che mi chiami|che mi chiamiate)(?: (?:da voi|piu))*$',
+  ],
+}
+
+/** What is asked not to be done, and what is told of others, is no wish of the one who speaks. */
+const UNSAID: Partial<Record<LanguageCode, RegExp>> = {
+  en: /\b(?:do not|dont|never|without|not asking you to|rather you didnt|please do not|why would (?:you|i)|if (?:you|i|we)|unless (?:you|i|we)) (?:\w+ ){0,4}?(?=(?:take|remove|delete|put|add|get|have|stop) )/,
+}
+
+const END = (code: LanguageCode): string => `(?: (?:${POLITE[code]}))*(?= ?(?:\\||$))`
+
+const PATTERNS: Readonly<Record<LanguageCode, readonly RegExp[]>> = Object.fromEntries(
+  LANGUAGE_CODES.map(code => [
+    code,
+    ASKED[code].map(asked => new RegExp(`(?<![\\p{L}\\p{N}])${asked.replace(/\$$/, END(code))}`, 'u')),
+  ]),
+) as unknown as Record<LanguageCode, readonly RegExp[]>
+
+const FINALS: Readonly<Record<string, string>> = { ך: 'כ', ם: 'מ', ן: 'נ', ף: 'פ', ץ: 'צ' }
+
+/** Words without case, accents and apostrophes; a bar where a clause ends. */
+const folded = (text: string, code: LanguageCode): string =>
+  text
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/['’׳]/g, code === 'en' || code === 'he' ? '' : ' ')
+    .replace(/[ךםןףץ]/g, letter => FINALS[letter] ?? letter)
+    .replace(/[.,;:!?…\n]+/g, ' | ')
+    .replace(/[^\p{L}\p{N}|]+/gu, ' ')
+    .trim()
+
+/**
+ * Whether somebody asks, in these words and in one of our languages, not to be called again. It is taken for a wish only where nothing limits it: not
+ * before five, not at work.
+ */
+export const asksNotToBeCalled = (text: string): boolean =>
+  LANGUAGE_CODES.some(code => asksIn(code, folded(text, code)))
+
+function asksIn(code: LanguageCode, said: string): boolean {
+  return PATTERNS[code].some(pattern => {
+    const found = pattern.exec(said)
+    if (found === null) return false
+    const clause = said.slice(said.lastIndexOf('|', found.index) + 1, found.index + found[0].length)
+    return UNSAID[code]?.test(clause) !== true
+  })
+}

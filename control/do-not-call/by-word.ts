@@ -1,0 +1,44 @@
+import type { CallStep } from '../calls/programs/step-schema.ts'
+import { asksNotToBeCalled } from '../consents/refusals.ts'
+import { revokeConsent, standingOf } from '../consents/standing.ts'
+import { type Fact, only } from '../kernel/store/after-commit.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { listNumber } from './list.ts'
+
+/** What is taken back with it: who agrees to be recorded does not take that back. */
+const TAKEN_BACK = ['call', 'marketing'] as const
+const REASON = 'asked in a call not to be called again'
+/** E.164: an address that nobody can list is left alone. */
+const NUMBER = /^\+[1-9]\d{5,14}$/
+
+/** Somebody has said something in a call, to an assistant, a flow or an agent. */
+export interface SaidInCall {
+  callId: string
+  text: string
+  at: string
+}
+
+/**
+ * Puts the other party of a call on the do-not-call list when these words ask for it, and takes back what that party had agreed to: in the
+ * transaction in which the words are written down. What is said again changes nothing.
+ */
+export async function listWhoAsks(trx: Trx, tenant: Tenant, { callId, text, at }: SaidInCall): Promise<boolean> {
+  if (!asksNotToBeCalled(text)) return false
+  const call = await forTenant(trx, tenant).find('calls', callId)
+  const phone = call === undefined ? '' : call.direction === 'inbound' ? call.from_address : call.to_address
+  if (!NUMBER.test(phone)) return false
+  await listNumber(trx, tenant, { phone, reason: REASON, expires_at: null }, { at, source: 'call', callId })
+  for (const purpose of TAKEN_BACK) {
+    const row = await forTenant(trx, tenant).findBy('consents', { standing: standingOf({ phone, purpose }) })
+    if (row !== undefined) await revokeConsent(trx, tenant, row, { at, reason: REASON, callId })
+  }
+  return true
+}
+
+/** What callers say to assistants and flows, within the transaction that writes it down (`store.within`). */
+export const onSpokenRefusal = only(['call.turn'], async (trx: Trx, { object, tenant, at }: Fact): Promise<void> => {
+  const { call_id: callId, turn } = object as CallStep
+  if (turn === null || turn.role !== 'customer' || turn.source !== 'speech') return
+  await listWhoAsks(trx, tenant, { callId, text: turn.text, at })
+})
