@@ -117,7 +117,7 @@ export class SharedRates {
 /** Takes a slice, or what there is of it. One statement, so that two nodes never take the same. */
 async function takeFrom(db: Db, subject: string, { burst, perSecond }: Rate, nowMs: number): Promise<Taken> {
   const step = Math.ceil(SECOND_US / perSecond)
-  const most = Math.max(1, Math.min(burst, Math.floor(perSecond * SLICE_S)))
+  const most = Math.min(burst, Math.max(1, Math.floor(perSecond * SLICE_S)))
   const now = Math.round(nowMs * 1000)
   // As text of a type: PostgreSQL knows none of two bare parameters.
   const number = (value: number) => sql<number>`cast(${value} as bigint)`
