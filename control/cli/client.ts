@@ -52,9 +52,24 @@ export async function open(
 
 /** A request and its whole answer; what the API refuses is a failure that says why. */
 export async function ask(account: Account, request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer | Failed> {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS)
-  const answer = await open(account, request, AbortSignal.any([signal, timeout]))
-  if ('error' in answer) return timeout.aborted ? failed(`${account.url} has not answered within a minute.`) : answer
+  // Its timer holds it: a time-out that only `any` knows is collected as garbage, and never comes.
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), TIMEOUT_MS)
+  try {
+    return await askUntil(account, request, signal, late.signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function askUntil(
+  account: Account,
+  request: ApiRequest,
+  given: AbortSignal,
+  late: AbortSignal,
+): Promise<ApiAnswer | Failed> {
+  const answer = await open(account, request, AbortSignal.any([given, late]))
+  if ('error' in answer) return late.aborted ? failed(`${account.url} has not answered within a minute.`) : answer
   const bytes = await whole(answer)
   if (bytes === null) return failed(`The answer of ${account.url} broke off: try again.`)
   if (answer.status >= 400) return refusalOf(account, answer.status, bytes.toString())

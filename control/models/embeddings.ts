@@ -136,8 +136,21 @@ export class Embeddings {
   }
 
   async #post(input: readonly string[]): Promise<{ vectors: Float32Array[]; tokens: number }> {
+    // Its timer holds it: a time-out that only `any` knows is collected as garbage, and never comes.
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), this.#timeoutMs)
+    try {
+      return await this.#postUntil(AbortSignal.any([this.#given.signal, late.signal]), input)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #postUntil(
+    signal: AbortSignal,
+    input: readonly string[],
+  ): Promise<{ vectors: Float32Array[]; tokens: number }> {
     const { baseUrl, apiKey, model } = this.#provider
-    const signal = AbortSignal.any([this.#given.signal, AbortSignal.timeout(this.#timeoutMs)])
     const answer = await this.#send({
       url: `${baseUrl}/embeddings`,
       headers: {

@@ -1,9 +1,14 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
 import { cosine, Embeddings, type Payer } from '../../../control/models/embeddings.ts'
 import { type EmbeddingsAnswer, type EmbeddingsAsked, EmbeddingsProvider } from '../../fakes/embeddings-provider.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/models/embeddings')
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
 
 interface Rig {
   provider: EmbeddingsProvider
@@ -114,6 +119,19 @@ for (const [name, answer] of [
       answer === 'nothing' ? 2000 : 60_000,
     ))
 }
+
+test('a provider that is silent is given up in time though garbage is collected meanwhile', () =>
+  withProvider(
+    () => 'nothing',
+    async ({ provider, vectors, payer }) => {
+      const learning = vectors.learn(['ant'], [], payer())
+      const collecting = setInterval(collectGarbage, 50)
+      await learning
+      clearInterval(collecting)
+      assert.equal([vectors.known('ant'), provider.asked.length], [undefined, 1])
+    },
+    500,
+  ))
 
 test('whoever waits when it is closed waits no longer', () =>
   withProvider(
