@@ -4,12 +4,14 @@ import { ENOUGH_MS } from '../rtp/playout-delay.ts'
 import { SLOTS } from './clock.ts'
 
 const SLOT_MS = FRAME_MS / SLOTS
-/** When a room's phase is looked at first, then, and once it was moved [ms]. */
-const FIRST_LOOK_MS = 3000
+/** When a room's phase is looked at once somebody has come or gone (what is known of packets reaches back so far), and else [ms]. */
+const KNOWN_MS = 4000
 const LOOK_MS = 5000
+/** A move stays for so long: the first one after somebody came or went, which many others may do at the same time, and each further one [ms]. */
+const FIRST_SETTLE_MS = 10_000
 const SETTLE_MS = 60_000
 /** What a move has to save each member, on average [ms]. */
-const WORTH_MS = 3
+const WORTH_MS = 2
 /** Rooms that a slot may have beyond its share. */
 const CROWD = 4
 
@@ -18,12 +20,16 @@ interface Place {
   /** No tick before [ms]. */
   dueAt: number
   lookAt: number
+  /** As many were in it at the last tick. */
+  members: number
+  /** How long the next move stays [ms]. */
+  settleMs: number
 }
 
 /**
  * The slot of the clock that each room is mixed in. A new room goes where the fewest are. Later its slot follows the packets of its members:
- * it is mixed soon after most of them have come. It moves seldom, and only to a later time, so that nobody's packets are late for it:
- * one frame comes some milliseconds after its time, and no sample is left out or said twice.
+ * it is mixed soon after most of them have come. It moves seldom (soon after somebody came or went, else once a minute at most), and only to
+ * a later time, so that nobody's packets are late for it: one frame comes some milliseconds after its time, and no sample is left out or said twice.
  */
 export class RoomSlots {
   /** Of each slot a list that is replaced, not changed: while it is gone through, rooms may open and close. */
@@ -36,7 +42,13 @@ export class RoomSlots {
 
   add(room: Room, now: number): void {
     const least = this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least))
-    this.#put(this.#slots.indexOf(least), { room, dueAt: Number.NEGATIVE_INFINITY, lookAt: now + FIRST_LOOK_MS })
+    this.#put(this.#slots.indexOf(least), {
+      room,
+      dueAt: Number.NEGATIVE_INFINITY,
+      lookAt: now + KNOWN_MS,
+      members: 0,
+      settleMs: FIRST_SETTLE_MS,
+    })
     this.#rooms++
   }
 
@@ -53,8 +65,15 @@ export class RoomSlots {
     for (const place of this.#slots[slot]!) {
       if (now < place.dueAt) continue
       mix(place.room, now)
+      if (place.room.legs.length !== place.members) this.#changed(place, now)
       if (now >= place.lookAt) this.#look(slot, place, now)
     }
+  }
+
+  #changed(place: Place, now: number): void {
+    place.members = place.room.legs.length
+    place.lookAt = Math.min(place.lookAt, now + KNOWN_MS)
+    place.settleMs = FIRST_SETTLE_MS
   }
 
   #look(slot: number, place: Place, now: number): void {
@@ -62,7 +81,12 @@ export class RoomSlots {
     const later = this.#bestMove(slot, place.room)
     if (later === 0 || !this.#slots[slot]!.includes(place)) return
     this.#slots[slot] = this.#slots[slot]!.filter(other => other !== place)
-    this.#put((slot + later) % SLOTS, { room: place.room, dueAt: now + FRAME_MS, lookAt: now + SETTLE_MS })
+    this.#put((slot + later) % SLOTS, {
+      ...place,
+      dueAt: now + FRAME_MS,
+      lookAt: now + place.settleMs,
+      settleMs: SETTLE_MS,
+    })
   }
 
   #put(slot: number, place: Place): void {

@@ -9,21 +9,40 @@ const test = suite('media/engine/room-slots')
 
 const SLOT_MS = 5
 
+interface Course {
+  driftPpm?: number
+  /** When the last of them comes [ms]. */
+  lastAt?: number
+  /** Until then every fifth packet is 9 ms late. */
+  stormUntil?: number
+}
+
 /** A room of parties whose packets come at these times of each 20 ms, for so long. */
-function converse(phases: readonly number[], seconds: number, driftPpm = 0) {
+function converse(
+  phases: readonly number[],
+  seconds: number,
+  { driftPpm = 0, lastAt = 0, stormUntil = 0 }: Course = {},
+) {
   const room = new Room({ roomId: 'room', kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
   room.taps.push(LISTENER)
   const slots = new RoomSlots()
   const parties = phases.map((_, i) => new Party(`leg${i}`, `192.0.2.${i + 1}`))
-  for (const { leg } of parties) room.legs.push(leg)
+  const late = parties.at(-1)!
+  for (const party of parties) if (party !== late) room.legs.push(party.leg)
   slots.add(room, 0)
+  const comesAt = (i: number, packet: number): number => {
+    const at = packet * 20 * (1 - driftPpm / 1e6) + phases[i]!
+    return at < stormUntil && packet % 5 === 0 ? at + 9 : at
+  }
   const sent = phases.map(() => 0)
   const ticks: number[] = []
   for (let n = 0; n * SLOT_MS < seconds * 1000; n++) {
     const now = n * SLOT_MS
-    for (const [i, phase] of phases.entries()) {
-      for (; sent[i]! * 20 * (1 - driftPpm / 1e6) + phase <= now; sent[i]!++) {
-        parties[i]!.speak(toneFrame(i === 0 ? 440 : 1000, sent[i]!), sent[i]! * 20 * (1 - driftPpm / 1e6) + phase)
+    if (now >= lastAt && !room.legs.includes(late.leg)) room.legs.push(late.leg)
+    for (const [i, party] of parties.entries()) {
+      for (; comesAt(i, sent[i]!) <= now; sent[i]!++) {
+        if (now >= lastAt || party !== late)
+          party.speak(toneFrame(i === 0 ? 440 : 1000, sent[i]!), comesAt(i, sent[i]!))
       }
     }
     slots.tick(n % 4, now, (each, at) => {
@@ -63,11 +82,32 @@ test('where nothing is to be won a room stays', () => {
   assert.ok(intervals(converse([3, 8, 13, 18], 30).ticks).every(interval => interval === 20))
 })
 
-test('clocks that drift are followed once a minute at most', () => {
-  const { ticks, parties } = converse([7, 8], 200, 100)
-  const moves = ticks.slice(1).filter((at, i) => at - ticks[i]! !== 20)
-  assert.ok(moves.length >= 1 && moves.length <= 4, `${moves.length} moves`)
-  assert.ok(moves.every((at, i) => i === 0 || at - moves[i - 1]! >= 60_000))
+const movesOf = (ticks: readonly number[]): number[] => ticks.slice(1).filter((at, i) => at - ticks[i]! !== 20)
+
+test('who comes after a room was moved is followed too, some seconds later', () => {
+  const { ticks } = converse([7, 12], 40, { lastAt: 6000 })
+  const moves = movesOf(ticks)
+  assert.is(moves.length, 2)
+  assert.ok(moves[0]! < 6000 && moves[1]! >= 10_000 && moves[1]! < 20_000, moves.join())
+  assert.is(ticks.at(-1)! % 20, 15)
+})
+
+test('what a storm at the beginning led to is made good when that is over', () => {
+  const { ticks } = converse([2, 2.5], 40, { stormUntil: 4500 })
+  const moves = movesOf(ticks)
+  assert.is(moves.length, 2)
+  assert.ok(moves.at(-1)! < 20_000, moves.join())
+  assert.is(ticks.at(-1)! % 20, 5)
+})
+
+test('clocks that drift are followed once a minute at most, when the room has settled', () => {
+  const { ticks, parties } = converse([7, 8], 200, { driftPpm: 100 })
+  const moves = movesOf(ticks)
+  assert.ok(moves.length >= 2 && moves.length <= 5, `${moves.length} moves`)
+  assert.ok(
+    moves.slice(2).every((at, i) => at - moves[i + 1]! >= 60_000),
+    moves.join(),
+  )
   assert.is(parties[0]!.leg.quality.packetsLost, 0)
 })
 
