@@ -68,6 +68,17 @@ export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<Captur
     .orderBy('id')
     .execute()
 
+/** When capture of the call was paused last, and by which event; undefined: it never was. */
+export const lastPause = (db: Db, tenant: Tenant, callId: string): Promise<{ id: string; at: string } | undefined> =>
+  forTenant(db, tenant)
+    .select('events')
+    .select(['id', 'timestamp as at'])
+    .where('call_id', '=', callId)
+    .where('type', '=', 'call.pci.paused')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
 /**
  * Writes what media says of the capture of a call's leg or room, and tells when the call's first pause began and when its last one
  * ended.

@@ -1,8 +1,10 @@
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
+import { digitsIn } from '../../organisation/redaction/digits.ts'
 import { goesOn, leastHeld } from '../../organisation/redaction/redactor.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { lastPause, pausesOf } from '../pci.ts'
 import { tenantOf } from '../records.ts'
 import { retell } from './redacted.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
@@ -37,11 +39,27 @@ export async function segmentText(
   const least = leastHeld([...(await lastSaid(trx, row)), ...said, text])
   const { texts, from } = redact.soFar(isOne ? [...said, text] : [text], least)
   const earlier = isOne ? texts : redact.all(said)
+  const isPaid = await paidOf(trx, row, before)
   for (const [i, piece] of before.entries()) {
-    await rewrite(trx, row, piece, earlier[i] ?? '', isOne && from !== null && i >= from ? piece.held : null)
+    const held = isOne && from !== null && i >= from ? piece.held : null
+    await rewrite(trx, row, piece, isPaid(piece) ? noMore(piece, earlier[i] ?? '') : (earlier[i] ?? ''), held)
   }
-  return { text: texts.at(-1) ?? '', held: from === null ? null : vault.seal(text, id) }
+  // Who began to say it before a card payment that goes on now: what is held back of it is not shown later.
+  const isOver = from === null || (await pausesOf(trx, tenantOf(row), row.id)).length > 0
+  return { text: texts.at(-1) ?? '', held: isOver ? null : vault.seal(text, id) }
 }
+
+/** Which pieces a card payment began right after: digits of them that are not shown by then never are. */
+async function paidOf(trx: Trx, row: TranscriptRow, pieces: readonly Piece[]): Promise<(piece: Piece) => boolean> {
+  const pause = pieces.length === 0 ? undefined : await lastPause(trx, tenantOf(row), row.id)
+  return ({ id }) => pause !== undefined && timeIn(id) < timeIn(pause.id)
+}
+
+/** No digits that the piece does not show already. */
+const noMore = ({ text }: Piece, next: string): string => (digitsIn(next) > digitsIn(text) ? text : next)
+
+/** IDs of all kinds are made in one order. */
+const timeIn = (id: string): string => id.slice(id.indexOf('_') + 1)
 
 /** Whoever speaks of a card speaks of it for so many segments. */
 const OF_A_CARD = 12
@@ -57,10 +75,12 @@ async function lastSaid(trx: Trx, row: TranscriptRow): Promise<string[]> {
 export async function showHeld(vault: Vault, trx: Trx, row: TranscriptRow): Promise<void> {
   const redact = await redactorOf(trx, tenantOf(row))
   const held = await heldOf(trx, row)
+  const isPaid = await paidOf(trx, row, held)
   for (const legId of new Set(held.map(piece => piece.participant_id))) {
     const pieces = held.filter(piece => piece.participant_id === legId)
     const texts = redact.all(pieces.map(piece => openPiece(vault, piece)))
-    for (const [i, piece] of pieces.entries()) await rewrite(trx, row, piece, texts[i] ?? '', null)
+    for (const [i, piece] of pieces.entries())
+      await rewrite(trx, row, piece, isPaid(piece) ? noMore(piece, texts[i] ?? '') : (texts[i] ?? ''), null)
   }
 }
 

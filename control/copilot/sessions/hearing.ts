@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon'
+import { lastPause } from '../../calls/pci.ts'
 import { tenantOf } from '../../calls/records.ts'
 import { listWhoAsks } from '../../do-not-call/by-word.ts'
-import type { Trx } from '../../kernel/store/store.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
@@ -18,8 +19,8 @@ import type { CopilotSessionRow } from '../tables.ts'
 import { wordsOf } from '../words/fold.ts'
 import { withKnowledge } from './inputs.ts'
 import type { KnownVectors } from './meant.ts'
-import { hearPiece, type Pieces, releasePieces, type Shown } from './pieces.ts'
-import { apply, type RecordParts, settingsOfSession, stateOf } from './records.ts'
+import { beforePayment, hearPiece, type Pieces, releasePieces, type Shown } from './pieces.ts'
+import { apply, type RecordParts, sessionMs, settingsOfSession, stateOf } from './records.ts'
 import { takeBack } from './take-back.ts'
 
 export interface HearingParts extends RecordParts {
@@ -42,7 +43,13 @@ export async function hearSaid(
   }
   const redact = await redactorOf(trx, tenantOf(row))
   const least = leastHeld([...lastSaid(row), said.text])
-  const heard = hearPiece(piecesOf(parts.vault, row), redact, said, text => isDetail(row, { ...said, text }), least)
+  const heard = hearPiece(
+    await piecesOf(parts.vault, trx, row),
+    redact,
+    said,
+    text => isDetail(row, { ...said, text }),
+    least,
+  )
   let next = await keep(parts.vault, trx, row, heard.pieces)
   next = await showAgain(parts, trx, next, heard.earlier, { atMs: said.atMs, becauseMs: said.toMs })
   const input = await withKnowledge(parts, trx, next, { ...said, text: heard.text })
@@ -59,7 +66,7 @@ export async function hearNothing(
   row: CopilotSessionRow,
   input: CopilotInput & { kind: 'unsaid' },
 ): Promise<CopilotSessionRow> {
-  const pieces = piecesOf(parts.vault, row)
+  const pieces = await piecesOf(parts.vault, trx, row)
   const left = Object.entries(pieces).map(([party, chain]) => [party, chain.filter(({ id }) => id !== input.id)])
   return apply(parts, trx, await keep(parts.vault, trx, row, Object.fromEntries(left)), [input])
 }
@@ -72,7 +79,8 @@ export async function release(
   atMs: number | null,
 ): Promise<CopilotSessionRow> {
   if (row.held === null) return row
-  const { shown, pieces } = releasePieces(piecesOf(parts.vault, row), await redactorOf(trx, tenantOf(row)), atMs)
+  const redact = await redactorOf(trx, tenantOf(row))
+  const { shown, pieces } = releasePieces(await piecesOf(parts.vault, trx, row), redact, atMs)
   const next = await keep(parts.vault, trx, row, pieces)
   return showAgain(parts, trx, next, shown, { atMs: atMs ?? 0, becauseMs: null })
 }
@@ -98,8 +106,12 @@ async function showAgain(
   )
 }
 
-const piecesOf = (vault: Vault, { id, held }: CopilotSessionRow): Pieces =>
-  held === null ? {} : (JSON.parse(vault.open(held, id)) as Pieces)
+async function piecesOf(vault: Vault, db: Db, row: CopilotSessionRow): Promise<Pieces> {
+  if (row.held === null) return {}
+  const pieces = JSON.parse(vault.open(row.held, row.id)) as Pieces
+  const pause = await lastPause(db, tenantOf(row), row.call_id)
+  return pause === undefined ? pieces : beforePayment(pieces, sessionMs(row, new Date(pause.at)))
+}
 
 async function keep(vault: Vault, trx: Trx, row: CopilotSessionRow, pieces: Pieces): Promise<CopilotSessionRow> {
   const isEmpty = Object.values(pieces).every(chain => chain.length === 0)

@@ -1,4 +1,4 @@
-import { digitRuns } from '../../organisation/redaction/digits.ts'
+import { digitRuns, digitsIn } from '../../organisation/redaction/digits.ts'
 import { goesOn as connects, HELD, type Redactor } from '../../organisation/redaction/redactor.ts'
 import type { Party, SaidInput } from '../fast/state.ts'
 
@@ -6,6 +6,8 @@ import type { Party, SaidInput } from '../fast/state.ts'
 export interface Piece extends Pick<SaidInput, 'id' | 'party' | 'text' | 'isFinal' | 'fromMs' | 'toMs'> {
   /** As it was told of last. */
   shown: string
+  /** A card payment began right after it: digits of it that are not shown by then never are. */
+  isPaid?: true
 }
 
 /** By party what may go on, oldest first. As they are never written down, they are sealed in the session's row. */
@@ -55,15 +57,27 @@ export function hearPiece(
   const text = goesOn ? (texts.at(-1) ?? '') : alone(redact, said, isDetail, least)
   const now = goesOn ? texts : [...redact.all(before.map(one => one.text)), text]
   const earlier = before.flatMap((piece, i): Shown[] => {
-    const next = now[i] ?? ''
+    const next = shownOf(piece, now[i] ?? '')
     return next === piece.shown ? [] : [{ piece: { ...piece, shown: next }, text: next }]
   })
   const { id, party, isFinal, fromMs, toMs } = said
-  const all = [...chain.map((piece, i) => ({ ...piece, shown: texts[i] ?? '' }))]
+  const all = chain.map((piece, i) => ({ ...piece, shown: shownOf(piece, texts[i] ?? '') }))
   all.push({ id, party, text: said.text, shown: text, isFinal, fromMs, toMs })
   const open = from === null ? [] : all.slice(from).slice(-MAX_PIECES)
   return { earlier, text, pieces: { ...pieces, [said.party]: open } }
 }
+
+/** What was said before card payments began; `pausedMs`: when the last one did. */
+export function beforePayment(pieces: Pieces, pausedMs: number): Pieces {
+  const marked = Object.entries(pieces).map(([party, chain]): [string, Piece[]] => [
+    party,
+    chain.map(piece => (piece.toMs <= pausedMs ? { ...piece, isPaid: true } : piece)),
+  ])
+  return Object.fromEntries(marked)
+}
+
+const shownOf = ({ isPaid, shown }: Piece, text: string): string =>
+  isPaid === true && digitsIn(text) > digitsIn(shown) ? shown : text
 
 /** What goes on with a number that is not whole yet. Null: it has no digit. */
 function withoutFirst(redact: Redactor, text: string, least?: number): string | null {
@@ -102,7 +116,7 @@ export function releasePieces(
     const lastMs = chain.at(-1)?.toMs ?? 0
     const isDue = atMs === null || atMs - lastMs >= HELD_MS
     const texts = isDue ? redact.all(chain.map(one => one.text)) : chain.map(one => one.shown)
-    const next = chain.map((piece, i) => ({ ...piece, shown: texts[i] ?? '' }))
+    const next = chain.map((piece, i) => ({ ...piece, shown: shownOf(piece, texts[i] ?? '') }))
     for (const [i, piece] of next.entries()) {
       if (piece.shown !== chain[i]?.shown) shown.push({ piece, text: piece.shown })
     }

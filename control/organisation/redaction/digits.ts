@@ -58,6 +58,9 @@ export function digitRuns(text: string): DigitRun[] {
   return runs
 }
 
+/** How many digits a text tells, written or said. */
+export const digitsIn = (text: string): number => digitRuns(text).reduce((sum, { digits }) => sum + digits.length, 0)
+
 /** Decimal digits of any script, as 0 to 9: those of a script stand in a row of ten. */
 function asciiDigits(text: string): string {
   return [...text]

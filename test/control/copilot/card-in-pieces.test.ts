@@ -1,23 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { Writable } from 'node:stream'
-import { pino } from 'pino'
 import * as assert from 'uvu/assert'
-import { CallLimit } from '../../../control/copilot/deep/call-limit.ts'
-import { DeepPath } from '../../../control/copilot/deep/deep-path.ts'
-import { Copilot } from '../../../control/copilot/sessions/copilot.ts'
-import { Feed } from '../../../control/copilot/sessions/feed.ts'
-import { openStore } from '../../../control/kernel/store/store.ts'
-import { forTenant } from '../../../control/kernel/tenancy.ts'
-import { passageSearch } from '../../../control/knowledge/passage-search.ts'
-import { ModelMeter } from '../../../control/models/meter.ts'
-import type { ChatModel, ChatPart } from '../../../control/models/model.ts'
 import { suite } from '../../harness.ts'
-import { makeCall } from '../conformance/objects.ts'
 import { allRows } from '../conformance/rows.ts'
-import { makeDatabase } from '../database.ts'
-import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'
-import { PROFILE } from './profiles.ts'
+import { hasNone, watchCall } from './watched-call.ts'
 
 const test = suite('control/copilot/card-in-pieces')
 
@@ -25,103 +9,13 @@ const test = suite('control/copilot/card-in-pieces')
 const CARD = ['4580', '1111', '2222', '3337']
 const SPELLED = ['four five eight zero', 'one one one one', 'two two two two', 'three three three seven']
 
-interface Watched {
-  world: WholeApp
-  id: string
-  say: (party: 'agent' | 'customer', text: string, more?: { isFinal?: boolean; id?: string }) => Promise<void>
-  copilot: Copilot
-  /** All that has left, or is stored: looked at after each word. */
-  look: () => Promise<void>
-  seen: string[]
-  close: () => Promise<void>
-}
-
-async function watch(): Promise<Watched> {
-  const database = await makeDatabase()
-  const seen: string[] = []
-  const log = pino({ level: 'trace' }, new Writable({ write: (line, _, done) => done(void seen.push(`log ${line}`)) }))
-  const feed = new Feed()
-  const world = await makeWholeApp({ log, vault: VAULT }, await openStore(database.target))
-  const tenant = { organisationId: world.ours.organisationId, livemode: true }
-  const { store, clock } = world
-  const search = passageSearch(store.engine)
-  const copilot = new Copilot({ store, now: clock.now, log, feed, search, vault: VAULT })
-  const model: ChatModel = {
-    name: 'listener',
-    async *chat({ instructions, messages }): AsyncGenerator<ChatPart> {
-      seen.push(`prompt ${instructions} ${JSON.stringify(messages)}`)
-      yield { kind: 'text', text: '{"items":[],"fields":[],"objection":{"key":"","answer":""}}' }
-    },
-  }
-  const models = { for: () => [model] }
-  const deep = new DeepPath({
-    store,
-    now: clock.now,
-    feed,
-    log,
-    models: models as never,
-    limit: new CallLimit(),
-    meter: new ModelMeter({ store, now: clock.now, log: { warn() {} } as never, prices: new Map() }),
-    search,
-  })
-  feed.onTold((_row, messages) => void seen.push(`told ${JSON.stringify(messages)}`))
-  const { id: callId = '', participant_id: agentLeg = '' } = await makeCall({
-    ...{ world: world as never, tenant },
-    ask: async () => ({}),
-  })
-  const profile = await world.live('POST /v1/copilot_profiles', { name: 'Sales', ...PROFILE })
-  const started = await world.live(`POST /v1/calls/${callId}/copilot`, { profile_id: profile.body.id })
-  assert.is(started.status, 201, started.text)
-  const id = started.body.id
-  const row = await forTenant(store.db, tenant).find('participants', agentLeg)
-  const customerLeg = 'part_01k9000000000000000000000z'
-  await forTenant(store.db, tenant).insert('participants', { ...row, id: customerLeg, role: 'caller' } as never)
-  let serial = 0
-  return {
-    ...{ world, id, copilot, seen },
-    say: async (party, text, { isFinal = true, id: utteranceId = `u${++serial}` } = {}) => {
-      clock.advance(1500)
-      const legId = party === 'agent' ? agentLeg : customerLeg
-      const body = { transcriptId: id, legId, utteranceId, text, isFinal, beganAgoMs: 1200, endedAgoMs: 200 }
-      const event = { name: 'transcript.words', at: clock.now().toISOString(), body } as const
-      await store.transaction(trx => copilot.on(trx, event))
-      const kept = await allRows(store)
-      seen.push(`inputs ${kept.get('copilot_inputs')}`)
-      await copilot.deal(id)
-      await deep.idle()
-    },
-    look: async () => {
-      for (const [table, rows] of await allRows(store)) seen.push(`${table} ${rows}`)
-      seen.push((await world.live(`GET /v1/copilot_sessions/${id}`)).text)
-      seen.push((await world.live(`GET /v1/copilot_sessions/${id}/stream`)).text)
-      if (store.engine !== 'sqlite') return
-      // What was written and deleted lies there too.
-      const dir = dirname(database.target)
-      for (const file of readdirSync(dir)) seen.push(readFileSync(join(dir, file), 'latin1'))
-    },
-    close: async () => {
-      await copilot.idle()
-      await deep.close()
-      await world.close()
-      await database.remove()
-    },
-  }
-}
-
-function hasNone(seen: readonly string[], digits: readonly string[]): void {
-  for (const text of seen) {
-    const plain = text.replaceAll(/(?<=\d)[ .-](?=\d)/g, '')
-    for (const piece of digits) assert.not.ok(plain.includes(piece), `${piece} in ${text.slice(0, 200)}`)
-  }
-}
-
 for (const [name, pieces] of [
   ['digits', CARD],
   ['words', SPELLED],
   ['halves', ['4580 1111', '2222 3337']],
 ] as const) {
   test(`a card number said in ${name}, piece by piece, is in no message, event, row, prompt, replay or log at any time`, async () => {
-    const call = await watch()
+    const call = await watchCall()
     await call.say('agent', 'May I have the number?')
     for (const [i, piece] of pieces.entries()) {
       const text = i === 0 ? `It is ${piece}` : piece
@@ -144,7 +38,7 @@ for (const [name, pieces] of [
 }
 
 test('where a card is spoken of not one of its digits is shown, however few are said at a time', async () => {
-  const call = await watch()
+  const call = await watchCall()
   await call.say('agent', 'May I have the number of your credit card?')
   const texts = async (): Promise<string[]> =>
     (await call.world.live(`GET /v1/copilot_sessions/${call.id}/messages?limit=100`)).body.data.flatMap(
@@ -164,7 +58,7 @@ test('where a card is spoken of not one of its digits is shown, however few are 
 })
 
 test('a number that is no card is held for a moment, and whole then: in the transcript and in its field', async () => {
-  const call = await watch()
+  const call = await watchCall()
   await call.say('customer', 'well, it is 415 555 0123')
   const messages = async () =>
     (await call.world.live(`GET /v1/copilot_sessions/${call.id}/messages?limit=100`)).body.data
@@ -182,7 +76,7 @@ test('a number that is no card is held for a moment, and whole then: in the tran
 })
 
 test('what was shown, because it was asked for, is taken out of every message when it turns out to be a card', async () => {
-  const call = await watch()
+  const call = await watchCall()
   await call.say('agent', 'What is your phone number?')
   await call.say('customer', '4012888888', { id: 'a' })
   const text = async () => {
@@ -193,6 +87,51 @@ test('what was shown, because it was asked for, is taken out of every message wh
   await call.say('customer', 'that was my card')
   assert.not.match(await text(), /4012888888/)
   assert.not.match((await call.world.live(`GET /v1/copilot_sessions/${call.id}`)).text, /4012888888/)
+  await call.close()
+})
+
+for (const [name, after] of [
+  ['nobody says anything else', async () => {}],
+  ['the customer goes on with something else', async call => call.say('customer', 'that is all, thank you')],
+  ['the customer says the end of it once more', async call => call.say('customer', '3337')],
+] as [string, (call: Awaited<ReturnType<typeof watchCall>>) => Promise<void>][]) {
+  test(`what was said of a number before a payment began is never shown, also where ${name} afterwards`, async () => {
+    const call = await watchCall()
+    await call.say('agent', 'May I have the number?')
+    await call.say('customer', 'It is 4580')
+    await call.say('customer', '1111 2222')
+    await call.pause(true)
+    await call.look()
+    call.world.clock.advance(30_000)
+    await call.copilot.tick()
+    await call.look()
+    await call.pause(false)
+    await after(call)
+    call.world.clock.advance(9000)
+    await call.copilot.tick()
+    await call.look()
+    await call.end()
+    await call.look()
+    hasNone(call.seen, ['11112222', 'It is 4580', '45801111', '22223337'])
+    const { segments } = (await call.world.live(`GET /v1/calls/${call.callId}/transcript`)).body
+    assert.equal(
+      segments.slice(1, 3).map(({ text }: { text: string }) => text),
+      name.includes('once more') ? ['It is [card number]', '[card number]'] : ['It is […]', '[…]'],
+    )
+    await call.close()
+  })
+}
+
+test('words that are understood only after a payment has begun are not shown when it is over either', async () => {
+  const call = await watchCall()
+  await call.say('customer', 'It is 4580')
+  await call.pause(true)
+  await call.say('customer', '1111 2222', { agoMs: 1600 })
+  await call.pause(false)
+  await call.say('customer', 'that is all, thank you')
+  await call.end()
+  await call.look()
+  hasNone(call.seen, ['11112222', 'It is 4580'])
   await call.close()
 })
 
