@@ -212,7 +212,7 @@ export class JitterBuffer {
   /** Takes one more frame in the same tick: the delay is shorter by it. */
   more(out: Uint8Array): PullResult {
     this.counters.discarded++
-    this.#delay.shift(-this.#frameMs)
+    this.#delay.cut()
     return this.#next(out)
   }
 

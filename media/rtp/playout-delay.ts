@@ -8,6 +8,12 @@ export const ENOUGH_MS = 2
 /** So many groups are waited for after a late packet, and after the first one, before the delay is cut. */
 const CALM_GROUPS = 3
 const FIRST_GROUPS = 6
+/**
+ * A frame less that a late packet soon undoes was too soon, and costs a guess each time: for the next one all packets of so much longer must have had a
+ * frame to spare, twice as long each time, up to a minute. So a line that is late once in some seconds is waited for all the time.
+ */
+const FIRST_PATIENCE_GROUPS = 24
+const MOST_PATIENCE_GROUPS = 384
 /** Who is late by more has stalled: not to wait for each time, unless it happens again and again [ms]. */
 const STALL_MS = 100
 const SMOOTHING = 1 / 16
@@ -31,6 +37,10 @@ export class PlayoutDelay {
   #most = Number.NEGATIVE_INFINITY
   #shiftMs = 0
   #calm = 0
+  /** Groups since all had a frame to spare, for how many the next frame less waits, and those since the last one. */
+  #spareFor = 0
+  #patience = 0
+  #sinceCut = Number.POSITIVE_INFINITY
   #smoothedMs = Number.NaN
 
   /** @param maxDelayMs what the fastest packets may wait at most, as far as growing goes */
@@ -66,8 +76,25 @@ export class PlayoutDelay {
     this.#calm = 0
     if (latenessMs > this.#maxDelayMs) return 0
     const granted = Math.min(frames, this.#roomFrames)
-    if (granted > 0) this.shift(granted * this.#frameMs)
+    if (granted > 0) {
+      if (!this.#regret()) this.#patience >>= 1
+      this.shift(granted * this.#frameMs)
+    }
     return granted
+  }
+
+  /** A frame more is wanted. @returns whether the last frame less was too soon */
+  #regret(): boolean {
+    const tooSoon = this.#sinceCut <= 2 * (GROUPS + this.#patience)
+    if (tooSoon) this.#patience = Math.min(MOST_PATIENCE_GROUPS, Math.max(FIRST_PATIENCE_GROUPS, 2 * this.#patience))
+    this.#sinceCut = Number.POSITIVE_INFINITY
+    return tooSoon
+  }
+
+  /** From now on a frame less is waited for. */
+  cut(): void {
+    this.#sinceCut = 0
+    this.shift(-this.#frameMs)
   }
 
   /** Frames that may be waited more, within the bound. */
@@ -93,6 +120,8 @@ export class PlayoutDelay {
     this.#mosts[at] = this.#most
     this.#groups++
     this.#calm++
+    this.#sinceCut++
+    this.#spareFor++
     this.#packets = 0
     this.#least = Number.POSITIVE_INFINITY
     this.#most = Number.NEGATIVE_INFINITY
@@ -106,12 +135,16 @@ export class PlayoutDelay {
       return
     }
     const spareMs = this.#usualLeast(known) + this.#shiftMs
+    const frames = Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)
+    if (frames <= 0) this.#spareFor = 0
     if (spareMs < TOO_LITTLE_MS) {
       const short = Math.ceil((TOO_LITTLE_MS - spareMs) / this.#frameMs)
       this.excess = -Math.min(short, this.#roomFrames)
-    } else if (this.#calm >= CALM_GROUPS && known >= FIRST_GROUPS) {
-      this.excess = Math.max(0, Math.floor((spareMs - ENOUGH_MS) / this.#frameMs))
-    } else this.excess = 0
+      this.#regret()
+    } else {
+      const isCalm = this.#calm >= CALM_GROUPS && known >= FIRST_GROUPS && this.#spareFor >= this.#patience
+      this.excess = isCalm ? Math.max(0, frames) : 0
+    }
   }
 
   /** The least that was to spare, but for the worst one or two stalls. */
@@ -139,6 +172,9 @@ export class PlayoutDelay {
     this.#most = Number.NEGATIVE_INFINITY
     this.#shiftMs = 0
     this.#calm = 0
+    this.#spareFor = 0
+    this.#patience = 0
+    this.#sinceCut = Number.POSITIVE_INFINITY
     this.#smoothedMs = Number.NaN
   }
 }

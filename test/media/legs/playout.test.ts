@@ -182,18 +182,27 @@ test('the delay grows at once with a slower route and shrinks within four second
 for (const hz of [330, 440, 1000]) {
   test(`packets of a tone of ${hz} Hz that come too late leave its phase as it is, however often`, () => {
     // A sender or a network that stands still for 30 ms now and then: a frame or two is made up, and what was waited for follows in step.
-    const network = (n: number): number => (n % 300 === 100 ? 31 : n % 300 === 101 ? 11 : 0)
-    const { out, audio } = play({ seconds: 30, audio: tone(hz), network })
+    const network = (n: number): number => (n % 700 === 100 ? 31 : n % 700 === 101 ? 11 : 0)
+    const { out, audio } = play({ seconds: 70, audio: tone(hz), network })
     const { inserted, discarded, lost, late } = audio.jitter.counters
     assert.ok(inserted >= 5 && discarded >= 4, `${inserted} inserted, ${discarded} discarded`)
     assert.is(lost + late, 0)
     const second = (n: number): Int16Array => out.subarray(n * 8000, (n + 1) * 8000)
-    for (let n = 1; n < 29; n++) {
+    for (let n = 1; n < 69; n++) {
       const loss = levelDbov(second(0)) - levelOf(hz, second(n))
       assert.ok(Math.abs(loss) < 1.5, `second ${n}: ${loss.toFixed(1)} dB are missing`)
     }
   })
 }
+
+test('a line that is late once in six seconds is waited for all the time, when it was found out to be one', () => {
+  const network = (n: number): number => (n % 300 === 100 ? 12 : 0)
+  const { waits, audio } = play({ seconds: 120, audio: speech, network })
+  const { inserted, discarded, late, lost } = audio.jitter.counters
+  assert.is(late + lost, 0)
+  assert.ok(inserted <= 3 && discarded <= 2, `${inserted} inserted, ${discarded} discarded`)
+  assert.ok(waits.at(-1)! < 32, `${waits.at(-1)} ms`)
+})
 
 for (const [what, audio] of [
   ['speech', speech],

@@ -88,6 +88,43 @@ test('after a late packet half a second goes by before the delay is cut', () => 
   assert.is(delay.excess, 2)
 })
 
+/** Ticks until a frame is too much. */
+function untilCut(delay: PlayoutDelay): number {
+  for (let ticks = 1; ; ticks++) {
+    packets(delay, 1, 25)
+    if (delay.excess > 0) return ticks
+  }
+}
+
+test('a frame less that a late packet undoes soon is tried again after twice the time, and so on up to a minute', () => {
+  const delay = new PlayoutDelay(20, 200)
+  packets(delay, 192, 5)
+  const tries: number[] = []
+  for (let i = 0; i < 8; i++) {
+    assert.is(delay.grow(1, 8), 1)
+    delay.observe(12)
+    tries.push(untilCut(delay))
+    delay.cut()
+    packets(delay, 100, 5)
+  }
+  // Four seconds, then those and once, twice, four times … as many again; to a group's length.
+  for (const [i, times] of [1, 2, 3, 5, 9, 17, 17, 17].entries()) {
+    assert.ok(Math.abs(tries[i]! - 192 * times) <= 16, `${tries.join()}: try ${i}`)
+  }
+})
+
+test('a frame less that holds is no mistake: the next one is as quick', () => {
+  const delay = new PlayoutDelay(20, 200)
+  packets(delay, 192, 5)
+  for (let i = 0; i < 5; i++) {
+    assert.is(delay.grow(1, 8), 1)
+    delay.observe(12)
+    assert.ok(untilCut(delay) <= 208)
+    delay.cut()
+    packets(delay, 500, 5)
+  }
+})
+
 test('seconds without packets decide nothing', () => {
   const delay = new PlayoutDelay(20, 200)
   for (let tick = 0; tick < 1_000; tick++) delay.tick()
