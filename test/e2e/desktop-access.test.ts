@@ -205,6 +205,8 @@ pageTest('a Hebrew call runs from right to left, an English one from left to rig
     [await styleOf('.hint', 'border-right-width'), await styleOf('.hint', 'border-left-width')],
     ['4px', '1px'],
   )
+  // A sentence of ours stands at the same side, in its own direction.
+  assert.equal([await styleOf('#mood', 'direction'), await styleOf('#mood', 'text-align')], ['ltr', 'right'])
   // A telephone number stands as it is dialled.
   assert.is(await styleOf('#field-phone', 'direction'), 'ltr')
   await inCall('en')
@@ -263,6 +265,7 @@ pageTest(
       'Send the form.',
       'Phone: +15551234567',
       'Not told: Name of the account owner',
+      'Not done: Account number',
     ]) {
       assert.ok(shown.includes(part), `${part} in ${shown}`)
     }

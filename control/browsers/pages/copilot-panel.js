@@ -7,6 +7,8 @@ import { $ } from './page.js'
 export class CopilotPanel {
   #send
   #sessionId = null
+  /** What items are called, by stage and key. */
+  #items = new Map()
   /** What holds, by message: shown as a hint, an item that is done, a field. */
   #shown = new Map()
   /** Messages that came already: after a break all that hold come again. */
@@ -30,6 +32,9 @@ export class CopilotPanel {
     this.#sessionId = session.id
     this.#shown.clear()
     this.#seen.clear()
+    this.#items = new Map(
+      session.stages.flatMap(stage => stage.checklist.map(({ key, label }) => [`${stage.key}/${key}`, label])),
+    )
     for (const id of ['alerts', 'hints', 'said-lines', 'links']) $(id).replaceChildren()
     $('checklist').replaceChildren(...session.stages.flatMap(stage => this.#stage(stage)))
     $('fields').replaceChildren(...session.fields.map(field => this.#field(field)))
@@ -155,7 +160,7 @@ export class CopilotPanel {
 
   /** Something to read and to put away. Critical ones are read out at once. */
   #hint(id, type, data, utteranceId) {
-    const { head, text, note } = HINT_WORDS[type]?.(data) ?? { head: type, text: JSON.stringify(data) }
+    const { head, lines } = HINT_WORDS[type]?.(data, this.#items) ?? { head: type, lines: [JSON.stringify(data)] }
     const away = make('button', { type: 'button', textContent: 'Dismiss' })
     away.setAttribute('aria-label', `Dismiss: ${head}`)
     away.addEventListener('click', () => this.#tell({ do: 'dismiss', message_id: id }))
@@ -164,7 +169,7 @@ export class CopilotPanel {
       'article',
       { className: `hint ${type} ${data.severity ?? ''}`.trim(), id },
       make(isAlert ? 'h3' : 'h4', { dir: 'auto', textContent: head }),
-      ...[text, note].filter(Boolean).map(words => make('p', { dir: 'auto', textContent: words })),
+      ...lines.filter(Boolean).map(line => make('p', { dir: 'auto' }, ...[line].flat())),
       ...(type === 'summary' ? [] : [away]),
     )
     if (utteranceId !== undefined) article.dataset.utterance = utteranceId
@@ -186,28 +191,31 @@ const NUDGES = {
   too_slow: 'Speak a little faster.',
 }
 
+/** What it is, and the words, which run in their own direction. */
+const named = (name, words) => [`${name}: `, make('bdi', { textContent: words })]
+
 /** What each kind says, head first. */
 const HINT_WORDS = {
-  objection: ({ label, response, answer, follow_up: next }) => ({ head: label, text: answer ?? response, note: next }),
+  objection: ({ label, response, answer, follow_up: next }) => ({ head: label, lines: [answer ?? response, next] }),
   card: ({ question, answer, text }) =>
     question === undefined
-      ? { head: 'From the knowledge base', text }
-      : { head: question, text: answer ?? 'The knowledge base does not tell.' },
-  nudge: ({ kind }) => ({ head: NUDGES[kind] ?? kind }),
-  alert: ({ label, message }) => ({ head: label, text: message }),
+      ? { head: 'From the knowledge base', lines: [text] }
+      : { head: question, lines: [answer ?? 'The knowledge base does not tell.'] },
+  nudge: ({ kind }) => ({ head: NUDGES[kind] ?? kind, lines: [] }),
+  alert: ({ label, message }) => ({ head: label, lines: [message] }),
   compliance: ({ phrase, instead, reason }) => ({
     head: `Do not say “${phrase}”`,
-    text: instead && `Instead: ${instead}`,
-    note: reason,
+    lines: [instead && named('Instead', instead), reason],
   }),
-  summary: ({ text, next_steps: steps = [], fields, missing = [], not_done: open }) => ({
+  summary: ({ text, next_steps: steps = [], fields, missing = [], not_done: open }, items) => ({
     head: 'The call is over',
-    text: [text, fields.map(({ label, value }) => `${label}: ${value}`).join(', ')].filter(Boolean).join(' '),
-    note: [
-      ...steps,
-      ...(missing.length === 0 ? [] : [`Not told: ${missing.map(({ label }) => label).join(', ')}.`]),
-      ...(open.length === 0 ? [] : [`Not done: ${open.map(({ key }) => key).join(', ')}.`]),
-    ].join(' '),
+    lines: [
+      text,
+      ...steps.map(step => named('Next', step)),
+      ...fields.map(({ label, value }) => named(label, value)),
+      ...missing.map(({ label }) => named('Not told', label)),
+      ...open.map(({ stage, key }) => named('Not done', items.get(`${stage}/${key}`) ?? key)),
+    ],
   }),
 }
 

@@ -90,6 +90,7 @@ import { campaignClaims } from './350-399/371-campaign-claims.ts'
 import { dialling } from './350-399/380-dialling.ts'
 import { requestBudgets } from './350-399/385-request-budgets.ts'
 import { limitsReached } from './350-399/386-limits-reached.ts'
+import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -184,4 +185,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '380-dialling': dialling,
   '385-request-budgets': requestBudgets,
   '386-limits-reached': limitsReached,
+  '402-evaluations-by-state': evaluationsByState,
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import Type, { type Static } from 'typebox'
 import { isProblem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
@@ -59,7 +60,8 @@ export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date
       let [evaluations, last] = [0, '']
       for (;;) {
         const rows = await inPeriod(forTenant(store.db, context).select('qa_evaluations').selectAll(), period)
-          .where('reviews', '!=', '[]')
+          // As its index has it.
+          .where(sql<boolean>`reviews <> '[]'`)
           .where('id', '>', last)
           .orderBy('id')
           .limit(PAGE_ROWS)
@@ -68,6 +70,7 @@ export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date
         evaluations += rows.length
         if (rows.length < PAGE_ROWS) break
         last = rows.at(-1)?.id ?? last
+        await new Promise(setImmediate)
       }
       return { object: 'qa_calibration' as const, livemode: context.livemode, ...period, evaluations, ...summed(byKey) }
     },

@@ -75,9 +75,29 @@ const FILTERS: Record<string, string[]> = {
     'created[gte]=2026-11-01T00:00:00Z&created[lt]=2026-11-02T00:00:00Z',
   ],
   '/agents': ['status=available', 'status=offline&team_id=team_1'],
+  '/qa_evaluations': ['status=needs_model', 'review=wanted'],
   '/events': ['object_id=call_1', 'object_id=call_1&type=call.ended'],
   '/webhook_deliveries': ['status=failed'],
 }
+
+test('evaluations that wait for somebody, and those that have been reviewed, are found by indexes of their own', async () => {
+  const world = await makeWorld()
+  const { store, nodes } = listening(world.store)
+  const app = await serve({ ...world, store }, productRoutes({ ...world, store }))
+  for (const [url, index] of [
+    ['/qa_evaluations?status=needs_model', 'by_status'],
+    ['/qa_evaluations?review=wanted', 'by_review'],
+    ['/qa_calibration', 'reviewed'],
+  ] as const) {
+    nodes.length = 0
+    assert.is((await ask(app, `GET /v1${url}`, { key: world.ours.keys.live })).status, 200)
+    const built = nodes.map(node => store.db.getExecutor().compileQuery(node, { queryId: 'plan' }))
+    const plans = built.filter(query => query.sql.includes('"qa_evaluations"')).map(query => planOf(world.store, query))
+    assert.match((await Promise.all(plans)).join('; '), `qa_evaluations_${index}`)
+  }
+  await app.close()
+  await world.store.close()
+})
 
 test(
   'a page of any list is read off an index in its order, so that the last one takes as long as the first',
