@@ -1,4 +1,4 @@
-import type { RoomSpec } from '../../media/protocol.ts'
+import type { EndedReason, RoomSpec } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import type { CaptureSettings } from '../capture-settings/settings.ts'
 import { unwantedCallProblem } from '../consents/required.ts'
@@ -15,7 +15,7 @@ import { doNotCallProblem } from '../trunks/do-not-call.ts'
 import { type OutgoingCall, type WayOut, waysOut } from '../trunks/outbound.ts'
 import { identityFor } from '../trunks/outgoing-identity.ts'
 import type { ConnectionRow } from '../trunks/tables.ts'
-import { callProblem } from '../usage/allowance.ts'
+import { callProblem, suspensionOf } from '../usage/allowance.ts'
 import { type AnsweringSettings, answeringSpec } from './answering/schema.ts'
 import { awaitsConsent, roomCapture } from './capture/call-capture.ts'
 import { withStreams } from './capture/first-streams.ts'
@@ -146,6 +146,12 @@ export async function placeCall(
     return rows
   })
   if ('problem' in placed) return placed
+  // Suspended while that was committed: what had read the organisation before does not conflict with what suspends it.
+  const suspended = await suspensionOf(deps.store.db, caller)
+  if (suspended !== null) {
+    await endUnplaced(deps, legId, 'capacity')
+    return suspended
+  }
   const reply = await deps.media.request('leg.dial', {
     legId,
     target: way.target,
@@ -217,20 +223,23 @@ function programOf(request: DialRequest): ProgramTarget | null {
 
 async function refused(deps: DialDeps, legId: string, failure: string, message: string): Promise<Problem> {
   const reason = failure === 'capacity' ? 'capacity' : failure === 'unavailable' ? 'media_failed' : 'internal_error'
-  await deps.store.transaction(async trx => {
-    const rows = await loadLeg(trx, legId)
-    if (rows !== null) {
-      const at = deps.now().toISOString()
-      await endLeg(trx, rows, { reason, sipCode: null, quality: null }, at)
-      const program = await programOfLeg(trx, legId)
-      if (program !== undefined) await endProgram(trx, program, 'error', at)
-      await endUnbegun(trx, legId, at)
-    }
-  })
+  await endUnplaced(deps, legId, reason)
   if (failure === 'unavailable') return mediaUnavailable(message)
   if (failure === 'capacity') return busy('No call capacity right now.')
   return problem('parameter_invalid', `The call cannot be placed: ${message}`, { param: 'to' })
 }
+
+/** A call that was written down, and that nobody is dialled for, is over. */
+const endUnplaced = ({ store, now }: DialDeps, legId: string, reason: EndedReason): Promise<void> =>
+  store.transaction(async trx => {
+    const rows = await loadLeg(trx, legId)
+    if (rows === null) return
+    const at = now().toISOString()
+    await endLeg(trx, rows, { reason, sipCode: null, quality: null }, at)
+    const program = await programOfLeg(trx, legId)
+    if (program !== undefined) await endProgram(trx, program, 'error', at)
+    await endUnbegun(trx, legId, at)
+  })
 
 /** 503, for every operation that needs the media process and cannot reach it. */
 export const mediaUnavailable = (message: string): Problem =>

@@ -86,8 +86,8 @@ async function dialTarget(
     return { target: { browserId: target.browserId, info } }
   }
   if (target.kind === 'address') {
-    // Whom a running call is sent on to; what is a call of its own was judged when it was written down.
-    const limit = leg.ring_id === null ? null : await legProblem(store.db, tenant, now().toISOString())
+    // A call of its own was judged when it was written down: its organisation may have been suspended since, or while that was committed.
+    const limit = await legProblem(store.db, tenant, now().toISOString())
     if (limit !== null) return { failure: 'capacity', message: limit.message }
     if (!tenant.livemode) {
       const refused = await outsideProblem(store.db, tenant, target.to)

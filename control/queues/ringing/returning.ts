@@ -15,6 +15,8 @@ import type { RingTarget } from './rings.ts'
 
 /** Before the second attempt, the third, and each after it. */
 const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
+/** A call that was never dialled was no attempt, and comes again soon: an agent may have to be asked anew [ms]. */
+const CAPACITY_RETRY_MS = 60_000
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
 
@@ -105,18 +107,20 @@ async function attemptFailed(
   row: CallbackRow,
   { result, hours, at }: { result: string; hours: BusinessHours; at: string },
 ): Promise<void> {
-  const free = { last_result: result, offered_to: null }
+  // Nobody was dialled: no line was free, or its organisation may have no more calls.
+  const isNone = result === 'capacity'
+  const free = { last_result: result, offered_to: null, ...(isNone && { attempts: row.attempts - 1 }) }
   if (await isListed(trx, tenant, row.phone)) {
     const change = { ...free, status: 'cancelled' as const, open_phone: null }
     await move(trx, tenant, row, ['dialing'], change, { type: 'callback.cancelled', at })
     return
   }
-  if (row.attempts >= row.max_attempts) {
+  if (!isNone && row.attempts >= row.max_attempts) {
     const change = { ...free, status: 'failed' as const, open_phone: null }
     await move(trx, tenant, row, ['dialing'], change, { type: 'callback.failed', at })
     return
   }
-  const waitMs = BACKOFF_MS[Math.min(row.attempts, BACKOFF_MS.length) - 1] ?? 0
+  const waitMs = isNone ? CAPACITY_RETRY_MS : (BACKOFF_MS[Math.min(row.attempts, BACKOFF_MS.length) - 1] ?? 0)
   const earliest = new Date(Date.parse(at) + waitMs)
   const due_at = (nextOpen(hours, earliest) ?? earliest).toISOString()
   const change = { ...free, status: 'pending' as const, due_at, tried: null }
@@ -160,12 +164,12 @@ const attempt = (row: CallbackRow, at: string) =>
 
 function resultOf(reason: EndedReason): string {
   switch (reason) {
-    case 'busy':
-      return 'busy'
     case 'no_answer':
       return 'no-answer'
+    case 'busy':
     case 'rejected':
-      return 'rejected'
+    case 'capacity':
+      return reason
     case 'agent_hangup':
     case 'api_hangup':
       return 'cancelled'

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { BrowserAdmission } from '../../../control/browsers/admission.ts'
 import { type IncomingDeps, onIncoming } from '../../../control/calls/conductor/incoming-call.ts'
-import type { FollowUp } from '../../../control/kernel/follow-ups.ts'
+import type { FollowUp, FollowUpTask } from '../../../control/kernel/follow-ups.ts'
 import type { Trx } from '../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
@@ -129,8 +129,11 @@ test('due callbacks wait, of an assistant and of a queue, also when an agent has
   const ann = await world.addAgent('ann')
   const queue_id = await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 0 })
   const { id: assistant_id } = await campaigns.ask('POST /v1/assistants', { name: 'Back' })
-  await campaigns.ask('POST /v1/callbacks', { phone: '+14155550101', route: 'assistant', assistant_id })
-  await campaigns.ask('POST /v1/callbacks', { phone: '+14155550102', route: 'agent_queue', queue_id })
+  // None of them is due before the limits are set: whoever becomes available is looked for at once, beside this.
+  const due_at = new Date(world.clock.now().getTime() + 30_000).toISOString()
+  const first = { phone: '+14155550101', route: 'assistant', assistant_id }
+  const second = { phone: '+14155550102', route: 'agent_queue', queue_id }
+  for (const one of [first, second]) await campaigns.ask('POST /v1/callbacks', { ...one, due_at })
   await world.setStatus(ann, 'available')
   for (const [limits] of LIMITS) {
     await restrict(world, limits)
@@ -151,6 +154,57 @@ test('due callbacks wait, of an assistant and of a queue, also when an agent has
   world.media.pickUp(world.ringing(ann)[0]!.legId)
   await world.settle()
   assert.equal(campaigns.dialled(), ['+14155550101', '+14155550102'])
+  await campaigns.close()
+})
+
+test('who was written down to be called when the organisation was suspended is not dialled, and is once it is not', async () => {
+  const [back, cold] = ['+14155550101', '+14155550102']
+  const campaigns = await makeCampaignWorld()
+  const { world } = campaigns
+  const { store, media } = world
+  const { id: assistant_id } = await campaigns.ask('POST /v1/assistants', { name: 'Back' })
+  // What follows the commits waits, as that of a process that dies there.
+  const waiting: FollowUpTask[] = []
+  store.followUps.performedBy(async task => void waiting.push(task))
+  await campaigns.ask('POST /v1/callbacks', { phone: back, route: 'assistant', assistant_id, max_attempts: 1 })
+  await world.centre().run(media)
+  await campaigns.start([cold], { max_attempts: 1 })
+  await campaigns.look()
+  assert.is((await begun(campaigns)).calls, 2)
+  await restrict(world, { suspended: true })
+  store.followUps.performedBy(task => world.driver().perform(task, media))
+  for (const task of waiting) store.followUps.begin(task)
+  await world.settle()
+  assert.equal([campaigns.dialled(), await world.events('call.answered')], [[], []])
+  assert.equal(
+    (await world.events('call.ended')).map(({ object }) => object.ended_reason),
+    ['capacity', 'capacity'],
+  )
+  const callback = (await forTenant(store.db, world.tenant).findBy('callbacks', { phone: back }))!
+  assert.equal([callback.status, callback.attempts, callback.last_result], ['pending', 0, 'capacity'])
+  assert.equal([(await campaigns.contact(cold)).status, (await campaigns.contact(cold)).attempts], ['pending', 0])
+  await campaigns.later(5 * 60_000)
+  assert.equal(campaigns.dialled(), [])
+  await restrict(world)
+  await campaigns.later(60_000)
+  assert.equal(campaigns.dialled().sort(), [back, cold])
+  await campaigns.close()
+})
+
+test('a call of the API whose organisation is suspended while it is written down is not dialled', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { store, ours, theirs } = campaigns.world
+  const { id } = await campaigns.ask('POST /v1/assistants', { name: 'A' })
+  await restrict(campaigns.world)
+  const partner = { organisationId: theirs.organisationId, livemode: true }
+  const suspend = async (trx: Trx) =>
+    void (await forTenant(trx, partner).change('partner_organisations', ours.organisationId, { suspended: 1 }))
+  store.within.add(suspend)
+  const refused = await campaigns.answer('POST /v1/calls', { to: OUTSIDE, assistant_id: id })
+  store.within.delete(suspend)
+  assert.is(refused.body.error.code, 'organisation_suspended', refused.text)
+  const [call] = await store.db.selectFrom('calls').select(['status', 'ended_reason']).execute()
+  assert.equal(call, { status: 'failed', ended_reason: 'capacity' })
   await campaigns.close()
 })
 
