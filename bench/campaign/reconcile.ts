@@ -58,8 +58,6 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** An attempt is written down before its INVITE goes out, and over after its call is; the far end's clock is the same machine's. */
 const CLOCK_MS = 50
 const MANY = 5
-/** Our timers are late on a busy machine, so that two that were apart come together. */
-const BUNCHED = 1.2
 
 /** What the far end saw beside what the product says: figures, and what is not as it should be. */
 export function reconcile(whole: Whole): { figures: Figures; problems: string[] } {
@@ -156,7 +154,7 @@ export function reconcile(whole: Whole): { figures: Figures; problems: string[] 
   )
   if (atOnce > bounds.maxConcurrent)
     problems.push(`${atOnce} calls were at once, of ${bounds.maxConcurrent} that may be`)
-  if (inOneSecond > Math.ceil(bounds.trunkPerSecond * BUNCHED) + 1) {
+  if (inOneSecond > bounds.trunkPerSecond) {
     problems.push(`${inOneSecond} calls began in one second, of ${bounds.trunkPerSecond} that the trunk takes`)
   }
   const begun = mostWithin(

@@ -6,12 +6,13 @@ import type { ConnectionRow } from './tables.ts'
 export const MAX_WAIT_MS = 2000
 /** What lies further ahead was written by a clock that went wrong, and counts for nothing [ms]. */
 const MAX_AHEAD_MS = 10_000
-const SECOND_US = 1_000_000
+type Direction = 'in' | 'out'
+/** Ours last a little longer, as in media (`call-pace.ts`): it sends no more, and what is handed to it piles up nowhere [µs]. */
+const SECOND_US: Record<Direction, number> = { in: 1_000_000, out: 1_020_000 }
 
 /** Between one call and the next [µs]. */
-const stepOf = (perSecond: number): number => Math.ceil(SECOND_US / perSecond)
+const stepOf = (perSecond: number, direction: Direction): number => Math.ceil(SECOND_US[direction] / perSecond)
 
-type Direction = 'in' | 'out'
 type Paced = Pick<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'calls_per_second'>
 
 /**
@@ -24,7 +25,7 @@ async function takeTurn(
   { direction, withinMs, nowMs }: { direction: Direction; withinMs: number; nowMs: number },
 ): Promise<number | null> {
   if (row.calls_per_second === null) return 0
-  const [now, step] = [Math.round(nowMs * 1000), stepOf(row.calls_per_second)]
+  const [now, step] = [Math.round(nowMs * 1000), stepOf(row.calls_per_second, direction)]
   const next = sql<number>`call_starts.next_us`
   const isWild = sql<boolean>`${next} > ${now + MAX_AHEAD_MS * 1000}`
   const taken = await db
@@ -52,7 +53,7 @@ async function takeTurn(
 /** Whether one more call may come in: so many at once as in a second, and so many a second behind them. */
 export async function mayStartIn(db: Db, row: Paced, nowMs: number): Promise<boolean> {
   const perSecond = row.calls_per_second ?? 1
-  const withinMs = ((perSecond - 1) * stepOf(perSecond)) / 1000
+  const withinMs = ((perSecond - 1) * stepOf(perSecond, 'in')) / 1000
   return (await takeTurn(db, row, { direction: 'in', withinMs, nowMs })) !== null
 }
 

@@ -128,6 +128,7 @@ function wayOver(
     tryNextOn: JSON.parse(connection.failover_on) as number[],
     followRedirects: connection.follow_redirects === 1,
     connectionId: connection.id,
+    ...(connection.calls_per_second === null ? {} : { callsPerSecond: connection.calls_per_second }),
     publicOnly: true,
     credentials: credentialsOf(vault, connection),
     identity: { ...identityFor(connection, { ...wanted, caller }, uriOf), ...(sign !== undefined && { sign }) },

@@ -125,6 +125,8 @@ export const dialTarget = Type.Object({
   followRedirects: Type.Optional(boolean),
   /** Over which connection this is; `leg.routed` tells which one took the call on. */
   connectionId: Type.Optional(id),
+  /** So many calls that connection begins in a second: no more INVITEs of it leave. Absent: any number. */
+  callsPerSecond: Type.Optional(integer(1, 1000)),
   /** Who named it may lead us to public addresses only, and to the private networks that an operator allows. */
   publicOnly: boolean,
   credentials,

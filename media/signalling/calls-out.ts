@@ -3,6 +3,7 @@ import type { HeaderFields, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
+import type { CallPace } from './call-pace.ts'
 import { causeOfFarEnd, meaningOf } from './causes.ts'
 import type { Descriptions } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
@@ -16,6 +17,7 @@ const NOT_ACCEPTABLE_HERE = 488
 /** A far end that has not even said 100 by then is left for the next, where there is one [ms]. */
 const PATIENCE_MS = 4000
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
+const NO_TURN: Failure = { failure: 'capacity', message: 'its connection begins as many calls as it may' }
 
 interface CallsOutOptions {
   lines: Lines
@@ -24,6 +26,7 @@ interface CallsOutOptions {
   sip: () => SipEndpoint
   sign: (target: DialTarget) => Promise<HeaderFields>
   hangup: (line: Line, reason: EndedReason) => void
+  pace: CallPace
 }
 
 /** Calls of ours: placed over one way after the other (`ways.ts`) until one takes them. */
@@ -42,9 +45,10 @@ export class CallsOut {
     if (this.#lines.knew(request.legId)) return conflict('the leg was dialled before')
     const line = this.#begin(request)
     const { delayMs = 0 } = request
+    const isSlow = delayMs > 0 || isNamed(request.target) || this.#options.pace.waits(request.target)
     const placed = delayMs === 0 ? this.#placeNext(line) : this.#placeLater(line, delayMs)
-    if (isNamed(request.target) || delayMs > 0) {
-      // A look-up may take longer than control waits for a reply.
+    if (isSlow) {
+      // It may take longer than control waits for a reply.
       this.#lines.beside(line, this.#orEnd(line, placed, 503))
       return this.#lines.snapshot(line)
     }
@@ -109,6 +113,8 @@ export class CallsOut {
       if (opened !== null && isFailure(opened)) return opened
     }
     const { target, peer } = way
+    if (!(await this.#options.pace.turn(target, () => !isOver(line)))) return isOver(line) ? null : NO_TURN
+    if (isOver(line)) return null
     const { connectionId } = target
     if (line.way !== null && connectionId !== undefined && connectionId !== line.way.target.connectionId) {
       this.#lines.emit('leg.routed', { legId: line.legId, connectionId })
@@ -146,8 +152,8 @@ export class CallsOut {
   /** The far end has refused: the call is placed once more where that may help, and over otherwise. */
   refused(line: Line, refusal: Extract<UaEvent, { kind: 'rejected' }>): void {
     const { status } = refusal
-    if (status === NOT_ACCEPTABLE_HERE && this.#insist(line)) return
-    if (this.#mayGoOn(line, refusal)) this.#lines.beside(line, this.#goOn(line, status))
+    if (status === NOT_ACCEPTABLE_HERE && this.#mayInsist(line)) this.#lines.beside(line, this.#insist(line))
+    else if (this.#mayGoOn(line, refusal)) this.#lines.beside(line, this.#goOn(line, status))
     else {
       if (refusal.origin === 'remote') line.cause = causeOfFarEnd(refusal.reasons, status)
       const reason = meaningOf(refusal.reasons) ?? reasonOfStatus(status)
@@ -156,11 +162,18 @@ export class CallsOut {
   }
 
   /** Who takes nothing but encrypted calls may refuse an offer that leaves it open: the call is placed once more, as RTP/SAVP. */
-  #insist(line: Line): boolean {
-    if (line.way === null || line.srtp !== 'optional' || line.endReason !== null || line.early !== null) return false
+  #mayInsist({ way, srtp, endReason, early }: Line): boolean {
+    return way !== null && srtp === 'optional' && endReason === null && early === null
+  }
+
+  async #insist(line: Line): Promise<void> {
+    this.#lines.bind(line, '')
+    const { target } = line.way!
+    const turn = await this.#options.pace.turn(target, () => !isOver(line))
+    if (isOver(line)) return
     line.srtp = 'required'
-    this.#invite(line, line.way)
-    return true
+    if (turn) this.#invite(line, line.way!)
+    else void this.#lines.finish(line, 'capacity', null)
   }
 
   #mayGoOn(line: Line, refusal: Extract<UaEvent, { kind: 'rejected' }>): boolean {

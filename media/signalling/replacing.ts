@@ -4,6 +4,7 @@ import type { Body, HeaderFields, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
+import type { CallPace } from './call-pace.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf } from './invitation.ts'
@@ -22,6 +23,7 @@ interface Attempt {
   ways: Ways
   timer: NodeJS.Timeout
   told: Told
+  isOver: boolean
 }
 
 interface ReplacingOptions {
@@ -30,6 +32,7 @@ interface ReplacingOptions {
   descriptions: Descriptions
   sip: () => SipEndpoint
   sign: (target: DialTarget) => Promise<HeaderFields>
+  pace: CallPace
 }
 
 /**
@@ -90,6 +93,7 @@ export class Replacing {
       ways: new Ways({ targets: request.targets, locate, resting: this.#resting, sign: this.#options.sign }),
       timer: setTimeout(() => this.#giveUp(attempt, 408), request.timeoutS * 1000),
       told,
+      isOver: false,
     }
     this.#lines.beside(line, this.#placeNext(attempt, 480))
   }
@@ -107,8 +111,14 @@ export class Replacing {
         this.#over(attempt, status)
         return
       }
+      if (attempt.isOver) return
       // The sockets of the leg are there already, of one family.
       if (this.#options.addresses.for(way.peer)?.family !== line.own?.family) continue
+      const isWanted = () => !isOver(line) && !attempt.isOver
+      if (!(await this.#options.pace.turn(way.target, isWanted)) || !isWanted()) {
+        this.#over(attempt, status)
+        return
+      }
       next.way = way
       next.codecs = way.target.codecs
       next.dtmf = way.target.dtmf ?? 'auto'
@@ -187,6 +197,7 @@ export class Replacing {
     clearTimeout(attempt.timer)
     const { told } = attempt
     attempt.told = () => {}
+    attempt.isOver = true
     told(status)
   }
 

@@ -15,6 +15,7 @@ import type {
   Verification,
 } from '../protocol.ts'
 import type { SipTrace } from '../tracing/sip-trace.ts'
+import { CallPace } from './call-pace.ts'
 import { Callers } from './callers.ts'
 import { CallsIn } from './calls-in.ts'
 import { CallsOut } from './calls-out.ts'
@@ -89,8 +90,9 @@ export class Switchboard {
       identity?.sign === undefined || signer === null ? [] : signer.sign(identity.sign)
     this.#callers = new Callers({ farEnds, now: () => performance.now() })
     this.#in = new CallsIn({ lines, addresses, descriptions, maxCalls, farEnds, callers: this.#callers, sip, verifier })
-    this.#out = new CallsOut({ lines, addresses, descriptions, sip, hangup, sign })
-    this.#replacing = new Replacing({ lines, addresses, descriptions, sip, sign })
+    const pace = new CallPace({ now: () => performance.now(), later: setTimeout })
+    this.#out = new CallsOut({ lines, addresses, descriptions, sip, hangup, sign, pace })
+    this.#replacing = new Replacing({ lines, addresses, descriptions, sip, sign, pace })
     this.#faxes = new Faxes({ lines, descriptions, sip, mayReach })
     this.transfers = new Transfers({ lines, replacing: this.#replacing, sip })
   }

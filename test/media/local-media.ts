@@ -9,7 +9,7 @@ import type { EngineThread } from '../../media/engine/engine-client.ts'
 import type { EngineCommandName, EngineCommands } from '../../media/engine/engine-protocol.ts'
 import { Threads } from '../../media/engine/threads/threads.ts'
 import { OwnAddresses } from '../../media/kernel/own-addresses.ts'
-import type { CommandName, Commands, Failure, MediaEvent } from '../../media/protocol.ts'
+import type { CommandName, Commands, DialTarget, Failure, MediaEvent } from '../../media/protocol.ts'
 import { SipEndpoint } from '../../media/signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from '../../media/signalling/far-ends.ts'
 import { Names } from '../../media/signalling/names.ts'
@@ -173,12 +173,12 @@ export class LocalMedia {
   }
 
   /** Calls a telephone. */
-  dial(legId: string, phone: Pick<RawSocket, 'port'>): Promise<object> {
-    return this.dialOver(legId, [phone])
+  dial(legId: string, phone: Pick<RawSocket, 'port'>, more: Partial<DialTarget> = {}): Promise<object> {
+    return this.dialOver(legId, [phone], more)
   }
 
   /** Calls the first of these, and the next one when that is of no use. */
-  dialOver(legId: string, phones: readonly Pick<RawSocket, 'port'>[]): Promise<object> {
+  dialOver(legId: string, phones: readonly Pick<RawSocket, 'port'>[], more: Partial<DialTarget> = {}): Promise<object> {
     const [first, ...others] = phones
     const hosts = phones.map(({ port }) => ({ host: HOST, port, transport: 'udp' as const }))
     return this.run('leg.dial', {
@@ -190,6 +190,7 @@ export class LocalMedia {
         publicOnly: false,
         credentials: null,
         codecs: ['PCMU'],
+        ...more,
       },
       room: room(`call_of_${legId}`),
       affinity: 'org',

@@ -45,6 +45,24 @@ test('a snapshot that is asked for after a call has the call in it, however long
   await phone.expect('INVITE')
 })
 
+test('of a connection that begins two calls a second the third INVITE leaves when the first is a second old, and a failed one counts', async () => {
+  const begun = performance.now()
+  const callIds = () =>
+    new Set(phone.got.flatMap(text => (/^INVITE[\s\S]*?\r\nCall-ID: (\S+)/i.exec(text) ?? []).slice(1)))
+  const trunk = { connectionId: 'conn_a', callsPerSecond: 2 }
+  for (const legId of ['part_a', 'part_b', 'part_c', 'part_d']) void media.dial(legId, phone, trunk)
+  await media.dial('part_e', phone, { connectionId: 'conn_b', callsPerSecond: 2 })
+  await media.engine.until(() => callIds().size === 3)
+  await media.run('leg.hangup', { legId: 'part_c', reason: 'api_hangup' })
+  await media.engine.until(() => callIds().size === 4)
+  assert.ok(performance.now() - begun >= 1000)
+  assert.equal(
+    media.of('leg.ended').map(({ legId }) => legId),
+    ['part_c'],
+    'who has gone while it waited is never called',
+  )
+})
+
 test('a leg that was dialled is not dialled again, while it rings and after its end', async () => {
   await media.dial('part_a', phone)
   await phone.expect('INVITE')
