@@ -66,16 +66,22 @@ function spelled(words: readonly Word[]): string[] {
 }
 
 const INTRODUCTIONS = [
-  /\b(?:my name is|my name['’]s|this is|i am called|the name is|name['’]s)\s+/i,
+  /\b(?:my name is|my name['’]s|i am called|the name is|name['’]s)\s+/i,
+  // "This is ridiculous": a name is written as one, or somebody calls by it.
+  /\b[Tt]his is\s+(?=[A-Z])/,
+  /\bthis is\s+(?=(?:[\w'’-]+\s+){1,2}(?:calling|speaking|here)\b)/i,
   /\b(?:[Ii]['’]m|[Ii] am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
   /(?:שמי|קוראים לי|השם שלי(?: הוא)?|מדברת?)\s+/,
 ]
 const NO_NAME = new Set('calling speaking here from and about looking with not very so just going'.split(' '))
 const MAX_NAME_WORDS = 3
 
+/** Of whoever was asked. */
+const INTRODUCTION_ASKED = /\bthis is\s+/i
+
 /** The name with which somebody introduces himself; `isAsked`: a short answer is one by itself. */
 export function nameIn(text: string, words: readonly Word[], isAsked: boolean): string | null {
-  for (const introduction of INTRODUCTIONS) {
+  for (const introduction of isAsked ? [...INTRODUCTIONS, INTRODUCTION_ASKED] : INTRODUCTIONS) {
     const match = introduction.exec(text)
     if (match === null) continue
     const name = nameFrom(

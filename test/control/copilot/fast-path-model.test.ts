@@ -33,6 +33,18 @@ const SENTENCES = [
   '',
 ]
 
+/** Words without which nothing of the kind was said. */
+const NEEDED: Record<string, RegExp> = {
+  'item:open/greet': /thank you for calling/,
+  'item:open/verify': /account (?:n|l)umber/,
+  'item:need/reason': /how can I help you/,
+  'item:close/goodbye': /have a nice day/,
+  'field:plan': /premium|basic/,
+  'field:email': /ann at example/,
+  'field:order': /AB 1234/,
+  'alert:cancel': /cancel/,
+}
+
 /** Numbers by a seed: a run that fails is run again. */
 function random(seed: number): (below: number) => number {
   let state = seed
@@ -61,6 +73,35 @@ class Desktop {
   }
 }
 
+/** What was said, by utterance, as it is known now; null: it was nothing. */
+type Words = Map<string, string | null>
+
+/** What is final stays so, but for a number that is shown otherwise. */
+function note(words: Words, finals: Set<string>, input: CopilotInput): void {
+  if (input.kind === 'unsaid') words.set(input.id, null)
+  if (input.kind !== 'said' || (finals.has(input.id) && input.again === undefined)) return
+  words.set(input.id, input.text)
+  if (input.isFinal) finals.add(input.id)
+}
+
+/** Everything that was heard stands on words that were said, as they are now. */
+function checkWords(state: CopilotState, words: Words): void {
+  for (const [name, { claims, told }] of Object.entries(state.slots)) {
+    if (kindOf(name) === 'transcript' && told !== null) {
+      assert.is((JSON.parse(told.value) as [string])[0], words.get(keyOf(name)) ?? '', 'other words are shown')
+    }
+    for (const { by, utterances, value } of claims) {
+      if (by !== 'heard' || name === 'stage:') continue
+      assert.ok(utterances.length > 0, `${name} is ${value} by words of nobody`)
+      for (const id of utterances) {
+        const said = words.get(id) ?? null
+        assert.ok(said !== null, `${name} is ${value} by ${id}, which was nothing`)
+        assert.match(said, NEEDED[name] ?? /^/, `${name} is ${value}`)
+      }
+    }
+  }
+}
+
 function check(state: CopilotState, desktop: Desktop, decided: ReadonlyMap<string, string | null>): void {
   const told = new Set<number>()
   for (const [name, slot] of Object.entries(state.slots)) {
@@ -86,15 +127,19 @@ test(
   'ten thousand random utterances never make the state contradict itself or what was told',
   () => {
     const pick = random(20261122)
-    for (let call = 0; call < 100; call++) {
+    for (let call = 0; call < 83; call++) {
       let state = newState('2026-11-22T10:00:00.000Z')
       const desktop = new Desktop()
       const decided = new Map<string, string | null>()
       const open: { id: string; party: 'agent' | 'customer' }[] = []
+      const [words, finals]: [Words, Set<string>] = [new Map(), new Set()]
       let at = 0
-      for (let step = 0; step < 100; step++) {
+      // One of them is long.
+      const steps = call === 0 ? 1800 : 100
+      for (let step = 0; step < steps; step++) {
         at += pick(4000)
-        const input = next(pick, { state, at, open, decided, id: `u${call}.${step}` })
+        const input = next(pick, { state, at, open, decided, finals, id: `u${call}.${step}` })
+        note(words, finals, input)
         const frozen = structuredClone(state)
         const outcome = reduce(state, PROFILE, input)
         assert.ok(isDeepStrictEqual(state, frozen), 'the state that was given has changed')
@@ -110,6 +155,8 @@ test(
         }
         state = outcome.state
         check(state, desktop, decided)
+        checkWords(state, words)
+        assert.ok(Object.keys(state.slots).length < 350, 'what is remembered of a call has no end')
       }
       assert.ok(JSON.stringify(state).length < 400_000, 'the state grows without bound')
     }
@@ -122,12 +169,14 @@ interface Now {
   at: number
   open: { id: string; party: 'agent' | 'customer' }[]
   decided: Map<string, string | null>
+  /** Utterances that are final, in the order in which they became so. */
+  finals: ReadonlySet<string>
   id: string
 }
 
-function next(pick: (below: number) => number, { state, at, open, decided, id }: Now): CopilotInput {
+function next(pick: (below: number) => number, { state, at, open, decided, finals, id }: Now): CopilotInput {
   const atMs = at
-  switch (pick(12)) {
+  switch (pick(16)) {
     case 0:
       return { kind: 'tick', atMs, isQuiet: pick(3) === 0 }
     case 1: {
@@ -166,6 +215,46 @@ function next(pick: (below: number) => number, { state, at, open, decided, id }:
       const [text] = JSON.parse(slot.told.value) as [string, boolean]
       const meant = Object.fromEntries(sentencesOf(text).map(one => [one, { key: 'price', similarity: pick(11) / 10 }]))
       return { kind: 'meant', atMs, id: keyOf(name), text, toMs: at, meant }
+    }
+    case 6: {
+      const known = [
+        'item:open/greet',
+        'item:need/reason',
+        'field:plan',
+        'field:email',
+        'item:none/such',
+        'alert:cancel',
+      ]
+      const shown = Object.keys(state.slots).filter(name => kindOf(name) === 'objection')
+      const verdicts = Array.from({ length: 1 + pick(3) }, () => {
+        const slot = [...known, ...shown][pick(known.length + shown.length)]!
+        const value = kindOf(slot) === 'objection' ? 'answered' : kindOf(slot) === 'item' ? 'done' : `deep ${pick(2)}`
+        return { slot, value: pick(3) === 0 ? null : value, more: { answer: `${pick(3)}` } }
+      })
+      return { kind: 'judged', atMs, utterances: [], wordsEndMs: null, verdicts }
+    }
+    case 7:
+      return { kind: 'asked', atMs, path: pick(2) === 0 ? 'fast' : 'deep', body: { question: 'When?', answer: 'Now.' } }
+    case 8: {
+      // A number that was held back is shown, or one that was shown is taken back.
+      const said = Object.entries(state.slots).filter(
+        ([name]) => kindOf(name) === 'transcript' && finals.has(keyOf(name)),
+      )
+      const [name, slot] = said[pick(said.length + 1)] ?? []
+      if (name === undefined) return { kind: 'tick', atMs, isQuiet: true }
+      const party = slot?.more?.party as 'agent' | 'customer'
+      const text = SENTENCES[pick(SENTENCES.length)]!
+      const again = { becauseMs: pick(2) === 0 ? null : at }
+      return { kind: 'said', atMs, id: keyOf(name), party, text, isFinal: true, fromMs: 0, toMs: 0, again }
+    }
+    case 9: {
+      // Too late: it is over.
+      const last = [...finals].at(-1)
+      if (last === undefined) return { kind: 'tick', atMs, isQuiet: true }
+      return {
+        ...{ kind: 'said', atMs, id: last, party: 'agent', text: SENTENCES[pick(SENTENCES.length)]! },
+        ...{ isFinal: pick(2) === 0, fromMs: atMs, toMs: atMs },
+      }
     }
     default: {
       const old = pick(2) === 0 ? open[pick(open.length + 1)] : undefined
