@@ -13,6 +13,7 @@ import { benchCapacity } from './capacity/run.ts'
 import { formatCapacityReport } from './capacity/table.ts'
 import { benchCopilot } from './copilot/run.ts'
 import { formatCopilotReport } from './copilot/table.ts'
+import { benchFuzz, formatFuzzReport } from './fuzz/run.ts'
 import { benchLooks, formatLooks } from './hearing/looks-cost.ts'
 import { benchHearing } from './hearing/run.ts'
 import { formatHearing } from './hearing/table.ts'
@@ -66,6 +67,14 @@ async function benchSetUp(options: BenchOptions): Promise<object> {
 async function benchStrangers(options: BenchOptions): Promise<object> {
   const report = await benchFlood(options, () => startProduct(options), say)
   show(options, report.startedAt, formatFloodReport(report))
+  return report
+}
+
+/** `--fuzz`: what broken messages do; the exit code says whether all is well. */
+async function benchBroken(options: BenchOptions): Promise<object> {
+  const report = await benchFuzz(options.fuzz, () => startProduct(options), say)
+  show(options, report.startedAt, formatFuzzReport(report))
+  if (report.problems.length > 0) process.exitCode = 1
   return report
 }
 
@@ -169,7 +178,7 @@ async function benchDialler(options: BenchOptions): Promise<object> {
 }
 
 function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
-  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood } = options
+  const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood, fuzz } = options
   if (options.imports > 0) return benchFiles
   if (options.campaign > 0) return benchDialler
   if (kills > 0) return benchKills
@@ -180,6 +189,7 @@ function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<obje
   if (answers) return benchQuestions
   if (copilot) return benchBeside
   if (api) return benchRest
+  if (fuzz > 0) return benchBroken
   if (flood) return benchStrangers
   if (calls) return benchSetUp
   if (capacity) return benchMost

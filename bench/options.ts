@@ -18,6 +18,7 @@ export const HELP = `npm run bench -- [options]
   --soak MINUTES        instead: legs that stay and calls that come and go: drift, growth, late frames; with --busy REST and webhooks too
   --calls               instead: calls from INVITE to BYE: what one costs by process and in SQL, how many a second are set up well
   --flood               instead: what 20,000 packets/s of strangers do to calls and audio
+  --fuzz N              instead: N broken messages of SIP: does the product live, does it leak, is anything left
   --rates 25,50,100,200,400   of --calls: calls a second
   --api                 instead: requests of the REST API beside a bare Fastify route with the same body, and how lists page
   --busy                instead (or of --soak): what a load of REST requests on the same cores does to the audio
@@ -54,6 +55,8 @@ export interface BenchOptions {
   capacity: boolean
   calls: boolean
   flood: boolean
+  /** 0: none [messages]. */
+  fuzz: number
   /** [calls/s] */
   rates: number[]
   /** [min]; 0: none. */
@@ -102,6 +105,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       jitter: { type: 'string', default: '1' },
       yardstick: { type: 'boolean', default: true },
       flood: { type: 'boolean', default: false },
+      fuzz: { type: 'string', default: '0' },
       calls: { type: 'boolean', default: false },
       rates: { type: 'string', default: '25,50,100,200,400' },
       capacity: { type: 'boolean', default: false },
@@ -141,6 +145,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     capacity: values.capacity,
     calls: values.calls,
     flood: values.flood,
+    fuzz: whole('fuzz', values.fuzz, 0, 100_000_000),
     rates: list(values.rates).map(rate => whole('rates', rate, 1, 2000)),
     soak: whole('soak', values.soak, 0, 10_000),
     api: values.api,

@@ -252,6 +252,7 @@ function stats(): MediaStats {
       legs: legCount(),
       browsers: browsers.browserIds.length,
       sip_sessions: sip.sessionCount,
+      sip_transactions: sip.transactionCount,
       sip_watches: sip.watchCount,
       sip_traces: trace.size,
       channel_events_waiting: channel.waiting,

@@ -6,6 +6,10 @@ export interface Address {
   port: number
 }
 
+const T1_MS = 500
+/** An answer that takes longer does not come [ms]. */
+const ANSWER_MS = 20_000
+
 /** A UDP socket on the loopback address that says exactly the bytes that it is given and hands on what comes. */
 export class RawSocket {
   readonly port: number
@@ -148,8 +152,14 @@ export class RawCall {
       fromTag: `raw${id}`,
       body: body(rtp.port),
     }
-    await sip.send(Buffer.from(request(template)), server)
+    const invite = Buffer.from(request(template))
+    // A datagram that finds no room is lost (RFC 3261 §17.1.1.2).
+    const again = setInterval(() => void sip.send(invite, server), T1_MS)
+    const giveUp = setTimeout(() => answered('nothing'), ANSWER_MS)
+    await sip.send(invite, server)
     const reply = await answer
+    clearInterval(again)
+    clearTimeout(giveUp)
     if (!reply.startsWith('SIP/2.0 200')) throw new Error(`a raw call to ${user} got: ${reply.slice(0, 200)}`)
     const port = Number(/^m=audio (\d+)/m.exec(reply)?.[1])
     const toTag = /;tag=([^\s;>]+)/.exec(headerOf(reply, 'To') ?? '')?.[1] ?? ''

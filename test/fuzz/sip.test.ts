@@ -4,12 +4,12 @@ import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { suite } from '../harness.ts'
 import { Health } from './health.ts'
+import { careless, DESCRIPTIONS, template } from './mischief.ts'
 import { Random } from './random.ts'
-import { headerOf, offer, RawCall, RawSocket, request, type Template } from './raw-caller.ts'
+import { offer, RawCall, request } from './raw-caller.ts'
 
 const test = suite('fuzz/sip')
 const TORTURE = new URL('../../fixtures/sip/torture/', import.meta.url)
-const METHODS = ['INVITE', 'OPTIONS', 'BYE', 'CANCEL', 'ACK', 'INFO', 'REGISTER', 'SUBSCRIBE', 'PRACK', 'UPDATE', 'FOO']
 const TIMEOUT = { timeoutMs: 60_000 }
 
 let product: Product
@@ -23,57 +23,13 @@ test.after(async () => {
   await curtain(product)
 })
 
-/** A sender of raw messages that hangs up whatever call it happens to get, as a careless caller would. */
-async function careless(): Promise<RawSocket> {
-  const socket = await RawSocket.open((bytes, from) => {
-    const text = bytes.toString('latin1')
-    const [callId, to, from_] = [headerOf(text, 'Call-ID'), headerOf(text, 'To'), headerOf(text, 'From')]
-    if (!text.startsWith('SIP/2.0 200') || !/INVITE/.test(headerOf(text, 'CSeq') ?? '')) return
-    if (callId === null || to === null || from_ === null) return
-    const cseq = Number.parseInt(headerOf(text, 'CSeq') ?? '1', 10) || 1
-    for (const [method, number] of [
-      ['ACK', cseq],
-      ['BYE', cseq + 1],
-    ] as const) {
-      const lines = [
-        `${method} sip:fuzz@${from.host}:${from.port} SIP/2.0`,
-        `Via: SIP/2.0/UDP 127.0.0.1:${socket.port};branch=z9hG4bKend${method}${callId.length}${number};rport`,
-        `From: ${from_}`,
-        `To: ${to}`,
-        `Call-ID: ${callId}`,
-        `CSeq: ${number} ${method}`,
-        'Content-Length: 0\r\n\r\n',
-      ]
-      void socket.send(Buffer.from(lines.join('\r\n'), 'latin1'), from)
-    }
-  })
-  return socket
-}
-
-function template(random: Random, port: number, n: number): Template {
-  const method = random.chance(0.5) ? 'INVITE' : random.pick(METHODS)
-  const hasOffer = method === 'INVITE' && random.chance(0.8)
-  return {
-    method,
-    callId: `fuzz-${random.seed}-${n}`,
-    branch: `z9hG4bKf${random.seed}x${n}`,
-    user: random.pick(['1000', '1002', '1003', '9999']),
-    host: '127.0.0.1',
-    port,
-    serverPort: product.sip.port,
-    fromTag: `t${n}`,
-    ...(random.chance(0.2) ? { toTag: 'nobody' } : {}),
-    ...(hasOffer ? { body: offer(40_000 + 2 * random.int(1000)) } : {}),
-  }
-}
-
 test(
   'mutations of valid requests over UDP harm nothing',
   async () => {
     const random = new Random(101)
     const socket = await careless()
     for (let n = 0; n < 600; n++) {
-      await socket.send(random.mutate(Buffer.from(request(template(random, socket.port, n)))), product.sip)
+      await socket.send(random.mutate(Buffer.from(request(template(random, product.sip, socket.port, n)))), product.sip)
     }
     await health.check(`seed ${random.seed}`)
     socket.close()
@@ -87,7 +43,7 @@ test(
     const random = new Random(102)
     const socket = await careless()
     for (let n = 0; n < 300; n++) {
-      const text = request(template(random, socket.port, n))
+      const text = request(template(random, product.sip, socket.port, n))
       const status = random.pick([
         '100 Trying',
         '180',
@@ -128,43 +84,6 @@ test(
   TIMEOUT,
 )
 
-/** Descriptions that are well-formed enough to be answered, with numbers and addresses that are not. */
-const DESCRIPTIONS: ((sdp: string) => string)[] = [
-  sdp => sdp.replace(/m=audio \d+/, 'm=audio 0'),
-  sdp => sdp.replace(/m=audio \d+/, 'm=audio 65535'),
-  sdp => sdp.replace(/m=audio \d+/, 'm=audio 65536'),
-  sdp => sdp.replace(/m=audio \d+/, 'm=audio 99999999999'),
-  sdp => sdp.replace(/m=audio \d+/, 'm=audio -5'),
-  sdp => sdp.replace(/m=audio \d+/, 'm=audio 5/2'),
-  sdp => sdp.replace(/a=rtcp:\d+/, 'a=rtcp:0'),
-  sdp => sdp.replace(/a=rtcp:\d+/, 'a=rtcp:70000'),
-  sdp => sdp.replace(/a=rtcp:\d+/, 'a=rtcp:9 IN IP4 999.1.1.1'),
-  sdp => sdp.replace(/a=rtcp:\d+/, 'a=rtcp:9 IN IP6 ::1'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1', 'c=IN IP4 0.0.0.0'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1', 'c=IN IP4 224.0.0.1/127'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1', 'c=IN IP4 255.255.255.255'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1', 'c=IN IP4 no.such.host.invalid'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1', 'c=IN IP6 ::1'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1', 'c=IN IP4 127.0.0.1%lo'),
-  sdp => sdp.replace('c=IN IP4 127.0.0.1\r\n', ''),
-  sdp => sdp.replace('RTP/AVP 0 8 101', 'RTP/AVP 0 0 0 101 101'),
-  sdp => sdp.replace('RTP/AVP 0 8 101', `RTP/AVP ${'8 '.repeat(5000)}`),
-  sdp => sdp.replace('RTP/AVP 0 8 101', 'RTP/AVP 300 -1 x'),
-  sdp => sdp.replace('RTP/AVP', 'RTP/SAVP'),
-  sdp => sdp.replace('101 telephone-event/8000', '0 telephone-event/8000'),
-  sdp => sdp.replace('101 telephone-event/8000', '101 telephone-event/48000'),
-  sdp => sdp.replace('a=ptime:20', 'a=ptime:0'),
-  sdp => sdp.replace('a=ptime:20', 'a=ptime:99999999'),
-  sdp => sdp.replace('a=ptime:20', 'a=rtcp-mux\r\na=rtcp:1'),
-  sdp => sdp + 'm=audio 4000 RTP/AVP 0\r\n'.repeat(500),
-  sdp => sdp.replace('s=-', `s=${'x'.repeat(30_000)}`),
-  sdp => sdp.replaceAll('\r\n', '\n'),
-  sdp => sdp.replaceAll('\r\n', '\r'),
-  sdp => sdp.replace('v=0', 'v=1'),
-  () => '',
-  () => '\0\0\0\0',
-]
-
 test(
   'descriptions with impossible ports, addresses, codecs and numbers harm nothing',
   async () => {
@@ -173,7 +92,7 @@ test(
     const sent = [...DESCRIPTIONS.map(change => change(offer(41_000)))]
     for (let n = 0; n < 120; n++) sent.push(random.mutate(Buffer.from(offer(41_000))).toString('latin1'))
     for (const [n, body] of sent.entries()) {
-      const text = request({ ...template(random, socket.port, n), method: 'INVITE', user: '1002', body })
+      const text = request({ ...template(random, product.sip, socket.port, n), method: 'INVITE', user: '1002', body })
       await socket.send(Buffer.from(text, 'latin1'), product.sip)
     }
     await health.check(`seed ${random.seed}`)
@@ -204,12 +123,12 @@ test(
     targets.push('999.999.999.999', `${'a'.repeat(300)}.invalid`, '127.0.0.1:1;maddr=127.0.0.1:0', '%00', '[::zz]')
     for (const [n, target] of targets.entries()) {
       const valid = request({
-        ...template(random, socket.port, n),
+        ...template(random, product.sip, socket.port, n),
         method: 'INVITE',
         user: '1002',
         body: offer(42_000),
       })
-      const options = request({ ...template(random, socket.port, 500 + n), method: 'OPTIONS' })
+      const options = request({ ...template(random, product.sip, socket.port, 500 + n), method: 'OPTIONS' })
       const [host] = target.split(';')
       for (const text of [
         valid.replace(/^Contact:.*$/m, `Contact: <sip:x@${target}>`),
@@ -252,7 +171,7 @@ test(
   async () => {
     const random = new Random(107)
     const socket = await careless()
-    const base = { ...template(random, socket.port, 0), method: 'OPTIONS' }
+    const base = { ...template(random, product.sip, socket.port, 0), method: 'OPTIONS' }
     const headers = [
       [`X-Long: ${'x'.repeat(60_000)}`],
       Array.from({ length: 5000 }, (_, n) => `X-${n}: y`),
@@ -300,7 +219,10 @@ test(
     const random = new Random(108)
     const valid = (n: number): Buffer =>
       Buffer.from(
-        request({ ...template(random, 5099, n), method: random.pick(['OPTIONS', 'INVITE']) }).replace('/UDP', '/TCP'),
+        request({ ...template(random, product.sip, 5099, n), method: random.pick(['OPTIONS', 'INVITE']) }).replace(
+          '/UDP',
+          '/TCP',
+        ),
       )
     const endless = Buffer.alloc(256 * 1024, 'X-Endless: y\r\n')
     const jobs: Uint8Array[][] = [

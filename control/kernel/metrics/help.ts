@@ -34,6 +34,7 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_media_streams: 'Media streams that run',
   tandem_media_browsers: 'Browsers that are connected',
   tandem_media_sip_sessions: 'SIP sessions',
+  tandem_media_sip_transactions: 'SIP transactions that run or wait for retransmissions',
   tandem_media_sip_watches: 'Far ends that are asked by OPTIONS whether they are there',
   tandem_media_sip_traces: 'Legs whose SIP messages are kept until they are stored',
   tandem_media_sip_trace_messages_dropped_total: 'SIP messages that were not kept for want of room',

@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Random } from '../../test/fuzz/random.ts'
+import { type Machine, thisCommit, thisMachine } from '../machine.ts'
+import { Phone } from '../phone.ts'
+import { residentBytes } from '../soak/samples.ts'
+import type { Subject } from '../subject.ts'
+import { machineLine, table } from '../tables.ts'
+import { FuzzSender } from './sender.ts'
+
+const SEED = 2026
+/** Between two looks whether it has kept up; a batch is smaller than what a known network may send at once. */
+const BATCH = 200
+/** One batch in so many has calls and connections in it, of which each takes some messages. */
+const SPECIAL_EVERY = 20
+const SPECIAL = 4
+const SAMPLES = 10
+/** An answer that takes longer never comes [ms]. */
+const DEAF_MS = 15_000
+/** The longest that anything of SIP lasts by itself: 64 × T1 (RFC 3261 §17.1.1.2), a call whose answer was not acknowledged, and its BYE [ms]. */
+const QUIET_MS = 150_000
+const MB = 2 ** 20
+
+interface FuzzSample {
+  messages: number
+  /** Of media and control [bytes]. */
+  media: number
+  control: number
+  sessions: number
+  transactions: number
+  legs: number
+}
+
+export interface FuzzReport {
+  startedAt: string
+  commit: string
+  machine: Machine
+  seed: number
+  seconds: number
+  samples: FuzzSample[]
+  /** How long after the last message nothing was left [s]; null: something is. */
+  quietAfter: number | null
+  faults: number
+  /** What must not be. */
+  problems: string[]
+}
+
+/** `--fuzz N`: so many broken messages over UDP and TCP into the product: does it live, does it leak, is anything left? */
+export async function benchFuzz(
+  count: number,
+  startSubject: () => Promise<Subject>,
+  say: (line: string) => void,
+): Promise<FuzzReport> {
+  const subject = await startSubject()
+  const random = new Random(SEED)
+  const sender = await FuzzSender.open(random, subject.sip)
+  const report: FuzzReport = {
+    ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
+    ...{ seed: random.seed, seconds: 0, samples: [], quietAfter: null, faults: 0, problems: [] },
+  }
+  const startedAt = performance.now()
+  const look = async (): Promise<void> => {
+    const sample = await sampleOf(subject, sender.sent)
+    report.samples.push(sample)
+    say(`${sample.messages} messages, media ${(sample.media / MB).toFixed(0)} MB, ${sample.sessions} sessions …`)
+  }
+  try {
+    await callsWell(subject)
+    await look()
+    for (let batch = 1; sender.sent < count; batch++) {
+      await sender.strangers(BATCH)
+      if (batch % SPECIAL_EVERY === 0) {
+        for (let n = 0; n < SPECIAL; n++) await Promise.all([sender.insideCall(), sender.overTcp()])
+      }
+      await answers(subject)
+      if (sender.sent >= (report.samples.length * count) / SAMPLES) await look()
+    }
+    report.seconds = (performance.now() - startedAt) / 1000
+    report.quietAfter = await untilQuiet(subject)
+    await look()
+    await callsWell(subject)
+    report.faults = (await subject.metrics()).get('media_signalling_faults_total') ?? Number.NaN
+  } catch (error) {
+    report.problems.push(`after ${sender.sent} messages: ${error instanceof Error ? error.message : error}`)
+  } finally {
+    sender.close()
+    await subject.stop()
+  }
+  if (report.quietAfter === null) report.problems.push('something was left')
+  if (report.faults > 0) report.problems.push(`${report.faults} faults were caught`)
+  return report
+}
+
+/** It has kept up when it answers. */
+async function answers({ sip, metrics }: Subject): Promise<void> {
+  const limit = performance.now() + DEAF_MS
+  // Of control and media both: the figures of one come by way of the other.
+  while (!(await metrics()).has('media_sip_sessions')) {
+    if (performance.now() > limit) throw new Error(`${sip.host}:${sip.port} does not answer any more`)
+    await sleep(50)
+  }
+}
+
+/** A call among all that: answered, and heard. */
+async function callsWell({ sip, echoNumber }: Subject): Promise<void> {
+  const phone = await Phone.open('fuzz-witness')
+  try {
+    const call = await phone.call(echoNumber, sip)
+    await call.heard.reach(call.heard.length + 8000)
+  } finally {
+    await phone.close()
+  }
+}
+
+async function sampleOf(subject: Subject, messages: number): Promise<FuzzSample> {
+  const metrics = await subject.metrics()
+  const of = (name: string): number => metrics.get(name) ?? Number.NaN
+  return {
+    messages,
+    media: residentBytes(subject.mediaPid),
+    control: residentBytes(subject.controlPid),
+    sessions: of('media_sip_sessions'),
+    transactions: of('media_sip_transactions'),
+    legs: of('media_legs'),
+  }
+}
+
+/** @returns how long it took [s]; null: too long */
+async function untilQuiet(subject: Subject): Promise<number | null> {
+  const from = performance.now()
+  while (performance.now() - from < QUIET_MS) {
+    const { sessions, transactions, legs } = await sampleOf(subject, 0)
+    if (sessions + transactions + legs === 0) return (performance.now() - from) / 1000
+    await sleep(500)
+  }
+  return null
+}
+
+/** What broken messages do, as text. */
+export function formatFuzzReport({ commit, machine, seed, seconds, samples, ...report }: FuzzReport): string {
+  const rows = samples.map(({ messages, media, control, sessions, transactions, legs }) => [
+    ...[String(messages), (media / MB).toFixed(0), (control / MB).toFixed(0)],
+    ...[String(sessions), String(transactions), String(legs)],
+  ])
+  const { problems, quietAfter } = report
+  return [
+    machineLine(commit, machine),
+    '',
+    `broken SIP over UDP and TCP, seed ${seed}, ${seconds.toFixed(0)} s`,
+    ...table([['messages', 'media [MB]', 'control [MB]', 'sessions', 'transactions', 'legs'], ...rows]),
+    '',
+    quietAfter === null ? '' : `nothing was left ${quietAfter.toFixed(0)} s after the last message`,
+    problems.length === 0 ? 'the processes live, calls are answered and heard' : `wrong: ${problems.join('; ')}`,
+  ].join('\n')
+}

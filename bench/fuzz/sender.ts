@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { careless, DESCRIPTIONS, template } from '../../test/fuzz/mischief.ts'
+import type { Random } from '../../test/fuzz/random.ts'
+import { type Address, offer, RawCall, type RawSocket, request } from '../../test/fuzz/raw-caller.ts'
+
+const TORTURE = new URL('../../fixtures/sip/torture/', import.meta.url)
+const STATUSES = ['100 Trying', '180', '200 OK', '302 Moved', '401 No', '503 X', '699 Y', '99 Z', '1000 A']
+const IN_DIALOG = ['INVITE', 'INVITE', 'ACK', 'INFO', 'UPDATE', 'OPTIONS', 'PRACK', 'BYE', 'CANCEL', 'REFER', 'NOTIFY']
+const ECHO = '1002'
+/** Broken requests inside one call. */
+const PER_CALL = 20
+/** Messages in one TCP connection, which the first that cannot be framed closes. */
+const PER_CONNECTION = 10
+
+/** Makes broken SIP of every kind, the same for the same seed, and sends it. */
+export class FuzzSender {
+  sent = 0
+  readonly #random: Random
+  readonly #to: Address
+  readonly #socket: RawSocket
+  readonly #torture: readonly Buffer[]
+  #number = 0
+
+  private constructor(random: Random, to: Address, socket: RawSocket) {
+    this.#random = random
+    this.#to = to
+    this.#socket = socket
+    const names = readdirSync(TORTURE).filter(name => name.endsWith('.dat'))
+    this.#torture = names.map(name => readFileSync(new URL(name, TORTURE)))
+  }
+
+  static async open(random: Random, to: Address): Promise<FuzzSender> {
+    return new FuzzSender(random, to, await careless())
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+
+  /** So many messages from outside of any call. */
+  async strangers(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      await this.#socket.send(this.#message().subarray(0, 65_507), this.#to)
+      this.sent++
+    }
+  }
+
+  /** A call that begins as it should, and what is broken in it. */
+  async insideCall(): Promise<void> {
+    const random = this.#random
+    const call = await RawCall.open(ECHO, this.#to, `${random.seed}-${++this.#number}`)
+    for (let n = 0; n < PER_CALL; n++) {
+      const method = random.pick(IN_DIALOG)
+      const body = method === 'INVITE' ? { body: random.pick(DESCRIPTIONS)(offer(call.rtp.port)) } : {}
+      const text = call.text(method, body).slice(0, 65_000)
+      await call.say(random.mutate(Buffer.from(text, 'latin1'), random.int(3)))
+      this.sent++
+    }
+    await call.hangup()
+  }
+
+  /** The same as from strangers, in one connection of TCP, until the product closes it. */
+  async overTcp(): Promise<void> {
+    const socket = connect(this.#to.port, this.#to.host)
+    socket.on('error', () => {})
+    socket.resume()
+    const closed = once(socket, 'close')
+    for (let n = 0; n < PER_CONNECTION && !socket.destroyed; n++) {
+      const text = this.#message().toString('latin1').replace('SIP/2.0/UDP', 'SIP/2.0/TCP')
+      socket.write(Buffer.from(text, 'latin1'))
+      this.sent++
+    }
+    socket.end()
+    const patience = setTimeout(() => socket.resetAndDestroy(), 200)
+    await closed
+    clearTimeout(patience)
+  }
+
+  #message(): Buffer {
+    const random = this.#random
+    const dice = random.next()
+    if (dice < 0.1) return random.mutate(random.pick(this.#torture))
+    if (dice < 0.12) return random.bytes(1 + random.int(2000))
+    const asked = template(random, this.#to, this.#socket.port, ++this.#number)
+    if (dice < 0.2) {
+      const described = { ...asked, method: 'INVITE', body: random.pick(DESCRIPTIONS)(offer(40_000)) }
+      return Buffer.from(request(described), 'latin1')
+    }
+    const text = request(asked)
+    if (dice < 0.3) {
+      const answer = text.replace(/^.*/, `SIP/2.0 ${random.pick(STATUSES)}`)
+      return random.mutate(Buffer.from(answer), random.int(3))
+    }
+    return random.mutate(Buffer.from(text))
+  }
+}
