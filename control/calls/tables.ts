@@ -20,6 +20,7 @@ export interface CallTables {
   participants: ParticipantTable
   media_streams: MediaStreamTable
   capture_pauses: CapturePauseTable
+  capture_changes: CaptureChangeTable
   recordings: RecordingTable
   conference_rooms: ConferenceRoomTable
   session_states: SessionStateTable
@@ -193,6 +194,14 @@ export interface MediaStreamTable extends TenantColumns {
   frames_refused: number
   ended_reason: StreamEndedReason | null
   created: string
+}
+
+/** A row exists until media was told to begin, or to stop, what is kept of a running call. */
+export interface CaptureChangeTable extends TenantColumns {
+  call_id: string
+  /** Whose media process has the call. */
+  node_id: string | null
+  action: 'begin' | 'stop'
 }
 
 /** A row exists while the call is paused. */

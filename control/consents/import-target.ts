@@ -1,6 +1,7 @@
 import { timeOf } from '../imports/cells.ts'
 import { fault, importTarget } from '../imports/target.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
+import { noteFact } from '../kernel/store/after-commit.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { type Given, newConsent, standingOf } from './standing.ts'
 import { NO_EVIDENCE, PURPOSES } from './tables.ts'
@@ -53,6 +54,10 @@ export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: stri
       .returning('standing')
       .execute()
     const fresh = new Set(written.map(({ standing }) => standing))
+    const recorded = rows.filter(row => row.purpose === 'record' && fresh.has(standingOf(row)))
+    const object = { phones: recorded.map(({ phone }) => phone) }
+    // An import tells of no single row; calls that run now are to begin what waited.
+    if (recorded.length > 0) await noteFact(trx, { type: 'consent.imported', object, tenant, at })
     return standings.map(standing => fresh.has(standing))
   },
 })

@@ -89,7 +89,8 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
       path: '/consents/:id/revoke',
       id: 'revokeConsent',
       summary: 'Revoke a consent',
-      description: 'From now on it does not count. A recording that is being made goes on. 409 when it does not stand.',
+      description:
+        'From now on it does not count. What is kept of a running call because of it ends (`record`). 409 when it does not stand.',
       scope: 'contacts:write',
       params: idParams,
       body: revokeBody,

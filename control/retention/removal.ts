@@ -68,6 +68,7 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: strin
   for (const table of [
     'media_streams',
     'capture_pauses',
+    'capture_changes',
     'call_inputs',
     'call_steps',
     'call_keys',

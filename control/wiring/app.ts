@@ -23,6 +23,7 @@ import { callbackRoutes } from '../callbacks/routes.ts'
 import { callbacksUsing, expireCallbacks, tellMissed } from '../callbacks/store.ts'
 import { summaryHandler } from '../callbacks/summary.ts'
 import { onCallTold } from '../callbacks/want-summary.ts'
+import { onConsent } from '../calls/capture/consent-changed.ts'
 import { recordingControlRoutes } from '../calls/capture/recording-control.ts'
 import { sweepRecordings } from '../calls/capture/recording-files.ts'
 import { RecordingForms } from '../calls/capture/recording-forms.ts'
@@ -271,6 +272,7 @@ export function buildCallCentre(
     .add(onCallOver)
     .add(onCampaignCall({ devicesOf }))
     .add(onSpokenRefusal)
+    .add(onConsent)
   return new CallCentre({
     store,
     vault,

@@ -1,13 +1,16 @@
 import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { Of } from '../conductor/event-handler.ts'
 import { beginTranscript, runningTranscript } from '../programs/transcripts.ts'
-import { applyRecording, applyStream, tenantOf } from '../records.ts'
+import { applyRecording, applyStream, countersOf, tenantOf } from '../records.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
+import { changedCalls, forgetChange } from './changes.ts'
 import { type StreamDeps, startStream, unstartedStreams } from './streams.ts'
+import { streamsOf } from './waiting.ts'
 
 export interface CallAudioDeps {
   store: Store
@@ -27,11 +30,41 @@ export class CallAudio {
   /** All that the rows of a running call say is kept of it; what runs already answers a conflict. */
   async keep(callId: string, media: MediaPort): Promise<void> {
     const { store, now } = this.#deps
-    const call = await store.db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
-    if (call === undefined || call.answered_at === null || call.ended_at !== null) return
+    const call = await rowBy(store.db, 'calls', { id: callId })
+    if (call === undefined || call.ended_at !== null) return forgetChange(store, callId)
+    const change = await rowBy(store.db, 'capture_changes', { call_id: callId })
+    if (change?.action === 'stop') return this.#stop(call, media)
+    if (call.answered_at === null) return
     await this.start(call, media)
     const transcript = await runningTranscript(store.db, callId)
     if (transcript !== undefined) await beginTranscript({ store, now: () => new Date(now()) }, media, transcript)
+    if (change !== undefined) await forgetChange(store, callId, 'begin')
+  }
+
+  /** What others have changed, or what died with the process that was to tell media of it. */
+  async keepDue(media: MediaPort): Promise<void> {
+    for (const callId of await changedCalls(this.#deps.store.db)) await this.keep(callId, media)
+  }
+
+  /** The other party does not want it any more: all that is kept of the call ends. What media does not know has ended. */
+  async #stop(call: CallRow, media: MediaPort): Promise<void> {
+    if (call.answered_at === null && callCaptureOf(call)?.asked !== 'asking') return
+    const { store, now } = this.#deps
+    const replies = [
+      await media.request('recording.stop', { recordingId: call.id }),
+      await media.request('transcript.stop', { transcriptId: call.id }),
+    ]
+    for (const { id: streamId } of await streamsOf(store.db, call)) {
+      const reply = await media.request('stream.stop', { streamId })
+      await media.settled()
+      if (isUndecided(reply)) return
+      await store.transaction(async trx => {
+        const row = await rowBy(trx, 'media_streams', { id: streamId })
+        if (row !== undefined) await applyStream(trx, row, isFailure(reply) ? stoppedStream(row) : reply, now())
+      })
+    }
+    // Without an answer it is tried again (`keepDue`).
+    if (!replies.some(reply => isUndecided(reply))) await forgetChange(store, call.id, 'stop')
   }
 
   /** Starts the recording and the streams that a call's rows ask for; what runs already answers a conflict. */
@@ -39,6 +72,9 @@ export class CallAudio {
     // What he is asked for begins by itself when he has heard it, or has agreed.
     if (callCaptureOf(call)?.asked === 'asking') return
     const { db } = this.#deps.store
+    const isRefused = callCaptureOf(call)?.asked === 'refused'
+    const stop = isRefused ? await rowBy(db, 'capture_changes', { call_id: call.id, action: 'stop' }) : undefined
+    if (stop !== undefined) return this.#stop(call, media)
     const wanted = await forTenant(db, tenantOf(call))
       .select('recordings')
       .select('call_id')
@@ -90,6 +126,12 @@ export class CallAudio {
 
 /** `conflict`: it runs already; without an answer, whether it runs is found out by the next snapshot. */
 const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
+
+const stoppedStream = (row: MediaStreamRow) => ({
+  ...countersOf(row),
+  status: 'stopped' as const,
+  endedReason: 'stopped' as const,
+})
 
 const failedStream = (streamId: string) => ({
   streamId,

@@ -53,6 +53,9 @@ export interface Later {
   then: string
 }
 
+/** What was to be kept of a call, and is not before its other party agrees. */
+export type Waiting = Pick<Later, 'record' | 'encrypted' | 'transcribe' | 'language'> & { streams: StreamInput[] }
+
 /** JSON of `calls.capture`. */
 export interface CallCapture {
   transcribe: boolean
@@ -73,6 +76,8 @@ export interface CallCapture {
   route?: Partial<CaptureSettings>
   /** Being asked for in the middle of the call. */
   later?: Later
+  /** Begins when a consent to be recorded is given while the call runs. */
+  waiting?: Waiting
 }
 
 export interface Decided {

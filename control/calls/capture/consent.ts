@@ -7,11 +7,12 @@ import type { Step } from '../conductor/steps.ts'
 import { startOf } from '../duration.ts'
 import { writeLeg } from '../legs.ts'
 import { endStreams, loadLeg, tenantOf } from '../records.ts'
-import { callCaptureOf, isToBeAsked } from './call-capture.ts'
+import { type CallCapture, callCaptureOf, isToBeAsked } from './call-capture.ts'
 import { CONSENT, UNHEARD } from './consent-question.ts'
-import { noteAgreed } from './demanded-consent.ts'
+import { agreedSince, noteAgreed } from './demanded-consent.ts'
 import { laterAnswered, UNAGREED } from './later-capture.ts'
 import { countAnswer } from './used.ts'
+import { unbegun } from './waiting.ts'
 
 /** Who leads on a call that was asked in the middle. */
 type Leading = Pick<CallCentrePort, 'leadOn'>
@@ -53,10 +54,12 @@ async function onCollected(
   if (rows === null || capture?.asked !== 'asking' || rows.participant.step !== 'consent') return null
   const { askedAt, later } = capture
   const { consent } = later ?? capture
-  const isRefused = collectId === UNHEARD || (consent !== null && digits !== consent.key)
-  const asked = isRefused ? 'refused' : consent === null ? 'told' : 'agreed'
+  const isUnsaid = collectId === UNHEARD || (consent !== null && digits === '')
+  const hasAgreed = isUnsaid && (await agreedSince(trx, rows.call, askedAt ?? rows.call.created, event.at))
+  const isRefused = !hasAgreed && (collectId === UNHEARD || (consent !== null && digits !== consent.key))
+  const asked = isRefused ? 'refused' : consent === null && !hasAgreed ? 'told' : 'agreed'
   const isHungUp = isRefused && consent?.otherwise === 'hang_up'
-  if (asked === 'agreed') {
+  if (asked === 'agreed' && !hasAgreed) {
     await noteAgreed(trx, tenantOf(rows.call), rows.call, { askedAt: askedAt ?? event.at, key: digits, at: event.at })
   }
   const then = await laterAnswered(trx, rows.call, capture, { asked, at: event.at })
@@ -67,7 +70,7 @@ async function onCollected(
   }
   const stored = JSON.stringify({ ...capture, asked })
   if (!isRefused) await change(trx, rows, { capture: stored }, { step: 'answering' })
-  else await keepNothing(trx, rows, stored, event.at)
+  else await keepNothing(trx, rows, { ...capture, asked }, event.at)
   const at = askedAt ?? event.at
   if (isHungUp) {
     await change(trx, rows, { status: 'in_progress', answered_at: at }, REFUSED)
@@ -78,9 +81,11 @@ async function onCollected(
 
 const REFUSED = { step: 'hanging_up', leave_reason: 'rejected', leave_prompt: null } as const
 
-async function keepNothing(trx: Trx, rows: LegRows, capture: string, at: string): Promise<void> {
+/** It waits for a consent that is given later. */
+async function keepNothing(trx: Trx, rows: LegRows, capture: CallCapture, at: string): Promise<void> {
   const { call } = rows
-  await change(trx, rows, { capture, record: 0 }, { step: 'answering' })
+  const waiting = await unbegun(trx, call)
+  await change(trx, rows, { capture: JSON.stringify({ ...capture, waiting }), record: 0 }, { step: 'answering' })
   await endStreams(trx, call, at)
   const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').where('id', '=', call.id)
   await transcripts.set(UNAGREED).execute()

@@ -5,6 +5,7 @@ import type { Problem } from '../../http/errors.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import { numberIn } from '../../trunks/do-not-call.ts'
+import { tenantOf } from '../records.ts'
 import type { CallRow } from '../tables.ts'
 import { type Consent, callCaptureOf, type Decided, NOTHING } from './call-capture.ts'
 
@@ -41,9 +42,12 @@ export async function allowedCapture(db: Db, tenant: Tenant, decided: Decided, p
   if (capture === null || !(record || capture.transcribe || capture.streams.length > 0)) return decided
   const consent = await askedOf(db, tenant, capture.consent, party)
   if (consent !== 'unasked') return { record, capture: { ...capture, consent } }
-  const { own, route } = capture
+  const { own, route, transcribe, language, streams, encrypted = false } = capture
   const said = { ...(own !== undefined && { own }), ...(route !== undefined && { route }) }
-  return { record: false, capture: Object.keys(said).length === 0 ? null : { ...NOTHING, ...said } }
+  return {
+    record: false,
+    capture: { ...NOTHING, ...said, waiting: { record, transcribe, language, streams, encrypted } },
+  }
 }
 
 /** Why a running call is not to be recorded, written down or streamed now. */
@@ -65,4 +69,11 @@ export async function noteAgreed(
   const offset_ms = Math.max(0, Date.parse(at) - Date.parse(call.answered_at ?? askedAt))
   const evidence = { ...NO_EVIDENCE, type: 'call' as const, call_id: call.id, offset_ms, text: `Key ${key}` }
   await giveConsent(trx, tenant, { phone, purpose: 'record', evidence, given_at: at, expires_at: null }, { at })
+}
+
+/** Whether a consent has come by another way since the question was put. */
+export async function agreedSince(db: Db, call: CallRow, since: string, at: string): Promise<boolean> {
+  const phone = numberIn(addressOf(call))
+  const row = phone === null ? undefined : await consentOf(db, tenantOf(call), { phone, purpose: 'record', at })
+  return row !== undefined && row.created >= since
 }

@@ -5,7 +5,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { writeLeg } from '../legs.ts'
 import { wantTranscript } from '../programs/transcript-rows.ts'
 import { endStream, insertRecording, tenantOf } from '../records.ts'
-import type { CallRow, MediaStreamRow } from '../tables.ts'
+import type { CallRow } from '../tables.ts'
 import {
   type CallCapture,
   callCaptureOf,
@@ -15,9 +15,11 @@ import {
   type Leader,
   NOTHING,
   settingsOfLed,
+  type Waiting,
   wordsOf,
 } from './call-capture.ts'
 import { addressOf, askedOf } from './demanded-consent.ts'
+import { inputOf, isNothing, receiverOf, streamsOf, together } from './waiting.ts'
 
 /**
  * What leads a call later (a queue, an assistant, a flow) begins what it wants kept and is not kept yet, from that moment on. It ends
@@ -25,6 +27,11 @@ import { addressOf, askedOf } from './demanded-consent.ts'
  */
 
 type Wanted = Omit<Later, 'streamIds' | 'then'> & { streams: StreamInput[] }
+
+/** Nobody has agreed to it. */
+interface Unagreed {
+  waiting: Waiting
+}
 
 /** `asking`: the caller is told, or asked, first. */
 export type Joined = 'nothing' | 'begun' | 'asking'
@@ -40,11 +47,16 @@ export async function joinCapture(
   const call = await forTenant(trx, tenant).find('calls', callId)
   const wanted = call === undefined ? null : await wantedOf(trx, tenant, call, { leader, at })
   if (call === undefined || wanted === null) return 'nothing'
+  const { waiting, ...capture } = callCaptureOf(call) ?? NOTHING
+  if ('waiting' in wanted) {
+    const kept = together(waiting, wanted.waiting)
+    await setCall(trx, call, { capture: JSON.stringify({ ...capture, waiting: kept }) })
+    return 'nothing'
+  }
   const { streams, ...rest } = wanted
   const streamIds: string[] = []
   for (const stream of streams) streamIds.push((await insertStream(trx, tenant, callId, stream, at)).id)
   const later: Later = { ...rest, streamIds, then }
-  const capture = callCaptureOf(call) ?? NOTHING
   if (!isToBeAsked(capture, later)) {
     await begin(trx, call, { ...capture, later }, at)
     return 'begun'
@@ -57,53 +69,43 @@ export async function joinCapture(
   return 'asking'
 }
 
-/** What is not kept yet; null: nothing. */
+/** What is not kept yet, with what has waited; null: nothing. */
 async function wantedOf(
   db: Db,
   tenant: Tenant,
   call: CallRow,
   { leader, at }: { leader: Leader; at: string },
-): Promise<Wanted | null> {
+): Promise<Wanted | Unagreed | null> {
   const capture = callCaptureOf(call) ?? NOTHING
-  // Who does not want to be recorded is not asked again and again.
-  if (capture.asked === 'refused') return null
   const { own = {}, route = {} } = capture
   const led = await settingsOfLed(db, tenant, leader)
   const wants = <K extends 'record' | 'transcribe' | 'streams'>(name: K) =>
     (own[name] ?? null) === null ? firstSaid(led.layers, name) : null
-  const record = call.record === 0 && wants('record') === true
   const isWritten = (await forTenant(db, tenant).find('transcripts', call.id)) !== undefined
-  const transcribe = !isWritten && wants('transcribe') === true
-  const streams = await newStreams(db, tenant, call.id, wants('streams') ?? [])
-  if (!record && !transcribe && streams.length === 0) return null
   const organisation = await capturingOf(db, tenant)
+  const kept = together(capture.waiting, {
+    record: call.record === 0 && wants('record') === true,
+    transcribe: !isWritten && wants('transcribe') === true,
+    streams: await newStreams(db, tenant, call.id, wants('streams') ?? []),
+    language: led.language ?? capture.language,
+    encrypted: organisation.encrypt_recordings === 1,
+  })
+  if (isNothing(kept)) return null
+  // Who does not want to be recorded is not asked again and again.
+  if (capture.asked === 'refused') return { waiting: kept }
   const words = wordsOf([own, ...led.layers, route, organisation.capture])
   const isAgreed = capture.asked === 'agreed'
   const consent = isAgreed ? words.consent : await askedOf(db, tenant, words.consent, { address: addressOf(call), at })
-  if (consent === 'unasked') return null
-  return {
-    ...words,
-    consent,
-    record,
-    transcribe,
-    streams,
-    language: led.language ?? capture.language,
-    encrypted: organisation.encrypt_recordings === 1,
-  }
+  return consent === 'unasked' ? { waiting: kept } : { ...words, ...kept, consent }
 }
 
 /** Who is led to the same place twice is not sent there twice. */
 async function newStreams(db: Db, tenant: Tenant, callId: string, wanted: StreamInput[]): Promise<StreamInput[]> {
   if (wanted.length === 0) return []
   const rows = forTenant(db, tenant).select('media_streams').selectAll().where('call_id', '=', callId)
-  const known = new Set((await rows.execute()).map(receiverOf))
-  return wanted.filter(({ mode = 'fork', url, tracks = 'inbound', format = 'mulaw_8000', custom_parameters = {} }) => {
-    return !known.has(receiverOf({ mode, url, tracks, format, custom_parameters: JSON.stringify(custom_parameters) }))
-  })
+  const known = new Set((await rows.execute()).map(row => receiverOf(inputOf(row))))
+  return wanted.filter(stream => !known.has(receiverOf(stream)))
 }
-
-const receiverOf = (row: Pick<MediaStreamRow, 'mode' | 'url' | 'tracks' | 'format' | 'custom_parameters'>): string =>
-  JSON.stringify([row.mode, row.url, row.tracks, row.format, row.custom_parameters])
 
 function isToBeAsked({ asked }: CallCapture, { announcement, consent }: Later): boolean {
   if (consent !== null) return asked !== 'agreed'
@@ -140,16 +142,17 @@ async function insertTranscript(trx: Trx, call: CallRow, { language }: Later, at
   await wantTranscript(trx, tenant, { id: call.id, language, at, status: 'running' })
 }
 
-/** What was there before goes on. */
+/** What was there before goes on; what was asked for waits. */
 async function keepNothing(trx: Trx, call: CallRow, { later, ...capture }: CallCapture, at: string): Promise<void> {
-  await setCall(trx, call, { capture: JSON.stringify(capture) })
-  const scoped = forTenant(trx, tenantOf(call))
-  for (const id of later?.streamIds ?? []) {
-    const row = await scoped.find('media_streams', id)
-    if (row !== undefined) await endStream(trx, row, at)
-  }
-  if (later?.transcribe === true) {
-    await scoped.update('transcripts').where('id', '=', call.id).set(UNAGREED).execute()
+  if (later === undefined) return
+  const { record, transcribe, language, encrypted } = later
+  const rows = (await streamsOf(trx, call)).filter(({ id }) => later.streamIds.includes(id))
+  const more = { record, transcribe, language, encrypted, streams: rows.map(inputOf) }
+  await setCall(trx, call, { capture: JSON.stringify({ ...capture, waiting: together(capture.waiting, more) }) })
+  for (const row of rows) await endStream(trx, row, at)
+  if (transcribe) {
+    const transcripts = forTenant(trx, tenantOf(call)).update('transcripts').where('id', '=', call.id)
+    await transcripts.set(UNAGREED).execute()
   }
 }
 

@@ -208,7 +208,10 @@ function conduct({ store, now, log, streams, assetFile, centre }: DriverDeps, au
   )
   return {
     drive: (legId, media) => conductor.drive(legId, media),
-    driveDue: media => conductor.driveDue(media),
+    driveDue: async media => {
+      await conductor.driveDue(media)
+      await audio.keepDue(media)
+    },
     driveAgain: media => conductor.driveAgain(media),
     driveWaiting: async (roomId, media) => {
       const waiting = await waitingFor(store.db, roomId)

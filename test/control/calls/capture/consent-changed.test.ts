@@ -1,0 +1,181 @@
+import * as assert from 'uvu/assert'
+import { sendDue } from '../../../../control/calls/conductor/follow.ts'
+import { forTenant } from '../../../../control/kernel/tenancy.ts'
+import { suite } from '../../../harness.ts'
+import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'
+import { until } from '../../calls-world.ts'
+
+const test = suite('control/calls/capture/consent-changed')
+const LIMIT = { timeoutMs: 60_000 }
+const KEPT = { record: true, transcribe: true, streams: [{ url: 'ws://127.0.0.1:9/waits' }] }
+const ALL = { recording: 'recording', transcript: 'running', streams: ['streaming'] }
+
+let world: LiveWorld
+let calls = 0
+test.before(async () => {
+  world = await makeLiveWorld({ allowPrivateUrls: ['127.0.0.0/8'] })
+  await world.ask('PATCH /v1/organisation', { require_consent: ['record'] })
+})
+test.after(() => world.close())
+
+const phoneOf = (n: number): string => `+1415555${String(1000 + n)}`
+
+/** Somebody calls a number, and the call is answered. */
+async function called(number: string) {
+  const { media } = world
+  const phone = phoneOf(++calls)
+  const legId = `part_waits${calls}`
+  media.dialIn(legId, number, phone)
+  const { room } = await media.command('leg.answer', legId)
+  await media.committed()
+  return { legId, phone, callId: room.roomId, room }
+}
+
+const consents = async (phone: string): Promise<string> => {
+  const evidence = { type: 'form', url: 'https://example.com/terms' }
+  const { status, body, text } = await world.ask('POST /v1/consents', { phone, purpose: 'record', evidence })
+  assert.is(status, 201, text)
+  return body.id
+}
+
+async function kept(callId: string) {
+  const { body: streams } = await world.ask(`GET /v1/calls/${callId}/streams`)
+  return {
+    recording: (await world.ask(`GET /v1/calls/${callId}/recording`)).body.status ?? null,
+    transcript: (await world.ask(`GET /v1/calls/${callId}/transcript`)).body.status ?? null,
+    streams: streams.data.map(({ status }: { status: string }) => status),
+  }
+}
+
+async function isKept(callId: string, expected: object, why?: string): Promise<void> {
+  for (const deadline = Date.now() + 5000; ; ) {
+    const found = await kept(callId)
+    if (JSON.stringify(found) === JSON.stringify(expected)) return
+    if (Date.now() > deadline) assert.equal(found, expected, why)
+  }
+}
+
+async function isGone(found: () => Promise<object | undefined>): Promise<void> {
+  for (const deadline = Date.now() + 10_000; (await found()) !== undefined; ) {
+    assert.ok(Date.now() < deadline, 'it stays')
+    await new Promise(resolve => setTimeout(resolve, 1))
+  }
+}
+
+const NONE = { recording: null, transcript: null, streams: [] as string[] }
+
+const route = (to: string, more: object) =>
+  world.make('/inbound_routes', { match: { to }, target: { type: 'echo' }, ...more })
+
+const stopped = (callId: string) => [
+  world.media.sent('recording.stop').some(({ recordingId }) => recordingId === callId),
+  world.media.sent('transcript.stop').some(({ transcriptId }) => transcriptId === callId),
+]
+
+test(
+  'what a route, a queue and the organisation want begins with a consent that is given while the call runs, and ends with its revocation',
+  async () => {
+    await route('1', KEPT)
+    await route('2', {})
+    const queue = await world.make('/queues', { name: 'Help', ...KEPT })
+    const begin = {
+      route: () => called('1'),
+      queue: async () => {
+        const call = await called('2')
+        const { status, text } = await world.ask(`POST /v1/calls/${call.callId}/transfer`, { queue_id: queue })
+        assert.is(status, 200, text)
+        return call
+      },
+      organisation: async () => {
+        await world.ask('PATCH /v1/organisation', KEPT)
+        const call = await called('2')
+        await world.ask('PATCH /v1/organisation', { record: null, transcribe: null, streams: null })
+        return call
+      },
+    }
+    for (const [whose, run] of Object.entries(begin)) {
+      const { callId, legId, phone, room } = await run()
+      assert.equal(room.capture, { recordingId: null, transcript: null }, whose)
+      await isKept(callId, NONE, whose)
+      await consents(phoneOf(999))
+      await world.media.committed()
+      await isKept(callId, NONE, `${whose}: another one's consent`)
+      const consent = await consents(phone)
+      await isKept(callId, ALL, whose)
+      await until(() => world.media.sent('recording.start').some(({ recordingId }) => recordingId === callId))
+      await until(() => world.media.sent('transcript.start').some(({ transcriptId }) => transcriptId === callId))
+      assert.equal(stopped(callId), [false, false])
+      const revoked = await world.ask(`POST /v1/consents/${consent}/revoke`)
+      assert.is(revoked.status, 200, revoked.text)
+      await until(() => stopped(callId).every(Boolean))
+      await until(() => world.media.sent('stream.stop').length > 0)
+      await world.media.committed()
+      assert.is((await world.ask(`POST /v1/calls/${callId}/streams`, KEPT.streams[0])).status, 403)
+      world.media.hangUp(legId)
+      await world.media.committed()
+    }
+  },
+  LIMIT,
+)
+
+test(
+  'who pressed no key and agrees afterwards by another way is kept from then on',
+  async () => {
+    await route('3', { ...KEPT, recording_consent: { key: '1', timeout_s: 5 } })
+    const { legId, phone, callId } = await called('3')
+    await world.media.command('leg.collect', legId)
+    world.media.emit('leg.collected', { legId, collectId: 'consent', digits: '2', ended: 'timeout', utterance: null })
+    await world.media.committed()
+    await isKept(callId, { recording: null, transcript: 'failed', streams: ['stopped'] })
+    await consents(phone)
+    await isKept(callId, { ...ALL, streams: ['streaming', 'stopped'] })
+    world.media.hangUp(legId)
+    await world.media.committed()
+  },
+  LIMIT,
+)
+
+test(
+  'a consent that comes while the key is being asked for counts when no key is pressed',
+  async () => {
+    await route('4', { ...KEPT, recording_consent: { key: '1', timeout_s: 5 } })
+    const { legId, phone, callId } = await called('4')
+    await world.media.command('leg.collect', legId)
+    await consents(phone)
+    world.media.emit('leg.collected', { legId, collectId: 'consent', digits: '', ended: 'timeout', utterance: null })
+    await world.media.committed()
+    await isKept(callId, ALL)
+    world.media.hangUp(legId)
+    await world.media.committed()
+  },
+  LIMIT,
+)
+
+test(
+  'what another node has changed, or a process that died, media is told of when its node looks for it',
+  async () => {
+    await route('5', KEPT)
+    const { legId, phone, callId } = await called('5')
+    const { store } = world
+    await consents(phone)
+    await isKept(callId, ALL)
+    const call = await store.db.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirstOrThrow()
+    const tenant = { organisationId: call.organisation_id, livemode: call.livemode === 1 }
+    const left = () =>
+      store.db.selectFrom('capture_changes').selectAll().where('call_id', '=', callId).executeTakeFirst()
+    await isGone(left)
+    await forTenant(store.db, tenant).insert('capture_changes', {
+      call_id: callId,
+      node_id: call.node_id,
+      action: 'stop',
+    })
+    sendDue(store)
+    await until(() => stopped(callId).every(Boolean))
+    await isGone(left)
+    world.media.hangUp(legId)
+    await world.media.committed()
+  },
+  LIMIT,
+)
+
+test.run()
