@@ -37,7 +37,7 @@ export function verdictsOf(
 }
 
 /** The agent is not given words that he must not say. */
-function isAllowed({ compliance }: ProfileSettings, answer: string): boolean {
+export function isAllowed({ compliance }: Pick<ProfileSettings, 'compliance'>, answer: string): boolean {
   const phrases = compliance.forbidden_phrases.map(({ phrase }) => phrase)
   return anySaid(wordsOf(answer), phrases) === null
 }

@@ -120,6 +120,7 @@ for (const [name, answer] of [
   ['has no passage for it', () => phrased('Free phones for everybody!', [])],
   ['names passages that are not there', () => phrased('Free phones for everybody!', [7])],
   ['floods', () => phrased('x'.repeat(100_000))],
+  ['says what is forbidden', () => phrased('We guarantee that we are open from nine to five.')],
 ] as [string, Answer][]) {
   test(`asked: of a model that ${name} nothing is taken, and the passages answer`, async () => {
     const rig = await makeRig()
