@@ -21,13 +21,13 @@ import { awaitsConsent, roomCapture } from './capture/call-capture.ts'
 import { withStreams } from './capture/first-streams.ts'
 import type { StreamDeps } from './capture/streams.ts'
 import { ownRoom, placeOf } from './conductor/leg-rooms.ts'
+import { inTurn, type Way } from './outbound/turns.ts'
 import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from './programs/records.ts'
 import { endUnbegun } from './programs/transcripts.ts'
 import { endLeg, insertParty, loadLeg } from './records.ts'
 import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
 import { type AudioInput, soundOf } from './sound/audio-schema.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
-import { inTurn, type Way } from './turns.ts'
 
 /** Who asks for a call: a tenant, and the request for the events. A `Context` is one. */
 export interface Caller extends Tenant {

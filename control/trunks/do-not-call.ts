@@ -10,9 +10,12 @@ const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /** The number in a destination: a number in E.164, or a SIP URI whose user is one, however it is written; null when there is none. */
 export function numberIn(to: string): string | null {
-  const user = unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()]/g, '')
+  const user = userIn(to)
   return E164.test(user) ? user : null
 }
+
+/** The user of a destination, however it is written. */
+export const userIn = (to: string): string => unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()]/g, '')
 
 /** `%2B1415` calls whom `+1415` calls (RFC 3261 §19.1.4). */
 const unescaped = (user: string): string =>

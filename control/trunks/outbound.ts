@@ -1,10 +1,12 @@
 import { type CountryCode, parsePhoneNumber } from 'libphonenumber-js'
 import type { DialTarget } from '../../media/protocol.ts'
+import { readPhone } from '../kernel/phone.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { credentialsOf } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
+import { userIn } from './do-not-call.ts'
 import { identityFor, numbersToSign, signatureFor, type ToldOfCaller } from './outgoing-identity.ts'
 import type { ConnectionRow } from './tables.ts'
 
@@ -173,6 +175,25 @@ function dialled({ number_format: format, number_country: country }: ConnectionR
     parsed.country === country ? parsed.formatNational() : parsed.format('IDD', { fromCountry: country as CountryCode })
   return text.replace(/[^0-9*#]/g, '')
 }
+
+/** Shorter ones are extensions. */
+const MIN_DIGITS = 7
+
+/** All the numbers (E.164) that a far end may mean by a URI of its own: none in a name. */
+export function numbersAt({ dial_prefix: prefix, number_country: country }: ConnectionRow, uri: string): string[] {
+  const user = userIn(uri)
+  const written = prefix !== '' && user.startsWith(prefix) ? [user, user.slice(prefix.length)] : [user]
+  const read = written.flatMap(text => {
+    if (E164.test(text)) return [text]
+    if (!/^[0-9]+$/.test(text) || text.length < MIN_DIGITS) return []
+    return [`+${text}`, readPhone(text, country) ?? ''].filter(number => E164.test(number))
+  })
+  return [...new Set(read)]
+}
+
+/** Whether a connection with `rates` has one for this number (E.164). */
+export const takesOut = (connection: ConnectionRow, number: string): boolean =>
+  connection.rates === '[]' || costOf(connection, number) !== null
 
 /** A registrar takes calls from the account that is registered there. */
 function accountOf({ kind, auth_username: username, host }: ConnectionRow): string | null {

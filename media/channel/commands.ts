@@ -79,6 +79,7 @@ export class CommandTable {
       'leg.verify': request => this.#options.switchboard.verify(request),
       'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
       'leg.dial': request => this.#dial(request),
+      'leg.redirect_answer': request => this.#options.switchboard.redirects.answer(request),
       'leg.refer_answer': request => this.#options.switchboard.transfers.answer(request),
       'leg.refer_notify': request => this.#options.switchboard.transfers.notify(request),
       'leg.refer_bridge': request => this.#options.switchboard.transfers.bridge(request),

@@ -137,6 +137,11 @@ export const COMMANDS = {
       timeoutS: integer(1, 3600),
     }),
   ),
+  /** `to`: the URIs of a `leg.redirected` that may be called; with none of them the leg ends for this `reason`. */
+  'leg.redirect_answer': ok(
+    'main',
+    Type.Object({ legId: id, redirectId: id, to: list(sipUri, 5), reason: endedReason }),
+  ),
   /** Accepts the REFER of a `leg.refer_asked` (below 300), or refuses it. A party that hangs up may still be told how it ends. */
   'leg.refer_answer': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(200, 699) })),
   /** Tells who has sent it how it goes, as a status of its target; one from 200 on is the end. */

@@ -42,6 +42,11 @@ export interface Events {
   }
   /** How `leg.refer` or `leg.refer_bridge` gets on, as a SIP status of the target; 408: nothing was told in time. */
   'leg.refer_progress': { legId: string; referId: string; sipCode: number; isOver: boolean }
+  /**
+   * The far end names others to call in its place (3xx), where that is followed: `leg.redirect_answer` says who may be within 4 s, else
+   * nobody is. The most wanted first.
+   */
+  'leg.redirected': { legId: string; redirectId: string; to: SipParty[]; connectionId: string | null }
   /** Somebody else is the leg's far end from now on, after `leg.refer_bridge`. */
   'leg.replaced': { legId: string; by: SipParty; connectionId?: string }
   /** The call is on its way over this connection, after another one did not take it on. */

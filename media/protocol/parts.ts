@@ -38,6 +38,8 @@ export const endedReason = oneOf(
   'busy',
   'rejected',
   'not_found',
+  // The far end named others to call in its place (3xx), and none of them may be called.
+  'redirect_refused',
   'rtp_timeout',
   'session_expired',
   'max_duration',

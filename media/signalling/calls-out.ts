@@ -10,6 +10,7 @@ import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf } from './invitation.ts'
 import { isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
 import { conflict, type Lines } from './lines.ts'
+import type { Redirects } from './redirects.ts'
 import { Resting, type Way, Ways } from './ways.ts'
 
 /** The answer to a description that cannot be agreed with (RFC 3261 §21.4.26). */
@@ -27,6 +28,7 @@ interface CallsOutOptions {
   sign: (target: DialTarget) => Promise<HeaderFields>
   hangup: (line: Line, reason: EndedReason) => void
   pace: CallPace
+  redirects: Redirects
 }
 
 /** Calls of ours: placed over one way after the other (`ways.ts`) until one takes them. */
@@ -86,6 +88,7 @@ export class CallsOut {
       locate,
       resting: this.#resting,
       sign: this.#options.sign,
+      mayCall: (by, contacts) => this.#options.redirects.ask(line, by, contacts),
     })
     line.timer = setTimeout(() => this.#options.hangup(line, 'no_answer'), request.timeoutS * 1000)
     return line
@@ -191,7 +194,7 @@ export class CallsOut {
   async #orEnd(line: Line, placed: Promise<Failure | null>, status: number): Promise<void> {
     const failed = await placed
     if (failed === null || isOver(line)) return
-    if (failed === NO_WAY) void this.#lines.finish(line, reasonOfStatus(status), status)
+    if (failed === NO_WAY) void this.#lines.finish(line, line.ways?.refusal ?? reasonOfStatus(status), status)
     else void this.#lines.finish(line, failed.failure === 'capacity' ? 'capacity' : 'media_failed', null)
   }
 }

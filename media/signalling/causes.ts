@@ -21,6 +21,7 @@ const OF_REASON: Record<EndedReason, number> = {
   busy: 17,
   rejected: 21,
   not_found: 1,
+  redirect_refused: 21,
   codec_mismatch: 88,
   capacity: 42,
   session_expired: 102,

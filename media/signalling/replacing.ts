@@ -10,7 +10,11 @@ import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf } from './invitation.ts'
 import { isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
+import type { Redirects } from './redirects.ts'
 import { Resting, type Way, Ways } from './ways.ts'
+
+/** Of whom a far end has named in its place, nobody may be called. */
+const FORBIDDEN = 403
 
 /** How it goes with who is called in a leg's place: a SIP status; one from 200 on is the end. */
 export type Told = (status: number) => void
@@ -33,6 +37,7 @@ interface ReplacingOptions {
   sip: () => SipEndpoint
   sign: (target: DialTarget) => Promise<HeaderFields>
   pace: CallPace
+  redirects: Redirects
 }
 
 /**
@@ -90,7 +95,10 @@ export class Replacing {
     const attempt: Attempt = {
       line,
       next: this.#successor(line, { peer: null, srtp: 'off' }),
-      ways: new Ways({ targets: request.targets, locate, resting: this.#resting, sign: this.#options.sign }),
+      ways: new Ways({
+        ...{ targets: request.targets, locate, resting: this.#resting, sign: this.#options.sign },
+        mayCall: (by, contacts) => this.#options.redirects.ask(line, by, contacts),
+      }),
       timer: setTimeout(() => this.#giveUp(attempt, 408), request.timeoutS * 1000),
       told,
       isOver: false,
@@ -108,7 +116,7 @@ export class Replacing {
     for (;;) {
       const way = await ways.next()
       if (isOver(line) || way === null) {
-        this.#over(attempt, status)
+        this.#over(attempt, ways.refusal === null ? status : FORBIDDEN)
         return
       }
       if (attempt.isOver) return

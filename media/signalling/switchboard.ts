@@ -26,6 +26,7 @@ import type { FarEnds } from './far-ends.ts'
 import { Faxes } from './faxes.ts'
 import { type Line, type MayReach, statusOfReason } from './line.ts'
 import { Lines, notFound } from './lines.ts'
+import { Redirects } from './redirects.ts'
 import { Replacing } from './replacing.ts'
 import { Transfers } from './transfers.ts'
 
@@ -64,6 +65,8 @@ export class Switchboard {
   readonly #faxes: Faxes
   /** Calls that are passed on. */
   readonly transfers: Transfers
+  /** Far ends that name others to call. */
+  readonly redirects: Redirects
   #sip!: SipEndpoint
 
   constructor(options: SwitchboardOptions) {
@@ -91,8 +94,10 @@ export class Switchboard {
     this.#callers = new Callers({ farEnds, now: () => performance.now() })
     this.#in = new CallsIn({ lines, addresses, descriptions, maxCalls, farEnds, callers: this.#callers, sip, verifier })
     const pace = new CallPace({ now: () => performance.now(), later: setTimeout })
-    this.#out = new CallsOut({ lines, addresses, descriptions, sip, hangup, sign, pace })
-    this.#replacing = new Replacing({ lines, addresses, descriptions, sip, sign, pace })
+    const redirects = new Redirects(lines)
+    this.redirects = redirects
+    this.#out = new CallsOut({ lines, addresses, descriptions, sip, hangup, sign, pace, redirects })
+    this.#replacing = new Replacing({ lines, addresses, descriptions, sip, sign, pace, redirects })
     this.#faxes = new Faxes({ lines, descriptions, sip, mayReach })
     this.transfers = new Transfers({ lines, replacing: this.#replacing, sip })
   }

@@ -5,7 +5,7 @@ import type { Redirect } from '../../sip/identity/redirects.ts'
 import { canonicalNumber, telephoneNumber } from '../../sip/identity/telephone-number.ts'
 import { parseUri } from '../../sip/message/uri.ts'
 import { atMost } from '../protocol/at-most.ts'
-import { type DialTarget, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
+import { type DialTarget, type EndedReason, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
 
 /** Final statuses after which the next way is tried, where a target names none (RFC 3263 §4.3). */
 const TRY_NEXT_ON: readonly number[] = [503]
@@ -60,12 +60,27 @@ export class Resting {
 
 const keyOf = ({ transport, host, port }: Peer): string => `${transport} ${host} ${port}`
 
+/** Who of those that a far end has named may be called. `reason`: with none of them the call is over, so; null: as with any refusal. */
+export interface Allowed {
+  to: readonly string[]
+  reason: EndedReason | null
+}
+
+/** Whom a far end has named (3xx), until it is known who of them may be called. */
+interface Named {
+  by: DialTarget
+  redirects: readonly Redirect[]
+  contacts: readonly string[]
+}
+
 interface WaysOptions {
   targets: readonly DialTarget[]
   locate: (to: Destination) => Promise<Peer[]>
   resting: Resting
   /** Signs a call as its target says. Never rejects. Absent: no call is signed. */
   sign?: (target: DialTarget) => Promise<HeaderFields>
+  /** Who may be called of those that a far end names. Never rejects. */
+  mayCall: (by: DialTarget, contacts: readonly string[]) => Promise<Allowed>
 }
 
 /** All that one call may be placed over, in order: target by target, of each host by host, of each address by address. */
@@ -78,6 +93,9 @@ export class Ways {
   /** What rests: tried when there is nothing better. */
   #later: Way[] = []
   #redirects = 0
+  #named: Named | null = null
+  /** Of those that a far end named none may be called: the call is over, so. */
+  refusal: EndedReason | null = null
 
   constructor(options: WaysOptions) {
     this.#options = options
@@ -100,6 +118,7 @@ export class Ways {
   async #find(): Promise<Way | null> {
     const { locate, resting } = this.#options
     for (;;) {
+      if (this.#named !== null) await this.#follow(this.#named)
       const way = this.#found.shift()
       if (way !== undefined) {
         if (!resting.has(way.peer)) return way
@@ -136,13 +155,23 @@ export class Ways {
   #redirect(target: DialTarget, { contacts, redirects }: Refusal): boolean {
     const targets = contacts.filter(uri => destinationOfUri(uri) !== null).slice(0, MAX_REDIRECTS)
     if (targets.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
+    this.#named = { by: target, redirects, contacts: targets }
+    return true
+  }
+
+  async #follow({ by, redirects, contacts }: Named): Promise<void> {
+    this.#named = null
     this.#found = []
     this.#hosts = []
+    const { to, reason } = await this.#options.mayCall(by, contacts)
+    if (to.length === 0) {
+      // Nor is anybody else, by another connection: that would be sent on to the same.
+      this.#targets.length = 0
+      this.#later = []
+      this.refusal = reason
+    }
     // Whom a far end names is held to what the far end itself is held to; our password is for nobody else.
-    this.#targets.unshift(
-      ...targets.map(uri => ({ ...sentOn(target, redirects, uri), uri, hosts: [], credentials: null })),
-    )
-    return true
+    this.#targets.unshift(...to.map(uri => ({ ...sentOn(by, redirects, uri), uri, hosts: [], credentials: null })))
   }
 }
 

@@ -84,6 +84,14 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
           })
     return snapshotOf(leg)
   },
+  'leg.redirect_answer': (model, { redirectId, to, reason }) => {
+    const legId = model.redirects.get(redirectId)
+    if (!model.redirects.delete(redirectId) || legId === undefined) return notFound(redirectId)
+    const leg = model.legs.get(legId)
+    if (leg !== undefined && to.length > 0) leg.dialled = to[0]!
+    else model.hangUp(legId, reason, 302)
+    return {}
+  },
   'leg.refer_answer': (model, { referId, sipCode }) => {
     const refer = model.refers.get(referId)
     if (refer === undefined) return notFound(referId)
@@ -238,6 +246,7 @@ const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
   'leg.reject',
   'leg.challenge',
   'leg.check_caller',
+  'leg.redirect_answer',
   'leg.hangup',
   'leg.read',
   'sip.register_check',

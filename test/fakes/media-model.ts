@@ -104,6 +104,8 @@ export class MediaModel {
   readonly closedBrowsers = new Set<string>()
   /** REFERs that are open: accepted is true of those of far ends that control has accepted, or ours. */
   readonly refers = new Map<string, { legId: string; accepted: boolean }>()
+  /** Redirections that control has not decided on: their legs. */
+  readonly redirects = new Map<string, string>()
   /** Legs that were dialled, running or not. */
   readonly known = new Set<string>()
   /** What signatures are judged to be. */
@@ -133,6 +135,7 @@ export class MediaModel {
       this.recordings,
       this.known,
       this.refers,
+      this.redirects,
       this.#limits,
     ]) {
       state.clear()
@@ -180,6 +183,14 @@ export class MediaModel {
       digest: null,
       ...(identity === undefined ? {} : { identity }),
     })
+  }
+
+  /** The far end of a call of ours names others to call in its place. */
+  redirect(legId: string, to: readonly string[], connectionId: string | null = null): string {
+    const redirectId = `redir_${++this.#referred}_${legId}`
+    this.redirects.set(redirectId, legId)
+    this.emit('leg.redirected', { legId, redirectId, to: to.map(uri => ({ ...partyOf(''), uri })), connectionId })
+    return redirectId
   }
 
   /** A party wants the other one called elsewhere; the ID of its REFER. */

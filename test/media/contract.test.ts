@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { MediaRequests } from '../../control/media-link/requests.ts'
-import type { CommandName, Commands, MediaEvent } from '../../media/protocol.ts'
+import type { CommandName, Commands, DialTarget, MediaEvent } from '../../media/protocol.ts'
 import { encodeMessage, isFailure, MessageReader } from '../../media/protocol.ts'
 import { FakeMedia } from '../fakes/media.ts'
 import type { MediaDouble } from '../fakes/media-double.ts'
@@ -22,6 +23,8 @@ interface Party {
   fallSilent(isSilent: boolean): void
   /** So long nobody says a word [ms]. */
   nobodySpeaks(ms: number): void
+  /** Whoever is called on this leg names somebody to call in its place. */
+  redirect(legId: string, to: string): Promise<void>
   port: number
   close(): Promise<void>
 }
@@ -50,6 +53,12 @@ async function real(): Promise<Party> {
     callIn,
     fallSilent,
     nobodySpeaks: ms => media.engine.run(ms / 20),
+    redirect: async (_legId, to) => {
+      const [phone] = phones
+      await phone!.expect('INVITE')
+      await phone!.respond(302, { contact: to })
+      await media.engine.until(() => media.of('leg.redirected').length > 0)
+    },
     port: phones[0]!.port,
     close,
   }
@@ -67,8 +76,9 @@ function double(media: MediaDouble, run: Party['run'], close: () => Promise<void
   const fallSilent = (isSilent: boolean): void => {
     media.isSilent = isSilent
   }
+  const redirect = async (legId: string, to: string): Promise<void> => void media.redirect(legId, [to], 'conn_1')
   const events = () => media.unacknowledged.map(({ event }) => event)
-  return { run, events, callIn, fallSilent, nobodySpeaks: ms => media.nobodySpeaks(ms), port: 5060, close }
+  return { run, events, callIn, fallSilent, nobodySpeaks: ms => media.nobodySpeaks(ms), redirect, port: 5060, close }
 }
 
 /** Over its Unix socket, as control's tests ask it. */
@@ -105,7 +115,7 @@ async function inProcess(): Promise<Party> {
 
 const room = { roomId: 'call_1', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 8 }
 
-const dial = ({ run, port }: Party, legId = 'part_1'): Promise<object> =>
+const dial = ({ run, port }: Party, legId = 'part_1', more: Partial<DialTarget> = {}): Promise<object> =>
   run('leg.dial', {
     legId,
     target: {
@@ -115,6 +125,7 @@ const dial = ({ run, port }: Party, legId = 'part_1'): Promise<object> =>
       publicOnly: false,
       credentials: null,
       codecs: ['PCMU'],
+      ...more,
     },
     room,
     affinity: 'org',
@@ -205,6 +216,26 @@ for (const [name, open] of [
       .flatMap(({ name, body }) => (name === 'leg.ended' ? [[body.reason, body.sipCode]] : []))
     assert.equal(codes, [['busy', 486]])
   })
+
+  proves(
+    'nobody whom a far end names is called before it is said that they may be; when nobody may be, the leg ends so',
+    async party => {
+      const legId = 'part_1'
+      assert.is(failureOf(await dial(party, legId, { followRedirects: true, connectionId: 'conn_1' })), null)
+      const to = `sip:+14155550199@127.0.0.1:${party.port}`
+      await party.redirect(legId, to)
+      const [asked, ...others] = party.events().flatMap(event => (event.name === 'leg.redirected' ? [event.body] : []))
+      assert.is(others.length, 0)
+      const { redirectId, connectionId } = asked!
+      assert.equal([asked!.legId, asked!.to.map(({ uri }) => uri), connectionId], [legId, [to], 'conn_1'])
+      const answer = { legId, redirectId, to: [], reason: 'redirect_refused' as const }
+      assert.is(failureOf(await party.run('leg.redirect_answer', { ...answer, redirectId: 'redir_none' })), 'not_found')
+      assert.is(failureOf(await party.run('leg.redirect_answer', answer)), null)
+      for (let n = 0; n < 100 && ends(party).length === 0; n++) await setImmediate()
+      assert.equal(ends(party), [[legId, 'redirect_refused']])
+      assert.is(failureOf(await party.run('leg.redirect_answer', answer)), 'not_found')
+    },
+  )
 
   proves('what is not there is not found', async party => {
     assert.is(failureOf(await hangup(party)), 'not_found')

@@ -226,6 +226,8 @@ interface Response {
   /** Its description, where it is no common one. */
   body?: string
   headers?: string[]
+  /** URI of its Contact, where that is not its own. */
+  contact?: string
   tag?: string
 }
 
@@ -287,17 +289,17 @@ export class RawPhone {
   /** A response to the last INVITE that came; `port`: of the audio that its description names. */
   async respond(
     status: number,
-    { port, headers = [] as string[], tag = 'far', body: own }: Response = {},
+    { port, headers = [] as string[], tag = 'far', body: own, contact: named }: Response = {},
   ): Promise<void> {
     const invite = this.got.filter(text => text.startsWith('INVITE')).at(-1) ?? ''
     const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name =>
       new RegExp(`^${name}: .*$`, 'm').exec(invite)?.[0].trim(),
     )
-    const named = /^To: .*$/m.exec(invite)?.[0].trim() ?? ''
-    const to = named.includes(';tag=') ? named : `${named};tag=${tag}`
+    const called = /^To: .*$/m.exec(invite)?.[0].trim() ?? ''
+    const to = called.includes(';tag=') ? called : `${called};tag=${tag}`
     const body = own ?? (port === undefined ? '' : offer(port))
     const type = body === '' ? [] : ['Content-Type: application/sdp']
-    const contact = `Contact: <sip:callee@${HOST}:${this.port}>`
+    const contact = `Contact: <${named ?? `sip:callee@${HOST}:${this.port}`}>`
     const head = [`SIP/2.0 ${status} X`, ...copied, to, contact, ...headers, ...type, `Content-Length: ${body.length}`]
     await this.send([...head, '', body].join('\r\n'))
   }

@@ -11,6 +11,7 @@ import { DETECTED_BY, onAnsweredBy, onMessageEnded, passDetection } from '../ans
 import { CallAudio } from '../capture/call-audio.ts'
 import { passConsent } from '../capture/consent.ts'
 import type { StreamDeps } from '../capture/streams.ts'
+import { onRedirected } from '../outbound/redirected.ts'
 import { onCaptureChanged } from '../pci.ts'
 import { loadLeg } from '../records.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
@@ -243,6 +244,7 @@ function handlers({ store, vault, log, centre, devices }: DriverDeps, audio: Cal
       if (!(await devices?.incoming(trx, event))) await onIncoming({ store, vault, log, centre }, trx, event)
     },
     'leg.routed': (trx, event) => legs.routed(trx, event),
+    'leg.redirected': onRedirected,
     'leg.refer_asked': (trx, event) => centre.onReferAsked(trx, event),
     'leg.refer_progress': (trx, event) => centre.onReferProgress(trx, event),
     'leg.replaced': (trx, event) => centre.onReplaced(trx, event),

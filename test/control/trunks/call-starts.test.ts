@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { wayTo } from '../../../control/calls/dial.ts'
-import { inTurn } from '../../../control/calls/turns.ts'
+import { inTurn } from '../../../control/calls/outbound/turns.ts'
 import { countStart, mayStartIn, waitToStart } from '../../../control/trunks/call-starts.ts'
 import { suite } from '../../harness.ts'
 import { makeWholeApp, VAULT, type WholeApp } from '../whole-app.ts'

@@ -63,6 +63,27 @@ test('of a connection that begins two calls a second the third INVITE leaves whe
   )
 })
 
+test('who is named in the place of who was called is dialled when control says so, and nobody when it says nothing', async () => {
+  const trunk = { connectionId: 'conn_a', followRedirects: true }
+  const named = (user: string) => `sip:${user}@127.0.0.1:${phone.port}`
+  const invites = () => phone.got.flatMap(text => /^INVITE (\S+)/.exec(text)?.[1] ?? [])
+  await media.dial('part_a', phone, trunk)
+  await phone.expect('INVITE')
+  await phone.respond(302, { contact: named('+14155550199') })
+  await media.engine.until(() => media.of('leg.redirected').length === 1)
+  assert.is(new Set(invites()).size, 1)
+  const [{ redirectId } = { redirectId: '' }] = media.of('leg.redirected')
+  // Whom the far end has not named is called by nobody.
+  const to = [named('+14155550199'), named('+14155550100')]
+  await media.run('leg.redirect_answer', { legId: 'part_a', redirectId, to, reason: 'redirect_refused' })
+  await media.engine.until(() => invites().includes(named('+14155550199')))
+  await phone.respond(302, { contact: named('+14155550198') })
+  await media.engine.until(() => media.of('leg.redirected').length === 2)
+  await media.engine.until(() => media.of('leg.ended').length === 1)
+  assert.equal([media.of('leg.ended')[0]!.reason, media.of('leg.ended')[0]!.sipCode], ['rejected', 302])
+  assert.is(new Set(invites()).size, 2)
+})
+
 test('a leg that was dialled is not dialled again, while it rings and after its end', async () => {
   await media.dial('part_a', phone)
   await phone.expect('INVITE')

@@ -22,14 +22,25 @@ const refusal = (status: number, more: Partial<Refusal> = {}): Refusal => ({
 })
 const SILENT = refusal(408, { origin: 'local' })
 
-function scene(targets: DialTarget[], zone: Record<string, string[]> = {}, now = () => 0) {
+function scene(
+  targets: DialTarget[],
+  zone: Record<string, string[]> = {},
+  now = () => 0,
+  mayBe: (uri: string) => boolean = () => true,
+) {
   const located: Destination[] = []
   const resting = new Resting(now)
   const locate = async (to: Destination): Promise<Peer[]> => {
     located.push(to)
     return (zone[to.host] ?? [to.host]).map(address => ({ transport: 'udp', host: address, port: to.port ?? 5060 }))
   }
-  const ways = () => new Ways({ targets, locate, resting })
+  const ways = () =>
+    new Ways({
+      targets,
+      locate,
+      resting,
+      mayCall: async (_by, to) => ({ to: to.filter(mayBe), reason: 'redirect_refused' }),
+    })
   return { ways, located, resting }
 }
 
@@ -101,6 +112,16 @@ test('a redirection is followed where the target allows it, without our password
   assert.equal(await tries(call, outcome), ['a', 'm', 'n'])
   assert.ok(located.every(to => to.publicOnly === true))
   assert.equal(await tries(scene([target('a')]).ways(), () => moved), ['a'])
+})
+
+test('who is named and may not be called is not; when nobody may be, the call is over, and goes over no other target', async () => {
+  const moved = refusal(302, { contacts: ['sip:bob@m', 'sip:bob@n'] })
+  const targets = [target('a', { followRedirects: true, tryNextOn: [302, 503] }), target('b')]
+  const outcome = ({ peer }: Way): Refusal => (peer.host === 'a' ? moved : refusal(503))
+  const some = scene(targets, {}, undefined, uri => uri.endsWith('n')).ways()
+  assert.equal([await tries(some, outcome), some.refusal], [['a', 'n', 'b'], null])
+  const none = scene(targets, {}, undefined, () => false).ways()
+  assert.equal([await tries(none, outcome), none.refusal], [['a'], 'redirect_refused'])
 })
 
 test('redirections that lead in a circle end', async () => {

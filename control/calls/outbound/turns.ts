@@ -1,8 +1,8 @@
-import type { DialTarget } from '../../media/protocol.ts'
-import type { Db } from '../kernel/store/store.ts'
-import { waitToStart } from '../trunks/call-starts.ts'
-import type { WayOut } from '../trunks/outbound.ts'
-import type { ConnectionRow } from '../trunks/tables.ts'
+import type { DialTarget } from '../../../media/protocol.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { waitToStart } from '../../trunks/call-starts.ts'
+import type { WayOut } from '../../trunks/outbound.ts'
+import type { ConnectionRow } from '../../trunks/tables.ts'
 
 /** How a number or SIP URI is reached, and from where. */
 export interface Way {
