@@ -2,19 +2,23 @@ import { findPhoneNumbersInText, isSupportedCountry, parsePhoneNumberFromString 
 import type { Word } from '../words/fold.ts'
 import { isLight } from '../words/likeness.ts'
 import { numbersIn } from '../words/numbers.ts'
+import { streetOf } from '../words/streets.ts'
 
 /** Where a number without its country is, by the language of the calls. */
 const COUNTRIES: Readonly<Record<string, string>> = { en: 'US', he: 'IL', de: 'DE', fr: 'FR', es: 'ES', it: 'IT' }
 const MIN_DIGITS = 7
 const MAX_DIGITS = 15
+/** Of a number that is none of its country so many digits say that it is one at all, or one of these words does. */
+const FOREIGN_DIGITS = 10
+const BY_PHONE = /^(call|phone|ring|reach|mobile|cell|telephone|dial|text|whatsapp|טלפונ|נייד|להתקשר|תתקשרו|תחזרו)$/
 
 function countryOf(language: string): 'US' {
   const region = /-([A-Z]{2})$/.exec(language)?.[1] ?? COUNTRIES[language.split('-')[0]!] ?? 'US'
   return (isSupportedCountry(region) ? region : 'US') as 'US'
 }
 
-/** The telephone number that was said, E.164 where it is one of its country, else its digits; null: none. */
-export function phoneIn(text: string, words: readonly Word[], language: string): string | null {
+/** The telephone number that was said, E.164 where it is one of its country, else its digits; null: none. `isAsked`: it was asked for. */
+export function phoneIn(text: string, words: readonly Word[], language: string, isAsked: boolean): string | null {
   const country = countryOf(language)
   const written = findPhoneNumbersInText(text, { defaultCountry: country })[0]
   if (written !== undefined) return written.number.number
@@ -22,7 +26,9 @@ export function phoneIn(text: string, words: readonly Word[], language: string):
     if (digits.length < MIN_DIGITS || digits.length > MAX_DIGITS || digits.includes('.')) continue
     const isInternational = words[from - 1]?.text === 'plus'
     const parsed = parsePhoneNumberFromString(isInternational ? `+${digits}` : digits, country)
-    return parsed?.isPossible() === true ? parsed.number : digits
+    if (parsed?.isPossible() === true) return parsed.number
+    const isPhone = isAsked || digits.length >= FOREIGN_DIGITS || words.some(({ text: word }) => BY_PHONE.test(word))
+    if (isPhone) return digits
   }
   return null
 }
@@ -73,7 +79,12 @@ const INTRODUCTIONS = [
   /\b(?:[Ii]['’]m|[Ii] am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
   /(?:שמי|קוראים לי|השם שלי(?: הוא)?|מדברת?)\s+/,
 ]
-const NO_NAME = new Set('calling speaking here from and about looking with not very so just going'.split(' '))
+const NO_NAME = new Set(
+  'calling speaking here from and about looking with not very so just going wrong spelled misspelled written incorrect missing already really still also'.split(
+    ' ',
+  ),
+)
+const TITLE = /^(dr|mr|mrs|ms|prof)$/
 const MAX_NAME_WORDS = 3
 
 /** Of whoever was asked. */
@@ -116,28 +127,20 @@ function nameFrom(words: readonly Word[], text: string): string | null {
   const name: Word[] = []
   for (const word of words.slice(0, MAX_NAME_WORDS)) {
     const before = name.at(-1)
-    const isBroken = before !== undefined && /[.,;!?]/.test(text.slice(before.to, word.from))
+    const between = before === undefined ? '' : text.slice(before.to, word.from)
+    const isBroken = /[.,;!?]/.test(TITLE.test(before?.text ?? '') ? between.replace('.', '') : between)
     if (isBroken || NO_NAME.has(word.text) || isLight(word.text) || /\d/.test(word.text)) break
     name.push(word)
   }
-  if (name.length === 0) return null
+  if (name.length === 0 || TITLE.test(name.at(-1)!.text)) return null
   return name.map(({ raw }) => raw[0]!.toUpperCase() + raw.slice(1)).join(' ')
 }
-
-const STREET = /^(street|st|road|rd|avenue|ave|lane|drive|boulevard|blvd|way|square|court|place|terrace|close)$/
-const STREET_HE = /^[בל]?(רחוב|שדרות|דרכ|סמטת|כיכר)$/
-const MAX_STREET_WORDS = 4
 
 /** A street with its number, as it was said. */
 export function addressIn(text: string, words: readonly Word[]): string | null {
   for (const number of numbersIn(words)) {
-    for (let at = number.to; at < words.length && at <= number.to + MAX_STREET_WORDS; at++) {
-      if (STREET.test(words[at]!.text) && at > number.to) return slice(text, words, number.from, at)
-    }
-    const street = words.findIndex(({ text: word }) => STREET_HE.test(word))
-    if (street >= 0 && street < number.from && number.from - street <= MAX_STREET_WORDS) {
-      return slice(text, words, street, number.to - 1)
-    }
+    const street = streetOf(words, number)
+    if (street !== null) return slice(text, words, ...street)
   }
   return null
 }

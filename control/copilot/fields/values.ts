@@ -32,7 +32,7 @@ export function fieldValue(field: Field, said: Said): string | null {
   const isMeant = said.isAsked || said.isOnly
   switch (field.type) {
     case 'phone':
-      return isMeant ? fitting(field, phoneIn(text, words, language)) : null
+      return isMeant ? fitting(field, phoneIn(text, words, language, said.isAsked)) : null
     case 'email':
       return isMeant ? fitting(field, emailIn(text, words)) : null
     case 'date':
@@ -42,7 +42,7 @@ export function fieldValue(field: Field, said: Said): string | null {
     case 'money':
       return isMeant ? fitting(field, moneyIn(text, words, said.isAsked)) : null
     case 'number':
-      return said.isAsked && phoneIn(text, words, language) === null ? fitting(field, numberIn(words)) : null
+      return said.isAsked && phoneIn(text, words, language, true) === null ? fitting(field, numberIn(words)) : null
     case 'boolean':
       return said.isAnswer ? answerIn(words) : null
     case 'choice':

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon'
 import { folded, type Word } from './fold.ts'
 import { numbersIn } from './numbers.ts'
+import { streetOf } from './streets.ts'
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ')
 const MONTHS_HE = 'ינואר פברואר מרצ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר'.split(' ')
@@ -90,7 +91,7 @@ export function timeIn(text: string, words: readonly Word[]): string | null {
   const isPm = words.some(word => PM.test(word.text))
   for (const number of numbersIn(words)) {
     const { value, from, to } = number
-    if (value === null || value > 24) continue
+    if (value === null || value > 24 || streetOf(words, number) !== null) continue
     const [before, after] = [words[from - 1]?.text ?? '', words[to]?.text ?? '']
     const isTime = /^(at|around|by|בשעה|ב)$/.test(before) || /^(oclock|pm|am|בבוקר|בערב)$/.test(after)
     const past = words[from - 1]?.text === 'past' && words[from - 2]?.text === 'half'

@@ -140,10 +140,11 @@ test(
         at += pick(4000)
         const input = next(pick, { state, at, open, decided, finals, id: `u${call}.${step}` })
         note(words, finals, input)
-        const frozen = structuredClone(state)
+        const isLookedAt = step % 8 === 0
+        const frozen = isLookedAt ? structuredClone(state) : null
         const outcome = reduce(state, PROFILE, input)
-        assert.ok(isDeepStrictEqual(state, frozen), 'the state that was given has changed')
-        if (step % 8 === 0) {
+        if (isLookedAt) {
+          assert.ok(isDeepStrictEqual(state, frozen), 'the state that was given has changed')
           assert.ok(isDeepStrictEqual(reduce(state, PROFILE, input), outcome), 'the same input gives another output')
         }
         for (const message of outcome.messages) desktop.take(message)

@@ -1,0 +1,19 @@
+import type { Word } from './fold.ts'
+import { isLight } from './likeness.ts'
+import type { SaidNumber } from './numbers.ts'
+
+const STREET = /^(street|st|road|rd|avenue|ave|lane|drive|boulevard|blvd|way|square|court|place|terrace|close)$/
+const STREET_HE = /^[בל]?(רחוב|שדרות|דרכ|סמטת|כיכר)$/
+const MAX_STREET_WORDS = 4
+
+/** The words of the street that a number is a house of, from the first to the last with the number; null: it is none. */
+export function streetOf(words: readonly Word[], number: Pick<SaidNumber, 'from' | 'to'>): [number, number] | null {
+  for (let at = number.to + 1; at < words.length && at <= number.to + MAX_STREET_WORDS; at++) {
+    // "At five on my way" is at no street.
+    if (isLight(words[at - 1]!.text)) break
+    if (STREET.test(words[at]!.text)) return [number.from, at]
+  }
+  const street = words.findIndex(({ text: word }) => STREET_HE.test(word))
+  const isBefore = street >= 0 && street < number.from && number.from - street <= MAX_STREET_WORDS
+  return isBefore ? [street, number.to - 1] : null
+}
