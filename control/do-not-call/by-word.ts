@@ -4,6 +4,7 @@ import { revokeConsent, standingOf } from '../consents/standing.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { DoNotCallRow } from '../trunks/tables.ts'
 import { listNumber } from './list.ts'
 
 /** What is taken back with it: who agrees to be recorded does not take that back. */
@@ -21,19 +22,24 @@ export interface SaidInCall {
 
 /**
  * Puts the other party of a call on the do-not-call list when these words ask for it, and takes back what that party had agreed to: in the
- * transaction in which the words are written down. What is said again changes nothing.
+ * transaction in which the words are written down. What is said again changes nothing. Returns the entry; null: nobody has asked, or
+ * nobody can be listed.
  */
-export async function listWhoAsks(trx: Trx, tenant: Tenant, { callId, text, at }: SaidInCall): Promise<boolean> {
-  if (!asksNotToBeCalled(text)) return false
+export async function listWhoAsks(
+  trx: Trx,
+  tenant: Tenant,
+  { callId, text, at }: SaidInCall,
+): Promise<DoNotCallRow | null> {
+  if (!asksNotToBeCalled(text)) return null
   const call = await forTenant(trx, tenant).find('calls', callId)
   const phone = call === undefined ? '' : call.direction === 'inbound' ? call.from_address : call.to_address
-  if (!NUMBER.test(phone)) return false
-  await listNumber(trx, tenant, { phone, reason: REASON, expires_at: null }, { at, source: 'call', callId })
+  if (!NUMBER.test(phone)) return null
+  const row = await listNumber(trx, tenant, { phone, reason: REASON, expires_at: null }, { at, source: 'call', callId })
   for (const purpose of TAKEN_BACK) {
-    const row = await forTenant(trx, tenant).findBy('consents', { standing: standingOf({ phone, purpose }) })
-    if (row !== undefined) await revokeConsent(trx, tenant, row, { at, reason: REASON, callId })
+    const consent = await forTenant(trx, tenant).findBy('consents', { standing: standingOf({ phone, purpose }) })
+    if (consent !== undefined) await revokeConsent(trx, tenant, consent, { at, reason: REASON, callId })
   }
-  return true
+  return row
 }
 
 /** What callers say to assistants and flows, within the transaction that writes it down (`store.within`). */

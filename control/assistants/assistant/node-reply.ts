@@ -1,3 +1,4 @@
+import { asksNotToBeCalled } from '../../consents/refusals.ts'
 import { mockModel } from '../../flows/engine/mock-model.ts'
 import {
   type FlowModel,
@@ -61,19 +62,31 @@ export const flowModels =
     signal: AbortSignal,
     parties: CallValues = {},
   ): Promise<FlowModel> => {
-    if (!tenant.livemode) return mockModel
+    if (!tenant.livemode) return confirming(mockModel)
     const settings = await assistantSettings(parts.store.db, tenant, assistantId)
     const judges = parts.models.for(tenant, settings?.model ?? null)
     if (judges.length === 0) return noModel
-    return {
+    return confirming({
       judge: async ({ text, history, intents }) => {
         const redact = await redactorOf(parts.store.db, tenant)
         const shown = { text: redact(text), history: redactedLines(redact, history), intents }
         return judgedBy(judges, shown, signal)
       },
       reply: (request, listener) => nodeReply(parts, { tenant, settings, signal, parties }, request, listener),
-    }
+    })
   }
+
+/** Who asks not to be called again hears that it is so, whatever a model makes of it: the words have put the number on the list. */
+const confirming = (model: FlowModel): FlowModel => ({
+  ...model,
+  reply: async (request, listener) => {
+    const last = request.history.at(-1)
+    if (last?.role !== 'customer' || !asksNotToBeCalled(last.text)) return model.reply(request, listener)
+    const text = phrasesOf(request.language).notCalledAgain
+    await listener?.say(text)
+    return { text, done: false, value: null }
+  },
+})
 
 interface Speaker {
   tenant: Tenant

@@ -163,8 +163,8 @@ export class CopilotPanel {
     const { head, lines } = HINT_WORDS[type]?.(data, this.#items) ?? { head: type, lines: [JSON.stringify(data)] }
     const away = make('button', { type: 'button', textContent: 'Dismiss' })
     away.setAttribute('aria-label', `Dismiss: ${head}`)
-    away.addEventListener('click', () => this.#tell({ do: 'dismiss', message_id: id }))
-    const isAlert = type === 'alert' || data.kind === 'forbidden_phrase'
+    const isFact = data.kind === 'do_not_call'
+    const isAlert = isFact || type === 'alert' || data.kind === 'forbidden_phrase'
     const article = make(
       'article',
       { className: `hint ${type} ${data.severity ?? ''}`.trim(), id },
@@ -172,6 +172,8 @@ export class CopilotPanel {
       ...lines.filter(Boolean).map(line => make('p', { dir: 'auto' }, ...[line].flat())),
       ...(type === 'summary' ? [] : [away]),
     )
+    // What is so stays so, whoever has read it.
+    away.addEventListener('click', () => (isFact ? putAway(article) : this.#tell({ do: 'dismiss', message_id: id })))
     if (utteranceId !== undefined) article.dataset.utterance = utteranceId
     $(isAlert ? 'alerts' : 'hints').prepend(article)
     return () => putAway(article)
@@ -203,10 +205,10 @@ const HINT_WORDS = {
       : { head: question, lines: [answer ?? 'The knowledge base does not tell.'] },
   nudge: ({ kind }) => ({ head: NUDGES[kind] ?? kind, lines: [] }),
   alert: ({ label, message }) => ({ head: label, lines: [message] }),
-  compliance: ({ phrase, instead, reason }) => ({
-    head: `Do not say “${phrase}”`,
-    lines: [instead && named('Instead', instead), reason],
-  }),
+  compliance: ({ kind, phrase, instead, reason, message, phone }) =>
+    kind === 'do_not_call'
+      ? { head: 'Do not call again', lines: [message, phone] }
+      : { head: `Do not say “${phrase}”`, lines: [instead && named('Instead', instead), reason] },
   summary: ({ text, next_steps: steps = [], fields, missing = [], not_done: open }, items) => ({
     head: 'The call is over',
     lines: [

@@ -99,16 +99,16 @@ function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
 
 const outgoing = (
   state: CopilotState,
-  { type, path, body, replaces = null }: CopilotInput & { kind: 'told' },
+  { type, path, body, replaces = null, utterances = [], wordsEndMs = null }: CopilotInput & { kind: 'told' },
 ): Outgoing => ({
   seq: ++state.seq,
   type,
   path,
-  utterances: [],
+  utterances,
   replaces,
   withdraws: null,
   body,
-  wordsEndMs: null,
+  wordsEndMs,
 })
 
 function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): void {

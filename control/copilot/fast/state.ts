@@ -168,6 +168,9 @@ export type CopilotInput =
       path: Path
       body: Record<string, unknown>
       replaces?: number | null
+      /** Whose words led to it, and when they ended; absent: none did. */
+      utterances?: string[]
+      wordsEndMs?: number | null
     }
   | { kind: 'end'; atMs: number }
 

@@ -37,26 +37,49 @@ export async function hearSaid(
   row: CopilotSessionRow,
   said: SaidInput,
 ): Promise<CopilotSessionRow> {
-  if (said.isFinal && said.party === 'customer') {
-    const at = parts.now().toISOString()
-    await listWhoAsks(trx, tenantOf(row), { callId: row.call_id, text: said.text, at })
-  }
+  const told = await tellOfRefusal(parts, trx, row, said)
   const redact = await redactorOf(trx, tenantOf(row))
   const least = leastHeld([...lastSaid(row), said.text])
   const heard = hearPiece(
-    await piecesOf(parts.vault, trx, row),
+    await piecesOf(parts.vault, trx, told),
     redact,
     said,
     text => isDetail(row, { ...said, text }),
     least,
   )
-  let next = await keep(parts.vault, trx, row, heard.pieces)
+  let next = await keep(parts.vault, trx, told, heard.pieces)
   next = await showAgain(parts, trx, next, heard.earlier, { atMs: said.atMs, becauseMs: said.toMs })
   const input = await withKnowledge(parts, trx, next, { ...said, text: heard.text })
   next = await apply(parts, trx, next, [input])
   if (heard.text !== said.text)
     next = await takeBack(parts, trx, next, [{ said: said.text, id: said.id, text: heard.text }])
   return followScript(parts, trx, next, input)
+}
+
+/** A customer who asks not to be called again is listed; the agent sees that, once for each entry, and how it is undone. */
+async function tellOfRefusal(
+  parts: HearingParts,
+  trx: Trx,
+  row: CopilotSessionRow,
+  { isFinal, party, text, id, atMs, toMs }: SaidInput,
+): Promise<CopilotSessionRow> {
+  if (!isFinal || party !== 'customer') return row
+  const at = parts.now().toISOString()
+  const entry = await listWhoAsks(trx, tenantOf(row), { callId: row.call_id, text, at })
+  if (entry === null) return row
+  const messages = forTenant(trx, tenantOf(row)).select('copilot_messages').select('body')
+  const earlier = await messages.where('session_id', '=', row.id).where('type', '=', 'compliance').execute()
+  if (earlier.some(({ body }) => (JSON.parse(body) as { number_id?: string }).number_id === entry.id)) return row
+  const body = {
+    kind: 'do_not_call',
+    number_id: entry.id,
+    phone: entry.phone,
+    message: 'The customer asked not to be called again and is on the do-not-call list now.',
+    undo: { method: 'DELETE', path: `/v1/do_not_call/${entry.id}` },
+  }
+  return apply(parts, trx, row, [
+    { kind: 'told', atMs, type: 'compliance', path: 'fast', body, utterances: [id], wordsEndMs: toMs },
+  ])
 }
 
 /** What was said turns out to have been nothing, or is not to be known. */

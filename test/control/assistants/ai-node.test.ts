@@ -161,4 +161,27 @@ test('an ai node whose models fail leaves by its error; without a way out the ca
   await close()
 })
 
+test('"do not call me again" at an ai node is confirmed by no model, in a call and in its simulation, and the node goes on', async () => {
+  const { world, media, flow, provider, close } = await reception()
+  const refusal = 'Please do not call me again.'
+  const { body: simulated } = await world.ask(`POST /v1/flows/${flow}/simulate`, { messages: [refusal], version: 1 })
+  assert.match(JSON.stringify(simulated), /You will not be called again\./)
+  const legId = 'part_refuses'
+  media.dialIn(legId, '2000', '+15557654321')
+  await callOf(world, legId)
+  await until(() => saidTo(world, legId).includes('What is it about?'))
+  const asked = provider.asked.length
+  media.say(legId, refusal)
+  await until(() => saidTo(world, legId).includes('You will not be called again.'))
+  assert.is(provider.asked.length, asked, 'no model was asked')
+  const { data } = (await world.ask('GET /v1/do_not_call')).body
+  assert.equal(
+    data.map(({ phone }: { phone: string }) => phone),
+    ['+15557654321'],
+  )
+  media.say(legId, 'And now an invoice')
+  await until(() => provider.asked.length > asked)
+  await close()
+})
+
 test.run()

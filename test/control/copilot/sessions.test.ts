@@ -94,7 +94,7 @@ test('what a person checks, writes, chooses and dismisses wins over what is hear
 })
 
 test('a customer who asks the agent not to be called again is on the do-not-call list, once, by that call', async () => {
-  const { id, callId } = await begin()
+  const { id, callId, path: session } = await begin()
   const phone = '+15557654321'
   await forTenant(world.store.db, tenant()).change('calls', callId, { from_address: phone, to_address: phone })
   await say(
@@ -109,6 +109,17 @@ test('a customer who asks the agent not to be called again is on the do-not-call
     data.map((entry: Record<string, string>) => [entry.phone, entry.source, entry.call_id]),
     [[phone, 'call', callId]],
   )
+  const shown = async () => {
+    const { data } = (await world.test(`GET ${session}/messages?limit=100`)).body
+    return data.filter((one: { data: { kind?: string } }) => one.data.kind === 'do_not_call')
+  }
+  const [message, ...more] = await shown()
+  assert.equal([message.type, message.data.phone, message.utterance_ids.length, more], ['compliance', phone, 1, []])
+  const { method, path } = message.data.undo
+  assert.is((await world.test(`${method} ${path}`)).status, 200)
+  assert.equal((await world.test('GET /v1/do_not_call')).body.data, [], 'undone by the agent')
+  await say(id, ['customer', 'I said: do not call me again!'])
+  assert.is((await shown()).length, 2, 'who asks again is listed again')
 })
 
 test('an alert that notifies supervisors is an event of the call', async () => {
