@@ -1,5 +1,5 @@
 import type { Context } from '../http/context.ts'
-import { conflict, missing } from '../http/errors.ts'
+import { missing } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { deletedObject, idParams } from '../kernel/schema.ts'
@@ -7,7 +7,8 @@ import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { addBody, addedSchema, contactListQuery, contactParams, contactSchema, toContact } from './contact-schema.ts'
 import { addContacts, type ContactDeps } from './contacts.ts'
-import { archivedProblem, ON_CALL } from './states.ts'
+import { removeContact } from './removal.ts'
+import { archivedProblem } from './states.ts'
 import type { ContactRow } from './tables.ts'
 
 const tag = 'Campaigns'
@@ -77,14 +78,15 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       path: '/campaigns/:id/contacts/:contact_id',
       id: 'removeCampaignContact',
       summary: 'Remove a contact from a campaign',
-      description: 'It is not called any more; its attempts stay in the results. 409 while it is on a call.',
+      description:
+        'It is not called any more. What is known of it goes with it, its events too; its attempts stay, without its number once that counts for no `caps` any more (a week after the call). 409 while it is on a call.',
       tag,
       scope: 'campaigns:write',
       params: contactParams,
       status: 200,
       reply: deletedObject('campaign_contact'),
       errors: [404, 409],
-      handler: (context, { params }) => context.transaction(trx => remove(trx, context, params)),
+      handler: (context, { params }) => context.transaction(trx => remove(deps, trx, context, params)),
     }),
   ]
 }
@@ -98,11 +100,16 @@ async function contactOf(
   return row?.campaign_id === id ? row : undefined
 }
 
-async function remove(trx: Trx, context: Context, params: { id: string; contact_id: string }) {
+async function remove(
+  { now }: Pick<ContactDeps, 'now'>,
+  trx: Trx,
+  context: Context,
+  params: { id: string; contact_id: string },
+) {
   const row = await contactOf(trx, context, params)
   if (row === undefined) return missing('campaign_contact', params.contact_id)
-  if (ON_CALL.includes(row.status)) return conflict('contact_on_call', 'The contact is on a call.')
-  await forTenant(trx, context).delete('campaign_contacts').where('id', '=', row.id).execute()
+  const refused = await removeContact(trx, context, row.id, now().toISOString())
+  if (refused != null) return refused
   const object = 'campaign_contact' as const
   return { object, id: row.id, deleted: true as const, livemode: context.livemode }
 }

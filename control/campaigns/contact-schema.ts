@@ -122,7 +122,10 @@ export const attemptSchema = Type.Object({
   livemode: Type.Boolean(),
   campaign_id: Type.String(),
   contact_id: Type.String(),
-  phone: Type.String(),
+  phone: Type.String({
+    description:
+      'E.164; empty when its contact was deleted more than a week after the call, or a week has passed since.',
+  }),
   from: nullable(Type.String({ description: 'Of `caller_ids`; null: as the connection says.' })),
   number: Type.Integer({ description: 'The first of a contact is 1.' }),
   call_id: Type.String(),

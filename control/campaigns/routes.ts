@@ -9,6 +9,7 @@ import { newId } from '../kernel/ids.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import { removeContacts } from './removal.ts'
 import {
   type Campaign,
   campaignListQuery,
@@ -77,13 +78,12 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
       'Updates the fields sent. Nested objects merge with stored values; lists replace them. What is called from now on follows them; 409 once archived.',
   }
   const routes = plainRoutes(plain, writing, {
-    description: 'Its contacts and attempts go with it. 409 while it runs, or a call of it does.',
+    description:
+      'Its contacts and attempts go with it, and the events of its contacts. 409 while it runs, or a call of it does.',
     before: async (trx, context, row) => {
       const isBusy = ['running', 'stopping'].includes(row.status) || (await onCall(trx, context, row.id)) > 0
       if (isBusy) return conflict('campaign_running', 'The campaign runs, or a call of it does.')
-      const scoped = forTenant(trx, context)
-      await scoped.delete('campaign_attempts').where('campaign_id', '=', row.id).execute()
-      await scoped.delete('campaign_contacts').where('campaign_id', '=', row.id).execute()
+      await removeContacts(trx, context, row.id)
       return null
     },
   })

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { AnsweredBy } from '../calls/answering/schema.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { AttemptResult } from './outcomes.ts'
@@ -62,6 +62,7 @@ export interface CampaignAttemptTable extends TenantColumns {
   id: string
   campaign_id: string
   contact_id: string
+  /** Empty: its contact was deleted. */
   phone: string
   /** Null: as its connection says. */
   from_number: string | null
@@ -81,6 +82,8 @@ export interface CampaignAttemptTable extends TenantColumns {
   ended_at: string | null
   /** Null: it is under way. */
   result: AttemptResult | null
+  /** Its contact was deleted: then its number is too. */
+  forget_at: Generated<string | null>
 }
 
 export type CampaignRow = Selectable<CampaignTable>

@@ -1,4 +1,4 @@
-/** How long what is kept of calls is kept [days]; null: until it is deleted. JSON of `organisations.retention`. */
+/** How long what is kept of calls, and contacts of campaigns, are kept [days]; null: until it is deleted. JSON of `organisations.retention`. */
 export interface Retention {
   recordings_days: number | null
   transcripts_days: number | null
@@ -6,6 +6,8 @@ export interface Retention {
   calls_days: number | null
   summaries_days: number | null
   evaluations_days: number | null
+  /** Of campaigns, since they are over. */
+  campaign_contacts_days: number | null
 }
 
 export const KEPT_FOR_EVER: Retention = {
@@ -15,6 +17,7 @@ export const KEPT_FOR_EVER: Retention = {
   calls_days: null,
   summaries_days: null,
   evaluations_days: null,
+  campaign_contacts_days: null,
 }
 
 export const retentionOf = (json: string | null): Retention => ({

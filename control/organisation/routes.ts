@@ -49,6 +49,14 @@ const retention = {
   calls_days: days,
   summaries_days: days,
   evaluations_days: days,
+  campaign_contacts_days: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 36_500,
+      description:
+        'Contacts of campaigns, in days since their campaign was stopped, completed or archived; null: until they are deleted.',
+    }),
+  ),
 }
 
 const requireConsent = Type.Array(oneOf(['call', 'record']), {
@@ -69,7 +77,9 @@ export const organisationSchema = Type.Object({
   callbacks: Type.Object(callbackSettings),
   pci: Type.Object(pci),
   ...captureFields,
-  retention: Type.Object(retention, { description: 'How long what is kept of calls is kept; then it is deleted.' }),
+  retention: Type.Object(retention, {
+    description: 'How long what is kept of calls, and contacts of campaigns, are kept; then they are deleted.',
+  }),
   redaction: Type.Object(redactionFields, {
     description: 'What is taken out of what is said before it is stored, sent anywhere or shown to a model.',
   }),

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
+import { contactsOver, forgetNumbers, removeContact } from '../campaigns/removal.ts'
 import { forgetSession } from '../copilot/sessions/removal.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
@@ -16,6 +17,12 @@ type Due = { id: string; organisation_id: string; livemode: number }
 
 interface Kind {
   days: keyof Retention
+  remove: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<unknown>
+  hasFiles: boolean
+}
+
+/** Rows that are kept for so long since a time in them. */
+interface Rows extends Kind {
   table:
     | 'recordings'
     | 'transcripts'
@@ -30,8 +37,11 @@ interface Kind {
   since: 'created' | 'ended_at'
   /** Of this something is still under way. */
   isBusy: RawBuilder<unknown>
-  remove: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<unknown>
-  hasFiles: boolean
+}
+
+/** What its own noun finds. */
+interface Found extends Kind {
+  due: (trx: Trx, by: { organisationId: string; until: string }) => Promise<Due[]>
 }
 
 const NEVER = sql`1 = 0`
@@ -113,14 +123,22 @@ const KINDS = {
     remove: removeCall,
     hasFiles: true,
   },
-} satisfies Record<string, Kind>
+  contacts: {
+    days: 'campaign_contacts_days',
+    remove: removeContact,
+    hasFiles: false,
+    due: (trx, by) => contactsOver(trx, { ...by, limit: BATCH }),
+  },
+} satisfies Record<string, Rows | Found>
 
 /** What has been kept since before `until`, oldest first. */
 async function dueOf(
   trx: Trx,
-  { table, id, since, isBusy }: Kind,
+  kind: Rows | Found,
   { organisationId, until }: { organisationId: string; until: string },
 ): Promise<Due[]> {
+  if ('due' in kind) return kind.due(trx, { organisationId, until })
+  const { table, id, since, isBusy } = kind
   const { rows } = await sql<Due>`
     select ${sql.ref(id)} as id, organisation_id, livemode from ${sql.table(table)}
     where organisation_id = ${organisationId} and ${sql.ref(since)} < ${until} and not (${isBusy})
@@ -147,6 +165,7 @@ export class RetentionDuty {
     summariesDeleted: 0,
     evaluationsDeleted: 0,
     callsDeleted: 0,
+    contactsDeleted: 0,
   }
   readonly #parts: RetentionParts
 
@@ -155,6 +174,7 @@ export class RetentionDuty {
   }
 
   async run(): Promise<void> {
+    await this.#forgetNumbers()
     const organisations = this.#parts.store.db.selectFrom('organisations').select(['id', 'retention'])
     for (const { id, retention } of await organisations.where('retention', 'is not', null).execute()) {
       const days = retentionOf(retention)
@@ -163,6 +183,13 @@ export class RetentionDuty {
         if (kept !== null) await this.#removeAll(kind, id, kept)
       }
     }
+  }
+
+  /** Of contacts that were deleted, whoever did that. */
+  async #forgetNumbers(): Promise<void> {
+    const { store, now } = this.#parts
+    const at = now().toISOString()
+    while ((await store.transaction(trx => forgetNumbers(trx, at))) > 0);
   }
 
   async #removeAll(kind: keyof typeof KINDS, organisationId: string, days: number): Promise<void> {

@@ -8,7 +8,7 @@ export const MAX_WAIT_MS = 2000
 const MAX_AHEAD_MS = 10_000
 type Direction = 'in' | 'out'
 /** Ours last a little longer, as in media (`call-pace.ts`): it sends no more, and what is handed to it piles up nowhere [µs]. */
-const SECOND_US: Record<Direction, number> = { in: 1_000_000, out: 1_020_000 }
+const SECOND_US: Record<Direction, number> = { in: 1_000_000, out: 1_050_000 }
 
 /** Between one call and the next [µs]. */
 const stepOf = (perSecond: number, direction: Direction): number => Math.ceil(SECOND_US[direction] / perSecond)

@@ -3,7 +3,7 @@ import { atMost } from '../protocol/at-most.ts'
 import type { DialTarget } from '../protocol.ts'
 
 /** A far end counts by its own clock, and not all packets take as long: its second is a little longer here [ms]. */
-export const SECOND_MS = 1020
+export const SECOND_MS = 1050
 /** Who would wait longer is told that there is no turn [ms]. */
 const MAX_WAIT_MS = 5000
 const MAX_CONNECTIONS = 10_000

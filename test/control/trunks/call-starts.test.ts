@@ -26,8 +26,8 @@ test('calls out are spaced so that no second has more than it may, by the clock 
   const row = await trunk('four', { calls_per_second: 4 })
   const waits: (number | null)[] = []
   for (let n = 0; n < 11; n++) waits.push(await waitToStart(app.store.db, row, START_MS))
-  assert.equal(waits, [0, 255, 510, 765, 1020, 1275, 1530, 1785, null, null, null])
-  assert.is(await waitToStart(app.store.db, row, START_MS + 2040), 0)
+  assert.equal(waits, [0, 263, 525, 788, 1050, 1313, 1575, 1838, null, null, null])
+  assert.is(await waitToStart(app.store.db, row, START_MS + 2100), 0)
 })
 
 test('turns that are taken at once, as by two nodes, are all different', async () => {
@@ -57,14 +57,14 @@ test('a clock that was an hour ahead holds nobody up', async () => {
   const row = await trunk('one', { calls_per_second: 1 })
   assert.is(await waitToStart(app.store.db, row, START_MS + 3_600_000), 0)
   assert.is(await waitToStart(app.store.db, row, START_MS), 0)
-  assert.is(await waitToStart(app.store.db, row, START_MS), 1020)
+  assert.is(await waitToStart(app.store.db, row, START_MS), 1050)
 })
 
 test('what went over after another connection did not take it counts, and those behind it wait', async () => {
   const row = await trunk('two', { calls_per_second: 2 })
   await countStart(app.store.db, row, START_MS)
   await countStart(app.store.db, row, START_MS)
-  assert.is(await waitToStart(app.store.db, row, START_MS), 1020)
+  assert.is(await waitToStart(app.store.db, row, START_MS), 1050)
 })
 
 test('a call takes the next connection when the best one has no turn soon, and is refused when none has', async () => {
@@ -85,7 +85,7 @@ test('a call takes the next connection when the best one has no turn soon, and i
   }
   const went = []
   for (let n = 0; n < 5; n++) went.push(await go())
-  const over = (id: string, more: number) => [0, 1020].map(delayMs => [id, delayMs, more])
+  const over = (id: string, more: number) => [0, 1050].map(delayMs => [id, delayMs, more])
   assert.equal(went, [...over(cheap.id, 1), ...over(dear.id, 0), null])
 })
 

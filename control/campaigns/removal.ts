@@ -1,0 +1,78 @@
+import { sql } from 'kysely'
+import { conflict, type Problem } from '../http/errors.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { WEEK_MS } from './allowed.ts'
+import { ON_CALL } from './states.ts'
+
+/** Attempts that one transaction forgets. */
+const BATCH = 500
+
+/**
+ * Takes a contact out of the database, and what its events tell of it. Its attempts stay, without its number, as figures; as long as that counts
+ * for the caps of other campaigns they keep it. Null: gone. Undefined: there was none.
+ */
+export async function removeContact(
+  trx: Trx,
+  tenant: Tenant,
+  id: string,
+  at: string,
+): Promise<Problem | null | undefined> {
+  const scoped = forTenant(trx, tenant)
+  const contact = await scoped.find('campaign_contacts', id)
+  if (contact === undefined) return undefined
+  if (ON_CALL.includes(contact.status)) return conflict('contact_on_call', 'The contact is on a call.')
+  await scoped.delete('campaign_contacts').where('id', '=', id).execute()
+  await scoped.delete('events').where('object_id', '=', id).execute()
+  const attempts = await scoped
+    .select('campaign_attempts')
+    .select(['id', 'started_at'])
+    // By its index.
+    .where('phone', '=', contact.phone)
+    .where('contact_id', '=', id)
+    .execute()
+  for (const { id, started_at } of attempts) {
+    const forget_at = new Date(Date.parse(started_at) + WEEK_MS).toISOString()
+    await scoped.change('campaign_attempts', id, forget_at <= at ? { phone: '' } : { forget_at })
+  }
+  return null
+}
+
+/** All contacts of a campaign that is deleted, and its attempts. */
+export async function removeContacts(trx: Trx, tenant: Tenant, campaignId: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const contacts = scoped.select('campaign_contacts').select('id').where('campaign_id', '=', campaignId)
+  await scoped.delete('events').where('object_id', 'in', contacts).execute()
+  await scoped.delete('campaign_attempts').where('campaign_id', '=', campaignId).execute()
+  await scoped.delete('campaign_contacts').where('campaign_id', '=', campaignId).execute()
+}
+
+/** The numbers of deleted contacts that count for no cap any more. @returns of how many attempts */
+export async function forgetNumbers(trx: Trx, at: string): Promise<number> {
+  const due = trx.selectFrom('campaign_attempts').select('id').where('forget_at', '<=', at).limit(BATCH)
+  const ids = (await due.execute()).map(({ id }) => id)
+  if (ids.length === 0) return 0
+  await trx.updateTable('campaign_attempts').set({ phone: '', forget_at: null }).where('id', 'in', ids).execute()
+  return ids.length
+}
+
+/** Contacts of campaigns of an organisation that were over before `until`. */
+export async function contactsOver(
+  trx: Trx,
+  { organisationId, until, limit }: { organisationId: string; until: string; limit: number },
+): Promise<{ id: string; organisation_id: string; livemode: number }[]> {
+  const over = trx
+    .selectFrom('campaigns')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('status', 'in', ['stopped', 'completed', 'archived'])
+    // One that was archived as a draft never ended.
+    .where(sql<string>`coalesce(ended_at, updated)`, '<', until)
+  return trx
+    .selectFrom('campaign_contacts')
+    .select(['id', 'organisation_id', 'livemode'])
+    .where('campaign_id', 'in', over)
+    .where('status', 'not in', ON_CALL)
+    .limit(limit)
+    .execute()
+}
