@@ -1,4 +1,3 @@
-import { tenantOf } from '../calls/records.ts'
 import { type AskParts, ask } from '../copilot/sessions/ask.ts'
 import { type Command, carryOut, checkItem, dismiss, nextStep, setField } from '../copilot/sessions/commands.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
@@ -9,7 +8,7 @@ import type { CopilotMessageRow, CopilotSessionRow } from '../copilot/tables.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 

@@ -4,7 +4,7 @@ import type { EventType } from '../kernel/events/catalog.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
+import { forTenant, ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
 import { overdueBefore, WAITING } from './callback.ts'
 import { toCallback } from './schema-callback.ts'
 import type { CallbackRow } from './tables.ts'
@@ -133,7 +133,7 @@ export async function tellMissed(store: Store, now: Date): Promise<number> {
 
 /** Of several control processes, one tells. */
 async function tellLate(trx: Trx, row: CallbackRow, at: string): Promise<void> {
-  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const tenant = tenantOf(row)
   const untold = forTenant(trx, tenant).update('callbacks').set({ sla_missed_at: at }).where('id', '=', row.id)
   const { numUpdatedRows } = await untold.where('sla_missed_at', 'is', null).executeTakeFirst()
   if (numUpdatedRows === 0n) return
@@ -153,7 +153,7 @@ const late = (db: Db, at: string): Promise<CallbackRow[]> =>
 
 /** Of several control processes, one closes the callback and tells. */
 async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
-  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const tenant = tenantOf(row)
   const change = { status: 'expired' as const, open_phone: null, updated: at }
   const asItWas = forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id)
   const { numUpdatedRows } = await asItWas.where('status', '=', row.status).executeTakeFirst()

@@ -1,9 +1,9 @@
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CommandPort } from '../media-link/events.ts'
 import { callCaptureOf } from './capture/call-capture.ts'
 import { beginTranscript, runningTranscript, type TranscriptParts } from './programs/transcripts.ts'
-import { insertRecording, loadLeg, tenantOf } from './records.ts'
+import { insertRecording, loadLeg } from './records.ts'
 
 /**
  * A caller hears that the call is recorded, and what is kept has begun with that: from now on rows say so, and it can be paused and

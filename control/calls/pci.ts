@@ -3,9 +3,9 @@ import type { CaptureState, Target } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { nullable, timestamp } from '../kernel/schema.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Of } from './conductor/event-handler.ts'
-import { loadLeg, tenantOf } from './records.ts'
+import { loadLeg } from './records.ts'
 import type { CallRow, CapturePauseRow } from './tables.ts'
 
 /** Specification, "CallPci". */

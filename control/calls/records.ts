@@ -3,8 +3,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CallIdentity, RedirectedFrom } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
 import type { StoredAnswering } from './answering/schema.ts'
@@ -27,11 +26,6 @@ import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow 
  * The rows of calls, as the media process's events change them. The media process knows no organisations, so that rows are
  * found by the IDs it names, and everything from there on goes through the tenant of the row found.
  */
-
-export const tenantOf = (row: TenantColumns): Tenant => ({
-  organisationId: row.organisation_id,
-  livemode: row.livemode === 1,
-})
 
 type Request = { requestId: string; idempotencyKey: string | null }
 

@@ -1,9 +1,7 @@
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import { settingsOf } from './settings.ts'
 import type { CallRow, ConferenceRoomRow, SessionStateRow } from './tables.ts'
-
-const tenantOf = (row: CallRow): Tenant => ({ organisationId: row.organisation_id, livemode: row.livemode === 1 })
 
 /** What is said of a session by people, or about it by a model. */
 export interface SessionNotes {

@@ -1,7 +1,6 @@
 import type { Commands, PlaySource } from '../../media/protocol.ts'
 import type { Db } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
-import { tenantOf } from './records.ts'
+import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CallRow } from './tables.ts'
 
 type Tone = PlaySource & { kind: 'tone' }

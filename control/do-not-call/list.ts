@@ -2,7 +2,7 @@ import { cancelCallbacksTo } from '../callbacks/store.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { DoNotCallRow, DoNotCallSource } from '../trunks/tables.ts'
 import { toDoNotCallNumber } from './schema.ts'
 
@@ -87,7 +87,7 @@ export async function sweepListed(store: Store, now: Date): Promise<number> {
       const over = trx.selectFrom('do_not_call').selectAll().where('expires_at', '<=', at)
       const rows = await over.orderBy('expires_at').limit(BATCH).execute()
       for (const row of rows) {
-        const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+        const tenant = tenantOf(row)
         await forTenant(trx, tenant).delete('do_not_call').where('id', '=', row.id).execute()
         await appendEvent(trx, tenant, { type: 'do_not_call_number.deleted', at, object: toDoNotCallNumber(row) })
       }

@@ -19,6 +19,12 @@ export interface Tenant {
   livemode: boolean
 }
 
+/** Whose a row is. */
+export const tenantOf = (row: TenantColumns): Tenant => ({
+  organisationId: row.organisation_id,
+  livemode: row.livemode === 1,
+})
+
 type TenantTable = { [T in keyof Database]: Database[T] extends TenantColumns ? T : never }[keyof Database]
 export type TableWithId = { [T in TenantTable]: Database[T] extends { id: string } ? T : never }[TenantTable]
 

@@ -1,7 +1,7 @@
 import { decideAnew } from '../calls/conductor/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { UserRow } from '../organisation/tables.ts'
 import type { AgentStatus } from './agent-schema.ts'
 import { allQueues, answeredBy } from './settings/store.ts'
@@ -151,32 +151,27 @@ export const wrapUpsOver = (db: Db, at: string): Promise<AgentStatusRow[]> =>
   db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
 
 /** Ends a wrap-up; what has changed meanwhile stays. */
-export async function endWrapUp(trx: Trx, { id, ...of }: AgentStatusRow, at: string): Promise<void> {
-  const tenant = tenantOfRow({ id, ...of })
-  const row = await rowOf(trx, tenant, id)
+export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Promise<void> {
+  const tenant = tenantOf(ended)
+  const row = await rowOf(trx, tenant, ended.id)
   if (row.wrap_up_until === null || row.wrap_up_until > at) return
   const status = row.wanted ?? 'available'
   await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: row.wrap_up_until }, at)
 }
 
-const tenantOfRow = (row: AgentStatusRow): Tenant => ({
-  organisationId: row.organisation_id,
-  livemode: row.livemode === 1,
-})
-
 /** No device of the agent's is there from now on. */
 export const noteDeviceless = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
-  save(trx, tenantOfRow(row), row, { deviceless_since: at }, at)
+  save(trx, tenantOf(row), row, { deviceless_since: at }, at)
 
 /** It has had no device for a while. What was set is kept for when it has one again. */
 export const goWithout = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
-  save(trx, tenantOfRow(row), row, { status: 'offline', wanted: row.wanted ?? (row.status as AgentWish) }, at)
+  save(trx, tenantOf(row), row, { status: 'offline', wanted: row.wanted ?? (row.status as AgentWish) }, at)
 
 /** It has a device again, and is what was set: that can be `offline`. */
 export function comeBack(trx: Trx, row: AgentStatusRow, at: string): Promise<void> {
   const isBack = row.status === 'offline' && row.wanted !== null
   const back = isBack ? { status: row.wanted as AgentWish, idle_since: at } : {}
-  return save(trx, tenantOfRow(row), row, { ...back, deviceless_since: null }, at)
+  return save(trx, tenantOf(row), row, { ...back, deviceless_since: null }, at)
 }
 
 /** Writes the row; another status is an event. Whoever is free may have something to do. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Store } from '../kernel/store/store.ts'
+import { tenantOf } from '../kernel/tenancy.ts'
 import { lastPeriod, nextRun } from './period.ts'
 import { startRun } from './start.ts'
 import type { ReportRow } from './tables.ts'
@@ -44,7 +45,7 @@ const startOne = (store: Store, report: ReportRow, timezone: string, now: Date):
       .executeTakeFirst()
     const { next_run_at: due } = report
     if (numUpdatedRows !== 1n || due === null || due > now.toISOString()) return
-    const tenant = { organisationId: report.organisation_id, livemode: report.livemode === 1 }
+    const tenant = tenantOf(report)
     const period = lastPeriod(report.period, new Date(due), report.schedule_timezone ?? timezone)
     await startRun(trx, tenant, report, { period, trigger: 'schedule', request: null, now })
   })

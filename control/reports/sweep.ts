@@ -1,6 +1,6 @@
 import { dueAtOf } from '../kernel/jobs/queue.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import { removeArtifacts } from './pieces.ts'
 import { finishRun } from './run-job.ts'
 
@@ -36,7 +36,7 @@ async function endStuckRuns(store: Store, now: Date): Promise<void> {
   for (const row of open) {
     await store.transaction(async trx => {
       if ((await dueAtOf(trx, 'report.run', row.id)) !== undefined) return
-      const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+      const tenant = tenantOf(row)
       const failed = { status: 'failed', error: 'The run was interrupted.', finished_at: now.toISOString() } as const
       await finishRun(trx, tenant, { ...row, ...failed }, null)
     })

@@ -2,7 +2,7 @@ import { type BookingDeps, bookCallback } from '../callbacks/booking.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { returnedByQueue } from '../queues/callbacks-of-queue.ts'
 import { provenUntil } from './proof.ts'
@@ -27,7 +27,7 @@ export async function submit(
   origin: string,
   sent: SiteRequest,
 ): Promise<{ object: 'callback_request'; livemode: boolean; due_at: string } | Problem> {
-  const tenant = { organisationId: site.organisation_id, livemode: site.livemode === 1 }
+  const tenant = tenantOf(site)
   const refused = fieldProblem(site, origin, sent)
   if (refused !== null) return refused
   const until = provenUntil(deps.vault, site.id, sent, deps.now())

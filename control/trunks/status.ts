@@ -1,7 +1,7 @@
 import type { Events } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import { toConnection } from './connection-schema.ts'
 import type { ConnectionRow } from './tables.ts'
 
@@ -14,7 +14,7 @@ export async function applyConnectionReport(
   const row = await trx.selectFrom('connections').selectAll().where('id', '=', connectionId).executeTakeFirst()
   if (row === undefined || row.enabled === 0) return
   if (row.status === status && row.sip_code === sipCode) return
-  const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const tenant = tenantOf(row)
   const change = { status, sip_code: sipCode }
   await forTenant(trx, tenant).update('connections').set(change).where('id', '=', row.id).execute()
   const type = eventOf(row.status, status)

@@ -5,7 +5,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import { type CallLimit, limitsOf, reachedBy, toPartnerOrganisation } from './client.ts'
 
 const MINUTE_MS = 60_000
@@ -55,7 +55,7 @@ async function tellReached(trx: Trx, row: PartnerOrganisationRow, limit: CallLim
   const last = before[limit]
   if (last !== null && Date.parse(at) - Date.parse(last) < TELL_EVERY_MS) return
   const limits_reached = JSON.stringify({ ...before, [limit]: at })
-  const partner = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+  const partner = tenantOf(row)
   await forTenant(trx, partner).change('partner_organisations', row.id, { limits_reached })
   const object = toPartnerOrganisation({ ...row, limits_reached })
   await appendEvent(trx, partner, { type: 'partner.organisation.limit_reached', at, object })

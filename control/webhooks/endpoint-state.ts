@@ -1,6 +1,7 @@
 import { appendEvent } from '../kernel/events/log.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
+import { tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { overlaps, toWebhookEndpoint } from './endpoint-schema.ts'
 import { DISABLE_AFTER_MS } from './schedule.ts'
@@ -58,16 +59,12 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
   // Another control process was first.
   if (numUpdatedRows === 0n) return
   await abandonPending(trx, row.id, at)
-  await appendEvent(
-    trx,
-    { organisationId: row.organisation_id, livemode: row.livemode === 1 },
-    {
-      type: 'webhook_endpoint.disabled',
-      at,
-      object: toWebhookEndpoint({ ...row, ...change }, now),
-      previousAttributes: { status: 'enabled', disabled_reason: null, updated: row.updated },
-    },
-  )
+  await appendEvent(trx, tenantOf(row), {
+    type: 'webhook_endpoint.disabled',
+    at,
+    object: toWebhookEndpoint({ ...row, ...change }, now),
+    previousAttributes: { status: 'enabled', disabled_reason: null, updated: row.updated },
+  })
 }
 
 /** What waits for a disabled endpoint is not delivered later by surprise; a replay does that when it is asked for. */

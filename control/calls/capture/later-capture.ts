@@ -1,10 +1,10 @@
 import { firstSaid } from '../../capture-settings/settings.ts'
 import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { writeLeg } from '../legs.ts'
 import { wantTranscript } from '../programs/transcript-rows.ts'
-import { endStream, insertRecording, tenantOf } from '../records.ts'
+import { endStream, insertRecording } from '../records.ts'
 import type { CallRow } from '../tables.ts'
 import {
   type CallCapture,

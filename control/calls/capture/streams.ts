@@ -1,10 +1,9 @@
 import type { Failure, StreamSnapshot, StreamSpec, Target } from '../../../media/protocol.ts'
 import { customerAddresses } from '../../http/url-policy.ts'
 import type { Db } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { targetOf } from '../pci.ts'
-import { tenantOf } from '../records.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 
 export interface StreamDeps {

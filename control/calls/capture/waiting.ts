@@ -1,7 +1,6 @@
 import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import type { Db } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
-import { tenantOf } from '../records.ts'
+import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { type CallCapture, callCaptureOf, NOTHING, type Waiting } from './call-capture.ts'
 

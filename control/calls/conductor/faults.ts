@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache'
 import type { MediaEvent } from '../../../media/protocol.ts'
 import { isStoreOutage } from '../../kernel/store/faults.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { countEnd } from '../capture/used.ts'
 import { writeLeg } from '../legs.ts'
-import { loadLeg, tenantOf } from '../records.ts'
+import { loadLeg } from '../records.ts'
 import type { LegEnd } from './decide.ts'
 
 export interface FaultDeps {

@@ -1,14 +1,13 @@
 import type { EndedReason, SipParty } from '../../../media/protocol.ts'
 import { contactProblem } from '../../consents/required.ts'
 import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { numbersAt, takesOut } from '../../trunks/outbound.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
 import { legProblem } from '../../usage/allowance.ts'
 import type { Of } from '../conductor/event-handler.ts'
 import { follow } from '../conductor/follow.ts'
 import { outsideProblem } from '../dial.ts'
-import { tenantOf } from '../records.ts'
 
 interface Answer {
   to: string[]

@@ -1,11 +1,10 @@
 import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { digitsIn } from '../../organisation/redaction/digits.ts'
 import { goesOn, leastHeld } from '../../organisation/redaction/redactor.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 import { lastPause, pausesOf } from '../pci.ts'
-import { tenantOf } from '../records.ts'
 import { retell } from './redacted.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
-import { tenantOf } from '../../calls/records.ts'
 import type { Store } from '../../kernel/store/store.ts'
-import type { Tenant } from '../../kernel/tenancy.ts'
+import { type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
 import type { Embeddings } from '../../models/embeddings.ts'
 import type { ModelMeter } from '../../models/meter.ts'

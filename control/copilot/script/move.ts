@@ -1,7 +1,6 @@
-import { tenantOf } from '../../calls/records.ts'
 import type { Graph } from '../../flows/engine/graph.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { SaidInput } from '../fast/state.ts'
 import { apply, type RecordParts, sessionMs, stateOf } from '../sessions/records.ts'
 import type { CopilotSessionRow } from '../tables.ts'

@@ -1,6 +1,5 @@
-import { tenantOf } from '../../calls/records.ts'
 import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import { digitRuns } from '../../organisation/redaction/digits.ts'
 import { isHeldBack } from '../../organisation/redaction/redactor.ts'
 import { kindOf } from '../fast/slots.ts'

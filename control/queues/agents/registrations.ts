@@ -2,7 +2,7 @@ import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentre } from '../call-centre.ts'
@@ -88,7 +88,7 @@ const refuse = (sipCode: 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }
 
 /** All or nothing (RFC 3261 §10.3 step 7): what one contact does not allow is done for none. */
 async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {
-  const tenant = { organisationId: account.organisation_id, livemode: account.livemode === 1 }
+  const tenant = tenantOf(account)
   const user = await forTenant(trx, tenant).find('users', account.id)
   // Deactivated or given another account while its digest was judged.
   const current = await forTenant(trx, tenant).find('sip_credentials', account.id)
@@ -162,7 +162,7 @@ export async function forgetPhonesOf(trx: Trx, source: Events['sip.gone']['sourc
     .returningAll()
     .execute()
   for (const row of rows) {
-    const tenant = { organisationId: row.organisation_id, livemode: row.livemode === 1 }
+    const tenant = tenantOf(row)
     if (row.expires_at > at) await noteLost(trx, tenant, row.user_id, at)
   }
   return rows.length > 0

@@ -1,7 +1,6 @@
 import { isFailure, type PackageState } from '../../../media/protocol.ts'
-import { tenantOf } from '../../calls/records.ts'
 import type { Store } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { type Lamp, lampStates } from './lamps.ts'
 import type { SipCredentialRow } from './tables.ts'

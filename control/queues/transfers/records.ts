@@ -1,9 +1,8 @@
 import type { EndedReason } from '../../../media/protocol.ts'
 import { follow } from '../../calls/conductor/follow.ts'
-import { tenantOf } from '../../calls/records.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CallTransfer } from './schema.ts'
 import type { CallTransferRow, Plan } from './tables.ts'
 

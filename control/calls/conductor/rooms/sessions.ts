@@ -1,8 +1,7 @@
 import { newId } from '../../../kernel/ids.ts'
 import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db } from '../../../kernel/store/store.ts'
-import { forTenant } from '../../../kernel/tenancy.ts'
-import { tenantOf } from '../../records.ts'
+import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
 import type { CallRow, ConferenceRoomRow } from '../../tables.ts'
 import type { LegRows } from '../decide.ts'
 
