@@ -89,10 +89,11 @@ export class NativeDatagrams implements Datagrams {
 
   /** Hands over a datagram of each socket that has one; false: none has. */
   #look(): boolean {
-    this.#polledAt = performance.now()
     const count = this.libc.epollWait(this.#epoll, this.#events.address, MAX_EVENTS, 0)
+    if (count > 0) this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
+    // The last of the clocks: whoever takes the processor before it makes a datagram later than it was, never earlier.
+    this.#polledAt = performance.now()
     if (count <= 0) return false
-    this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
     for (let i = 0; i < count; i++) {
       const socket = this.#sockets[this.#events.view.getUint32(i * EVENT.bytes + EVENT.data, true)]!
       // Null: closed by what an earlier datagram of this look did.

@@ -83,6 +83,27 @@ for (const [kind, datagrams] of [['node', nodeDatagrams] as const, ['native', ch
   }
 
   test(
+    name('a datagram that comes as soon as it is listened for is heard, also where another takes the processor'),
+    async () => {
+      const [a, b] = [await listener(datagrams, '127.0.0.1'), await listener(datagrams, '127.0.0.1')]
+      a.socket.send(bytesOf('hello'), 5, '127.0.0.1', b.port)
+      const { now } = performance
+      performance.now = () => {
+        const at = now.call(performance)
+        while (now.call(performance) < at + 20) {}
+        return at
+      }
+      try {
+        datagrams.poll()
+      } finally {
+        performance.now = now
+      }
+      await until(datagrams, () => b.came.length === 1)
+      for (const { socket } of [a, b]) socket.close()
+    },
+  )
+
+  test(
     name('attended, each is handed over as it comes with nobody polling, and what else is due has its turn'),
     async () => {
       const [a, b] = [await listener(datagrams, '127.0.0.1'), await listener(datagrams, '127.0.0.1')]
