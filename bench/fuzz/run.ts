@@ -40,6 +40,8 @@ export interface FuzzReport {
   /** How long after the last message nothing was left [s]; null: something is. */
   quietAfter: number | null
   faults: number
+  /** Calls that were answered 503, for want of room. */
+  refused: number
   /** What must not be. */
   problems: string[]
 }
@@ -55,7 +57,7 @@ export async function benchFuzz(
   const sender = await FuzzSender.open(random, subject.sip)
   const report: FuzzReport = {
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
-    ...{ seed: random.seed, seconds: 0, samples: [], quietAfter: null, faults: 0, problems: [] },
+    ...{ seed: random.seed, seconds: 0, samples: [], quietAfter: null, faults: 0, refused: 0, problems: [] },
   }
   const startedAt = performance.now()
   const look = async (): Promise<void> => {
@@ -74,6 +76,7 @@ export async function benchFuzz(
       await answers(subject)
       if (sender.sent >= (report.samples.length * count) / SAMPLES) await look()
     }
+    report.refused = sender.refused
     report.seconds = (performance.now() - startedAt) / 1000
     report.quietAfter = await untilQuiet(subject)
     await look()
@@ -141,7 +144,7 @@ export function formatFuzzReport({ commit, machine, seed, seconds, samples, ...r
     ...[String(messages), (media / MB).toFixed(0), (control / MB).toFixed(0)],
     ...[String(sessions), String(transactions), String(legs)],
   ])
-  const { problems, quietAfter } = report
+  const { problems, quietAfter, refused } = report
   return [
     machineLine(commit, machine),
     '',
@@ -149,6 +152,7 @@ export function formatFuzzReport({ commit, machine, seed, seconds, samples, ...r
     ...table([['messages', 'media [MB]', 'control [MB]', 'sessions', 'transactions', 'legs'], ...rows]),
     '',
     quietAfter === null ? '' : `nothing was left ${quietAfter.toFixed(0)} s after the last message`,
+    `${refused} calls were refused with 503, for want of room`,
     problems.length === 0 ? 'the processes live, calls are answered and heard' : `wrong: ${problems.join('; ')}`,
   ].join('\n')
 }

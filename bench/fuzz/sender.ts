@@ -17,6 +17,8 @@ const PER_CONNECTION = 10
 /** Makes broken SIP of every kind, the same for the same seed, and sends it. */
 export class FuzzSender {
   sent = 0
+  /** Calls that were refused with 503, since too many of the others were not over. */
+  refused = 0
   readonly #random: Random
   readonly #to: Address
   readonly #socket: RawSocket
@@ -47,10 +49,11 @@ export class FuzzSender {
     }
   }
 
-  /** A call that begins as it should, and what is broken in it. */
+  /** A call that begins as it should, and what is broken in it; none where the product has no room for one more. */
   async insideCall(): Promise<void> {
     const random = this.#random
-    const call = await RawCall.open(ECHO, this.#to, `${random.seed}-${++this.#number}`)
+    const call = await this.#begin()
+    if (call === null) return
     for (let n = 0; n < PER_CALL; n++) {
       const method = random.pick(IN_DIALOG)
       const body = method === 'INVITE' ? { body: random.pick(DESCRIPTIONS)(offer(call.rtp.port)) } : {}
@@ -76,6 +79,16 @@ export class FuzzSender {
     const patience = setTimeout(() => socket.resetAndDestroy(), 200)
     await closed
     clearTimeout(patience)
+  }
+
+  async #begin(): Promise<RawCall | null> {
+    try {
+      return await RawCall.open(ECHO, this.#to, `${this.#random.seed}-${++this.#number}`)
+    } catch (error) {
+      if (!String(error).includes('SIP/2.0 503')) throw error
+      this.refused++
+      return null
+    }
   }
 
   #message(): Buffer {
