@@ -5,15 +5,13 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import wavefile from 'wavefile'
 import { freePort } from '../../bench/free-port.ts'
-import { tone } from '../../bench/voices.ts'
 import { NARROWBAND_HZ, WIDEBAND_HZ } from '../../codecs/audio.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { childOfTest } from './child.ts'
+import { toneFile } from './tone-file.ts'
 
 const HOST = '127.0.0.1'
-const TONE_SECONDS = 60
 const POLL_MS = 20
 const START_MS = 10_000
 /** One that waits for an answer to its last words waits no longer. */
@@ -213,14 +211,4 @@ function writeConfig(directory: string, sipPort: number, controlPort: number, op
     ...['menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
   ]
   write('config', `${lines.join('\n')}\n`)
-}
-
-/** A minute of a sine, longer than any test, in the plainest WAV there is: baresip reads no chunk that it does not know. */
-function toneFile(hz: number, rateHz: number): Uint8Array {
-  const samples = new Int16Array(TONE_SECONDS * rateHz)
-  // A voice is of 8 kHz: at another rate the same samples are another tone.
-  tone((hz * NARROWBAND_HZ) / rateHz)(samples)
-  const file = new wavefile.WaveFile()
-  file.fromScratch(1, rateHz, '16', samples)
-  return file.toBuffer()
 }
