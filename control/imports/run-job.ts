@@ -38,8 +38,12 @@ export const importHandler = (deps: ImportJobDeps): JobHandler<{ tenant: Tenant;
   run: ({ tenant, import_id }, attempt) => run(deps, tenant, import_id, attempt),
 })
 
-/** It is cancelled, or another attempt goes on with it. */
-class NotOurs extends Error {}
+/** It is over, or a process that we had taken for dead has brought it further. */
+class NotOurs extends Error {
+  constructor() {
+    super('the import is not where this attempt has left it')
+  }
+}
 
 async function run(deps: ImportJobDeps, tenant: Tenant, id: string, attempt: JobAttempt): Promise<void> {
   const { store, targets, batchRows = BATCH_ROWS } = deps
@@ -61,15 +65,19 @@ async function run(deps: ImportJobDeps, tenant: Tenant, id: string, attempt: Job
     }
     await end(deps, tenant, row, { status: 'completed' }, attempt)
   } catch (error) {
-    if (error instanceof NotOurs) return
-    if (!(error instanceof Unreadable)) throw error
-    await end(deps, tenant, row, { status: 'failed', failure: error.failure }, attempt).catch(unlessNotOurs)
+    if (!(error instanceof Unreadable)) return unlessOver(deps, tenant, id, error)
+    const failed = { status: 'failed', failure: error.failure } as const
+    await end(deps, tenant, row, failed, attempt).catch(unended => unlessOver(deps, tenant, id, unended))
   }
 }
 
-const unlessNotOurs = (error: unknown): void => {
-  if (!(error instanceof NotOurs)) throw error
+/** Of one that is over nothing is left to do; what goes on is tried again, from where it stands. */
+async function unlessOver({ store }: ImportJobDeps, tenant: Tenant, id: string, error: unknown): Promise<void> {
+  const row = error instanceof NotOurs ? await forTenant(store.db, tenant).find('imports', id) : undefined
+  if (!(error instanceof NotOurs) || isOpen(row)) throw error
 }
+
+const isOpen = (row: ImportRow | undefined): boolean => row?.status === 'pending' || row?.status === 'running'
 
 const readingOf = (row: ImportRow): Reading => JSON.parse(row.reading)
 
@@ -77,7 +85,7 @@ const readingOf = (row: ImportRow): Reading => JSON.parse(row.reading)
 const begin = ({ store, now }: ImportJobDeps, tenant: Tenant, id: string): Promise<ImportRow | null> =>
   store.transaction(async trx => {
     const row = await forTenant(trx, tenant).find('imports', id)
-    if (row === undefined || (row.status !== 'pending' && row.status !== 'running')) return null
+    if (row === undefined || !isOpen(row)) return null
     const at = now().toISOString()
     const anew = { rows_read: 0, rows_written: 0, rows_duplicate: 0, rows_failed: 0, error_pieces: 0 }
     if (row.dry_run === 1) await removePieces(trx, id, 'errors')

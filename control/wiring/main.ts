@@ -14,6 +14,7 @@ import { releaseInterruptedAttempts } from '../http/idempotency.ts'
 import { publicUrlOf } from '../kernel/addresses.ts'
 import { type Config, readConfig } from '../kernel/config.ts'
 import { mediaSocketPath } from '../kernel/data-dir.ts'
+import { releaseInterruptedJobs } from '../kernel/jobs/claims.ts'
 import { makeLog } from '../kernel/log.ts'
 import { BEAT_MS, beat } from '../kernel/nodes/heartbeat.ts'
 import { Periodic } from '../kernel/periodic.ts'
@@ -82,6 +83,7 @@ const now = (): Date => new Date()
 const log = await makeLog(config.logLevel, 'control')
 const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
 await releaseInterruptedAttempts(store)
+await releaseInterruptedJobs(store)
 async function vaultOrFail(): Promise<Vault> {
   try {
     const vault = openVault(config.dataDir)

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { FairShares } from '../../../media/protocol.ts'
+import { nodeOf } from '../store/node.ts'
 import type { Db } from '../store/store.ts'
 import type { JobRow } from './tables.ts'
 
 /**
  * Who may attempt which job, decided in the database: a claim is a lease, renewed while the attempt runs. When its holder dies, it
- * runs out, and the job is due again.
+ * runs out, and the job is due again; at once, where the same node is started anew.
  */
 
 export interface JobClaimRules {
@@ -33,7 +34,12 @@ export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJo
   try {
     const claimed = await db
       .updateTable('jobs')
-      .set(eb => ({ lease: randomUUID(), leased_until: later(rules), attempts: eb('attempts', '+', 1) }))
+      .set(eb => ({
+        lease: randomUUID(),
+        leased_until: later(rules),
+        node: nodeOf(db),
+        attempts: eb('attempts', '+', 1),
+      }))
       .where('id', 'in', [...chosen.keys()])
       .where('due_at', '<=', at)
       // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
@@ -77,6 +83,12 @@ function candidates(db: Db, at: string, kinds: readonly string[], passed: string
   if (passed.length > 0) due = due.where(eb => eb.fn.coalesce('organisation_id', eb.val('')), 'not in', passed)
   if (taken.length > 0) due = due.where('id', 'not in', taken)
   return due.orderBy('due_at').limit(WINDOW).execute()
+}
+
+/** What this node's process before had under way is due at once: it is dead. To be called before any is claimed. */
+export async function releaseInterruptedJobs({ db }: { db: Db }): Promise<void> {
+  const free = db.updateTable('jobs').set({ lease: null, leased_until: null })
+  await free.where('node', '=', nodeOf(db)).where('lease', 'is not', null).execute()
 }
 
 /** Lengthens the leases that are still ours; returns these jobs with what they have now. */

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 
 declare module '../store/tables.ts' {
   interface Database extends JobTables {}
@@ -27,6 +27,8 @@ export interface JobTable {
   /** Whose attempt is running, and until when nobody else may begin one. */
   lease: string | null
   leased_until: string | null
+  /** Whose process attempts it, or was the last to. */
+  node: Generated<string | null>
   last_error: string | null
   created: string
 }

@@ -91,6 +91,7 @@ import { dialling } from './350-399/380-dialling.ts'
 import { requestBudgets } from './350-399/385-request-budgets.ts'
 import { limitsReached } from './350-399/386-limits-reached.ts'
 import { attemptsForgotten } from './350-399/387-attempts-forgotten.ts'
+import { jobNodes } from './350-399/388-job-nodes.ts'
 import { captureChanges } from './350-399/392-capture-changes.ts'
 import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
 
@@ -188,6 +189,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '385-request-budgets': requestBudgets,
   '386-limits-reached': limitsReached,
   '387-attempts-forgotten': attemptsForgotten,
+  '388-job-nodes': jobNodes,
   '392-capture-changes': captureChanges,
   '402-evaluations-by-state': evaluationsByState,
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, Migrator, sql, type Transaction } from 'kysely'
 import { FollowUps } from '../follow-ups.ts'
 import { MIGRATIONS } from '../migrations/all.ts'
+import { Turns } from '../turns.ts'
 import { type Fact, following } from './after-commit.ts'
 import { faultOf } from './faults.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
@@ -40,6 +41,11 @@ export interface Store {
 
 /** Tries of a transaction that others are in the way of; the last one's error is thrown. */
 const MAX_TRIES = 12
+/**
+ * Whoever has met others in so many tries goes on with the rest one after the other: of fifty that write the same rows at once (a campaign's calls that
+ * find their connection full) each try lets one through, and the last would have none left.
+ */
+const TRIES_BESIDE = 4
 /** A unique key that is taken was free when we looked: looking once more tells by whom. Twice taken is a bug. */
 const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
@@ -70,6 +76,7 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
   const within: Store['within'] = new Set()
   const committed: Store['committed'] = new Set()
   const followUps = new FollowUps()
+  const turns = new Turns()
   return {
     engine,
     db,
@@ -89,7 +96,7 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
         })
         follow()
         return result
-      }),
+      }, turns),
     durable: async () => log?.sync(),
     close: async () => {
       await log?.close()
@@ -119,17 +126,17 @@ async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
   return made.size === names.length && names.every(name => made.has(name))
 }
 
-/** The one place that tries again what another transaction was in the way of. */
-async function retrying<T>(run: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await run()
-    } catch (error) {
-      const fault = faultOf(error)
-      const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1
-      if (tries >= most) throw error
-    }
-    // Apart at random, so that those who met do not meet again.
-    await sleep(Math.random() * Math.min(MAX_WAIT_MS, 2 ** (tries + 2)))
+/** The one place that tries again what another transaction was in the way of. `turns`: of those in whose way others were again and again. */
+async function retrying<T>(run: () => Promise<T>, turns: Turns, tries = 1): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const fault = faultOf(error)
+    const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1
+    if (tries >= most) throw error
   }
+  // Apart at random, so that those who met do not meet again.
+  await sleep(Math.random() * Math.min(MAX_WAIT_MS, 2 ** (tries + 2)))
+  const again = (): Promise<T> => retrying(run, turns, tries + 1)
+  return tries === TRIES_BESIDE ? turns.take('', again) : again()
 }

@@ -1,8 +1,12 @@
 import * as assert from 'uvu/assert'
 import { sweepImports } from '../../../control/imports/pieces.ts'
+import { importHandler } from '../../../control/imports/run-job.ts'
 import { SeenKeys } from '../../../control/imports/seen-keys.ts'
+import type { ImportTarget } from '../../../control/imports/target.ts'
 import { idAt } from '../../../control/kernel/ids.ts'
+import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { buildJobs } from '../../../control/wiring/app.ts'
+import { IMPORT_TARGETS } from '../../../control/wiring/import-targets.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { APP_CONFIG, makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
@@ -221,6 +225,30 @@ test('an import that goes on after a crash lets everybody else have their turn w
   const done = (await app.live(`GET /v1/imports/${id}`)).body
   assert.equal([done.status, done.rows.read, done.rows.written], ['completed', rows, 0])
   assert.ok(turns >= rows / 200, `${turns} turns`)
+})
+
+test('an import that has come further than an attempt knows is tried again from there', async () => {
+  const numbers = IMPORT_TARGETS.do_not_call_numbers!
+  let writes = 0
+  const beaten: ImportTarget = {
+    ...numbers,
+    write: async (trx, ...more) => {
+      const isNew = await numbers.write(trx, ...more)
+      if (writes++ === 0) await trx.updateTable('imports').set({ rows_read: 99 }).execute()
+      return isNew
+    },
+  }
+  const { store, clock } = app
+  const handler = importHandler({ store, now: clock.now, targets: { do_not_call_numbers: beaten } })
+  const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'import.run': handler } })
+  const file = { content_base64: Buffer.from('phone\n0581111119\n').toString('base64') }
+  const { id } = (await app.live('POST /v1/imports', { ...TARGET, file })).body
+  await jobs.runDue()
+  assert.is((await app.live(`GET /v1/imports/${id}`)).body.status, 'running')
+  clock.advance(1000)
+  await jobs.runDue()
+  const done = (await app.live(`GET /v1/imports/${id}`)).body
+  assert.equal([done.status, done.rows.written, writes], ['completed', 1, 2])
 })
 
 test('the report is kept for 30 days; a file of which no import came is gone after an hour', async () => {

@@ -1,6 +1,7 @@
-/** A control process's imports, to be killed at any moment: started with a database, it tells its parent of every batch that it begins to write. */
+/** A control process's imports, to be killed at any moment: started with a database, it tells its parent of every batch that it has written. */
 
 import { importHandler } from '../../../control/imports/run-job.ts'
+import { releaseInterruptedJobs } from '../../../control/kernel/jobs/claims.ts'
 import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import '../../../control/wiring/event-catalog.ts'
@@ -9,6 +10,10 @@ import { silent } from '../app-harness.ts'
 
 const [target = ''] = process.argv.slice(2)
 const store = await openStore(target)
+// As a control process does when it starts.
+await releaseInterruptedJobs(store)
+/** Longer than the test may take: who waits for it never ends. */
+const LEASE_MS = 600_000
 const now = (): Date => new Date()
 const numbers = IMPORT_TARGETS.do_not_call_numbers!
 const telling = {
@@ -22,5 +27,5 @@ const telling = {
 const handlers = {
   'import.run': importHandler({ store, now, targets: { do_not_call_numbers: telling }, batchRows: 50 }),
 }
-new JobRunner({ store, now, log: silent, handlers, leaseMs: 600, pollMs: 20 }).start()
+new JobRunner({ store, now, log: silent, handlers, leaseMs: LEASE_MS, pollMs: 20 }).start()
 process.on('disconnect', () => process.exit(0))

@@ -13,7 +13,7 @@ const ROWS = 3000
 const KILLS = 3
 
 test(
-  'an import whose process is killed with -9 goes on where it stands: each row is written once, and counted once',
+  'an import whose process is killed with -9 goes on where it stands as soon as its node is there again: each row is written once, and counted once',
   async () => {
     const { target, remove } = await makeDatabase()
     const store = await openStore(target)

@@ -2,6 +2,7 @@ import type { DevicePort } from '../../../control/calls/conductor/device-port.ts
 import { CallDriver } from '../../../control/calls/conductor/driver.ts'
 import { insertParty, type NewParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
+import { isStoreOutage } from '../../../control/kernel/store/faults.ts'
 import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
 import { setWish } from '../../../control/queues/agent-status.ts'
@@ -102,7 +103,8 @@ export async function makeQueueWorld(
       try {
         await driver.perform(task, media)
       } catch (error) {
-        if (!(error instanceof Killed)) throw error
+        // As after a reconnect: what could not be written now is found again.
+        if (!(error instanceof Killed) && !isStoreOutage(error)) throw error
         isDead = true
       }
     })

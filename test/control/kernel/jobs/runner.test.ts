@@ -1,9 +1,12 @@
 import * as assert from 'uvu/assert'
+import { releaseInterruptedJobs } from '../../../../control/kernel/jobs/claims.ts'
 import { cancel, dueAtOf, enqueue } from '../../../../control/kernel/jobs/queue.ts'
 import { type JobAttempt, JobRunner, type JobRunnerParts } from '../../../../control/kernel/jobs/runner.ts'
+import { openStore } from '../../../../control/kernel/store/store.ts'
 import { suite } from '../../../harness.ts'
 import { makeWorld, silent, type World } from '../../app-harness.ts'
 import { until } from '../../calls-world.ts'
+import { makeDatabase } from '../../database.ts'
 import type { Note } from './kinds.ts'
 
 const test = suite('control/kernel/jobs/runner')
@@ -285,6 +288,33 @@ test("a dead worker's job is taken over when its lease has run out, not before; 
   await first.close()
   assert.equal([taken, first.counters.lost, second.counters.done], [1, 1, 1])
   await world.store.close()
+})
+
+test('a node that is started anew has the jobs of its process before at once, and those of other nodes stay theirs', async () => {
+  const { target, remove } = await makeDatabase()
+  const world = await makeWorld(await openStore(target))
+  const other = await openStore(target, 'other')
+  const { open, opened } = gate()
+  const ran: string[] = []
+  const hangs = async ({ text }: Note): Promise<void> => {
+    ran.push(text)
+    await opened
+  }
+  await note(world, 'ours')
+  const dead = runnerOf(world, hangs)
+  const first = dead.runDue()
+  await until(() => ran.length === 1)
+  await releaseInterruptedJobs(other)
+  const next = runnerOf(world, async ({ text }, { attempt }) => void ran.push(`${text} ${attempt}`))
+  assert.is(await next.runDue(), 0)
+  await releaseInterruptedJobs(world.store)
+  assert.is(await next.runDue(), 1)
+  assert.equal(ran, ['ours', 'ours 2'])
+  open()
+  await first
+  await other.close()
+  await world.store.close()
+  await remove()
 })
 
 test('an effect in the transaction that finishes the job happens once, also when the lease was lost meanwhile', async () => {

@@ -60,6 +60,25 @@ test('of those who look at once and find nothing one adds the row, and the other
   await close()
 })
 
+test('those in whose way others are again and again go on one after the other, so that none is in vain', async () => {
+  const store = await openTestStore()
+  let [atOnce, most, done] = [0, 0, 0]
+  const unlucky = async (): Promise<void> => {
+    let tries = 0
+    await store.transaction(async trx => {
+      const isLate = ++tries > 4
+      if (isLate) most = Math.max(most, ++atOnce)
+      await trx.selectFrom('settings').select('name').execute()
+      if (isLate) atOnce--
+      if (tries <= 6) throw Object.assign(new Error('could not serialize access'), { code: '40001' })
+    })
+    done++
+  }
+  await Promise.all(Array.from({ length: 10 }, unlucky))
+  assert.equal([most, done], [1, 10])
+  await store.close()
+})
+
 test('what is to follow a transaction follows its commit, in order and once; a transaction that throws is followed by nothing', async () => {
   const store = await openTestStore()
   const told: string[] = []
