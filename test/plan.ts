@@ -75,6 +75,10 @@ export const judgesTiming = (path: string): boolean =>
     path,
   ) || /^fuzz\/(channel|control-channel|rtp)\.test/.test(path)
 
+/** It sleeps through most of its time, and listens only for what lasts: these have a turn of their own beside the others. */
+export const sleepsMost = (path: string): boolean =>
+  /^(e2e\/(pin|signalling)|interop\/(baresip|lossy|sipp-callee|sipp-caller))\.test/.test(path)
+
 /** It judges how soon we are back, or how much we bear, and takes more than a core for that: one by one. */
 export const wantsMachine = (path: string): boolean =>
   /^(e2e\/(control-killed|media-killed)|interop\/sipp-rate)\.test/.test(path)

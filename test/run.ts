@@ -1,6 +1,6 @@
 /**
  * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
- * file in a process of its own: two at a time what mostly waits, what takes a core or judges audio by its timing,
+ * file in a process of its own: two at a time what mostly waits, with a third that sleeps, what takes a core or judges audio by its timing,
  * and one by one what wants the machine. The unit tests that open a store run once more, on the PostgreSQL server of
  * `TANDEM_TEST_DATABASE_URL`: one by one beside what takes a core or judges, which leave a part of the machine and go before them, and
  * the rest last. What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
@@ -13,6 +13,7 @@ import {
   FORKED,
   judgesTiming,
   onSqliteAlone,
+  sleepsMost,
   startsProduct,
   takesCore,
   testFiles,
@@ -190,13 +191,16 @@ const postgres: UnitStage = {
   label: ' on PostgreSQL',
   variables: slot => ({ TANDEM_TEST_DATABASE_URL: url!, TANDEM_TEST_SLOT: `${run}_${slot}` }),
 }
-const special = [takesCore, judgesTiming, wantsMachine]
+const special = [takesCore, judgesTiming, wantsMachine, sleepsMost]
 
 await runUnits(from([...units]), { width: UNITS })
-await runProducts(
-  products.filter(path => !special.some(is => is(path))),
-  WAITING,
-)
+await Promise.all([
+  runProducts(
+    products.filter(path => !special.some(is => is(path))),
+    WAITING,
+  ),
+  runProducts(products.filter(sleepsMost), 1),
+])
 await besides(again, postgres, async () => {
   await runProducts(products.filter(takesCore), TAKING_CORE)
   await runProducts(products.filter(judgesTiming), JUDGING)

@@ -9,7 +9,7 @@ import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.
 
 /** What is kept of a call from a moment in its middle on: since something else leads it, or somebody asks for it. */
 const test = suite('e2e/later-recording')
-const LOADING = { timeoutMs: 120_000 }
+const LOADING = { together: true, timeoutMs: 120_000 }
 const SECOND = 8000
 const CALLER_HZ = 440
 

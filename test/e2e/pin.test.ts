@@ -13,7 +13,7 @@ import { callFrom, curtain, endedCall, longestCopy, newRoom, octetsSent, type Te
 const PIN = '4711471'
 const MODERATOR_PIN = '99887766'
 const WRONG_PINS = ['5555012', '6666012', '7777012']
-const SLOW = { timeoutMs: 60_000 }
+const SLOW = { timeoutMs: 90_000, together: true }
 
 const test = suite('e2e/pin')
 let product: Product

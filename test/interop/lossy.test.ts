@@ -45,7 +45,7 @@ const lossTest = (sentence: string, run: (loss: Loss) => Promise<void>): void =>
       loss.relay.close()
     }
   }
-  if (missing === null) test(sentence, within, { timeoutMs: 60_000 })
+  if (missing === null) test(sentence, within, { timeoutMs: 60_000, together: true })
   else test.skip(sentence, missing)
 }
 
