@@ -68,6 +68,45 @@ sippTest(
   },
 )
 
+/** Between the 491 to our re-INVITE and the next one [ms]. */
+function waitedAfterGlare(sipp: Sipp): number {
+  const refused = sipp.messages.find(({ sent, startLine }) => sent && startLine.startsWith('SIP/2.0 491'))
+  const again = sipp.received('INVITE').at(-1)
+  return again!.at - refused!.at
+}
+
+/** Holds a call that a far end wants to hold at the same moment, and hangs it up once it is held. */
+async function holdBoth(sipp: Sipp, id: string): Promise<void> {
+  await product.until('it is answered', async () =>
+    (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
+  )
+  await product.ok('POST', `/calls/${id}/hold`)
+  await product.until('our second offer is answered', async () =>
+    sipp.messages.some(({ sent, text }) => sent && /^SIP\/2\.0 200[\s\S]*a=recvonly/.test(text)) ? true : null,
+  )
+  assert.is((await product.ok('GET', `/calls/${id}`)).status, 'held')
+  await product.ok('POST', `/calls/${id}/hangup`)
+  await sipp.passed()
+  assert.is((await endedCall(product, id)).ended_reason, 'api_hangup')
+}
+
+sippTest('glare: both are told 491; who has made the call asks again after 2.1 to 4 s (RFC 3261 §14.1)', async () => {
+  const sipp = await Sipp.callee('glare-callee')
+  const { id } = await product.ok('POST', '/calls', { to: sipp.uri })
+  await holdBoth(sipp, id)
+  const waited = waitedAfterGlare(sipp)
+  assert.ok(waited >= 2090, `${waited} ms`)
+})
+
+sippTest('glare: who is called asks again within 2 s (RFC 3261 §14.1)', async () => {
+  const sipp = await Sipp.caller('glare-caller', product.sip)
+  const { id } = await product.until(
+    'it has called',
+    async () => (await product.all('/calls?direction=inbound'))[0] ?? null,
+  )
+  await holdBoth(sipp, id)
+})
+
 sippTest(
   "a phone's lamp shows that a colleague is rung; it subscribes and unsubscribes by digest (RFC 6665, RFC 4235)",
   async () => {
