@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from 'node:tls'
+import { Transform } from 'node:stream'
+import { connect, createServer as createTlsServer } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../bench/free-port.ts'
 import { Product } from '../../bench/product.ts'
@@ -13,7 +14,7 @@ import { Names } from '../../media/signalling/names.ts'
 import type { UaEvent } from '../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from '../interop/sipp.ts'
-import { curtain } from './scene.ts'
+import { curtain, endedCall } from './scene.ts'
 
 const test = suite('e2e/sip-tls')
 const HOST = '127.0.0.1'
@@ -108,6 +109,49 @@ async function overTls(scenario: string): Promise<void> {
   const to = scenario === 'not-found' ? '4040404' : '1002'
   try {
     await (await Sipp.caller(scenario, { host: HOST, port }, { to, transport: 'tcp' })).passed()
+  } finally {
+    door.close()
+  }
+}
+
+for (const [scenario, status] of [
+  ['answers', 'completed'],
+  ['answers-and-hangs-up', 'completed'],
+  ['busy', 'busy'],
+] as const) {
+  const sentence = `${scenario}: who is called over TLS gets every message over it`
+  if (noSipp === null) tlsTest(sentence, () => calledOverTls(scenario, status))
+  else test.skip(sentence, noSipp)
+}
+
+/** SIPp behind a door that speaks TLS, and names the door as its own address. */
+async function calledOverTls(scenario: string, status: string): Promise<void> {
+  const sipp = await Sipp.callee(scenario, { transport: 'tcp' })
+  const door = createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, safe => {
+    const { port } = door.address() as AddressInfo
+    const plain = createConnection({ host: HOST, port: sipp.port })
+    for (const side of [plain, safe]) side.on('error', () => {})
+    const named = new Transform({
+      transform: (bytes, _, done) =>
+        done(null, bytes.toString('latin1').replaceAll(`:${sipp.port};transport=TCP`, `:${port};transport=tls`)),
+    })
+    safe.pipe(plain).pipe(named).pipe(safe)
+  })
+  await new Promise<void>(resolve => door.listen(0, HOST, resolve))
+  const { port } = door.address() as AddressInfo
+  try {
+    const call = await product.ok('POST', '/calls', { to: `sip:callee@${HOST}:${port};transport=tls` })
+    if (scenario === 'answers') {
+      await product.until('it is answered', async () =>
+        (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
+      )
+      await product.ok('POST', `/calls/${call.id}/hangup`)
+    }
+    await sipp.passed()
+    assert.is((await endedCall(product, call.id)).status, status)
+    const ours = sipp.messages.filter(({ sent, text }) => !sent && /^[A-Z]+ sip:/.test(text))
+    assert.ok(ours.length >= 2)
+    for (const { text } of ours) assert.match(text, /^Via: SIP\/2\.0\/TLS /m)
   } finally {
     door.close()
   }
