@@ -4,6 +4,7 @@ import { fieldValue } from '../fields/values.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { type Word, wordsOf } from '../words/fold.ts'
 import { anySaid, findPhrase, phraseOf } from '../words/phrases.ts'
+import { asksForSupervisor } from '../words/supervisor.ts'
 import { objectionsIn } from './objections.ts'
 import { disclosureSlot, fieldSlot, itemSlot, keyOf, kindOf, onceSlot } from './slots.ts'
 import type { CopilotState, Party, SaidInput } from './state.ts'
@@ -18,20 +19,6 @@ export interface Claims {
 const OBJECTION_REST_MS = 120_000
 /** An answer belongs to what was asked so long before at most [ms]. */
 export const ASKED_MS = 30_000
-const SUPERVISOR = [
-  'speak to a supervisor',
-  'speak to your manager',
-  'talk to a manager',
-  'talk to your supervisor',
-  'speak with a manager',
-  'get me your manager',
-  'want a supervisor',
-  'want your manager',
-  'somebody in charge',
-  'לדבר עם מנהל',
-  'לדבר עם האחראי',
-  'רוצה מנהל',
-]
 
 /** What these words speak for, by the profile. @param said an utterance, as far as it was said */
 export function hear(state: CopilotState, profile: ProfileSettings, said: SaidInput): Claims {
@@ -86,7 +73,7 @@ function hearAlerts(
       kind === 'phrase'
         ? anySaid(words, phrases) !== null
         : kind === 'customer_asks_for_supervisor'
-          ? party === 'customer' && anySaid(words, [...SUPERVISOR, ...phrases]) !== null
+          ? party === 'customer' && asksForSupervisor(words, phrases)
           : (kind === 'forbidden_phrase' || kind === 'compliance') && isForbidden
     const before = (state.counts[key] ?? []).filter(one => one !== id)
     const counted = isHeard ? [...before, id] : before

@@ -356,6 +356,17 @@ test('supervisors are told of an alert once its words are final, and not of one 
   assert.is(call.notices.length, 1)
 })
 
+test('a customer who asks for a supervisor is an alert, and an agent who speaks of one is none', () => {
+  const call = talk()
+  call.say('agent', 'You may speak to my colleague. I will put you through to a supervisor.')
+  assert.equal(ofType(call.messages, 'alert'), [])
+  call.say('customer', 'Get your manager on the line.')
+  assert.equal(
+    ofType(call.messages, 'alert').map(({ body }) => body.key),
+    ['boss'],
+  )
+})
+
 test('an alert with a threshold comes with the time that makes it enough', () => {
   const call = talk()
   assert.equal(ofType(call.say('agent', 'we guarantee it'), 'alert'), [])

@@ -1,0 +1,44 @@
+import type { Word } from './fold.ts'
+import { findPhrase, phraseOf } from './phrases.ts'
+
+const WISHES = [
+  ...['speak to your', 'talk to your', 'speak with your', 'talk with your', 'want your', 'need your', 'demand your'],
+  ...['get me your', 'give me your', 'call your', 'would like your', 'demand to see your', 'want to see your'],
+  ...['connect me to your', 'transfer me to your', 'put me through to your', 'pass me to your'],
+]
+const WHOM = ['manager', 'supervisor', 'boss', 'superior', 'team leader']
+const ASKED = [
+  ...WISHES.flatMap(wish => WHOM.map(whom => `${wish} ${whom}`)),
+  ...WHOM.map(whom => `is there a ${whom}`),
+  ...['somebody in charge', 'someone in charge', 'person in charge', 'who is in charge', 'whoever is in charge'],
+  ...['somebody higher up', 'someone higher up', 'want to escalate', 'need to escalate', 'please escalate'],
+  ...['לדבר עם מנהל', 'לדבר עם האחראי', 'לדבר עם הממונה', 'רוצה מנהל', 'צריך מנהל', 'תן לי מנהל', 'תני לי מנהל'],
+  ...['תעביר אותי למנהל', 'תעבירי אותי למנהל', 'תביא לי מנהל', 'מי האחראי', 'מי המנהל'],
+]
+/** Who has done so tells of it. */
+const DONE = /^(?:spoke|spoken|talked|called|wanted|needed|got|gave|דיברתי|דברתי)$/
+/** One of the customer's own: said before whom it is of, in Hebrew behind. */
+const OWN = /^(?:my|our|his|her|their)$/
+const OWN_BEHIND = /^(?:שלי|שלנו)$/
+/** Somebody is asked what he wants of them. */
+const YOURS = /^(?:you|אתה|את)$/
+const WANTED = /^(?:want|need|call|רוצה|צריכ)/
+const CHARGE = 'charge'
+const IN_CHARGE = /^(?:who|whoever|somebody|someone|person)$/
+
+/** Whether a customer asks for somebody above the agent: in the usual words, or in one of these phrases. */
+export const asksForSupervisor = (words: readonly Word[], phrases: readonly string[]): boolean =>
+  phrases.some(text => findPhrase(words, phraseOf(text)) !== null) ||
+  ASKED.some(text => {
+    const match = findPhrase(words, phraseOf(text))
+    if (match === null) return false
+    const said = words.slice(match.from, match.to).map(word => word.text)
+    const [before, behind] = [words[match.from - 1]?.text ?? '', words[match.to]?.text ?? '']
+    if (said.at(-1) === CHARGE) return said.some(word => IN_CHARGE.test(word)) && behind !== 'of'
+    if (YOURS.test(before) && WANTED.test(said[0]!) && !isBidden(words, match.from - 1)) return false
+    return !said.some(word => DONE.test(word) || OWN.test(word)) && !OWN_BEHIND.test(behind)
+  })
+
+/** "Could you call your manager" bids; "do you need your manager" asks. */
+const isBidden = (words: readonly Word[], you: number): boolean =>
+  /^(?:can|could|will|would)$/.test(words[you - 1]?.text ?? '')
