@@ -11,6 +11,7 @@ import type { QueueCall } from '../queues/call-schema.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
 import { outcomeOf, resultOf } from './outcomes.ts'
+import { freeAgent } from './preview/claims.ts'
 import { settingsOf } from './schema.ts'
 import { moveContact } from './store.ts'
 import type { CampaignRow } from './tables.ts'
@@ -61,7 +62,9 @@ async function agentTalks(trx: Trx, { object, tenant, at }: Fact): Promise<void>
   if (status !== 'busy' || call === null || call.direction !== 'outbound') return
   const scoped = forTenant(trx, tenant)
   const attempt = await scoped.findBy('campaign_attempts', { call_id: call.call_id })
-  if (attempt?.user_id === user_id) await scoped.change('campaign_attempts', attempt.id, { connected_at: at })
+  if (attempt?.user_id !== user_id) return
+  await scoped.change('campaign_attempts', attempt.id, { connected_at: at })
+  await freeAgent(trx, tenant, user_id, at)
 }
 
 /** An agent has come on the line. */
@@ -103,6 +106,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const were = { wasAnswered: answered_at !== null, wasConnected: connected_at !== null }
   const result = resultOf({ reason, takenFor: await takenFor(trx, fact, call), ...were })
   await scoped.change('campaign_attempts', attempt.id, { ended_at: at, result })
+  if (attempt.user_id !== null) await freeAgent(trx, tenant, attempt.user_id, at)
   // No line was free: it was no attempt.
   const attempts = result === 'capacity' ? contact.attempts - 1 : contact.attempts
   if (result === 'capacity') await slowDown(trx, tenant, campaign, Date.parse(at))

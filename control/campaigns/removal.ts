@@ -3,6 +3,7 @@ import { conflict, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { WEEK_MS } from './allowed.ts'
+import { freeAgent } from './preview/claims.ts'
 import { ON_CALL } from './states.ts'
 
 /** Attempts that one transaction forgets. */
@@ -24,6 +25,7 @@ export async function removeContact(
   if (ON_CALL.includes(contact.status)) return conflict('contact_on_call', 'The contact is on a call.')
   await scoped.delete('campaign_contacts').where('id', '=', id).execute()
   await scoped.delete('events').where('object_id', '=', id).execute()
+  if (contact.claimed_by !== null) await freeAgent(trx, tenant, contact.claimed_by, at)
   const attempts = await scoped
     .select('campaign_attempts')
     .select(['id', 'started_at'])

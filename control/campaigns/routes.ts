@@ -9,6 +9,7 @@ import { newId } from '../kernel/ids.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import { endClaims } from './preview/claims.ts'
 import { removeContacts } from './removal.ts'
 import {
   type Campaign,
@@ -42,7 +43,7 @@ const VERBS: Record<Verb, { id: string; summary: string; description: string }> 
   pause: {
     id: 'pauseCampaign',
     summary: 'Pause a campaign',
-    description: 'No call begins; running ones go on.',
+    description: 'No call begins, and no agent looks at a contact any more; running calls go on.',
   },
   resume: { id: 'resumeCampaign', summary: 'Resume a paused campaign', description: 'Calls begin again.' },
   stop: {
@@ -161,6 +162,9 @@ const change =
       if (refused !== null) return refused
       const changed = { name, settings: JSON.stringify(settings), metadata: kept, updated: deps.now().toISOString() }
       await forTenant(trx, context).change('campaigns', id, changed)
+      // Those that its agents look at come by themselves now, or are of other agents.
+      const { mode, queue_id: queueId } = settingsOf(row)
+      if (mode !== settings.mode || queueId !== settings.queue_id) await endClaims(trx, context, id, changed.updated)
       return toCampaign({ ...row, ...changed })
     })
 
@@ -186,6 +190,7 @@ async function act(deps: CampaignDeps, context: Context, id: string, verb: Verb)
       ...(verb === 'start' ? { started_at: row.started_at ?? at, ended_at: null } : {}),
       ...(isOver ? { ended_at: at } : {}),
     }
+    if (status !== 'running') await endClaims(trx, context, id, at)
     const told = isOver ? 'stopped' : TOLD[verb]
     return toCampaign(await moveCampaign(trx, context, row, change, { told, request: context }))
   })

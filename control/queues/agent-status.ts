@@ -35,6 +35,7 @@ async function rowOf(
       idle_since: null,
       wrap_up_until: null,
       rest_until: null,
+      reserved_until: null,
       last_offered_at: null,
       deviceless_since: null,
     }
@@ -129,6 +130,17 @@ export async function endWork(
       ? { status: 'wrap_up' as const, wrap_up_until: after(at, wrapUpSeconds * 1000) }
       : { status: row.wanted ?? ('available' as const), idle_since: at, wrap_up_until: null }
   await save(trx, tenant, row, change, at)
+}
+
+/** No queue rings the agent before then; null: any may. */
+export async function reserveAgent(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  { until, at }: { until: string | null; at: string },
+): Promise<void> {
+  const row = await rowOf(trx, tenant, userId)
+  if (row.reserved_until !== until) await save(trx, tenant, row, { reserved_until: until }, at)
 }
 
 /** The agent's phone rang in vain. */

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
@@ -27,6 +27,8 @@ export interface AgentStatusTable extends TenantColumns {
   wrap_up_until: string | null
   /** After a call that was not taken nothing rings until then. */
   rest_until: string | null
+  /** The agent has something else in hand (a contact of a campaign), and no queue rings until then. */
+  reserved_until: Generated<string | null>
   last_offered_at: string | null
   /** Since when no device of the agent's is there; null: one is, or it was not looked at. */
   deviceless_since: string | null

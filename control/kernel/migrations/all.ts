@@ -92,6 +92,7 @@ import { requestBudgets } from './350-399/385-request-budgets.ts'
 import { limitsReached } from './350-399/386-limits-reached.ts'
 import { attemptsForgotten } from './350-399/387-attempts-forgotten.ts'
 import { jobNodes } from './350-399/388-job-nodes.ts'
+import { reservedAgents } from './350-399/389-reserved-agents.ts'
 import { captureChanges } from './350-399/392-capture-changes.ts'
 import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
 
@@ -190,6 +191,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '386-limits-reached': limitsReached,
   '387-attempts-forgotten': attemptsForgotten,
   '388-job-nodes': jobNodes,
+  '389-reserved-agents': reservedAgents,
   '392-capture-changes': captureChanges,
   '402-evaluations-by-state': evaluationsByState,
 }

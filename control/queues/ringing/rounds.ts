@@ -210,7 +210,7 @@ const agentOf = (row: AgentStatusRow, now: Pick<Agent, 'isFree' | 'isReachable'>
   id: row.id,
   isSignedIn: row.status !== 'offline',
   ...now,
-  restUntil: timeOf(row.rest_until),
+  restUntil: Math.max(timeOf(row.rest_until), timeOf(row.reserved_until)),
   idleSince: timeOf(row.idle_since ?? row.since),
   lastOfferedAt: timeOf(row.last_offered_at),
 })

@@ -30,7 +30,7 @@ async function makePreview(numbers: readonly string[], settings: object = {}) {
   const claim = (user_id: string) => answer(`POST /v1/campaigns/${id}/claim`, { user_id })
   const act = (verb: 'dial' | 'skip', contactId: string, body: object) =>
     answer(`POST /v1/campaigns/${id}/contacts/${contactId}/${verb}`, body)
-  return { ...campaigns, id, agents, claim, act }
+  return { ...campaigns, id, queue_id, agents, claim, act }
 }
 
 test('nobody is called before an agent has looked at the contact; the agent who has it called gets it, and the others do not', async () => {
@@ -95,6 +95,87 @@ test('a skipped contact comes back when it was said, or is done', async () => {
   assert.is((await claim(ann)).body.id, first.id)
   const told = (await world.events()).map(event => event.type).filter(type => type.startsWith('campaign.contact'))
   assert.is(told.filter(type => type === 'campaign.contact.skipped').length, 2)
+  await preview.close()
+})
+
+test('who looks at a contact, or has it called, is rung by no queue and counted on by no campaign: until it is skipped, the claim or the call is over', async () => {
+  const preview = await makePreview([ANN, BOB])
+  const { world, claim, act, agents, start, dial, dialled, leg, end, later, queue_id } = preview
+  const [ann, bob] = agents
+  await world.setStatus(bob, 'offline')
+  const first = (await claim(ann)).body
+  await world.call(queue_id)
+  await world.settle()
+  const other = await start([CYD], { queue_id, mode: 'progressive' })
+  await dial()
+  assert.equal([world.ringing(ann), dialled()], [[], []])
+  await preview.ask(`POST /v1/campaigns/${other}/stop`)
+  await act('skip', first.id, { user_id: ann })
+  await world.settle()
+  assert.is(world.ringing(ann).length, 1, 'skipped')
+  const caller = async (): Promise<void> => {
+    world.media.hangUp(world.ringing(ann)[0]!.legId, 'rejected')
+    await world.settle()
+    world.clock.advance(10_000)
+  }
+  await caller()
+  const second = (await claim(ann)).body
+  await world.settle()
+  assert.equal(world.ringing(ann), [], 'claimed again')
+  assert.is((await act('dial', second.id, { user_id: ann })).status, 200)
+  await dial()
+  await later(20_000)
+  assert.equal(world.ringing(ann), [], 'it rings at the contact')
+  await end(second.phone, 'no_answer')
+  assert.is(world.ringing(ann).length, 1, 'its call is over')
+  assert.is(leg(second.phone), undefined)
+  await preview.close()
+})
+
+test('a claim keeps the agent for so long and no longer; a campaign that is paused, or no preview any more, lets both go at once', async () => {
+  const preview = await makePreview([ANN])
+  const { world, claim, agents, ask, id, queue_id, contact } = preview
+  const [ann, bob] = agents
+  await world.setStatus(bob, 'offline')
+  const again = async (letGo: () => Promise<unknown>): Promise<void> => {
+    assert.is((await claim(ann)).body.phone, ANN)
+    const legId = await world.call(queue_id)
+    await world.settle()
+    assert.equal(world.ringing(ann), [])
+    await letGo()
+    await world.settle()
+    assert.is(world.ringing(ann).length, 1)
+    world.media.hangUp(legId, 'caller_hangup')
+    await world.settle()
+    world.clock.advance(10_000)
+  }
+  await again(() => world.later(MINUTE))
+  await again(() => ask(`POST /v1/campaigns/${id}/pause`))
+  assert.equal([(await contact(ANN)).claimed_by, (await contact(ANN)).status], [null, 'pending'])
+  await ask(`POST /v1/campaigns/${id}/resume`)
+  await again(async () => {
+    await ask(`PATCH /v1/campaigns/${id}`, { mode: 'progressive' })
+    await ask(`PATCH /v1/campaigns/${id}`, { mode: 'preview' })
+  })
+  await again(async () => ask(`DELETE /v1/campaigns/${id}/contacts/${(await contact(ANN)).id}`))
+  await preview.close()
+})
+
+test('an agent looks at one contact at a time, whatever campaigns there are; calls of agents keep the rate of their campaign', async () => {
+  const preview = await makePreview([ANN, BOB], { calls_per_second: 1 })
+  const { world, claim, act, agents, start, answer, queue_id, dial, dialled, later } = preview
+  const [ann, bob] = agents
+  const other = await start([CYD], { queue_id, mode: 'preview' })
+  const [first, second] = [(await claim(ann)).body, (await claim(bob)).body]
+  const refused = await answer(`POST /v1/campaigns/${other}/claim`, { user_id: ann })
+  assert.equal([refused.status, refused.body.error.details.reason], [409, 'contact_claimed'])
+  assert.is((await act('dial', first.id, { user_id: ann })).status, 200)
+  assert.is((await act('dial', second.id, { user_id: bob })).body.error.details.reason, 'campaign_rate')
+  await later(1000)
+  assert.is((await act('dial', second.id, { user_id: bob })).status, 200)
+  await dial()
+  assert.equal(dialled().toSorted(), [ANN, BOB])
+  assert.is(world.media.legs.size, 2)
   await preview.close()
 })
 

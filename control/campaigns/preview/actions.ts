@@ -1,0 +1,196 @@
+import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
+import { appendEvent } from '../../kernel/events/log.ts'
+import type { Db, Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { reserveAgent } from '../../queues/agent-status.ts'
+import type { CallCentreParts } from '../../queues/deps.ts'
+import { allQueues, answeredBy } from '../../queues/settings/store.ts'
+import { callProblem } from '../../usage/allowance.ts'
+import { callContact, callsTo, dueContacts, leftToday, type Taking, UNCLAIMED, whyNotNow } from '../calling.ts'
+import { type CampaignContact, toContact } from '../contact-schema.ts'
+import { nextCallMs, rateAllows } from '../pacing.ts'
+import { type CampaignSettings, settingsOf } from '../schema.ts'
+import { moveContact, onCall } from '../store.ts'
+import type { ContactRow } from '../tables.ts'
+import { claimOf, freeAgent, keepForCall } from './claims.ts'
+
+/** Agents who see a contact before it is called (mode `preview`), by the API or on their desktops. */
+
+export interface PreviewDeps {
+  store: Store
+  now: () => Date
+  timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
+  devicesOf: CallCentreParts['devicesOf']
+}
+
+/** Whose agent it is, and by which request. */
+export type By = Tenant & { requestId: string; idempotencyKey: string | null }
+
+/** Which contact, and who asks. */
+interface Wanted {
+  id: string
+  contactId: string
+  userId: string
+}
+
+/** A running campaign in this mode. */
+async function running({ now }: PreviewDeps, trx: Trx, by: By, id: string): Promise<Taking | Problem> {
+  const campaign = await forTenant(trx, by).find('campaigns', id)
+  if (campaign === undefined) return missing('campaign', id)
+  const settings = settingsOf(campaign)
+  if (settings.mode !== 'preview') return conflict('not_preview', 'The campaign calls by itself.')
+  if (campaign.status !== 'running') {
+    return conflict(`campaign_${campaign.status}`, `The campaign is ${campaign.status}.`)
+  }
+  return { campaign, settings, now: now() }
+}
+
+async function agentProblem(
+  trx: Trx,
+  by: By,
+  { queue_id: queueId }: CampaignSettings,
+  userId: string,
+): Promise<Problem | null> {
+  const user = await forTenant(trx, by).find('users', userId)
+  const agent = user?.status === 'active' ? { id: user.id, teamId: user.team_id } : null
+  const queues = agent === null ? [] : answeredBy(await allQueues(trx, by), agent)
+  if (queues.includes(queueId ?? '')) return null
+  return problem('parameter_invalid', `No agent of the queue: ${userId}`, { param: 'user_id' })
+}
+
+/** The next contact that may be called now is this agent's for a while. */
+export async function claim(
+  deps: PreviewDeps,
+  trx: Trx,
+  by: By,
+  id: string,
+  userId: string,
+): Promise<CampaignContact | Problem> {
+  const taking = await running(deps, trx, by, id)
+  if (isProblem(taking)) return taking
+  const { settings, now } = taking
+  const noAgent = await agentProblem(trx, by, settings, userId)
+  if (noAgent !== null) return noAgent
+  const at = now.toISOString()
+  const own = await claimOf(trx, by, userId, at)
+  if (own?.campaign_id === id) return toContact(own)
+  if (own !== undefined) return conflict('contact_claimed', 'The agent looks at a contact of another campaign.')
+  const due = await dueContacts(trx, by, id, now)
+  const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
+  const history = await callsTo(trx, by, due, now)
+  for (const contact of due) {
+    const before = history.get(contact.phone)
+    const refused = await whyNotNow(trx, by, { contact, settings, timezone, before, now })
+    if (refused !== null) {
+      await moveContact(trx, by, contact, { ...refused, ...UNCLAIMED, updated: at })
+      continue
+    }
+    const claimed_until = new Date(now.getTime() + settings.claim_seconds * 1000).toISOString()
+    // It is due again when the claim is over.
+    const claimed = { claimed_by: userId, claimed_until, next_attempt_at: claimed_until, updated: at }
+    await reserveAgent(trx, by, userId, { until: claimed_until, at })
+    return told(trx, by, contact, claimed, 'campaign.contact.claimed')
+  }
+  return conflict('no_contact_due', 'No contact may be called now.')
+}
+
+async function told(
+  trx: Trx,
+  by: By,
+  row: ContactRow,
+  change: Partial<ContactRow> & { updated: string },
+  type: 'campaign.contact.claimed' | 'campaign.contact.skipped',
+): Promise<CampaignContact> {
+  const object = toContact({ ...row, ...change })
+  await appendEvent(trx, by, { type, at: change.updated, object, request: by })
+  await moveContact(trx, by, row, change)
+  return object
+}
+
+/** A contact that the agent has claimed, and not for too long. */
+async function claimed(trx: Trx, by: By, { id, contactId, userId }: Wanted, at: string): Promise<ContactRow | Problem> {
+  const row = await forTenant(trx, by).find('campaign_contacts', contactId)
+  if (row === undefined || row.campaign_id !== id) return missing('campaign_contact', contactId)
+  const isOurs = row.status === 'pending' && row.claimed_by === userId && (row.claimed_until ?? '') > at
+  return isOurs ? row : conflict('not_claimed', 'The agent has not claimed the contact, or for too long.')
+}
+
+/** Why this agent could not talk with whoever answers. */
+async function unavailable(
+  deps: PreviewDeps,
+  trx: Trx,
+  by: By,
+  { userId, settings, now }: { userId: string; settings: CampaignSettings; now: Date },
+): Promise<Problem | null> {
+  const noAgent = await agentProblem(trx, by, settings, userId)
+  if (noAgent !== null) return noAgent
+  const scoped = forTenant(trx, by)
+  const isBusy = (await scoped.findBy('rings', { open_user: userId })) !== undefined
+  const isFree = !isBusy && (await scoped.find('agent_statuses', userId))?.status === 'available'
+  if (isFree && (await deps.devicesOf(trx, by, userId, now)).length > 0) return null
+  return conflict('agent_unavailable', 'The agent is not available, or has no device.')
+}
+
+/** A claimed contact is called; its agent waits for it meanwhile. */
+export async function dial(deps: PreviewDeps, trx: Trx, by: By, wanted: Wanted): Promise<CampaignContact | Problem> {
+  const taking = await running(deps, trx, by, wanted.id)
+  if (isProblem(taking)) return taking
+  const { campaign, settings, now } = taking
+  const { id, userId } = wanted
+  const at = now.toISOString()
+  const contact = await claimed(trx, by, wanted, at)
+  if (isProblem(contact)) return contact
+  const refused = (await unavailable(deps, trx, by, { userId, settings, now })) ?? (await fullProblem(trx, by, taking))
+  if (refused !== null) return refused
+  const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
+  const before = (await callsTo(trx, by, [contact], now)).get(contact.phone)
+  const unwanted = await whyNotNow(trx, by, { contact, settings, timezone, before, now })
+  if (unwanted !== null) {
+    await moveContact(trx, by, contact, { ...unwanted, ...UNCLAIMED, updated: at })
+    await freeAgent(trx, by, userId, at)
+  } else {
+    const suspended = await callProblem(trx, by, at)
+    if (suspended !== null) return suspended
+    await callContact(trx, by, { ...taking, contact, turn: campaign.calls_begun, userId })
+    await keepForCall(trx, by, userId, { settings, at })
+    const next_call_ms = nextCallMs(rateOf(taking), 1)
+    await forTenant(trx, by).change('campaigns', id, { next_call_ms, calls_begun: campaign.calls_begun + 1 })
+  }
+  return toContact((await forTenant(trx, by).find('campaign_contacts', contact.id)) ?? contact)
+}
+
+const rateOf = ({ campaign, settings, now }: Taking) => ({
+  nextCallMs: campaign.next_call_ms,
+  perSecond: settings.calls_per_second,
+  nowMs: now.getTime(),
+})
+
+/** What the campaign may do holds for agents too. */
+async function fullProblem(trx: Trx, by: By, taking: Taking): Promise<Problem | null> {
+  const { campaign, settings, now } = taking
+  const left = await leftToday(trx, by, campaign, settings, now)
+  if (left <= 0 || (await onCall(trx, by, campaign.id)) >= settings.max_concurrent) {
+    return conflict('campaign_full', 'The campaign has as many calls as it may.')
+  }
+  if (rateAllows(rateOf(taking)) > 0) return null
+  return conflict('campaign_rate', 'The campaign has begun as many calls as it may in this second: ask once more.')
+}
+
+/** A claimed contact is not called, now or at all. */
+export async function skip(
+  { now }: Pick<PreviewDeps, 'now'>,
+  trx: Trx,
+  by: By,
+  wanted: Wanted,
+  { reason, retry_minutes: minutes = null }: { reason?: string; retry_minutes?: number | null },
+): Promise<CampaignContact | Problem> {
+  const at = now().toISOString()
+  const contact = await claimed(trx, by, wanted, at)
+  if (isProblem(contact)) return contact
+  const skipped = { ...UNCLAIMED, skip_reason: reason ?? null, last_result: 'skipped' as const, updated: at }
+  const next = minutes === null ? null : new Date(Date.parse(at) + minutes * 60_000).toISOString()
+  const then = { status: next === null ? ('failed' as const) : ('pending' as const), next_attempt_at: next }
+  const object = await told(trx, by, contact, { ...skipped, ...then }, 'campaign.contact.skipped')
+  await freeAgent(trx, by, wanted.userId, at)
+  return object
+}

@@ -1,0 +1,50 @@
+import type { Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { reserveAgent } from '../../queues/agent-status.ts'
+import { UNCLAIMED } from '../calling.ts'
+import type { CampaignSettings } from '../schema.ts'
+import { moveContact } from '../store.ts'
+import type { ContactRow } from '../tables.ts'
+
+/**
+ * A contact that an agent looks at is that agent's for a while, and the agent is the contact's: no queue rings meanwhile, no campaign counts
+ * on somebody who is free, until the contact is called and answers, or is not called.
+ */
+
+/** Longer than it takes to find out who has answered. Whoever asks for a call is the call's no longer than until its end [ms]. */
+const FINDING_OUT_MS = 60_000
+
+/** The one that this agent looks at now, of any campaign. */
+export const claimOf = (trx: Trx, tenant: Tenant, userId: string, at: string): Promise<ContactRow | undefined> =>
+  forTenant(trx, tenant)
+    .select('campaign_contacts')
+    .selectAll()
+    .where('claimed_by', '=', userId)
+    .where('claimed_until', '>', at)
+    .executeTakeFirst()
+
+/** The agent has nothing in hand any more but what it looks at now. */
+export async function freeAgent(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
+  const claim = await claimOf(trx, tenant, userId, at)
+  await reserveAgent(trx, tenant, userId, { until: claim?.claimed_until ?? null, at })
+}
+
+/** The agent waits for the contact that is being called to answer. */
+export function keepForCall(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  { settings: { ring_timeout_s }, at }: { settings: CampaignSettings; at: string },
+): Promise<void> {
+  const until = new Date(Date.parse(at) + ring_timeout_s * 1000 + FINDING_OUT_MS).toISOString()
+  return reserveAgent(trx, tenant, userId, { until, at })
+}
+
+/** Nobody looks at a contact of this campaign any more: it calls none now, or by itself. */
+export async function endClaims(trx: Trx, tenant: Tenant, campaignId: string, at: string): Promise<void> {
+  const claimed = forTenant(trx, tenant).select('campaign_contacts').selectAll().where('campaign_id', '=', campaignId)
+  for (const row of await claimed.where('claimed_by', 'is not', null).where('claimed_until', '>', at).execute()) {
+    await moveContact(trx, tenant, row, { ...UNCLAIMED, next_attempt_at: at, updated: at })
+    await freeAgent(trx, tenant, row.claimed_by!, at)
+  }
+}

@@ -1,0 +1,75 @@
+import Type from 'typebox'
+import { type Route, route } from '../../http/route.ts'
+import { idParams, input, nullable } from '../../kernel/schema.ts'
+import { contactParams, contactSchema } from '../contact-schema.ts'
+import { claim, dial, type PreviewDeps, skip } from './actions.ts'
+
+const userId = Type.String({ minLength: 1, maxLength: 200, description: 'The agent, who answers the queue.' })
+const ofAgent = input({ user_id: userId })
+const skipBody = input({
+  user_id: userId,
+  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+  retry_minutes: Type.Optional(
+    nullable(
+      Type.Integer({ minimum: 1, maximum: 43_200, description: 'When it is due again; null, or absent: never.' }),
+    ),
+  ),
+})
+
+const common = {
+  method: 'POST',
+  tag: 'Campaigns',
+  scope: 'campaigns:write',
+  status: 200,
+  reply: contactSchema,
+} as const
+
+const wantedOf = (params: { id: string; contact_id: string }, { user_id: userId }: { user_id: string }) => ({
+  id: params.id,
+  contactId: params.contact_id,
+  userId,
+})
+
+/** Agents who see a contact before it is called (mode `preview`). */
+export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
+  return [
+    route({
+      ...common,
+      path: '/campaigns/:id/claim',
+      id: 'claimCampaignContact',
+      summary: 'Get the next contact of a campaign for an agent to look at',
+      description:
+        'Of a campaign in the mode `preview`. The contact is this agent’s for `claim_seconds`: who asks again meanwhile gets the same, and no queue rings the agent. 409 when none may be called now, or the agent looks at one of another campaign.',
+      params: idParams,
+      body: ofAgent,
+      errors: [404, 409],
+      handler: (context, { params, body }) =>
+        context.transaction(trx => claim(deps, trx, context, params.id, body.user_id)),
+    }),
+    route({
+      ...common,
+      path: '/campaigns/:id/contacts/:contact_id/dial',
+      id: 'dialCampaignContact',
+      summary: 'Call a claimed contact',
+      description:
+        'The agent’s devices ring when it has answered. One that must not be called any more is told as it is then. 409 unless the agent has claimed it and is available, and the campaign may begin one more call.',
+      params: contactParams,
+      body: ofAgent,
+      errors: [404, 409],
+      handler: (context, { params, body }) =>
+        context.transaction(trx => dial(deps, trx, context, wantedOf(params, body))),
+    }),
+    route({
+      ...common,
+      path: '/campaigns/:id/contacts/:contact_id/skip',
+      id: 'skipCampaignContact',
+      summary: 'Do not call a claimed contact',
+      description: 'It comes back after `retry_minutes`, else it is done: `failed`, with the result `skipped`.',
+      params: contactParams,
+      body: skipBody,
+      errors: [404, 409],
+      handler: (context, { params, body }) =>
+        context.transaction(trx => skip(deps, trx, context, wantedOf(params, body), body)),
+    }),
+  ]
+}
