@@ -32,6 +32,7 @@ const ASSETS: Record<string, string> = {
   'web-call.js': 'text/javascript; charset=utf-8',
   'softphone.js': 'text/javascript; charset=utf-8',
   'copilot-panel.js': 'text/javascript; charset=utf-8',
+  'preview-panel.js': 'text/javascript; charset=utf-8',
   'floor.js': 'text/javascript; charset=utf-8',
   'desktop.css': 'text/css; charset=utf-8',
   'kept-tokens.js': 'text/javascript; charset=utf-8',

@@ -1,5 +1,6 @@
 import { type Events, RateLimits } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
+import type { PreviewDeps } from '../campaigns/preview/actions.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
@@ -21,8 +22,9 @@ import { bookForAgent } from './agent-callback.ts'
 import { clientTokenKey, insertClientToken, signClientToken } from './client-token.ts'
 import { actOnCopilot } from './copilot-desktop.ts'
 import { type Floor, type FloorDeps, floorOf, floorProblem, superviseFrom } from './floor.ts'
+import { actOnPreview, type PreviewSaid } from './preview-desktop.ts'
 
-export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts {
+export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, PreviewDeps {
   store: Store
   vault: Vault
   log: { warn(fields: object, message: string): void }
@@ -52,6 +54,7 @@ type Said =
   | { type: 'token'; token: string }
   | ({ type: 'floor' } & Floor)
   | { type: 'listening'; call_id: string; mode: string }
+  | PreviewSaid
   | { type: 'done' | 'refused'; message: string }
 
 /** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer, a callback. */
@@ -105,6 +108,8 @@ export class Softphones {
         return this.#callback(session, body)
       case 'copilot':
         return actOnCopilot(this.#deps, media, session, body)
+      case 'preview':
+        return actOnPreview(this.#deps, session, body)
       case 'floor':
         return this.#floor(session)
       case 'supervise':

@@ -331,6 +331,8 @@ export function buildDriver(
     booking: { now, settings: organisationSettings },
     sipHost: sipHostOf(config),
     publicUrl: publicUrlOf(config),
+    timezoneOf: clockOf,
+    devicesOf,
   })
   const led = { ...(programs === undefined ? {} : { programs }), ...(keeper === undefined ? {} : { keeper }) }
   const assetFile = (id: string) => audioPath(config.dataDir, id)

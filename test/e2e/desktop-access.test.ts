@@ -6,7 +6,7 @@ import { Product } from '../../bench/product.ts'
 import { DesktopLine } from '../fakes/desktop-line.ts'
 import { suite } from '../harness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { type Language, openCopilot, showFloor, tell } from './desktop-scenes.ts'
+import { type Language, openCopilot, showFloor, showPreview, tell } from './desktop-scenes.ts'
 import { pageTests } from './pages.ts'
 import { curtain } from './scene.ts'
 
@@ -192,6 +192,26 @@ pageTest('on a screen of 360 px nothing is beside it and everything can be reach
   await onFloor()
   assert.equal(await unreachable(floor.page), [], 'the floor')
   assert.equal(await faultsOf(floor.page, ['wcag2a', 'wcag2aa', 'best-practice']), [], 'the floor, drawn as cards')
+})
+
+pageTest('a contact that is looked at breaks no rule, is reached on a narrow screen, and needs no mouse', async () => {
+  const { page, line } = desk
+  showPreview(line, 'דנה כהן')
+  await page.waitForSelector('#preview-call:visible')
+  assert.equal(await faultsOf(page), [], 'light')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  assert.equal(await faultsOf(page, CONTRAST), [], 'dark')
+  await page.setViewportSize(NARROW)
+  assert.equal(await unreachable(page), [])
+  await tabTo(page, '#preview-call')
+  await page.keyboard.press('Enter')
+  await until(() => line.wishes('preview').some(wish => wish.do === 'call' && wish.contact_id === 'cct_1'))
+  await tabTo(page, '#preview-reason')
+  await page.keyboard.type('Moved 2')
+  await page.keyboard.press('Enter')
+  await until(() => line.wishes('preview').some(wish => wish.do === 'skip' && wish.reason === 'Moved 2'))
+  showPreview(line, null)
+  await page.waitForSelector('#preview', { state: 'hidden' })
 })
 
 pageTest('a Hebrew call runs from right to left, an English one from left to right', async () => {

@@ -116,6 +116,24 @@ export function openCopilot(line: DesktopLine, language: Language): void {
   for (const { type, data } of messages(WORDS[language])) tell(line, language, type, data)
 }
 
+/** A contact that the agent looks at before it is called; null: none, and no campaign. */
+export function showPreview(line: DesktopLine, name: string | null): void {
+  const contact = {
+    ...{
+      id: 'cct_1',
+      campaign_id: 'cmp_1',
+      phone: '+15551234567',
+      name,
+      status: 'pending',
+      attempts: 1,
+      call_id: null,
+    },
+    ...{ last_result: 'no_answer', metadata: { contract: 'until May' }, seconds_left: 95 },
+  }
+  const campaigns = name === null ? [] : [1, 2].map(n => ({ id: `cmp_${n}`, name: `Renewals ${n}` }))
+  line.control({ type: 'preview', campaigns, contact: name === null ? null : contact, refused: null })
+}
+
 export function showFloor(line: DesktopLine, { label, message = '' }: { label: string; message?: string }): void {
   const at = new Date(Date.now() - 95_000).toISOString()
   const agent = (n: number, status: string) => ({

@@ -17,6 +17,31 @@ ${part('said', 'What is said', '<div id="said" role="log" aria-live="off" tabind
 <form id="ask" class="whole"><label>Ask the knowledge base <input id="question" dir="auto" maxlength="500" required autocomplete="off"></label><button type="submit">Ask</button></form>
 </aside>`
 
+/** Minutes; none: never. */
+const AGAIN: readonly [string, string][] = [
+  ['', 'Not again'],
+  ['15', 'In 15 minutes'],
+  ['60', 'In an hour'],
+  ['1440', 'Tomorrow'],
+]
+
+const option = ([value, label]: readonly [string, string]): string => `<option value="${value}">${label}</option>`
+
+/** Contacts of campaigns that an agent sees before they are called. Filled by `preview-panel.js`. */
+export const previewPart = `<div id="preview" role="region" aria-labelledby="preview-heading" hidden>
+<h2 id="preview-heading">Campaign</h2>
+<label id="preview-choice">Contacts of <select id="preview-campaigns"></select></label>
+<div id="preview-contact" hidden>
+<p class="caller" id="preview-name" dir="auto"></p><p id="preview-phone" dir="ltr"></p><dl id="preview-facts"></dl>
+<p id="preview-left"></p>
+<button type="button" id="preview-call" class="good">Call</button>
+<form id="preview-skip"><label>Why not <input id="preview-reason" dir="auto" maxlength="500" autocomplete="off"></label>
+<label>Again <select id="preview-again">${AGAIN.map(option).join('')}</select></label>
+<button type="submit">Skip</button></form>
+</div>
+<button type="button" id="preview-claim">Claim next</button>
+</div>`
+
 /** Its roles are named: on a narrow screen it is not drawn as a table, and is none to a screen reader then. */
 const table = (id: string, caption: string, columns: readonly string[]): string =>
   `<table role="table"><caption>${caption}</caption><thead role="rowgroup"><tr role="row">${columns.map(column => `<th scope="col" role="columnheader">${column}</th>`).join('')}</tr></thead><tbody id="${id}" role="rowgroup"></tbody></table>`

@@ -1,6 +1,6 @@
 import type { ConferenceRoomRow } from '../../calls/tables.ts'
 import { escapeHtml } from '../../http/pages/html.ts'
-import { copilotAside, floorAside } from './desktop.ts'
+import { copilotAside, floorAside, previewPart } from './desktop.ts'
 
 /** One of the pages on which a browser is a telephone. What they load is ours, and lies beside this file. */
 const page = (parts: {
@@ -151,5 +151,6 @@ ${callSection({
   head: '<p class="caller" id="with"></p>',
   more: '<button type="button" id="hold" aria-pressed="false">Hold</button>',
   rest: `${keypad}<details><summary>Transfer</summary>${TRANSFER}</details><details><summary>Call back</summary>${CALLBACK}</details>`,
-})}`,
+})}
+${previewPart}`,
   })

@@ -3,6 +3,7 @@ import { CopilotPanel } from './copilot-panel.js'
 import { Floor } from './floor.js'
 import { forgetTokens, keepToken, keptTokens } from './kept-tokens.js'
 import { $, keypad, say, show, showWay, startClock, toggle } from './page.js'
+import { PreviewPanel } from './preview-panel.js'
 import { startWithToken } from './token-start.js'
 
 let sound = null
@@ -14,6 +15,7 @@ let goesOn = null
 /** The call that this page has asked to listen to: it rings, and is taken at once. */
 let listensTo = null
 const copilot = new CopilotPanel(wish => line.control(wish))
+const preview = new PreviewPanel(wish => line.control(wish))
 /** Null: this is no supervisor's page. */
 const floor = $('floor') === null ? null : new Floor(ofFloor)
 let statusTimer
@@ -37,8 +39,11 @@ function use(openLine) {
   line.control({ type: 'renew' })
   line.control({ type: 'copilot' })
   floor?.open()
-  // A wrap-up ends by itself.
-  statusTimer = setInterval(() => line.control({ type: 'status' }), STATUS_MS)
+  // A wrap-up ends by itself, and what campaigns there are is decided elsewhere.
+  statusTimer = setInterval(() => {
+    line.control({ type: 'status' })
+    preview.look()
+  }, STATUS_MS)
   renewTimer = setInterval(() => line.control({ type: 'renew' }), RENEW_MS)
   idle('')
   if (wasMuted) sessionStorage.setItem(MUTED, 'yes')
@@ -48,6 +53,7 @@ function lost({ code }) {
   clearInterval(statusTimer)
   clearInterval(renewTimer)
   floor?.close()
+  preview.close()
   stopRinging()
   stopClock()
   if (code === NO_LONGER_WELCOME || code === REPLACED || keptTokens().length === 0) return disconnected()
@@ -94,6 +100,7 @@ function idle(text) {
   stopClock = () => {}
   show('idle')
   line.control({ type: 'status' })
+  preview.look()
   for (const id of ['mute', 'hold']) $(id).setAttribute('aria-pressed', 'false')
   sound.muted = false
   sessionStorage.removeItem(MUTED)
@@ -118,6 +125,10 @@ function ring({ caller, queue, dialled, call_id: callId }) {
   }
   $('caller').textContent = caller ?? 'Unknown caller'
   $('queue').textContent = queue ?? ''
+  if (callId !== undefined && callId === preview.callId) {
+    copilot.close()
+    return line.accept()
+  }
   show('ringing')
   copilot.close()
   say('')
@@ -166,6 +177,7 @@ function told(control) {
   else if (type === 'call') goOn(control)
   else if (type === 'token') keepToken(token)
   else if (type === 'floor') floor?.show(control)
+  else if (type === 'preview') preview.show(control)
   else if (type === 'listening') listens(control)
   else if (type === 'copilot_session') copilot.open(control.session)
   else if (type === 'copilot_message') copilot.take(control.message)

@@ -1,4 +1,4 @@
-import type { Trx } from '../../kernel/store/store.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { reserveAgent } from '../../queues/agent-status.ts'
 import { UNCLAIMED } from '../calling.ts'
@@ -15,8 +15,8 @@ import type { ContactRow } from '../tables.ts'
 const FINDING_OUT_MS = 60_000
 
 /** The one that this agent looks at now, of any campaign. */
-export const claimOf = (trx: Trx, tenant: Tenant, userId: string, at: string): Promise<ContactRow | undefined> =>
-  forTenant(trx, tenant)
+export const claimOf = (db: Db, tenant: Tenant, userId: string, at: string): Promise<ContactRow | undefined> =>
+  forTenant(db, tenant)
     .select('campaign_contacts')
     .selectAll()
     .where('claimed_by', '=', userId)

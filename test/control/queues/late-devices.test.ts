@@ -34,6 +34,8 @@ class Scene {
       const deps = { store, vault: VAULT, now: clock.now, log: silent, centre, sipHost: 'tandem.test' }
       const unused = {
         booking: undefined as never,
+        timezoneOf: undefined as never,
+        devicesOf: undefined as never,
         feed: undefined as never,
         search: undefined as never,
         models: undefined as never,

@@ -1,0 +1,57 @@
+import { claim, dial, type PreviewDeps, skip } from '../campaigns/preview/actions.ts'
+import { type Desk, deskOf } from '../campaigns/preview/desk.ts'
+import { isProblem, problem } from '../http/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Trx } from '../kernel/store/store.ts'
+import { tenantOf } from '../kernel/tenancy.ts'
+import type { BrowserSessionRow } from '../queues/agents/tables.ts'
+
+/** Of a reason for a skipped contact [characters]. */
+const MAX_REASON = 500
+const MAX_MINUTES = 43_200
+
+/** `refused`: why what was wished for could not be done. */
+export type PreviewSaid = { type: 'preview'; refused: string | null } & Desk
+
+type Wish = Record<string, unknown>
+
+/** What an agent wants of campaigns on the desktop: the next contact, to have it called, or not. Answers how things are then. */
+export async function actOnPreview(deps: PreviewDeps, session: BrowserSessionRow, wish: Wish): Promise<PreviewSaid> {
+  const { store, now } = deps
+  const done = wish.do === undefined ? null : await store.transaction(trx => carryOut(deps, trx, session, wish))
+  const desk = await deskOf(store.db, tenantOf(session), session.user_id, now())
+  return { type: 'preview', refused: done === null ? null : refusal(done, wish), ...desk }
+}
+
+type Done = Awaited<ReturnType<typeof carryOut>>
+
+/** The page sends no more than it knows; what its agent may do is asked of the rows. */
+async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow, wish: Wish) {
+  const by = { ...tenantOf(session), requestId: newId('request'), idempotencyKey: null }
+  const { user_id: userId } = session
+  const id = String(wish.campaign_id)
+  const wanted = { id, contactId: String(wish.contact_id), userId }
+  switch (wish.do) {
+    case 'claim':
+      return claim(deps, trx, by, id, userId)
+    case 'call':
+      return dial(deps, trx, by, wanted)
+    case 'skip':
+      return skip(deps, trx, by, wanted, skipOf(wish))
+    default:
+      return problem('parameter_invalid', 'Campaigns have no such command.', { param: 'do' })
+  }
+}
+
+function skipOf({ reason, retry_minutes: minutes }: Wish): Parameters<typeof skip>[4] {
+  const text = typeof reason === 'string' ? reason.trim().slice(0, MAX_REASON) : ''
+  const isTime = Number.isInteger(minutes) && Number(minutes) >= 1 && Number(minutes) <= MAX_MINUTES
+  return { ...(text === '' ? {} : { reason: text }), retry_minutes: isTime ? Number(minutes) : null }
+}
+
+/** A contact that the do-not-call list, hours or caps keep from being called is no problem to a program, and one to an agent. */
+function refusal(done: Done, wish: Wish): string | null {
+  if (isProblem(done)) return done.message
+  if (wish.do !== 'call' || done.status === 'calling') return null
+  return done.status === 'pending' ? 'This contact must not be called now.' : 'This contact must not be called.'
+}
