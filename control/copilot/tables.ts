@@ -1,4 +1,4 @@
-import type { Generated, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { MessageType, Path } from './fast/state.ts'
 
@@ -57,9 +57,6 @@ export interface CopilotSessionTable extends TenantColumns {
   ended_at: string | null
   /** JSON of `Pieces`, sealed; null: nothing is held back. */
   held: string | null
-  /** What its models were paid for. */
-  input_tokens: Generated<number>
-  output_tokens: Generated<number>
 }
 
 /** What was told, in its order: never changed, so that whoever has read the last one has them all. */

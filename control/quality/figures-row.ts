@@ -14,26 +14,22 @@ import { topicsOf } from './analysis/topics.ts'
 import type { SummaryContent } from './summary/schema.ts'
 import type { MarkKind } from './tables.ts'
 
-/** What insights count of a call. JSON of `call_summaries.figures`. */
-export interface CallFigures extends Figures {
-  language: string | null
+/** What insights count of a call, and nobody's words. JSON of `call_summaries.figures`. */
+export interface CallFigures extends Pick<Figures, 'talk_ratio' | 'sentiment'> {
   profile_id: string | null
-  profile_version: number | null
-  objections: Objection[]
-  disclosures: Disclosure[]
-  forbidden: Forbidden[]
+  objections: Pick<Objection, 'key' | 'label' | 'answered'>[]
+  disclosures: Pick<Disclosure, 'key' | 'label' | 'is_said'>[]
+  forbidden: Pick<Forbidden, 'key'>[]
 }
 
 export const callFigures = (conversation: Conversation): CallFigures => {
-  const { profile, language } = conversation
+  const { talk_ratio, sentiment } = figuresOf(conversation)
   return {
-    ...figuresOf(conversation),
-    language,
-    profile_id: profile?.id ?? null,
-    profile_version: profile?.version ?? null,
-    objections: objectionsIn(conversation),
-    disclosures: disclosuresIn(conversation),
-    forbidden: forbiddenIn(conversation),
+    ...{ talk_ratio, sentiment },
+    profile_id: conversation.profile?.id ?? null,
+    objections: objectionsIn(conversation).map(({ key, label, answered }) => ({ key, label, answered })),
+    disclosures: disclosuresIn(conversation).map(({ key, label, is_said }) => ({ key, label, is_said })),
+    forbidden: forbiddenIn(conversation).map(({ key }) => ({ key })),
   }
 }
 
@@ -46,13 +42,11 @@ export interface CountedFigures
 }
 
 export function countedFigures(summary: SummaryContent, figures: CallFigures): CountedFigures {
-  const { talk_ratio, sentiment, profile_id } = figures
+  const { talk_ratio, sentiment, profile_id, objections, disclosures } = figures
   const marks = marksOf(summary, figures)
   const valuesOf = (wanted: MarkKind): string[] => marks.flatMap(({ kind, value }) => (kind === wanted ? [value] : []))
   return {
-    ...{ talk_ratio, sentiment, profile_id },
-    objections: figures.objections.map(({ key, label, answered }) => ({ key, label, answered }) as Objection),
-    disclosures: figures.disclosures.map(({ key, label, is_said }) => ({ key, label, is_said }) as Disclosure),
+    ...{ talk_ratio, sentiment, profile_id, objections, disclosures },
     disposition: summary.disposition,
     reasons: valuesOf('reason'),
     topics: valuesOf('topic'),

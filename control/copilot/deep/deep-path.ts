@@ -233,17 +233,7 @@ export class DeepPath {
       // Each answer is a source of its own: it has no ID, and is told of once.
       const sourceId = newId('usage_entry')
       const amounts = { copilot_input_tokens: inputTokens, copilot_output_tokens: outputTokens }
-      await store.transaction(async trx => {
-        await trx
-          .updateTable('copilot_sessions')
-          .set(({ eb }) => ({
-            input_tokens: eb('input_tokens', '+', inputTokens),
-            output_tokens: eb('output_tokens', '+', outputTokens),
-          }))
-          .where('id', '=', row.id)
-          .execute()
-        await count(trx, tenantOf(row), { sourceId, at: row.created, amounts })
-      })
+      await store.transaction(trx => count(trx, tenantOf(row), { sourceId, at: row.created, amounts }))
     } catch (error) {
       log.warn({ err: error, sessionId: row.id }, 'the tokens of a copilot could not be counted')
     }

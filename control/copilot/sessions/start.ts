@@ -69,8 +69,6 @@ export async function startSession(
     held: null,
     created,
     ended_at: null,
-    input_tokens: 0,
-    output_tokens: 0,
   }
   await forTenant(trx, tenant).insert('copilot_sessions', row)
   await count(trx, tenant, { sourceId: row.id, at: created, amounts: { copilot_sessions: 1 } })

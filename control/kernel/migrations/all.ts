@@ -95,6 +95,7 @@ import { jobNodes } from './350-399/388-job-nodes.ts'
 import { reservedAgents } from './350-399/389-reserved-agents.ts'
 import { captureChanges } from './350-399/392-capture-changes.ts'
 import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
+import { sessionTokens } from './400-449/403-session-tokens.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -194,4 +195,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '389-reserved-agents': reservedAgents,
   '392-capture-changes': captureChanges,
   '402-evaluations-by-state': evaluationsByState,
+  '403-session-tokens': sessionTokens,
 }

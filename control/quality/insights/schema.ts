@@ -68,13 +68,24 @@ export const insightsSchema = Type.Object({
       ),
     }),
   ),
-  disclosures: Type.Array(Type.Object({ key: Type.String(), label: Type.String(), calls: count(), said: count() })),
+  disclosures: Type.Array(
+    Type.Object({
+      key: Type.String(),
+      label: Type.String(),
+      calls: count(),
+      said: count(),
+      calls_before: count('In the period before.'),
+      said_before: count(),
+    }),
+  ),
   criteria: Type.Array(
     Type.Object({
       key: Type.String(),
       label: Type.String(),
       evaluations: count(),
       score: mean('Of those that are scored.'),
+      evaluations_before: count('In the period before.'),
+      score_before: mean('In the period before.'),
       not_applicable: count(),
       needs_model: count(),
     }),

@@ -145,11 +145,17 @@ export class Themes {
           .sort(([x, a], [y, b]) => b - a || ((x ?? '') < (y ?? '') ? -1 : 1))
           .map(([to, count]) => ({ key: to, calls: count })),
       })),
-      disclosures: byCalls(this.#disclosures).map(([key, { label, calls, said }]) => ({ key, label, calls, said })),
+      disclosures: byCalls(this.#disclosures).map(([key, { label, calls, said }]) => ({
+        ...{ key, label, calls, said },
+        calls_before: before.#disclosures.get(key)?.calls ?? 0,
+        said_before: before.#disclosures.get(key)?.said ?? 0,
+      })),
       criteria: byCalls(this.#criteria).map(([key, { label, calls, scores, not_applicable, needs_model }]) => ({
         ...{ key, label, not_applicable, needs_model },
         evaluations: calls,
         score: scores.value,
+        evaluations_before: before.#criteria.get(key)?.calls ?? 0,
+        score_before: before.#criteria.get(key)?.scores.value ?? null,
       })),
     }
   }

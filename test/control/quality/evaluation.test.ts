@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { agreementOf } from '../../../control/quality/evaluation/agreement.ts'
-import { isSampled } from '../../../control/quality/evaluation/sampling.ts'
+import { isSampled, wantsReview } from '../../../control/quality/evaluation/sampling.ts'
 import { suite } from '../../harness.ts'
 import { makerOf, makeUser } from '../conformance/objects.ts'
 import { makeQualityWorld, type QualityWorld, type Said, withModel } from './quality-world.ts'
@@ -28,6 +28,15 @@ const RUBRIC = [
 const COMPLIANCE = {
   required_disclosures: [{ key: 'recorded', label: 'Is recorded', text: '', phrases: ['call may be recorded'] }],
   forbidden_phrases: [{ phrase: 'calm down', reason: 'Rude.', severity: 'critical' }],
+}
+const NO_SUMMARY = {
+  reason: null,
+  outcome: null,
+  next_steps: [],
+  topics: [],
+  fields: [],
+  disposition: null,
+  lines: [],
 }
 
 let world: QualityWorld
@@ -155,9 +164,8 @@ test('a model scores what words do not decide; a score that stands on no line of
     ],
   }
   let asks = 0
-  const summary = { reason: null, outcome: null, next_steps: [], topics: [], fields: [], disposition: null, lines: [] }
   await withModel(
-    () => (asks++ === 0 ? summary : answer),
+    () => (asks++ === 0 ? NO_SUMMARY : answer),
     config => world.review(id, config),
   )
   const [evaluation] = (await world.api(`GET /v1/qa_evaluations?call_id=${id}`)).data
@@ -167,6 +175,64 @@ test('a model scores what words do not decide; a score that stands on no line of
   assert.equal([evaluation.status, evaluation.score], ['needs_model', 70])
   const told = (await world.api('GET /v1/events?type=qa_evaluation.scored')).data[0]
   assert.equal(told.data.object, evaluation)
+})
+
+test('tokens and money of the summary and of the evaluation are in /usage, each by itself', async () => {
+  const quiet = await makeQualityWorld()
+  const { queueId } = await quiet.profile({ qa_rubric: [RUBRIC[4]] })
+  await quiet.api('PATCH /v1/organisation', { qa_sampling: { min_seconds: 0 } })
+  const id = await quiet.call(CALL, { queueId })
+  const modelPrices = new Map([['m', { input: 2, output: 10 }]])
+  let asks = 0
+  await withModel(
+    () => (asks++ === 0 ? NO_SUMMARY : { criteria: [] }),
+    config => quiet.review(id, { ...config, modelPrices }),
+  )
+  const to = new Date(quiet.clock.now().getTime() + 60_000).toISOString()
+  const { models } = (await quiet.api(`GET /v1/usage?to=${encodeURIComponent(to)}`)).data.at(-1)
+  // 1000 tokens at 2, and 100 at 10, for a million each.
+  const paid = { model: 'm', input_tokens: 1000, output_tokens: 100, cost: 0.003 }
+  assert.equal(
+    models.purposes.map(({ purpose, ...of }: { purpose: string }) => [purpose, of]),
+    [
+      ['call_summary', paid],
+      ['qa_evaluation', paid],
+    ],
+  )
+  assert.equal([models.input_tokens, models.output_tokens, models.cost], [2000, 200, 0.006])
+  await quiet.close()
+})
+
+test('each rule of the sampling says on its own which calls are evaluated, and which evaluations a person looks at', () => {
+  const rules = {
+    percent: 100,
+    min_seconds: 0,
+    queue_ids: [],
+    review_percent: 0,
+    review_below: null,
+    review_failures: false,
+  }
+  const call = (more: object) => ({
+    call: { id: 'call_1', queue_id: 'queue_1' },
+    lines: [{ side: 'agent' }],
+    durationMs: 20_000,
+    ...more,
+  })
+  const taken = (more: object, of: object = {}) => isSampled(call(of) as never, { ...rules, ...more })
+  assert.ok(taken({}))
+  assert.not(taken({ percent: 0 }))
+  assert.equal([taken({ min_seconds: 20 }), taken({ min_seconds: 21 })], [true, false])
+  assert.equal([taken({ queue_ids: ['queue_1'] }), taken({ queue_ids: ['queue_2'] })], [true, false])
+  assert.not(taken({}, { lines: [{ side: 'customer' }] }), 'nobody to evaluate')
+  const wants = (more: object, score: number | null, failed = false) =>
+    wantsReview('call_1', { score, failed }, { ...rules, ...more })
+  assert.not(wants({}, 0, true))
+  assert.ok(wants({ review_percent: 100 }, 100))
+  assert.equal(
+    [wants({ review_below: 50 }, 49.9), wants({ review_below: 50 }, 50), wants({ review_below: 50 }, null)],
+    [true, false, false],
+  )
+  assert.equal([wants({ review_failures: true }, 100, true), wants({ review_failures: true }, 100)], [true, false])
 })
 
 test('calls are evaluated by themselves as the sampling says, the same ones whenever it is asked', async () => {

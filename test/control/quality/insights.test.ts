@@ -125,10 +125,21 @@ test('objections are told with what followed them, criteria and disclosures with
       dispositions: [{ key: 'booked', calls: 2 }],
     },
   ])
+  const none = { evaluations_before: 0, score_before: null }
   assert.equal(criteria, [
-    { key: 'greeting', label: 'Greets', not_applicable: 0, needs_model: 0, evaluations: 3, score: 66.667 },
+    { key: 'greeting', label: 'Greets', not_applicable: 0, needs_model: 0, evaluations: 3, score: 66.667, ...none },
   ])
-  assert.equal(disclosures, [{ key: 'recorded', label: 'Is recorded', calls: 3, said: 2 }])
+  assert.equal(disclosures, [
+    { key: 'recorded', label: 'Is recorded', calls: 3, said: 2, calls_before: 0, said_before: 0 },
+  ])
+})
+
+test('a criterion and a disclosure are told with what they were in the period before', async () => {
+  const from = new Date(world.clock.now().getTime() - 9 * DAY_MS).toISOString()
+  const { criteria, disclosures } = await world.api(`GET /v1/insights?from=${from}`)
+  assert.equal([criteria[0].score, criteria[0].evaluations_before, criteria[0].score_before], [66.667, 1, 0])
+  const [{ calls, said, calls_before, said_before }] = disclosures
+  assert.equal([calls, said, calls_before, said_before], [3, 2, 1, 0])
 })
 
 test('a topic leads to its calls', async () => {

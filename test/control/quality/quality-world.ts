@@ -44,7 +44,8 @@ export async function withModel(
     asked.push(JSON.parse(text))
     const given = answer()
     if (typeof given === 'number') return response.writeHead(given).end()
-    response.end(JSON.stringify({ choices: [{ message: { content: JSON.stringify(given) } }] }))
+    const usage = { prompt_tokens: 1000, completion_tokens: 100 }
+    response.end(JSON.stringify({ choices: [{ message: { content: JSON.stringify(given) } }], usage }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const modelUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
