@@ -21,7 +21,7 @@ import {
   settingsOf,
   toCampaign,
 } from './schema.ts'
-import { changedSettings, leaderProblem, type SettingsDeps, settingsProblem } from './settings.ts'
+import { changedSettings, idleProblem, leaderProblem, type SettingsDeps, settingsProblem } from './settings.ts'
 import { archivedProblem, nextStatus, type Verb } from './states.ts'
 import { moveCampaign, onCall } from './store.ts'
 import type { CampaignRow } from './tables.ts'
@@ -123,7 +123,7 @@ const create =
     context.transaction(async trx => {
       const settings = changedSettings(DEFAULT_SETTINGS, sent)
       if (isProblem(settings)) return settings
-      const refused = await settingsProblem(deps, trx, context, settings)
+      const refused = idleProblem(DEFAULT_SETTINGS, settings) ?? (await settingsProblem(deps, trx, context, settings))
       if (refused !== null) return refused
       const at = deps.now().toISOString()
       const row: CampaignRow = {
@@ -157,6 +157,7 @@ const change =
       const kept = mergedMetadata(row.metadata, metadata)
       if (isProblem(kept)) return kept
       const refused =
+        idleProblem(settingsOf(row), settings) ??
         (await settingsProblem(deps, trx, context, settings)) ??
         (row.status === 'running' ? leaderProblem(settings) : null)
       if (refused !== null) return refused

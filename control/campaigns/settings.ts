@@ -30,6 +30,18 @@ export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignS
 export const timezoneProblem = (timezone: string, param: string): Problem | null =>
   IANAZone.isValidZone(timezone) ? null : problem('parameter_invalid', `There is no time zone ${timezone}.`, { param })
 
+/** Settings that one mode has, and no other. */
+const OF_MODE = { abandoned_limit_pct: 'predictive', claim_seconds: 'preview' } as const
+
+/** Why what was sent would have no effect. What is stored stays for when the mode is changed again. */
+export function idleProblem(before: CampaignSettings, after: CampaignSettings): Problem | null {
+  for (const [param, mode] of Object.entries(OF_MODE) as [keyof typeof OF_MODE, CampaignSettings['mode']][]) {
+    if (after[param] === before[param] || after.mode === mode) continue
+    return problem('parameter_invalid', `${param} is of the mode \`${mode}\`.`, { param })
+  }
+  return null
+}
+
 /** What its settings name. */
 export interface SettingsDeps {
   exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists }
@@ -60,8 +72,8 @@ export async function settingsProblem(
     },
   ])
   if (unknown !== null) return unknown
-  if (settings.mode === 'preview' && settings.queue_id === null) {
-    return problem('parameter_missing', 'preview is for the agents of a queue.', { param: 'queue_id' })
+  if (settings.mode !== 'progressive' && settings.queue_id === null) {
+    return problem('parameter_missing', `${settings.mode} is for the agents of a queue.`, { param: 'queue_id' })
   }
   const { answering_machine_detection: answering } = settings
   const voice = 'answering_machine_detection.message.voice'

@@ -41,7 +41,7 @@ export async function createImport(
 ): Promise<Import | Problem> {
   const { store, now, targets, settings } = deps
   const target = targets[body.target] as ImportTarget
-  const misplaced = await placeProblem(deps, context, target, body)
+  const misplaced = csvProblem(body) ?? (await placeProblem(deps, context, target, body))
   if (misplaced !== null) return misplaced
   const upload =
     spooled === null ? inJson(body.file) : { open: () => createReadStream(spooled.path), bytes: spooled.bytes }
@@ -72,6 +72,13 @@ export async function createImport(
     await enqueue(trx, 'import.run', job, { now: now(), organisationId, key: id })
     return toImport(row)
   })
+}
+
+/** What is said of CSV and has no effect on another format. */
+function csvProblem({ format, delimiter, header }: CreateBody): Problem | null {
+  if (format !== 'ndjson') return null
+  const param = delimiter != null ? 'delimiter' : header === false ? 'header' : null
+  return param === null ? null : problem('parameter_invalid', `${param} is of CSV.`, { param })
 }
 
 async function placeProblem(

@@ -133,14 +133,17 @@ async function writeBatch(deps: ImportJobDeps, tenant: Tenant, row: ImportRow, b
   const { store, targets } = deps
   const at = deps.now().toISOString()
   const writing = { tenant, importId: row.id, targetId: row.target_id, at: row.created }
-  const write = (trx: Trx): Promise<boolean[]> =>
-    batch.rows.length === 0
-      ? Promise.resolve([])
-      : targets[row.target]!.write(
-          trx,
-          batch.rows.map(({ row }) => row),
-          writing,
-        )
+  const target = targets[row.target]!
+  const write = async (trx: Trx): Promise<boolean[]> => {
+    if (batch.rows.length === 0) return []
+    const refused = row.target_id === null ? null : await target.problemOf?.(trx, tenant, row.target_id)
+    if (refused != null) throw new Unreadable('target_refused', refused.message)
+    return target.write(
+      trx,
+      batch.rows.map(({ row }) => row),
+      writing,
+    )
+  }
   let tried: boolean[] = []
   if (row.dry_run === 1) {
     const trial = store.transaction(async trx => {

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { callsForAgents, type Reached } from '../../../control/campaigns/pacing.ts'
+import { newId } from '../../../control/kernel/ids.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
@@ -77,6 +78,44 @@ test('whoever answered and is not taken by the agent who was free hears within t
   await end(phone, 'capacity')
   assert.is((await contact(phone)).last_result, 'abandoned')
   await campaigns.close()
+})
+
+test('predictive, as many are called as the last 24 hours’ answers suggest, and no more than its limit of abandoned calls allows', async () => {
+  for (const [abandonedHoursAgo, expected] of [
+    [null, 3],
+    [1, 2],
+    // That one is forgotten.
+    [25, 3],
+  ] as const) {
+    const campaigns = await makeCampaignWorld()
+    const { world, start, dial, dialled } = campaigns
+    const { ann } = await agentOf(campaigns)
+    const bob = await world.addAgent('bob')
+    const scoped = forTenant(world.store.db, world.tenant)
+    const page = { id: 'page-2', user_id: bob, node: nodeOf(world.store.db), origin: null, device: null }
+    await scoped.insert('browser_sessions', { ...page, connected_at: '2026-11-21T10:00:00.000Z' })
+    for (const agent of [ann, bob]) await world.setStatus(agent, 'available')
+    const queue_id = await world.addQueue({ member_user_ids: [ann, bob] })
+    const phones = Array.from({ length: 9 }, (_, i) => `+1415555010${i}`)
+    const settings = { queue_id, mode: 'predictive', abandoned_limit_pct: 10, max_concurrent: 50 }
+    const id = await start(phones, settings)
+    let serial = 0
+    const was = (result: 'answered' | 'no_answer' | 'abandoned', hoursAgo: number) => {
+      const at = new Date(world.clock.now().getTime() - hoursAgo * 3_600_000).toISOString()
+      return scoped.insert('campaign_attempts', {
+        ...{ id: newId('campaign_attempt'), campaign_id: id, contact_id: 'cct_before', phone: '', from_number: null },
+        ...{ number: 1, call_id: `call_${serial++}`, user_id: null, answered_by: null, found_out_at: null },
+        ...{ started_at: at, answered_at: result === 'no_answer' ? null : at, ended_at: at, result },
+        connected_at: result === 'answered' ? at : null,
+      })
+    }
+    // Of two calls one is answered; of 20 that are, eight in ten of a tenth may be lost: one.
+    for (let i = 0; i < 20; i++) for (const result of ['answered', 'no_answer'] as const) await was(result, 2)
+    if (abandonedHoursAgo !== null) await was('abandoned', abandonedHoursAgo)
+    await dial()
+    assert.is(dialled().length, expected, `abandoned ${abandonedHoursAgo} hours ago`)
+    await campaigns.close()
+  }
 })
 
 /** 0 to 1, the same for each seed (mulberry32). */

@@ -80,7 +80,7 @@ test('rows become numbers; each that does not is told of by its line, and nothin
   assert.equal((await app.live('GET /v1/imports?status=completed')).body.data[0], done)
 })
 
-test('encodings: UTF-16 and UTF-8 by their mark, Windows-1255 when it is said; bytes of another one are an error of their row', async () => {
+test('encodings: UTF-16 and UTF-8 by their mark, Windows-1255 and -1252 and UTF-16 when they are said; bytes of another one are an error of their row', async () => {
   const hebrew = Buffer.from([0xf9, 0xec, 0xe5, 0xed])
   const files: [Buffer, object][] = [
     [Buffer.from('\ufeffphone,reason\n0541111111,שלום\n', 'utf16le'), {}],
@@ -89,18 +89,24 @@ test('encodings: UTF-16 and UTF-8 by their mark, Windows-1255 when it is said; b
       Buffer.concat([Buffer.from('phone,reason\n0541111113,'), hebrew, Buffer.from('\n')]),
       { encoding: 'windows-1255' },
     ],
+    [Buffer.from('phone,reason\n0541111116,שלום\n', 'utf16le').swap16(), { encoding: 'utf-16be' }],
+    [Buffer.from('phone,reason\n0541111117,שלום\n', 'utf16le'), { encoding: 'utf-16' }],
+    [
+      Buffer.concat([Buffer.from('phone,reason\n0541111118,'), Buffer.from([0x80, 0xe9, 0x0a])]),
+      { encoding: 'windows-1252' },
+    ],
     [Buffer.concat([Buffer.from('phone,reason\n0541111114,'), hebrew, Buffer.from('\n0541111115,x\n')]), {}],
   ]
   const all = []
   for (const [content, more] of files) all.push(await app.run(content, more))
   assert.equal(
     all.map(({ rows }) => rows.failed),
-    [0, 0, 0, 1],
+    [0, 0, 0, 0, 0, 0, 1],
   )
-  const { data } = (await app.live('GET /v1/do_not_call?limit=4')).body
+  const { data } = (await app.live('GET /v1/do_not_call?limit=7')).body
   assert.equal(
     data.map(({ reason }: { reason: string }) => reason),
-    ['x', 'שלום', 'שלום', 'שלום'],
+    ['x', '€é', ...Array(5).fill('שלום')],
   )
 })
 
@@ -129,6 +135,8 @@ test('what cannot fit is refused before anything is stored', async () => {
     [{ file: { ...file('phone\n'), content_sha256: '0'.repeat(64) } }, 'file.content_sha256'],
     [{ file: file('phone\n1\n'), target_id: 'x' }, 'target_id'],
     [{ file: file('phone\n1\n'), target: 'calls' }, 'target'],
+    [{ file: file('{"phone":"1"}\n'), format: 'ndjson', delimiter: ';' }, 'delimiter'],
+    [{ file: file('{"phone":"1"}\n'), format: 'ndjson', header: false }, 'header'],
   ] as const) {
     assert.equal(refusal(await app.live('POST /v1/imports', { ...TARGET, ...body })).slice(0, 2), [400, param])
   }
@@ -267,6 +275,26 @@ test('the report is kept for 30 days; a file of which no import came is gone aft
   assert.equal(await leftAfter(31 * 24), [])
 })
 
+test('progress is told every five seconds at most, with the rows so far', async () => {
+  let seconds = 0
+  const { store, clock } = app
+  // Each batch takes two seconds.
+  const now = (): Date => new Date(clock.now().getTime() + 1000 * seconds++)
+  const handler = importHandler({ store, now, targets: IMPORT_TARGETS, batchRows: 1 })
+  const jobs = new JobRunner({ store, now: clock.now, log: silent, handlers: { 'import.run': handler } })
+  const numbers = Array.from({ length: 20 }, (_, i) => `05811121${10 + i}`)
+  const file = { content_base64: Buffer.from(['phone', ...numbers].join('\n')).toString('base64') }
+  const { id } = (await app.live('POST /v1/imports', { ...TARGET, file })).body
+  await jobs.runDue()
+  const told = (await app.events('import.progress')).filter(({ object }) => object.id === id)
+  const rows = told.map(({ object }) => object.rows.written)
+  assert.ok(rows.length >= 3 && rows.length <= 4, `${rows}`)
+  assert.equal(
+    rows,
+    rows.toSorted((a: number, b: number) => a - b),
+  )
+})
+
 test('ten imports wait at most', async () => {
   const file = { content_base64: Buffer.from('phone\n0591111111\n').toString('base64') }
   const made = []
@@ -311,6 +339,21 @@ test('rows become contacts of a campaign: other columns are their metadata, and 
   const none = { target: 'campaign_contacts', file: { content_base64: 'cGhvbmU=' } }
   assert.is((await app.live('POST /v1/imports', { ...none, target_id: 'cmp_none' })).status, 404)
   assert.equal(refusal(await app.live('POST /v1/imports', none)).slice(0, 2), [400, 'target_id'])
+})
+
+test('an import into a campaign that is archived or deleted meanwhile fails, and writes nothing any more', async () => {
+  const file = { content_base64: Buffer.from('phone\n0521111114\n').toString('base64') }
+  for (const line of ['POST /v1/campaigns/ID/archive', 'DELETE /v1/campaigns/ID']) {
+    const { id } = (await app.live('POST /v1/campaigns', { name: 'Short' })).body
+    const target = { target: 'campaign_contacts', target_id: id }
+    const made = (await app.live('POST /v1/imports', { ...target, file })).body
+    await app.live(line.replace('ID', id))
+    await app.runDue()
+    const { status, failure } = (await app.live(`GET /v1/imports/${made.id}`)).body
+    assert.equal([status, failure.code], ['failed', 'target_refused'], line)
+    const left = app.store.db.selectFrom('campaign_contacts').select('id').where('campaign_id', '=', id)
+    assert.equal(await left.execute(), [])
+  }
 })
 
 test.run()
