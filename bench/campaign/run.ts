@@ -81,7 +81,10 @@ async function oneCampaign(
     const trunk = { name: 'Far end', kind: 'trunk', host: '127.0.0.1', port: farEnd.port }
     await product.ok('POST', '/connections', { ...trunk, calls_per_second: trunkPerSecond })
     if (ledBy === 'agents') agents = await openAgents(product, AGENTS)
-    const leader = agents === null ? { flow_id: await holdingFlow(product) } : { queue_id: agents.queueId }
+    const leader =
+      agents === null
+        ? { flow_id: await holdingFlow(product) }
+        : { queue_id: agents.queueId, mode: 'predictive', abandoned_limit_pct: ABANDONED_PCT }
     const bounds: Bounds = {
       ...{ maxAttempts: MAX_ATTEMPTS, perNumber: PER_NUMBER, callsPerSecond: rate, trunkPerSecond },
       ...{ maxConcurrent: Math.min(MOST_AT_ONCE, Math.ceil(rate * CALL_S)), ledByAgents: agents !== null },
@@ -120,7 +123,7 @@ async function oneCampaign(
 }
 
 const settingsOf = (bounds: Bounds) => ({
-  ...{ mode: 'predictive', abandoned_limit_pct: ABANDONED_PCT, ring_timeout_s: 6, max_attempts: bounds.maxAttempts },
+  ...{ ring_timeout_s: 6, max_attempts: bounds.maxAttempts },
   ...{ calls_per_second: bounds.callsPerSecond, max_concurrent: bounds.maxConcurrent },
   retry_minutes: { busy: 1, no_answer: 1, failed: 1, abandoned: null, rejected: null },
   caps: { per_number_per_day: bounds.perNumber },
