@@ -30,14 +30,16 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
     .orderBy('id')
     .execute()
   const awake = rows.map(row => ({ row, settings: settingsOf(row) }))
-  const needsAgents = awake.some(({ settings }) => settings.queue_id !== null)
+  const needsAgents = awake.some(({ settings }) => settings.queue_id !== null && settings.mode !== 'preview')
   const available = needsAgents ? await tenantsWithAvailable(db) : []
   const isAnyAvailable = (row: (typeof rows)[number]): boolean =>
     available.some(one => one.organisation_id === row.organisation_id && one.livemode === row.livemode)
   return awake
-    .filter(({ row, settings: { queue_id, max_concurrent } }) => {
+    .filter(({ row, settings: { queue_id, mode, max_concurrent } }) => {
       // What is over needs nobody.
       if (!row.isDue) return true
+      // Its agents say when.
+      if (mode === 'preview') return false
       return Number(row.talking) < max_concurrent && (queue_id === null || isAnyAvailable(row))
     })
     .map(({ row: { id, organisation_id: organisationId, livemode } }) => ({

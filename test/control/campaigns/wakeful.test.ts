@@ -34,6 +34,22 @@ test('however many campaigns run, a look at them is two statements while nobody 
   await campaigns.close()
 })
 
+test('a campaign whose agents see contacts first costs a look no transaction, however many are due', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, look } = campaigns
+  const ann = await world.addAgent('ann')
+  await world.setStatus(ann, 'available')
+  await start(numbers(5), { queue_id: await world.addQueue({ member_user_ids: [ann] }), mode: 'preview' })
+  // Of this one, for which nobody is there either, a look is one.
+  await start(numbers(5), { queue_id: await world.addQueue() })
+  const before = storeCounters(world.store.db).transactions
+  await look()
+  // PostgreSQL counts for itself.
+  if (testEngine === 'sqlite') assert.is(storeCounters(world.store.db).transactions, before! + 1)
+  assert.equal(campaigns.dialled(), [])
+  await campaigns.close()
+})
+
 test('whoever may be called is, at once, although hundreds who must not be are due before', async () => {
   const campaigns = await makeCampaignWorld()
   const { world, start, dial, dialled } = campaigns
