@@ -190,7 +190,8 @@ export class Hearing {
         this.#serial++
         this.#tell('', this.#listener?.lengthMs ?? 0, 0)
       },
-      grew: (samples, lengthMs, silenceMs) => this.#utterance?.grow(samples, this.#teller(lengthMs, silenceMs)),
+      grew: (samples, lengthMs, silenceMs) =>
+        this.#utterance?.grow(samples, silenceMs, this.#teller(lengthMs, silenceMs)),
       paused: (said, lengthMs, silenceMs) => this.#utterance?.pause(said, this.#teller(lengthMs, silenceMs)),
       lasts: said => this.#lasts(said),
       ended: said => this.#ended(said),

@@ -13,6 +13,8 @@ export type Ask = (samples: Int16Array<ArrayBuffer>, manner: Manner) => Promise<
 const PEEK_EVERY = NARROWBAND_HZ / 2
 /** A look that is answered late is followed by the next so many times later: where the recogniser is busy, there are fewer. */
 const PEEK_REST = 3
+/** Between two sentences there may be no more than this: by then the last word is whole, and it is time for a look [ms]. */
+const BREATH_MS = 60
 /** More is looked at only once there is a pause: each look costs as much as what it looks at is long [samples]. */
 const MAX_PEEKED = 6 * NARROWBAND_HZ
 /** What was said between pauses that is long enough to be understood by itself: it is not looked at again [samples]. */
@@ -45,6 +47,8 @@ export class LiveWords {
   #isAnswered = false
   #peekedAt = 0
   #nextPeek = PEEK_EVERY
+  /** The breath that is being taken has had its look. */
+  #isBreathSeen = false
   /** The newest words that were told are of this much [samples]. */
   #told = 0
 
@@ -56,27 +60,32 @@ export class LiveWords {
     return this.#settled !== '' || (this.#pause?.text ?? '') !== ''
   }
 
-  /** More was said; `samples` is all of it so far, borrowed. `tell` gets what it may be. */
-  grew(samples: Int16Array, tell: (text: string) => void): void {
+  /** More was said; `samples` is all of it so far, borrowed, with `silenceMs` since its last voice. `tell` gets what it may be. */
+  grew(samples: Int16Array, silenceMs: number, tell: (text: string) => void): void {
     const { length } = samples
+    const isBreath = silenceMs >= BREATH_MS
+    if (!isBreath) this.#isBreathSeen = false
     this.#settle(length)
     if (this.#isAnswered) {
       this.#isAnswered = false
       this.#nextPeek = length + Math.max(PEEK_EVERY, PEEK_REST * (length - this.#peekedAt))
     }
     const isPaused = this.#pause?.at === length
-    if (isPaused || this.#isPeeking || length < this.#nextPeek || length - this.#cut > MAX_PEEKED) return
-    void this.#peek(samples, tell)
+    if (isPaused || this.#isPeeking || length - this.#cut > MAX_PEEKED) return
+    if (length < this.#nextPeek && (!isBreath || this.#isBreathSeen)) return
+    this.#isBreathSeen = isBreath
+    void this.#peek(samples, isBreath, tell)
   }
 
-  async #peek(samples: Int16Array, tell: (text: string) => void): Promise<void> {
+  async #peek(samples: Int16Array, isBreath: boolean, tell: (text: string) => void): Promise<void> {
     const cut = this.#cut
     this.#isPeeking = true
     this.#peekedAt = samples.length
     const answer = await this.#ask(samples.slice(cut), 'peek')
     this.#isPeeking = false
     this.#isAnswered = true
-    if (!('error' in answer) && cut === this.#cut) this.#tell(this.#peekedAt, withoutLast(answer.text), tell)
+    if ('error' in answer || cut !== this.#cut) return
+    this.#tell(this.#peekedAt, isBreath ? answer.text.trim() : withoutLast(answer.text), tell)
   }
 
   /** It has paused, perhaps for good; `samples`: all that was said so far, handed over. */

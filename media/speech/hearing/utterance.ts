@@ -33,9 +33,12 @@ export class Utterance {
     this.#live = isLive && stt.guesses ? new LiveWords((samples, manner) => this.#ask(samples, manner)) : null
   }
 
-  /** More was said; `samples` is all of it so far, borrowed. `tell`: what it may be, for who wants it while it is said. */
-  grow(samples: Int16Array, tell: (text: string) => void = () => {}): void {
-    this.#live?.grew(samples, tell)
+  /**
+   * More was said; `samples` is all of it so far, borrowed, with `silenceMs` since its last voice. `tell`: what it may be, for who wants it
+   * while it is said.
+   */
+  grow(samples: Int16Array, silenceMs = 0, tell: (text: string) => void = () => {}): void {
+    this.#live?.grew(samples, silenceMs, tell)
     if (this.#following === null || samples.length <= this.#given) return
     this.#following.append(samples.subarray(this.#given))
     this.#given = samples.length

@@ -15,8 +15,8 @@ class Ear {
     (samples, manner) => new Promise(answer => this.asked.push({ manner, seconds: samples.length / SECOND, answer })),
   )
 
-  grew(seconds: number): void {
-    this.words.grew(new Int16Array(seconds * SECOND), this.tell)
+  grew(seconds: number, silenceMs = 0): void {
+    this.words.grew(new Int16Array(seconds * SECOND), silenceMs, this.tell)
   }
 
   paused(seconds: number): void {
@@ -68,6 +68,23 @@ test('where the recogniser answers late, who speaks on is looked at less often',
   assert.equal(ear.open, [])
   ear.grew(3.5)
   assert.equal(ear.open, [['peek', 3.5]])
+})
+
+test('who takes a breath is looked at at once, and once, and told of with the last word, which is whole', async () => {
+  const ear = new Ear()
+  ear.grew(0.5)
+  await ear.hears('I want')
+  ear.grew(0.7, 40)
+  assert.equal(ear.open, [])
+  ear.grew(0.8, 60)
+  assert.equal(ear.open, [['peek', 0.8]])
+  await ear.hears('I want to cancel')
+  assert.equal(ear.told, ['I', 'I want to cancel'])
+  ear.grew(0.9, 160)
+  assert.equal(ear.open, [])
+  ear.grew(1)
+  ear.grew(1.1, 80)
+  assert.equal(ear.open, [['peek', 1.1]])
 })
 
 test('a pause is told of after one look; in doubt it is looked at again, and each surer look is told of', async () => {
