@@ -1,5 +1,4 @@
-/** Digits after the country code that have to be alike before a number counts as local. */
-const LOCAL_DIGITS = 2
+import { callingCodeOf } from '../kernel/phone.ts'
 
 const commonPrefix = (a: string, b: string): number => {
   let length = 0
@@ -7,17 +6,23 @@ const commonPrefix = (a: string, b: string): number => {
   return length
 }
 
-/**
- * The number that a call is from, of a pool; null: the pool is empty. With local presence the one that shares the longest beginning with who
- * is called. `turn`: calls so far, by which those that are equally good take turns.
- */
+/** Those of the country that is called, and of them those that share the longest beginning with who is called; all, where none is of it. */
+function local(pool: readonly string[], to: string): readonly string[] {
+  const code = callingCodeOf(to)
+  // No code is the beginning of another (E.164).
+  const near = code === null ? [] : pool.filter(number => number.startsWith(`+${code}`))
+  if (near.length === 0) return pool
+  const shared = near.map(number => commonPrefix(number, to))
+  const most = Math.max(...shared)
+  return near.filter((_, i) => shared[i] === most)
+}
+
+/** The number that a call is from, of a pool; null: the pool is empty. `turn`: calls so far, by which those that are equally good take turns. */
 export function callerNumber(
   pool: readonly string[],
   { to, turn, isLocal }: { to: string; turn: number; isLocal: boolean },
 ): string | null {
   if (pool.length === 0) return null
-  const shared = pool.map(number => commonPrefix(number, to))
-  const most = Math.max(...shared)
-  const best = isLocal && most > LOCAL_DIGITS ? pool.filter((_, i) => shared[i] === most) : pool
+  const best = isLocal ? local(pool, to) : pool
   return best[turn % best.length] ?? null
 }

@@ -55,7 +55,8 @@ const plain = {
     description: 'Phone numbers of the organisation that calls are from, in turn; none: as the connection says.',
   }),
   local_presence: Type.Boolean({
-    description: 'A call is from the number of `caller_ids` that begins most like the number called.',
+    description:
+      'A call is from the number of `caller_ids` of the country called that begins most like the number called; from any in turn, where none is of that country.',
   }),
   require_consents: Type.Array(oneOf([...PURPOSES]), {
     maxItems: PURPOSES.length,

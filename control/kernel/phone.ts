@@ -10,3 +10,7 @@ export function readPhone(text: string, country: string | null): string | null {
 /** How a number may be written, for messages. */
 export const phoneForm = (country: string | null): string =>
   country === null ? 'a number in E.164' : `a number in E.164 or in the local form of ${country}`
+
+/** The country code of a number in E.164, as of its beginning (`1`, `44`); null: there is no such country. */
+export const callingCodeOf = (number: string): string | null =>
+  parsePhoneNumberFromString(number)?.countryCallingCode ?? null
