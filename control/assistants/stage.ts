@@ -84,6 +84,10 @@ export class Stage {
     return this.#parts.now()
   }
 
+  get db(): Db {
+    return this.#parts.store.db
+  }
+
   /** Where the run left off, or null when it begins. */
   state<T>(): T | null {
     return this.#row.state === null ? null : (JSON.parse(this.#parts.vault.open(this.#row.state, this.#row.id)) as T)

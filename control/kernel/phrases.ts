@@ -12,6 +12,8 @@ export interface Phrases {
   notCalledAgain: string
   /** Before the tone of a voicemail. */
   leaveMessage: string
+  /** Behind it, to who has not agreed to be recorded where that is demanded. */
+  messageRecorded: string
   /** To a caller who pressed the key for it. */
   callBack: string
   /** The place in line of who is next, and of the others. */
@@ -32,6 +34,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     apology: 'I am sorry, I cannot help you right now.',
     notCalledAgain: 'You will not be called again.',
     leaveMessage: 'Please leave a message after the tone. Press any key when you are done.',
+    messageRecorded: 'Your message is recorded.',
     callBack: 'We will call you back.',
     next: 'You are next in line.',
     position: place => `You are number ${place} in line.`,
@@ -46,6 +49,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     apology: 'אני מצטער, איני יכול לעזור כרגע.',
     notCalledAgain: 'לא נתקשר אליכם יותר.',
     leaveMessage: 'נא להשאיר הודעה לאחר הצליל. בסיום הקישו על מקש כלשהו.',
+    messageRecorded: 'ההודעה שלכם מוקלטת.',
     callBack: 'נתקשר אליכם בחזרה.',
     next: 'אתם הבאים בתור.',
     position: place => `אתם במקום ${place} בתור.`,
@@ -60,6 +64,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     apology: 'Lo siento, en este momento no puedo ayudarle.',
     notCalledAgain: 'No volveremos a llamarle.',
     leaveMessage: 'Deje un mensaje después de la señal. Pulse cualquier tecla cuando termine.',
+    messageRecorded: 'Su mensaje quedará grabado.',
     callBack: 'Le devolveremos la llamada.',
     next: 'Usted es el siguiente en la cola.',
     position: place => `Usted ocupa el lugar ${place} en la cola.`,
@@ -74,6 +79,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     apology: 'Je suis désolé, je ne peux pas vous aider pour le moment.',
     notCalledAgain: 'Nous ne vous appellerons plus.',
     leaveMessage: 'Veuillez laisser un message après le signal sonore. Appuyez sur une touche quand vous avez terminé.',
+    messageRecorded: 'Votre message est enregistré.',
     callBack: 'Nous vous rappellerons.',
     next: 'Votre appel est le prochain.',
     position: place => `Vous êtes en position ${place} dans la file d’attente.`,
@@ -89,6 +95,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     notCalledAgain: 'Wir rufen Sie nicht mehr an.',
     leaveMessage:
       'Bitte hinterlassen Sie eine Nachricht nach dem Ton. Drücken Sie eine beliebige Taste, wenn Sie fertig sind.',
+    messageRecorded: 'Ihre Nachricht wird aufgezeichnet.',
     callBack: 'Wir rufen Sie zurück.',
     next: 'Sie sind als Nächster an der Reihe.',
     position: place => `Sie sind auf Platz ${place} der Warteschlange.`,
@@ -103,6 +110,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     apology: 'Lamento, neste momento não posso ajudar.',
     notCalledAgain: 'Não voltaremos a ligar-lhe.',
     leaveMessage: 'Deixe uma mensagem após o sinal. Prima qualquer tecla quando terminar.',
+    messageRecorded: 'A sua mensagem será gravada.',
     callBack: 'Vamos ligar-lhe de volta.',
     next: 'A sua chamada é a próxima.',
     position: place => `Está na posição ${place} da fila.`,
@@ -117,6 +125,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
     apology: 'Mi dispiace, al momento non posso aiutarla.',
     notCalledAgain: 'Non la chiameremo più.',
     leaveMessage: 'Lasci un messaggio dopo il segnale acustico. Prema un tasto qualsiasi quando ha finito.',
+    messageRecorded: 'Il suo messaggio viene registrato.',
     callBack: 'La richiameremo.',
     next: 'Lei è il prossimo in coda.',
     position: place => `Lei è al numero ${place} della coda.`,
@@ -142,6 +151,7 @@ export const RECORDED = {
   apology: 'apology',
   notCalledAgain: 'not-called-again',
   leaveMessage: 'leave-message',
+  messageRecorded: 'message-recorded',
   callBack: 'call-back',
   next: 'next-in-line',
 } as const satisfies Partial<Record<keyof Phrases, string>>

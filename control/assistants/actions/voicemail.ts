@@ -1,7 +1,9 @@
-import { isFailure } from '../../../media/protocol.ts'
+import { isFailure, type PlaySource } from '../../../media/protocol.ts'
 import { encryptsRecordings } from '../../calls/capture/call-capture.ts'
+import { addressOf } from '../../calls/capture/demanded-consent.ts'
+import { mayRecord } from '../../consents/required.ts'
 import { newId } from '../../kernel/ids.ts'
-import { phrase } from '../../kernel/phrases.ts'
+import { phrase, type Speaker } from '../../kernel/phrases.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import type { Stage } from '../stage.ts'
@@ -34,9 +36,22 @@ export function mailboxOf({ request }: ActionScene): Mailbox {
 export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request, language, memo, remember } = scene
   const hasGreeting = (request.node.script ?? '') !== '' || (request.node.asset_id ?? null) !== null
-  await scene.flush(hasGreeting ? [] : [phrase('leaveMessage', { voice: null, language })])
+  const speaker = { voice: null, language }
+  const asked = hasGreeting ? [] : [phrase('leaveMessage', speaker)]
+  await scene.flush([...asked, ...(await recordedNotice(stage, speaker))])
   const outcome = await takeMessage(stage, mailboxOf(scene), memo as string | null, remember)
   return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }
+}
+
+/**
+ * Said before the beep to a caller who has not agreed to be recorded, where the organisation demands a consent: whoever speaks then does so knowing
+ * that it is recorded.
+ */
+export async function recordedNotice(stage: Stage, speaker: Speaker): Promise<PlaySource[]> {
+  const { db, tenant, call } = stage
+  return (await mayRecord(db, tenant, addressOf(call), stage.now().toISOString()))
+    ? []
+    : [phrase('messageRecorded', speaker)]
 }
 
 /**
@@ -58,7 +73,7 @@ export async function takeMessage(
       call_id: call.id,
       queue_id: mailbox.queueId,
       user_id: mailbox.userId,
-      from_address: call.direction === 'inbound' ? call.from_address : call.to_address,
+      from_address: addressOf(call),
       status: 'recording' as const,
       file: null,
       duration_ms: null,

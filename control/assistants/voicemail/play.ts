@@ -1,7 +1,7 @@
 import type { PlaySource } from '../../../media/protocol.ts'
 import type { MessageTarget } from '../../calls/programs/records.ts'
 import { phrase } from '../../kernel/phrases.ts'
-import { takeMessage } from '../actions/voicemail.ts'
+import { recordedNotice, takeMessage } from '../actions/voicemail.ts'
 import { flushedOf } from '../collect.ts'
 import type { Ending, Play } from '../programs.ts'
 
@@ -22,7 +22,7 @@ export const voicemailPlay: Play = async (stage): Promise<Ending> => {
     const isNew = progress.greeted !== true
     progress.greeted = true
     if (isNew) await stage.commit({ state: progress })
-    await flushedOf(stage, 'greeting', [words], !isNew)
+    await flushedOf(stage, 'greeting', [words, ...(await recordedNotice(stage, speaker))], !isNew)
   }
   await takeMessage(stage, mailbox, progress.voicemailId ?? null, async (memo, commit) => {
     progress.voicemailId = memo as string

@@ -253,6 +253,37 @@ test("a queue's voicemail.message is played before the beep, and voicemail.max_s
   await world.close()
 })
 
+test('where a consent to be recorded is demanded, a caller without one is told before the beep that the message is recorded', async () => {
+  const world = await makeLiveWorld()
+  const { media } = world
+  await world.ask('PATCH /v1/organisation', { require_consent: ['record'] })
+  await world.make('/consents', {
+    phone: '+14155550142',
+    purpose: 'record',
+    evidence: { type: 'form', url: 'https://example.com/terms' },
+  })
+  const overflow = { when_no_agents: true, action: 'voicemail' }
+  const voicemail = { message: 'The bakery is shut.' }
+  const id = await world.make('/queues', { name: 'Sales', overflow, voicemail })
+  await world.make('/inbound_routes', { match: { to: '2001' }, target: { type: 'queue', id } })
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded']))
+  await makeFlow(world, acting({ type: 'voicemail' }, ['recorded'], { settings: { language: 'de-DE' } }), '2002')
+  const saidTo = async (legId: string, to: string, from: string): Promise<string[]> => {
+    media.dialIn(legId, to, from)
+    const { prompts } = await media.command('leg.collect', legId)
+    assert.equal(prompts, [{ kind: 'tone', name: 'beep' }])
+    const plays = media.sent('leg.play').filter(play => play.legId === legId)
+    return plays.flatMap(({ sources }) => sources.flatMap(source => ('text' in source ? [source.text] : [])))
+  }
+  const ask = 'Please leave a message after the tone. Press any key when you are done.'
+  assert.equal(await saidTo('part_1', '2000', '+15550100199'), [ask, 'Your message is recorded.'])
+  assert.equal(await saidTo('part_2', '2000', '+14155550142'), [ask], 'who has agreed knows it')
+  assert.equal(await saidTo('part_3', '2001', '+15550100199'), ['The bakery is shut.', 'Your message is recorded.'])
+  const german = await saidTo('part_4', '2002', '+15550100199')
+  assert.is(german.at(-1), 'Ihre Nachricht wird aufgezeichnet.')
+  await world.close()
+})
+
 test('a flow books a callback for its caller', async () => {
   const world = await makeLiveWorld()
   const { media } = world
