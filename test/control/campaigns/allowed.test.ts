@@ -75,6 +75,33 @@ test('a cap on calls to one number counts those of all campaigns, and a number t
   await campaigns.close()
 })
 
+test('a contact is not called before its own time, nor on a holiday of the campaign; it rings for as long as is set', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, ask, start, dial, dialled, later } = campaigns
+  // Saturday, 21 November 2026, 10:00 UTC.
+  const id = await start([BOB], {
+    timezone: 'UTC',
+    allowed_hours: { weekly: DAILY, holidays: ['2026-11-21'] },
+    ring_timeout_s: 7,
+  })
+  const not_before = '2026-11-22T10:30:00+00:00'
+  await ask(`POST /v1/campaigns/${id}/contacts`, { contacts: [{ phone: ANN, not_before }] })
+  await dial()
+  assert.equal(dialled(), [])
+  await later(23 * HOUR)
+  assert.equal(dialled(), [BOB])
+  await later(1.5 * HOUR - 1)
+  assert.equal(dialled(), [BOB])
+  await later(1)
+  assert.equal(dialled(), [BOB, ANN])
+  const dials = world.media.handled.filter(({ name }) => name === 'leg.dial')
+  assert.equal(
+    dials.map(({ body }) => (body as { timeoutS: number }).timeoutS),
+    [7, 7],
+  )
+  await campaigns.close()
+})
+
 test('settings that would have no effect are refused: of another mode, or of agents without a queue', async () => {
   const campaigns = await makeCampaignWorld()
   const { world, answer, ask } = campaigns
