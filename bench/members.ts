@@ -1,4 +1,4 @@
-import type { PhoneCall } from './phone-call.ts'
+import type { PhoneCall } from './phone/phone-call.ts'
 import type { RestClient } from './rest-client.ts'
 import { audibleSamples } from './spectrum.ts'
 

@@ -22,24 +22,24 @@ const LONG = [
   'media/rtp/jitter',
   'media/recordings/recording-writer',
   'control/calls/conductor/pin',
-  'e2e/pin',
-  'e2e/copilot',
-  'e2e/copilot-desktop',
-  'e2e/shutdown',
-  'e2e/assistant',
-  'e2e/incoming-recording',
+  'e2e/payments/pin',
+  'e2e/speech/copilot',
+  'e2e/browsers/copilot-desktop',
+  'e2e/deaths/shutdown',
+  'e2e/speech/assistant',
+  'e2e/recordings/incoming-recording',
   'e2e/room',
   'e2e/queue-agents',
-  'e2e/browser-pages',
-  'e2e/browser-softphone',
-  'e2e/call-recording',
-  'e2e/led-call',
+  'e2e/browsers/browser-pages',
+  'e2e/browsers/browser-softphone',
+  'e2e/recordings/call-recording',
+  'e2e/recordings/led-call',
   // Those who take a whole core are not first together.
-  'e2e/control-killed-often',
+  'e2e/deaths/control-killed-often',
   'fuzz/rtp',
   'fuzz/sip',
   'fuzz/http',
-  'e2e/media-killed',
+  'e2e/deaths/media-killed',
 ]
 
 const rank = (path: string): number => {
@@ -70,18 +70,13 @@ export const onSqliteAlone = (path: string): boolean => says(path, 'One database
 export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')
 
 /** Audio is judged by when it comes, sample by sample, or by what is understood of it: two at a time, which leaves a core to what comes at once. */
-export const judgesTiming = (path: string): boolean =>
-  /^(e2e\/(assistant|browser-wire|card-payment|copilot|incoming-recording|recording|shutdown|streams)|interop\/three-makes)\.test/.test(
-    path,
-  ) || /^fuzz\/(channel|control-channel|rtp)\.test/.test(path)
+export const judgesTiming = (path: string): boolean => says(path, 'Judges timing:')
 
 /** It sleeps through most of its time, and listens only for what lasts: these have a turn of their own beside the others. */
-export const sleepsMost = (path: string): boolean =>
-  /^(e2e\/(pin|signalling)|interop\/(baresip|lossy|sipp-callee|sipp-caller))\.test/.test(path)
+export const sleepsMost = (path: string): boolean => says(path, 'Sleeps most:')
 
 /** It judges how soon we are back, or how much we bear, and takes more than a core for that: one by one. */
-export const wantsMachine = (path: string): boolean =>
-  /^(e2e\/(control-killed|media-killed)|interop\/sipp-rate)\.test/.test(path)
+export const wantsMachine = (path: string): boolean => says(path, 'Wants the machine:')
 
 /** A flood, or one death after the other, takes a core. */
-export const takesCore = (path: string): boolean => /^(fuzz\/(http|sip)|e2e\/control-killed-often)\.test/.test(path)
+export const takesCore = (path: string): boolean => says(path, 'Takes a core:')

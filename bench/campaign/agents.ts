@@ -1,4 +1,4 @@
-import { Phone } from '../phone.ts'
+import { Phone } from '../phone/phone.ts'
 import type { Product } from '../product.ts'
 
 /** Agents with registered phones, who take every call until it is hung up on. */

@@ -1,5 +1,5 @@
-import { Phone } from '../phone.ts'
-import type { PhoneCall } from '../phone-call.ts'
+import { Phone } from '../phone/phone.ts'
+import type { PhoneCall } from '../phone/phone-call.ts'
 import type { Product } from '../product.ts'
 import { withoutModel } from './known-words.ts'
 import type { Message } from './score.ts'

@@ -1,5 +1,5 @@
 import { thisCommit, thisMachine } from '../machine.ts'
-import { Phone } from '../phone.ts'
+import { Phone } from '../phone/phone.ts'
 import { childrenOf, readCpu } from '../process-cpu.ts'
 import { Product } from '../product.ts'
 import { HELD } from './calls/held.ts'

@@ -1,6 +1,6 @@
 import { memberNamed } from '../members.ts'
-import { Phone, type SipAddress } from '../phone.ts'
-import type { MediaOptions, PhoneCall } from '../phone-call.ts'
+import { Phone, type SipAddress } from '../phone/phone.ts'
+import type { MediaOptions, PhoneCall } from '../phone/phone-call.ts'
 import type { RestClient } from '../rest-client.ts'
 
 export const DEMO_NUMBER = '1000'

@@ -1,5 +1,5 @@
 import { readConfig } from '../../control/kernel/config.ts'
-import type { SipAddress } from '../phone.ts'
+import type { SipAddress } from '../phone/phone.ts'
 import { Product } from '../product.ts'
 import { RestClient } from '../rest-client.ts'
 

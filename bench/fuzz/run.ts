@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Random } from '../../test/fuzz/random.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
-import { Phone } from '../phone.ts'
+import { Phone } from '../phone/phone.ts'
 import { residentBytes } from '../soak/samples.ts'
 import type { Subject } from '../subject.ts'
 import { machineLine, table } from '../tables.ts'

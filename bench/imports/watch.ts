@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Phone } from '../phone.ts'
-import type { PhoneCall } from '../phone-call.ts'
+import { Phone } from '../phone/phone.ts'
+import type { PhoneCall } from '../phone/phone-call.ts'
 import type { Product } from '../product.ts'
 
 const LOOK_MS = 100

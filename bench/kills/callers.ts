@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Phone, type SipAddress } from '../phone.ts'
-import type { PhoneCall } from '../phone-call.ts'
+import { Phone, type SipAddress } from '../phone/phone.ts'
+import type { PhoneCall } from '../phone/phone-call.ts'
 
 const ECHO = '1002'
 const SHORTEST_MS = 100

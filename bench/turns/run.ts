@@ -6,8 +6,8 @@ import type { ListenSpec, PlaySource } from '../../media/protocol.ts'
 import type { Percentiles } from '../load/histogram.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import { MediaProcess } from '../media-process.ts'
-import { Phone } from '../phone.ts'
-import type { PhoneCall } from '../phone-call.ts'
+import { Phone } from '../phone/phone.ts'
+import type { PhoneCall } from '../phone/phone-call.ts'
 import { samplesOf } from '../voices.ts'
 
 /** What the caller says in each turn: "Please wait for the moderator." */

@@ -1,4 +1,5 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
+import { paged } from '../kernel/paged.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Format } from './format.ts'
@@ -76,9 +77,14 @@ export async function artifactSize(db: Db, tenant: Tenant, { runId, format }: Ar
   return row?.size === null || row === undefined ? null : Number(row.size)
 }
 
-/** The bytes from `first` to `last`, both inclusive; one piece at a time is in memory. */
-export const readArtifact = (db: Db, tenant: Tenant, name: ArtifactName, first = 0, last = Number.MAX_SAFE_INTEGER) =>
-  Readable.from(pieces(db, tenant, name, { first, last }), { objectMode: false, highWaterMark: PIECE_BYTES })
+/** The bytes from `first` to `last`, both inclusive; one piece at a time is in memory, and everybody else has their turn between two. */
+export const readArtifact = (
+  db: Db,
+  tenant: Tenant,
+  name: ArtifactName,
+  first = 0,
+  last = Number.MAX_SAFE_INTEGER,
+): Readable => paged(pieces(db, tenant, name, { first, last }))
 
 async function* pieces(
   db: Db,

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
-import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'

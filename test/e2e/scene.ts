@@ -1,6 +1,6 @@
 import { memberNamed } from '../../bench/members.ts'
-import { type DialOptions, Phone } from '../../bench/phone.ts'
-import type { PhoneCall } from '../../bench/phone-call.ts'
+import { type DialOptions, Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import type { Product } from '../../bench/product.ts'
 import { encodeUlaw } from '../../codecs/ulaw.ts'
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { HeardPacket } from '../../bench/phone-audio.ts'
+import type { HeardPacket } from '../../bench/phone/phone-audio.ts'
 import type { ProcessName, Product } from '../../bench/product.ts'
 
 /** Every packet came, in order, each beginning where the one before it ends: no gap, none lost, none twice. */

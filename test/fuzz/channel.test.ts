@@ -1,5 +1,6 @@
+// Judges timing: what is heard counts, sample by sample, and when it comes.
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
+import { Phone } from '../../bench/phone/phone.ts'
 import {
   encodeMessage,
   MAX_MESSAGE_BYTES,

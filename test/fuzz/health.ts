@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { Phone, type SipAddress } from '../../bench/phone.ts'
+import { Phone, type SipAddress } from '../../bench/phone/phone.ts'
 import type { Product } from '../../bench/product.ts'
 import type { Timeline } from '../../bench/timeline.ts'
 import { newRoom } from '../e2e/scene.ts'

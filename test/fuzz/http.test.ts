@@ -1,10 +1,11 @@
+// Takes a core: one thing after the other, as fast as they go.
 import { execFileSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
-import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { suite } from '../harness.ts'

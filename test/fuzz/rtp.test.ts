@@ -1,6 +1,7 @@
+// Judges timing: what is heard counts, sample by sample, and when it comes.
 import * as assert from 'uvu/assert'
-import { pacer } from '../../bench/pacer.ts'
-import { Phone } from '../../bench/phone.ts'
+import { pacer } from '../../bench/phone/pacer.ts'
+import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { SrtpReceiver } from '../../media/srtp/srtp-receiver.ts'
 import { SrtpSender } from '../../media/srtp/srtp-sender.ts'

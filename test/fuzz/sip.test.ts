@@ -1,3 +1,4 @@
+// Takes a core: one thing after the other, as fast as they go.
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { Product } from '../../bench/product.ts'

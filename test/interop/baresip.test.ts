@@ -1,10 +1,11 @@
+// Sleeps most: it waits through most of its time, and listens only for what lasts.
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Baresip } from './baresip.ts'
+import { Baresip } from './peers/baresip.ts'
 
 const test = suite('interop/baresip')
 const missing = missingPrograms('baresip')

@@ -3,7 +3,7 @@ import { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom, type TestRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Baresip, type BaresipCodec } from './baresip.ts'
+import { Baresip, type BaresipCodec } from './peers/baresip.ts'
 
 const test = suite('interop/codecs')
 const missing = missingPrograms('baresip')

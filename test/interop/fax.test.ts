@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp } from './sipp.ts'
+import { Sipp } from './peers/sipp.ts'
 
 /** T.38 between two gateways: SIPp speaks for them, and the test sends and receives their UDPTL. */
 

@@ -9,8 +9,8 @@ import { Verifier } from '../../media/identity/verifier.ts'
 import { curtain } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Authority, CertificateServer } from '../media/identity/authority.ts'
-import { Sipp, type SippOptions } from './sipp.ts'
-import { withoutOptions } from './without-options.ts'
+import { Sipp, type SippOptions } from './peers/sipp.ts'
+import { withoutOptions } from './peers/without-options.ts'
 
 const test = suite('interop/identity')
 const missing = missingPrograms('sipp', 'openssl')

@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:tls'
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
+import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { offer } from '../fuzz/raw-caller.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Kamailio } from './kamailio.ts'
-import { Sipp } from './sipp.ts'
+import { Kamailio } from './peers/kamailio.ts'
+import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/kamailio')
 const missing = missingPrograms('kamailio', 'sipp', 'openssl')

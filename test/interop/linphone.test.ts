@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
-import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Linphone, type LinphoneOptions } from './linphone.ts'
+import { Linphone, type LinphoneOptions } from './peers/linphone.ts'
 
 const test = suite('interop/linphone')
 const missing = missingPrograms('linphone-daemon')

@@ -1,9 +1,10 @@
+// Sleeps most: it waits through most of its time, and listens only for what lasts.
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { UdpRelay } from '../e2e/udp-relay.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp } from './sipp.ts'
+import { Sipp } from './peers/sipp.ts'
 
 /** A network that loses each message of a call once: whoever has sent it must send it again (RFC 3261 §17, §13.3.1.4, RFC 3262 §3). */
 

@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
+import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Baresip } from './baresip.ts'
+import { Baresip } from './peers/baresip.ts'
 
 const test = suite('interop/registrar')
 const missing = missingPrograms('baresip')

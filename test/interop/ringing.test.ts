@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp } from './sipp.ts'
+import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/ringing')
 const missing = missingPrograms('sipp')

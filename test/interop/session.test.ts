@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
+import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp } from './sipp.ts'
+import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/session')
 const missing = missingPrograms('sipp')

@@ -1,10 +1,11 @@
+// Sleeps most: it waits through most of its time, and listens only for what lasts.
 import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp } from './sipp.ts'
-import { withoutOptions } from './without-options.ts'
+import { Sipp } from './peers/sipp.ts'
+import { withoutOptions } from './peers/without-options.ts'
 
 const test = suite('interop/sipp-callee')
 const missing = missingPrograms('sipp')

@@ -1,8 +1,9 @@
+// Sleeps most: it waits through most of its time, and listens only for what lasts.
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp, type SippOptions } from './sipp.ts'
+import { Sipp, type SippOptions } from './peers/sipp.ts'
 
 const test = suite('interop/sipp-caller')
 const missing = missingPrograms('sipp')

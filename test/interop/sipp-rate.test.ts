@@ -1,8 +1,9 @@
+// Wants the machine: it judges how soon we are back, or how much we bear, and takes more than a core for that.
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp } from './sipp.ts'
+import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/sipp-rate')
 const missing = missingPrograms('sipp')

@@ -4,7 +4,7 @@ import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Baresip, type BaresipOptions } from './baresip.ts'
+import { Baresip, type BaresipOptions } from './peers/baresip.ts'
 
 const test = suite('interop/srtp')
 const missing = missingPrograms('baresip')

@@ -1,6 +1,7 @@
+// Judges timing: what is heard counts, sample by sample, and when it comes.
 import * as assert from 'uvu/assert'
 import { memberNamed } from '../../bench/members.ts'
-import { Phone } from '../../bench/phone.ts'
+import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { StreamReceiver } from '../../bench/stream-receiver.ts'
@@ -10,9 +11,9 @@ import { decodeUlaw } from '../../codecs/ulaw.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { curtain, endedCall, HEARD_DBOV, newRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Baresip } from './baresip.ts'
-import { Sipp } from './sipp.ts'
-import { toneDirectory } from './tone-directory.ts'
+import { Baresip } from './peers/baresip.ts'
+import { Sipp } from './peers/sipp.ts'
+import { toneDirectory } from './peers/tone-directory.ts'
 
 const test = suite('interop/three-makes')
 const SENTENCE =

@@ -1,14 +1,14 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone.ts'
-import type { PhoneCall } from '../../bench/phone-call.ts'
+import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Baresip } from './baresip.ts'
-import { Sipp } from './sipp.ts'
-import { withoutOptions } from './without-options.ts'
+import { Baresip } from './peers/baresip.ts'
+import { Sipp } from './peers/sipp.ts'
+import { withoutOptions } from './peers/without-options.ts'
 
 /** Transfers on the wire: asked for by others, and asked of others. */
 

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { Sipp, type SippOptions } from './sipp.ts'
+import { Sipp, type SippOptions } from './peers/sipp.ts'
 
 /** What carriers' interconnect lists ask of a trunk: who may call, how often, and why a call ended. */
 

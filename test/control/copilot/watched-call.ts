@@ -134,7 +134,7 @@ export async function watchCall(): Promise<WatchedCall> {
       })
     },
     look: async () => {
-      for (const [table, rows] of await allRows(store)) seen.push(`${table} ${rows}`)
+      for (const [table, rows] of await allRows(store)) seen.push(`${table} ${withoutHex(rows)}`)
       seen.push((await world.live(`GET /v1/copilot_sessions/${id}`)).text)
       seen.push((await world.live(`GET /v1/copilot_sessions/${id}/stream`)).text)
       if (store.engine !== 'sqlite') return
@@ -165,6 +165,10 @@ export async function watchCall(): Promise<WatchedCall> {
     },
   }
 }
+
+/** SQLite quotes bytes as X'…', in which digits stand as other ones: here they stand as what they are. */
+const withoutHex = (rows: string): string =>
+  rows.replaceAll(/X'([\dA-F]*)'/g, (_, hex: string) => Buffer.from(hex, 'hex').toString('latin1'))
 
 /** None of these is in what was seen, nor with spaces or dots between its digits. */
 export function hasNone(seen: readonly string[], digits: readonly string[]): void {

@@ -452,6 +452,26 @@ test('a file of many pieces is served by any node as it was made, whole and in p
   assert.is(await artifactSize(store.db, tenant, name), null)
 })
 
+test('while a long file is sent everybody else has their turn', async () => {
+  const { store, ours } = shared
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const name = { runId: 'rptrun_turns', format: 'csv' as const }
+  const writer = new PieceWriter(store.db, tenant, name)
+  await writer.write(Buffer.alloc(10 * 256 * 1024, 1))
+  await writer.end()
+  let others = 0
+  const timer = setImmediate(function turn() {
+    others++
+    if (!read) setImmediate(turn)
+  })
+  let read = false
+  await buffer(readArtifact(store.db, tenant, name))
+  read = true
+  clearImmediate(timer)
+  assert.ok(others >= 9, `${others} turns between ten pieces`)
+  await removeArtifacts(store.db, tenant, name.runId)
+})
+
 test('a file that grows too large is refused with what to do about it', async () => {
   const { store, ours } = shared
   const tenant = { organisationId: ours.organisationId, livemode: true }

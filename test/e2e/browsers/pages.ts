@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
+import type { Product } from '../../../bench/product.ts'
+import type { RestClient } from '../../../bench/rest-client.ts'
+import { loudness } from '../../../bench/spectrum.ts'
+import { readWav } from '../../../codecs/wav.ts'
+import type { Suite } from '../../harness.ts'
+import { type Chromium, missingBrowser } from './chromium.ts'
+
+/** Speech is louder than this, what a muted microphone leaves is not. */
+export const SPOKEN_DBOV = -45
+
+/** Tests that need a browser: skipped, with the reason, where there is none. */
+export const pageTests =
+  (test: Suite, timeoutMs = 90_000) =>
+  (sentence: string, run: () => unknown): void => {
+    const missing = missingBrowser()
+    if (missing === null) test(sentence, run, { timeoutMs })
+    else test.skip(sentence, missing)
+  }
+
+/** A recorded sentence: what is no speech, a browser takes for noise and takes out. */
+export function speech(): Int16Array {
+  const wav = readWav(readFileSync(new URL('../../../fixtures/prompts/announcement.wav', import.meta.url)))
+  if ('error' in wav) throw new Error(wav.error)
+  return wav.samples[0]!
+}
+
+/** Whether the phone hears somebody speak within some seconds; a recording has its pauses. */
+export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean> {
+  for (let half = 0; half < 2 * seconds; half++) {
+    if (loudness(await call.heard.next(500)) > SPOKEN_DBOV) return true
+  }
+  return false
+}
+
+export interface Member {
+  userId: string
+  token: string
+  wsUrl: string
+}
+
+let members = 0
+
+/** An active member of the organisation, with a token for its pages. */
+export async function newMember(product: RestClient, fields: { role?: string; name?: string } = {}): Promise<Member> {
+  const { role, name = 'Member' } = fields
+  const email = `${name}${++members}@example.com`.toLowerCase()
+  const { user_id: userId } = await product.ok('POST', '/invitations', {
+    email,
+    ...(role === undefined ? {} : { role }),
+  })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active', name })
+  const { token, ws_url: wsUrl } = await product.ok('POST', '/client_tokens', { agent_user_id: userId })
+  return { userId, token, wsUrl }
+}
+
+/** A page of the product with such a token, started, while there is no call. */
+export async function startPage(
+  chromium: Chromium,
+  product: Product,
+  { path, token }: { path: string; token: string },
+): Promise<{ page: Page; faults: string[] }> {
+  const opened = await chromium.open(`${product.baseUrl}${path}#client_token=${token}`)
+  await opened.page.click('#start')
+  await opened.page.waitForSelector('#idle:not([hidden])')
+  return opened
+}
+
+/** A new member at a page. */
+export async function openAs(
+  chromium: Chromium,
+  product: Product,
+  { path, ...who }: { path: string; role: string; name: string },
+): Promise<{ page: Page; userId: string }> {
+  const { userId, token } = await newMember(product, who)
+  const { page } = await startPage(chromium, product, { path, token })
+  return { page, userId }
+}

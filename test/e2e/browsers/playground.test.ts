@@ -1,0 +1,74 @@
+import type { Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { Product } from '../../../bench/product.ts'
+import { suite } from '../../harness.ts'
+import { curtain } from '../scene.ts'
+import { Chromium, missingBrowser } from './chromium.ts'
+import { pageTests } from './pages.ts'
+
+const test = suite('e2e/browsers/playground')
+const missing = missingBrowser()
+
+let product: Product
+let chromium: Chromium
+test.before(async () => {
+  if (missing !== null) return
+  product = await Product.start()
+  chromium = await Chromium.launch(new Int16Array(8000))
+})
+test.after(async () => {
+  await chromium?.close()
+  await curtain(product)
+})
+
+const pageTest = pageTests(test)
+
+/** Fills in and sends the form of an operation; what it shows. */
+async function attempt(page: Page, operation: string, fields: Record<string, string> = {}): Promise<string> {
+  const section = page.locator(`section#${operation}`)
+  const details = section.locator('details.try')
+  if ((await details.getAttribute('open')) === null) await details.locator('summary').click()
+  for (const [name, value] of Object.entries(fields)) await section.locator(`[name="${name}"]`).fill(value)
+  await section.locator('button').click()
+  for (let tries = 0; tries < 100; tries++) {
+    const text = String(await section.locator('output').textContent())
+    if (text !== '' && text !== '…') return text
+    await page.waitForTimeout(100)
+  }
+  throw new Error(`${operation} was not answered`)
+}
+
+pageTest('/docs tries operations with a test key, and loads nothing from elsewhere', async () => {
+  const { page, faults } = await chromium.open(`${product.baseUrl}/docs`)
+  assert.match(await attempt(page, 'listTeams'), 'Type your test key in')
+  await page.locator('#test-key').fill(product.testKey)
+  const made = await attempt(page, 'createTeam', { body: '{"name": "Night <b>shift</b>"}' })
+  assert.match(made, /^201 /)
+  const id = /team_\w+/.exec(made)?.[0] ?? ''
+  assert.match(await attempt(page, 'listTeams', { 'query.limit': '1' }), id)
+  const got = await attempt(page, 'getTeam', { 'path.id': id })
+  for (const part of [/^200 /, /"name": "Night <b>shift<\/b>"/, /"livemode": false/]) assert.match(got, part)
+  assert.is(await page.locator('output b').count(), 0, 'an answer is text')
+  assert.match(
+    await attempt(page, 'createTeam', { body: '{"name": "x", "nam": "y"}' }),
+    /^400 [\s\S]*Did you mean name/,
+  )
+  // A browser tells of each answer of 4xx; that is no fault of the page.
+  assert.equal(
+    faults.filter(fault => !/status of 4/.test(fault)),
+    [],
+  )
+})
+
+pageTest('the playground refuses live keys, before and behind the wire', async () => {
+  const { page } = await chromium.open(`${product.baseUrl}/docs`)
+  await page.locator('#test-key').fill(product.liveKey)
+  const refused = await attempt(page, 'listTeams')
+  assert.match(refused, /Only test keys|test_key_required/)
+  const headers = { authorization: `Bearer ${product.liveKey}`, 'service-playground': 'true' }
+  const answer = await fetch(`${product.baseUrl}/v1/teams`, { headers })
+  assert.is(answer.status, 403)
+  assert.is(((await answer.json()) as { error: { code: string } }).error.code, 'test_key_required')
+})
+
+test.run()

@@ -1,0 +1,101 @@
+import type { Page } from 'playwright-core'
+import * as assert from 'uvu/assert'
+import { Phone } from '../../../bench/phone/phone.ts'
+import { Product } from '../../../bench/product.ts'
+import { tone } from '../../../bench/voices.ts'
+import { suite } from '../../harness.ts'
+import { curtain, endedCall, newRoom, seat, seatOf } from '../scene.ts'
+import { Chromium, missingBrowser } from './chromium.ts'
+import { hearsSpeech, newMember, pageTests, speech } from './pages.ts'
+import { SipPage } from './sip-page.ts'
+
+const test = suite('e2e/browsers/sip-js')
+
+let site: SipPage
+let product: Product
+let chromium: Chromium | undefined
+test.before(async () => {
+  site = await SipPage.serve()
+  product = await Product.start({ env: { TANDEM_SIP_WS_ORIGINS: site.url } })
+  if (missingBrowser() === null) chromium = await Chromium.launch(speech())
+})
+test.after(async () => {
+  await chromium?.close()
+  await curtain(product)
+  site.close()
+})
+
+const pageTest = pageTests(test)
+
+/** A member's account, and a page on which sip.js has registered it. */
+async function registered(): Promise<{ page: Page; userId: string }> {
+  const { userId } = await newMember(product)
+  const { username, password, ws_url: wsUrl } = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { page } = await chromium!.open(site.url)
+  await page.evaluate(`phone.register(${JSON.stringify({ username, password, wsUrl })})`)
+  await page.waitForFunction('phone.registerer.state === "Registered"')
+  return { page, userId }
+}
+
+const phonesOf = async (userId: string) =>
+  (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations as { transport: string; contact: string }[]
+
+pageTest('sip.js in Chromium registers over WebSocket; when its page is closed, it is registered no more', async () => {
+  const { page, userId } = await registered()
+  const [phone, ...others] = await phonesOf(userId)
+  assert.equal([phone?.transport, others.length], ['ws', 0])
+  assert.match(String(phone?.contact), /\.invalid;transport=ws/)
+  await page.close()
+  await product.until('the registration is gone', async () => ((await phonesOf(userId)).length === 0 ? true : null))
+})
+
+/** Whether the page hears this tone within some seconds. */
+const untilHeard = (page: Page, hz: number): Promise<unknown> =>
+  product.until(`the page hears ${hz} Hz`, async () => {
+    const heard = (await page.evaluate('phone.hears()')) as { hz: number; db: number }
+    return heard.db > -50 && Math.abs(heard.hz - hz) < 30 ? true : null
+  })
+
+pageTest('sip.js in Chromium calls a room: both hear each other, its keys arrive, and it hangs up', async () => {
+  const { page, userId } = await registered()
+  const room = await newRoom(product)
+  const other = await seat(product, room, 'other')
+  other.call.say(tone(700))
+  await page.evaluate(`phone.call(${JSON.stringify(room.number)})`)
+  await page.waitForFunction('phone.state === "Established"')
+  await untilHeard(page, 700)
+  assert.ok(await hearsSpeech(other.call), 'the room hears the page')
+  assert.is(await page.evaluate('phone.codec()'), 'audio/opus')
+  assert.ok(await page.evaluate('phone.key("5")'))
+  const { callId } = await seatOf(product, room, userId)
+  await product.until('the key is told of', async () => {
+    const told = await product.all(`/events?type=call.dtmf`)
+    return told.find(({ data }) => data.object.digit === '5' && data.object.call_id === callId) ?? null
+  })
+  await page.evaluate('phone.bye()')
+  const call = await endedCall(product, callId)
+  assert.equal([call.status, call.quality[0].codec], ['completed', 'opus'])
+  await page.close()
+  await other.phone.close()
+})
+
+pageTest('sip.js in Chromium is called: it rings, is answered, and both hear each other', async () => {
+  const { page, userId } = await registered()
+  const caller = await Phone.open('caller')
+  const { id: callId } = await product.ok('POST', '/calls', { to: caller.uri, user_id: userId })
+  const call = await caller.next()
+  call.answer()
+  call.say(tone(900))
+  await page.waitForFunction('phone.state === "ringing"')
+  await page.evaluate('phone.answer()')
+  await page.waitForFunction('phone.state === "Established"')
+  await untilHeard(page, 900)
+  assert.ok(await hearsSpeech(call), 'the caller hears the page')
+  void call.hangup()
+  await page.waitForFunction('phone.state === "Terminated"')
+  await endedCall(product, callId)
+  await page.close()
+  await caller.close()
+})
+
+test.run()

@@ -1,0 +1,191 @@
+// Judges timing: what is heard counts, sample by sample, and when it comes.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../../bench/free-port.ts'
+import { Phone } from '../../../bench/phone/phone.ts'
+import { Product } from '../../../bench/product.ts'
+import { isAlive, noise } from '../../fuzz/health.ts'
+import { suite } from '../../harness.ts'
+import { curtain, newRoom, seat } from '../scene.ts'
+import { assertGapless } from '../witness.ts'
+
+const test = suite('e2e/deaths/shutdown')
+const SLOW = { timeoutMs: 60_000 }
+const CLI = fileURLToPath(new URL('../../../dist/control/wiring/cli.js', import.meta.url))
+
+test.after(() => curtain(undefined))
+
+const gone = (product: Product, pids: Record<string, number>) =>
+  product.until('no process is left', async () => (Object.values(pids).some(isAlive) ? null : true))
+
+test(
+  'SIGTERM drains: no new calls, running ones go on up to the limit, then BYE, exit code 0',
+  async () => {
+    const product = await Product.start({ env: { TANDEM_DRAIN_SECONDS: '3' } })
+    const phone = await Phone.open('patient')
+    const call = await phone.call('1002', product.sip, { voice: noise(1) })
+    await call.heard.next(500)
+    const mark = call.packets.length
+    const begun = performance.now()
+    const stopped = product.stop()
+    await call.heard.next(500)
+    const refused = await (await (await Phone.open('latecomer')).dial('1002', product.sip)).outcome
+    assert.is(refused.status, 503)
+    assert.ok('retryAfterS' in refused && (refused.retryAfterS ?? 0) > 0, 'with Retry-After')
+    const over = await call.ended
+    assert.is(over.by, 'remote', 'we got a BYE')
+    assert.is(over.cause, 'bye')
+    assert.ok(performance.now() - begun > 2800, 'not before the limit')
+    assertGapless(call.packets.slice(mark), 'while it drains')
+    assert.is(await stopped, 0)
+  },
+  SLOW,
+)
+
+test(
+  'a drain ends with the last call, long before the limit, and what happened in it is stored',
+  async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tandem-drain-'))
+    const product = await Product.start({ dataDir, env: { TANDEM_DRAIN_SECONDS: '30' } })
+    const phone = await Phone.open('hasty')
+    const call = await phone.call('1002', product.sip)
+    const pids = product.pids
+    process.kill(pids.supervisor, 'SIGTERM')
+    await call.heard.next(300)
+    const begun = performance.now()
+    await call.hangup()
+    await gone(product, pids)
+    assert.ok(performance.now() - begun < 15_000)
+    assert.is(await product.stop(), 0)
+    const next = await Product.start({ dataDir })
+    const [ended] = await next.all('/calls')
+    assert.is(ended.ended_reason, 'caller_hangup', 'the end was written before control left')
+    await next.stop()
+    rmSync(dataDir, { recursive: true })
+  },
+  SLOW,
+)
+
+test(
+  'a second SIGTERM ends it at once, with exit code 0',
+  async () => {
+    const product = await Product.start({ env: { TANDEM_DRAIN_SECONDS: '60' } })
+    const phone = await Phone.open('cut-off')
+    const call = await phone.call('1002', product.sip)
+    const { supervisor } = product.pids
+    const pids = product.pids
+    process.kill(supervisor, 'SIGTERM')
+    await call.heard.next(300)
+    process.kill(supervisor, 'SIGTERM')
+    await gone(product, pids)
+    assert.is(await product.stop(), 0)
+  },
+  SLOW,
+)
+
+test(
+  'the supervisor killed with -9 takes its children with it, and the next one starts on the same data',
+  async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tandem-orphans-'))
+    const product = await Product.start({ dataDir })
+    const { pids } = product
+    const phone = await Phone.open('orphan')
+    await phone.call('1002', product.sip)
+    process.kill(pids.supervisor, 'SIGKILL')
+    await gone(product, pids)
+    await product.stop()
+    const next = await Product.start({ dataDir })
+    const [call] = await next.all('/calls')
+    assert.is(call.ended_reason, 'media_failed', 'its calls have ended')
+    await next.stop()
+    rmSync(dataDir, { recursive: true })
+  },
+  SLOW,
+)
+
+/** `tandem start` that must refuse. */
+async function refused(env: Record<string, string>): Promise<{ code: number | null; lines: string[] }> {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TANDEM_')))
+  const child: ChildProcess = spawn(process.execPath, [CLI, 'start'], { env: { ...inherited, ...env } })
+  let said = ''
+  child.stderr!.on('data', text => (said += text))
+  const [code] = await once(child, 'close')
+  return { code, lines: said.split('\n').filter(line => line !== '' && !line.startsWith('{')) }
+}
+
+test(
+  'a busy SIP, WebSocket or HTTP port, a locked or unwritable data directory, a bad value: one line that says what to do, exit code 1',
+  async () => {
+    const product = await Product.start()
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    const folder = mkdtempSync(join(tmpdir(), 'tandem-refused-'))
+    writeFileSync(join(folder, 'file'), '')
+    const fine = {
+      TANDEM_DATA_DIR: join(folder, 'data'),
+      TANDEM_HTTP_PORT: '0',
+      TANDEM_SIP_PORT: String(await freePort()),
+      TANDEM_WS_PORT: String(await freePort()),
+      TANDEM_RTP_PORTS: '33000-33099',
+    }
+    const cases: [Record<string, string>, RegExp][] = [
+      [{ TANDEM_SIP_PORT: String(port) }, /TANDEM_SIP_PORT/],
+      [{ TANDEM_SIP_PORT: String(product.sip.port) }, /TANDEM_SIP_PORT/],
+      [{ TANDEM_WS_PORT: String(port) }, /TANDEM_WS_PORT/],
+      [{ TANDEM_HTTP_PORT: String(port) }, /TANDEM_HTTP_PORT/],
+      [{ TANDEM_SIP_HOST: '192.0.2.1' }, /TANDEM_SIP_HOST/],
+      [{ TANDEM_DATA_DIR: product.dataDir }, /TANDEM_DATA_DIR/],
+      [{ TANDEM_DATA_DIR: join(folder, 'file', 'data') }, /TANDEM_DATA_DIR/],
+      [{ TANDEM_DATA_DIR: '/proc/nowhere' }, /TANDEM_DATA_DIR/],
+      [{ TANDEM_RTP_PORTS: '9-5' }, /TANDEM_RTP_PORTS/],
+      [{ TANDEM_MAX_CALLS: 'many' }, /TANDEM_MAX_CALLS/],
+    ]
+    for (const [env, names] of cases) {
+      const { code, lines } = await refused({ ...fine, ...env })
+      const label = `${JSON.stringify(env)}: ${lines.join(' | ')}`
+      assert.is(code, 1, label)
+      assert.is(lines.length, 1, label)
+      assert.match(lines[0]!, names, label)
+    }
+    assert.is((await product.api('GET', '/calls')).status, 200, 'the instance that was there has not noticed')
+    taken.close()
+    rmSync(folder, { recursive: true })
+    await product.stop()
+  },
+  SLOW,
+)
+
+test(
+  'a disk that fails: the recording fails and is told, the call goes on',
+  async () => {
+    const product = await Product.start()
+    const recordings = join(product.dataDir, 'recordings')
+    rmSync(recordings, { recursive: true })
+    writeFileSync(recordings, 'no directory any more')
+    const room = await newRoom(product, {}, { record: true })
+    const anna = await seat(product, room, 'disk-a', { voice: noise(1) })
+    const mark = anna.call.packets.length
+    await anna.call.heard.next(1500)
+    const failed = await product.until('the recording has failed', async () => {
+      const recording = await product.ok('GET', `/calls/${anna.sessionId}/recording`)
+      return recording.status === 'failed' ? recording : null
+    })
+    assert.is(failed.status, 'failed')
+    assertGapless(anna.call.packets.slice(mark), 'the call')
+    const events = (await product.events()).filter(({ type }) => type === 'call.recording.failed')
+    assert.is(events.length, 1)
+    assert.is((await product.ok('GET', `/calls/${anna.callId}`)).ended_at, null, 'the call goes on')
+    await anna.phone.close()
+    await product.stop()
+  },
+  SLOW,
+)
+
+test.run()

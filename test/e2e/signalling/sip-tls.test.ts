@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type AddressInfo, createConnection, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { connect, createServer as createTlsServer } from 'node:tls'
+import * as assert from 'uvu/assert'
+import { freePort } from '../../../bench/free-port.ts'
+import { Product } from '../../../bench/product.ts'
+import { OwnAddresses } from '../../../media/kernel/own-addresses.ts'
+import { SipEndpoint } from '../../../media/signalling/endpoint/sip-endpoint.ts'
+import { Names } from '../../../media/signalling/names.ts'
+import type { UaEvent } from '../../../sip/user-agent.ts'
+import { missingPrograms, suite } from '../../harness.ts'
+import { Sipp } from '../../interop/peers/sipp.ts'
+import { curtain, endedCall } from '../scene.ts'
+
+const test = suite('e2e/signalling/sip-tls')
+const HOST = '127.0.0.1'
+const missing = missingPrograms('openssl')
+
+let product: Product
+let tlsPort: number
+const dir = mkdtempSync(join(tmpdir(), 'tandem-tls-'))
+const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
+
+test.before(async () => {
+  if (missing !== null) return
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  const named = ['-subj', '/CN=tandem', '-addext', `subjectAltName=IP:${HOST}`, '-keyout', key, '-out', cert]
+  execFileSync('openssl', [...made, ...named], { stdio: 'ignore' })
+  tlsPort = await freePort()
+  product = await Product.start({
+    env: {
+      TANDEM_SIP_TLS_PORT: String(tlsPort),
+      TANDEM_SIP_TLS_CERT: cert,
+      TANDEM_SIP_TLS_KEY: key,
+      NODE_EXTRA_CA_CERTS: cert,
+    },
+  })
+})
+test.after(async () => {
+  rmSync(dir, { recursive: true, force: true })
+  if (missing === null) await curtain(product)
+})
+
+const tlsTest = (sentence: string, run: () => unknown): void => {
+  if (missing === null) test(sentence, run, { timeoutMs: 60_000 })
+  else test.skip(sentence, missing)
+}
+
+tlsTest('a connection over TLS checks the certificate of its registrar, and registers', async () => {
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'tls@example.com' })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const auth = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const { id } = await product.ok('POST', '/connections', {
+    name: 'Carrier',
+    kind: 'registration',
+    transport: 'tls',
+    host: HOST,
+    port: tlsPort,
+    auth: { username: auth.username, password: auth.password },
+  })
+  await product.until('it is registered', async () =>
+    (await product.ok('GET', `/connections/${id}`)).status === 'registered' ? true : null,
+  )
+  const [registration] = (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations
+  assert.is(registration.transport, 'tls')
+  assert.match(registration.contact, new RegExp(`:${tlsPort};transport=tls$`))
+})
+
+tlsTest('OPTIONS over TLS is answered over the same connection', async () => {
+  const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+  const answer = new Promise<string>((resolve, reject) => {
+    socket.once('data', bytes => resolve(bytes.toString()))
+    socket.once('error', reject)
+  })
+  const lines = [
+    `OPTIONS sip:${HOST} SIP/2.0`,
+    `Via: SIP/2.0/TLS ${HOST}:5099;rport;branch=z9hG4bKtls1`,
+    `From: <sip:probe@${HOST}>;tag=1`,
+    `To: <sip:${HOST}>`,
+    'Call-ID: tls1',
+    'CSeq: 1 OPTIONS',
+    'Content-Length: 0',
+  ]
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  assert.match(await answer, /^SIP\/2\.0 200 /)
+  socket.destroy()
+})
+
+const noSipp = missingPrograms('sipp')
+for (const scenario of ['call', 'hold', 'late-offer', 'unsupported-codec', 'not-found', 'unknown-dialog']) {
+  const sentence = `${scenario}: over TLS it goes as over UDP`
+  if (noSipp === null) tlsTest(sentence, () => overTls(scenario))
+  else test.skip(sentence, noSipp)
+}
+
+/** Debian's SIPp speaks no TLS: what it says over TCP passes through a door that does. */
+async function overTls(scenario: string): Promise<void> {
+  const door = createServer(plain => {
+    const safe = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+    for (const side of [plain, safe]) side.on('error', () => {})
+    plain.pipe(safe).pipe(plain)
+  })
+  await new Promise<void>(resolve => door.listen(0, HOST, resolve))
+  const { port } = door.address() as AddressInfo
+  const to = scenario === 'not-found' ? '4040404' : '1002'
+  try {
+    await (await Sipp.caller(scenario, { host: HOST, port }, { to, transport: 'tcp' })).passed()
+  } finally {
+    door.close()
+  }
+}
+
+for (const [scenario, status] of [
+  ['answers', 'completed'],
+  ['answers-and-hangs-up', 'completed'],
+  ['busy', 'busy'],
+] as const) {
+  const sentence = `${scenario}: who is called over TLS gets every message over it`
+  if (noSipp === null) tlsTest(sentence, () => calledOverTls(scenario, status))
+  else test.skip(sentence, noSipp)
+}
+
+/** SIPp behind a door that speaks TLS, and names the door as its own address. */
+async function calledOverTls(scenario: string, status: string): Promise<void> {
+  const sipp = await Sipp.callee(scenario, { transport: 'tcp' })
+  const door = createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, safe => {
+    const { port } = door.address() as AddressInfo
+    const plain = createConnection({ host: HOST, port: sipp.port })
+    for (const side of [plain, safe]) side.on('error', () => {})
+    const named = new Transform({
+      transform: (bytes, _, done) =>
+        done(null, bytes.toString('latin1').replaceAll(`:${sipp.port};transport=TCP`, `:${port};transport=tls`)),
+    })
+    safe.pipe(plain).pipe(named).pipe(safe)
+  })
+  await new Promise<void>(resolve => door.listen(0, HOST, resolve))
+  const { port } = door.address() as AddressInfo
+  try {
+    const call = await product.ok('POST', '/calls', { to: `sip:callee@${HOST}:${port};transport=tls` })
+    if (scenario === 'answers') {
+      await product.until('it is answered', async () =>
+        (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
+      )
+      await product.ok('POST', `/calls/${call.id}/hangup`)
+    }
+    await sipp.passed()
+    assert.is((await endedCall(product, call.id)).status, status)
+    const ours = sipp.messages.filter(({ sent, text }) => !sent && /^[A-Z]+ sip:/.test(text))
+    assert.ok(ours.length >= 2)
+    for (const { text } of ours) assert.match(text, /^Via: SIP\/2\.0\/TLS /m)
+  } finally {
+    door.close()
+  }
+}
+
+tlsTest('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
+  const events: UaEvent[] = []
+  let caller: SipEndpoint | null = null
+  const ended = new Promise<void>(resolve => {
+    const endpoint = new SipEndpoint({
+      addresses: new OwnAddresses([HOST], []),
+      port: 0,
+      names: new Names(),
+      productName: 'test',
+      optionsStatus: () => ({ status: 200 }),
+      onEvent: event => {
+        events.push(event)
+        if (event.kind === 'rejected') setImmediate(resolve)
+      },
+    })
+    caller = endpoint
+    void endpoint.listen().then(() =>
+      endpoint.invite({
+        to: `sip:1002@${HOST}:${tlsPort};transport=tls`,
+        from: `sip:caller@${HOST}`,
+        body: { type: 'application/sdp', bytes: Buffer.from('v=0\r\n') },
+      }),
+    )
+  })
+  await ended
+  ;(caller as SipEndpoint | null)?.close()
+  const [event] = events
+  assert.ok(event?.kind === 'rejected' && event.status === 503 && event.origin === 'local')
+})
+
+test.run()

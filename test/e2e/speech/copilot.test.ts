@@ -1,0 +1,268 @@
+// Judges timing: what is heard counts, sample by sample, and when it comes.
+import * as assert from 'uvu/assert'
+import { copilotInSandbox } from '../../../bench/copilot/fed-text.ts'
+import { Phone } from '../../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
+import { Product } from '../../../bench/product.ts'
+import { samplesOf } from '../../../bench/voices.ts'
+import { Flite } from '../../../media/speech/flite.ts'
+import { suite } from '../../harness.ts'
+import { callFrom, curtain } from '../scene.ts'
+import { killAndWait } from '../witness.ts'
+
+/** The offline ear loads, on a busy machine. */
+const LOADING = { timeoutMs: 120_000 }
+const HEARD_MS = 60_000
+
+const test = suite('e2e/speech/copilot')
+
+const PROFILE = {
+  name: 'Sales',
+  stages: [
+    {
+      key: 'open',
+      label: 'Opening',
+      checklist: [{ key: 'offer', label: 'Offer help', phrases: ['how can I help you'], required: true }],
+    },
+    { key: 'need', label: 'Need' },
+  ],
+  fields: [{ key: 'name', label: 'Name', type: 'name' }],
+  alerts: [
+    {
+      key: 'cancel',
+      kind: 'phrase',
+      label: 'Cancels',
+      phrases: ['cancel my contract'],
+      notify_supervisor: true,
+      severity: 'critical',
+    },
+  ],
+  compliance: { required_disclosures: [], forbidden_phrases: [] },
+}
+
+/** Who says what: few words that the offline ear hears well. */
+const LINES: { party: 'agent' | 'customer'; text: string }[] = [
+  { party: 'agent', text: 'Good morning. How can I help you today?' },
+  { party: 'customer', text: 'My name is John Smith.' },
+  { party: 'customer', text: 'I want to cancel my contract today.' },
+]
+
+let product: Product
+let flite: Flite
+test.before(async () => {
+  product = await Product.start()
+  flite = new Flite(1)
+})
+test.after(async () => {
+  await flite?.close()
+  await curtain(product)
+})
+
+interface Told {
+  id: string
+  type: string
+  data: Record<string, unknown>
+  latency_ms: number | null
+  replaces: string | null
+  withdraws: string | null
+}
+
+/** What a stream has told; it goes on behind its last message when it breaks. */
+class Desktop {
+  readonly told: Told[] = []
+  readonly #url: string
+  readonly #key: string
+  #isOpen = true
+
+  constructor(sessionId: string, key: string) {
+    this.#url = `${product.baseUrl}/v1/copilot_sessions/${sessionId}/stream`
+    this.#key = key
+    void this.#follow()
+  }
+
+  async #follow(): Promise<void> {
+    while (this.#isOpen) {
+      await this.#read().catch(() => {})
+      await new Promise(later => setTimeout(later, 50))
+    }
+  }
+
+  async #read(): Promise<void> {
+    const last = this.told.at(-1)?.id
+    const headers = { authorization: `Bearer ${this.#key}`, accept: 'text/event-stream' }
+    const response = await fetch(this.#url, {
+      headers: last === undefined ? headers : { ...headers, 'last-event-id': last },
+    })
+    let text = ''
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString()
+      const events = text.split('\n\n')
+      text = events.pop() ?? ''
+      for (const event of events) {
+        const data = /^data: (.*)$/m.exec(event)?.[1]
+        if (data !== undefined) this.told.push(JSON.parse(data) as Told)
+      }
+    }
+  }
+
+  has(type: string, key: string): Told | undefined {
+    const gone = new Set(this.told.flatMap(({ replaces, withdraws }) => [replaces, withdraws]))
+    return this.told.find(one => one.type === type && one.data.key === key && !gone.has(one.id))
+  }
+
+  close(): void {
+    this.#isOpen = false
+  }
+}
+
+async function spoken(text: string): Promise<Int16Array> {
+  const made = await flite.speak(text, null, null)
+  if ('error' in made) throw new Error(made.error)
+  return made.samples
+}
+
+/** A customer and an agent of a queue with the profile, talking. */
+async function conversation(
+  name: string,
+  number: string,
+): Promise<{ customer: PhoneCall; agent: PhoneCall; callId: string }> {
+  const { id: profileId } = await product.ok('POST', '/copilot_profiles', { ...PROFILE, name })
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `${name}@example.com` })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const desk = await Phone.open(`${name}-agent`)
+  await desk.register(account, product.sip)
+  await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
+  const queue = { name, member_user_ids: [userId], copilot_profile_id: profileId }
+  const { id } = await product.ok('POST', '/queues', queue)
+  await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'queue', id } })
+  const ringing = desk.next()
+  const phone = await Phone.open(name)
+  const customer = await phone.call(number, product.sip)
+  const agent = await ringing
+  agent.answer()
+  return { customer, agent, callId: (await callFrom(product, name)).id }
+}
+
+const sessionOf = (callId: string) =>
+  product.until(
+    'the copilot begins',
+    async () => (await product.ok('GET', `/copilot_sessions?call_id=${callId}`)).data[0],
+  )
+
+/** What is known in the end: items, fields and alerts. */
+const knowledgeOf = (session: { stages: never[]; fields: never[] }) => ({
+  done: (session.stages as { checklist: { key: string; done: boolean }[] }[]).flatMap(({ checklist }) =>
+    checklist.filter(({ done }) => done).map(({ key }) => key),
+  ),
+  fields: (session.fields as { key: string; value: string | null }[]).map(({ key, value }) => [key, value]),
+})
+
+/** Feeds the same lines as text, with the test key, beside a call of the sandbox. */
+async function fedAsText() {
+  const { rest, id } = await copilotInSandbox(product, PROFILE)
+  const session = await rest.ok('POST', `/test_helpers/copilot/${id}/utterances`, { utterances: LINES })
+  const { data } = await rest.ok('GET', `/copilot_sessions/${id}/messages?limit=100`)
+  return { ...knowledgeOf(session), alerts: alertsOf(data.toReversed()) }
+}
+
+const alertsOf = (messages: readonly Told[]): unknown[] =>
+  messages.filter(({ type, withdraws }) => type === 'alert' && withdraws === null).map(({ data }) => data.key)
+
+test(
+  'the same call as text and as audio gives the same checklist, fields and alerts, and supervisors are told',
+  async () => {
+    const { customer, agent, callId } = await conversation('audio', '4801')
+    const { id, hearing } = await sessionOf(callId)
+    assert.is(hearing, 'running')
+    const desktop = new Desktop(id, product.liveKey)
+    const expected: [string, string][] = [
+      ['checklist', 'offer'],
+      ['field', 'name'],
+      ['alert', 'cancel'],
+    ]
+    for (const [at, { party, text }] of LINES.entries()) {
+      const voice = party === 'agent' ? agent : customer
+      voice.say(samplesOf(await spoken(text)))
+      const [type = '', key = ''] = expected[at] ?? []
+      const message = await product.until(`${key} is told`, async () => desktop.has(type, key), HEARD_MS)
+      assert.type(message.latency_ms, 'number')
+      // What follows at once would be of the same utterance.
+      await product.until(
+        'the words are final',
+        async () => desktop.told.filter(({ type, data }) => type === 'transcript' && data.final === true)[at],
+        HEARD_MS,
+      )
+    }
+    const heard = knowledgeOf(await product.ok('GET', `/copilot_sessions/${id}`))
+    assert.equal({ ...heard, alerts: alertsOf(desktop.told) }, await fedAsText())
+    const events = await product.all(`/calls/${callId}/events`)
+    const alert = events.find(({ type }) => type === 'copilot.alert')
+    assert.equal([alert?.data.object.key, alert?.data.object.session_id], ['cancel', id])
+    await agent.hangup()
+    await product.until('the session ends', async () =>
+      (await product.ok('GET', `/copilot_sessions/${id}`)).status === 'ended' ? true : null,
+    )
+    await product.until('its summary is told', async () => desktop.told.find(({ type }) => type === 'summary'))
+    desktop.close()
+  },
+  LOADING,
+)
+
+test(
+  'kill -9 of control in the middle: the desktop goes on with no message lost or doubled',
+  async () => {
+    const { customer, agent, callId } = await conversation('killed', '4802')
+    const { id } = await sessionOf(callId)
+    const desktop = new Desktop(id, product.liveKey)
+    customer.say(samplesOf(await spoken(LINES[1]!.text)))
+    await product.until('the name is told', async () => desktop.has('field', 'name'), HEARD_MS)
+    await killAndWait(product, 'control')
+    agent.say(samplesOf(await spoken(LINES[0]!.text)))
+    await product.ready()
+    await product.until('the item is told', async () => desktop.has('checklist', 'offer'), HEARD_MS)
+    await agent.hangup()
+    await product.until(
+      'the summary is told',
+      async () => desktop.told.find(({ type }) => type === 'summary'),
+      HEARD_MS,
+    )
+    desktop.close()
+    const ids = desktop.told.map(one => one.id)
+    const all = (await product.all(`/copilot_sessions/${id}/messages`)).map(one => one.id).sort()
+    assert.equal(ids, all)
+    assert.is(new Set(ids).size, ids.length)
+  },
+  LOADING,
+)
+
+test(
+  'in a card-payment pause nothing is heard, typed or told',
+  async () => {
+    const { customer, agent, callId } = await conversation('paying', '4803')
+    const { id } = await sessionOf(callId)
+    const desktop = new Desktop(id, product.liveKey)
+    await product.ok('PATCH', '/organisation', { pci: { enabled: true } })
+    await product.ok('POST', `/calls/${callId}/pci`, { action: 'pause', max_seconds: 120 })
+    customer.say(samplesOf(await spoken('My name is John Smith.')))
+    // It is over when three seconds more were heard at the other end.
+    await agent.heard.next(3000)
+    const refused = await fetch(`${product.baseUrl}/v1/copilot_sessions/${id}/fields/name`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${product.liveKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ value: 'John' }),
+    })
+    assert.is(refused.status, 409)
+    await product.ok('POST', `/calls/${callId}/pci`, { action: 'resume' })
+    agent.say(samplesOf(await spoken(LINES[0]!.text)))
+    await product.until('what is said after it is told', async () => desktop.has('checklist', 'offer'), HEARD_MS)
+    assert.is(desktop.has('field', 'name'), undefined)
+    const texts = desktop.told.filter(({ type }) => type === 'transcript').map(({ data }) => String(data.text))
+    assert.not.match(texts.join(' '), /john|smith/i)
+    await agent.hangup()
+    desktop.close()
+  },
+  LOADING,
+)
+
+test.run()

@@ -1,0 +1,272 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { Product } from '../../../bench/product.ts'
+import { levelAt } from '../../../bench/spectrum.ts'
+import { noise, tone } from '../../../bench/voices.ts'
+import { decodeUlaw, encodeUlaw } from '../../../codecs/ulaw.ts'
+import { suite } from '../../harness.ts'
+import { curtain, HEARD_DBOV, keep, leave, longestCopy, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+
+const SLOW = { timeoutMs: 60_000 }
+const TOGETHER = { ...SLOW, together: true }
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const SECOND = 8000
+
+const test = suite('e2e/streams/bidirectional-streams')
+let product: Product
+
+test.before(async () => {
+  product = await Product.start()
+  await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
+})
+test.after(() => curtain(product))
+
+/** The program of `docs/streams.md`, as it stands there. */
+class DocumentedBot {
+  readonly lines: string[] = []
+  readonly #child: ChildProcess
+
+  constructor() {
+    const text = readFileSync(new URL('../../../docs/streams.md', import.meta.url), 'utf8')
+    const program = /```js\n([\s\S]*?)```/.exec(text)![1]!
+    this.#child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: ROOT,
+      env: { ...process.env, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    createInterface(this.#child.stdout!).on('line', line => this.lines.push(line))
+  }
+
+  close(): void {
+    this.#child.kill()
+  }
+}
+
+interface Message {
+  event: string
+  streamSid?: string
+  media?: { track: string; payload: string }
+  mark?: { name: string }
+  dtmf?: { digit: string }
+}
+
+/** A receiver that says what it is told to. */
+class Receiver {
+  readonly messages: Message[] = []
+  /** Of its inbound track. */
+  readonly heard: Int16Array[] = []
+  readonly #server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
+  #ws: WebSocket | null = null
+
+  constructor() {
+    this.#server.on('connection', ws => {
+      this.#ws = ws
+      ws.on('message', data => this.#take(JSON.parse(String(data)) as Message))
+    })
+  }
+
+  async url(): Promise<string> {
+    if (this.#server.address() === null) await once(this.#server, 'listening')
+    return `ws://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`
+  }
+
+  get keys(): string {
+    return this.messages.map(({ dtmf }) => dtmf?.digit ?? '').join('')
+  }
+
+  get marks(): string[] {
+    return this.messages.flatMap(({ mark }) => mark?.name ?? [])
+  }
+
+  #take(message: Message): void {
+    if (message.media === undefined) {
+      this.messages.push(message)
+      return
+    }
+    const octets = Buffer.from(message.media.payload, 'base64')
+    const samples = new Int16Array(octets.length)
+    decodeUlaw(octets, samples)
+    this.heard.push(samples)
+  }
+
+  say(message: object): void {
+    this.#ws!.send(JSON.stringify(message))
+  }
+
+  /** A tone of so many seconds, at once. */
+  play(hz: number, seconds: number): void {
+    const samples = Int16Array.from(
+      { length: seconds * SECOND },
+      (_, i) => 8000 * Math.sin((2 * Math.PI * hz * i) / SECOND),
+    )
+    const octets = new Uint8Array(samples.length)
+    encodeUlaw(samples, octets)
+    this.say({ event: 'media', media: { payload: Buffer.from(octets).toString('base64') } })
+  }
+
+  close(): void {
+    for (const ws of this.#server.clients) ws.terminate()
+    this.#server.close()
+  }
+}
+
+const startStream = (callId: string, fields: object) =>
+  product.ok('POST', `/calls/${callId}/streams`, { mode: 'bidirectional', ...fields })
+const streamOf = (callId: string, id: string) => product.ok('GET', `/calls/${callId}/streams/${id}`)
+
+const until = (what: string, fact: () => unknown): Promise<unknown> =>
+  product.until(what, async () => (fact() ? true : null))
+
+/** One who is alone in a room, and a receiver of its call that is connected. */
+async function joined(name: string, fields: object = {}): Promise<{ anna: Seated; bot: Receiver; streamId: string }> {
+  const anna = await seat(product, await newRoom(product), name)
+  const bot = keep(new Receiver())
+  const { id } = await startStream(anna.callId, { url: await bot.url(), ...fields })
+  await until('the stream begins', () => bot.heard.length > 0)
+  return { anna, bot, streamId: id }
+}
+
+/** The whole next half second is this tone, or has none of it; it may take a while until it is. */
+async function hears(call: Seated['call'], hz: number, isHeard: boolean): Promise<void> {
+  await product.until(`${hz} Hz ${isHeard ? 'is' : 'is not'} heard`, async () => {
+    const level = levelAt(hz, await call.heard.next(500))
+    return (isHeard ? level > HEARD_DBOV : level < UNHEARD_DBOV) ? true : null
+  })
+}
+
+test(
+  'the program of docs/streams.md runs as it stands there: a caller hears itself by it, octet by octet, and its keys come back',
+  async () => {
+    const bot = keep(new DocumentedBot())
+    await until('the program listens', () => bot.lines.length > 0)
+    const anna = await seat(product, await newRoom(product), 'echo-a')
+    anna.call.say(noise(5))
+    const { id, mode } = await startStream(anna.callId, { url: bot.lines[0] })
+    assert.is(mode, 'bidirectional')
+    await until('its mark comes back', () => bot.lines.includes('the caller has heard: begun'))
+    await product.until('a second is heard as it was said', async () => {
+      await anna.call.heard.next(500)
+      return longestCopy(anna.call.said.octets(), anna.call.heard.octets()) >= SECOND ? true : null
+    })
+    await anna.call.press('5')
+    await until('the program tells the key', () => bot.lines.includes('pressed: 5'))
+    await until('the key comes back', () => anna.call.keysHeard === '5')
+    const shown = await streamOf(anna.callId, id)
+    assert.equal([shown.status, shown.frames_refused], ['streaming', 0])
+    assert.ok(shown.frames_received >= 100)
+    await leave(anna)
+  },
+  TOGETHER,
+)
+
+test(
+  'a mark comes back when what was sent before it was heard to the end; `clear` ends it before, and its marks come back',
+  async () => {
+    const { anna, bot } = await joined('marks-a')
+    const from = anna.call.heard.length
+    bot.play(1000, 1)
+    bot.say({ event: 'mark', mark: { name: 'said' } })
+    await until('the mark comes back', () => bot.marks.length === 1)
+    const heard = anna.call.heard.samples(from)
+    const seconds = heard.filter(sample => Math.abs(sample) > 1000).length / SECOND
+    assert.ok(seconds > 0.7, `${seconds} s of loud samples were heard by then`)
+    bot.play(440, 30)
+    bot.say({ event: 'mark', mark: { name: 'cut' } })
+    await hears(anna.call, 440, true)
+    assert.equal(bot.marks, ['said'])
+    bot.say({ event: 'clear' })
+    await until('the mark of what was cut comes back', () => bot.marks.length === 2)
+    await hears(anna.call, 440, false)
+    await leave(anna)
+  },
+  TOGETHER,
+)
+
+test(
+  "a receiver of a party's stream is heard by that party alone, one of the session's by all",
+  async () => {
+    const room = await newRoom(product)
+    const [anna, ben] = [await seat(product, room, 'alone-a'), await seat(product, room, 'alone-b')]
+    const [forAnna, forAll] = [keep(new Receiver()), keep(new Receiver())]
+    await startStream(anna.callId, { url: await forAnna.url() })
+    await startStream(anna.sessionId, { url: await forAll.url() })
+    await until('the streams begin', () => forAnna.heard.length > 0 && forAll.heard.length > 0)
+    forAnna.play(1000, 30)
+    forAll.play(440, 30)
+    await hears(anna.call, 1000, true)
+    await hears(anna.call, 440, true)
+    await hears(ben.call, 440, true)
+    await hears(ben.call, 1000, false)
+    await leave(anna, ben)
+  },
+  TOGETHER,
+)
+
+test(
+  'keys by RFC 4733, SIP INFO and as tones are told, and none of a card-payment pause, in which the receiver is heard and hears silence',
+  async () => {
+    const { anna, bot } = await joined('keys-a')
+    const { anna: toned, bot: tonedBot } = await joined('keys-b')
+    await anna.call.press('4', { as: 'rfc4733' })
+    await until('the key of an event', () => bot.keys === '4')
+    await anna.call.press('7', { as: 'info' })
+    await until('the key by INFO', () => bot.keys === '47')
+    await toned.call.press('9', { as: 'inband' })
+    await until('the key as a tone', () => tonedBot.keys === '9')
+    for (const [one, receiver] of [
+      [anna, bot],
+      [toned, tonedBot],
+    ] as const) {
+      await product.ok('POST', `/calls/${one.callId}/pci`, { action: 'pause', max_seconds: 60 })
+      one.call.say(tone(330))
+      receiver.play(1000, 20)
+      await hears(one.call, 1000, true)
+      const from = receiver.heard.length
+      if (one === anna) {
+        await one.call.press('36', { as: 'rfc4733' })
+        await one.call.press('82', { as: 'info' })
+      } else await one.call.press('3682', { as: 'inband' })
+      await product.until('the keys of the pause are told, masked', async () => {
+        const told = (await product.events()).filter(
+          ({ type, data }) => type === 'call.dtmf' && data.object.call_id === one.callId && data.object.masked,
+        )
+        return told.length >= 4 ? true : null
+      })
+      assert.ok(receiver.heard.slice(from).every(frame => frame.every(sample => sample === 0)))
+      await product.ok('POST', `/calls/${one.callId}/pci`, { action: 'resume' })
+      // What comes after the pause proves that nothing of it was on its way.
+      await until('the party is heard again', () => levelAt(330, receiver.heard.at(-1)!) > HEARD_DBOV)
+      assert.is(receiver.keys, one === anna ? '47' : '9')
+    }
+    await leave(anna, toned)
+  },
+  TOGETHER,
+)
+
+test(
+  'when control was killed the stream goes on both ways, and is known as it was',
+  async () => {
+    const { anna, bot, streamId } = await joined('kill-a')
+    const before = product.pids.control
+    process.kill(before, 'SIGKILL')
+    bot.play(1000, 20)
+    await hears(anna.call, 1000, true)
+    await product.until('control is back', async () => (product.pids.control === before ? null : true))
+    await product.ready()
+    const shown = await product.until('the stream is known', async () => {
+      const { status, body } = await product.api('GET', `/calls/${anna.callId}/streams/${streamId}`)
+      return status === 200 ? body : null
+    })
+    assert.equal([shown.mode, shown.status, shown.frames_received], ['bidirectional', 'streaming', 1000])
+    await leave(anna)
+  },
+  SLOW,
+)
+
+test.run()

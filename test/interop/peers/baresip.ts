@@ -1,0 +1,214 @@
+import { spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../../bench/free-port.ts'
+import { NARROWBAND_HZ, WIDEBAND_HZ } from '../../../codecs/audio.ts'
+import { readWav } from '../../../codecs/wav.ts'
+import { childOfTest } from './child.ts'
+import { toneFile } from './tone-file.ts'
+
+const HOST = '127.0.0.1'
+const POLL_MS = 20
+const START_MS = 10_000
+/** One that waits for an answer to its last words waits no longer. */
+const STOP_MS = 5000
+
+/** As baresip names them: with the rate of samples, and channels. */
+export type BaresipCodec = 'PCMU' | 'PCMA' | 'G722/16000/1' | 'opus/48000/2' | 'L16/16000/1' | 'L16/8000/1'
+
+export interface BaresipOptions {
+  /** What it says, all the time [Hz]. */
+  toneHz: number
+  codec?: BaresipCodec
+  /** Whom it answers for; absent: `baresip`. */
+  user?: string
+  /** Takes calls by itself. */
+  answers?: boolean
+  /** Encrypts by SRTP with keys in SDP: offers it beside plain RTP, or insists on it. */
+  srtp?: 'optional' | 'required'
+  /** Registers there, and again after so many seconds. */
+  account?: { username: string; password: string; registrar: string; transport: 'udp' | 'tcp'; everyS: number }
+}
+
+interface BaresipEvent {
+  type: string
+  param?: string
+  direction?: string
+}
+
+const TRIES = 3
+
+/** Debian's baresip without a screen: says a tone from a file, dumps what it hears, obeys its control port. */
+export class Baresip {
+  readonly uri: string
+  /** What it has reported, in order. */
+  readonly events: BaresipEvent[] = []
+  readonly #directory: string
+  readonly #socket: Socket
+  readonly #exited: Promise<unknown>
+  readonly #kill: () => void
+  readonly #news = new EventEmitter()
+  #unread = ''
+
+  private constructor(uri: string, directory: string, socket: Socket, exited: Promise<unknown>, kill: () => void) {
+    this.#kill = kill
+    this.uri = uri
+    this.#directory = directory
+    this.#socket = socket
+    this.#exited = exited
+    socket.setEncoding('utf8')
+    socket.on('data', text => this.#read(String(text)))
+  }
+
+  /** Starts it; once more when one of its ports, of which it takes one more than it is told, was taken in the meantime. */
+  static async start(options: BaresipOptions): Promise<Baresip> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await Baresip.#try(options)
+      } catch (error) {
+        if (tries >= TRIES) throw error
+      }
+    }
+  }
+
+  static async #try(options: BaresipOptions): Promise<Baresip> {
+    const directory = mkdtempSync(join(tmpdir(), 'baresip-'))
+    const [sipPort, controlPort] = [await freePort(HOST), await freePort(HOST)]
+    writeConfig(directory, sipPort, controlPort, options)
+    const child = spawn('baresip', ['-f', directory], { stdio: ['ignore', 'pipe', 'pipe'] })
+    childOfTest(child)
+    let output = ''
+    child.stdout.on('data', text => (output += text))
+    child.stderr.on('data', text => (output += text))
+    const exited = once(child, 'exit')
+    const socket = await control(controlPort)
+    if (socket === null) throw new Error(`baresip did not start:\n${output}`)
+    return new Baresip(`sip:${options.user ?? 'baresip'}@${HOST}:${sipPort}`, directory, socket, exited, () =>
+      child.kill('SIGKILL'),
+    )
+  }
+
+  dial(uri: string): void {
+    this.#command('dial', uri)
+  }
+
+  /** Asks the other end of its call to call somebody else (REFER). */
+  transfer(uri: string): void {
+    this.#command('transfer', uri)
+  }
+
+  hangup(): void {
+    this.#command('hangup')
+  }
+
+  /** Presses one key, as an RFC 4733 event. */
+  press(key: string): void {
+    this.#command('sndcode', key)
+  }
+
+  /** Resolves when it has reported an event of this type. */
+  async until(type: string): Promise<BaresipEvent> {
+    for (;;) {
+      const event = this.events.find(one => one.type === type)
+      if (event !== undefined) return event
+      await once(this.#news, 'event')
+    }
+  }
+
+  /** What it has heard in its call, at its codec's rate; to be asked after the call. */
+  heard(): Int16Array {
+    return this.dump().samples
+  }
+
+  /** The same, with the rate. */
+  dump(): { samples: Int16Array; rateHz: number } {
+    const name = readdirSync(this.#directory).find(file => file.endsWith('-dec.wav'))
+    if (name === undefined) throw new Error('baresip has dumped no audio')
+    const wav = readWav(readFileSync(join(this.#directory, name)))
+    if ('error' in wav) throw new Error(`baresip's dump: ${wav.error}`)
+    return { samples: wav.samples[0]!, rateHz: wav.sampleRateHz }
+  }
+
+  /** Ends it. Its dumps are gone afterwards. */
+  async stop(): Promise<void> {
+    this.#command('quit')
+    const timer = setTimeout(() => this.#kill(), STOP_MS)
+    await this.#exited
+    clearTimeout(timer)
+    this.#socket.destroy()
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+
+  #command(command: string, params?: string): void {
+    const text = JSON.stringify({ command, params })
+    this.#socket.write(`${Buffer.byteLength(text)}:${text},`)
+  }
+
+  /** Netstrings with JSON: events, and answers to commands. */
+  #read(text: string): void {
+    this.#unread += text
+    for (;;) {
+      const colon = this.#unread.indexOf(':')
+      const end = colon + 1 + Number(this.#unread.slice(0, colon))
+      if (colon < 0 || this.#unread.length <= end) return
+      const message = JSON.parse(this.#unread.slice(colon + 1, end)) as BaresipEvent & { event?: boolean }
+      this.#unread = this.#unread.slice(end + 1)
+      if (message.event !== true) continue
+      this.events.push(message)
+      this.#news.emit('event')
+    }
+  }
+}
+
+async function control(port: number): Promise<Socket | null> {
+  const limit = performance.now() + START_MS
+  while (performance.now() < limit) {
+    const socket = connect(port, HOST)
+    const isOpen = await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    )
+    if (isOpen) return socket
+    await sleep(POLL_MS)
+  }
+  return null
+}
+
+/** `sndfile` dumps what is decoded; version 1.0 has no player for files, and without one it plays nowhere. */
+function writeConfig(directory: string, sipPort: number, controlPort: number, options: BaresipOptions): void {
+  const write = (name: string, content: string | Uint8Array): void => writeFileSync(join(directory, name), content)
+  const codec = options.codec ?? 'PCMU'
+  const rateHz = ['G722/16000/1', 'opus/48000/2', 'L16/16000/1'].includes(codec) ? WIDEBAND_HZ : NARROWBAND_HZ
+  write('tone.wav', toneFile(options.toneHz, rateHz))
+  write('contacts', '')
+  write('current_contact', '\n')
+  const mode = options.answers === true ? 'auto' : 'manual'
+  const { account } = options
+  const identity =
+    account === undefined
+      ? `<sip:${options.user ?? 'baresip'}@${HOST}:${sipPort}>;regint=0`
+      : `<sip:${account.username}@${account.registrar};transport=${account.transport}>;auth_pass=${account.password};regint=${account.everyS}`
+  const encryption = options.srtp === undefined ? '' : `;mediaenc=${options.srtp === 'required' ? 'srtp-mand' : 'srtp'}`
+  write('accounts', `${identity};audio_codecs=${codec};answermode=${mode}${encryption}\n`)
+  const lines = [
+    `sip_listen ${HOST}:${sipPort}`,
+    `net_interface ${HOST}`,
+    `audio_source aufile,${join(directory, 'tone.wav')}`,
+    'audio_channels 1',
+    'ausrc_channels 1',
+    'auplay_channels 1',
+    `ausrc_srate ${rateHz}`,
+    `auplay_srate ${rateHz}`,
+    `snd_path ${directory}`,
+    `ctrl_tcp_listen ${HOST}:${controlPort}`,
+    'module_path /usr/lib/baresip/modules',
+    ...['g711', 'g722', 'l16', 'opus', 'aufile', 'sndfile', 'srtp'].map(name => `module ${name}.so`),
+    'module_tmp account.so',
+    ...['menu', 'ctrl_tcp'].map(name => `module_app ${name}.so`),
+  ]
+  write('config', `${lines.join('\n')}\n`)
+}

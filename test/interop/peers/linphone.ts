@@ -1,0 +1,130 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../../../bench/free-port.ts'
+import { childOfTest } from './child.ts'
+import { toneFile } from './tone-file.ts'
+
+const HOST = '127.0.0.1'
+/** One that waits for an answer to its last words waits no longer [ms]. */
+const STOP_MS = 5000
+
+export interface LinphoneOptions {
+  /** What it says in its calls [Hz]. */
+  toneHz: number
+  /** Takes calls by itself. */
+  answers?: boolean
+  /** Offers SRTP with keys in SDP, and nothing else. */
+  srtp?: boolean
+}
+
+/** Debian's Linphone without a screen and without a sound card: obeys its standard input, says a tone from a file. */
+export class Linphone {
+  readonly #child: ChildProcessWithoutNullStreams
+  readonly #directory: string
+  readonly #news = new EventEmitter()
+  /** Of each of its calls, by its number for it: what it said of it last, without `LinphoneCall`. */
+  readonly #states = new Map<string, string>()
+  /** Status lines that belong to nobody's command yet. */
+  #statuses: string[] = []
+  #unread = ''
+  #event = ''
+
+  private constructor(child: ChildProcessWithoutNullStreams, directory: string) {
+    this.#child = child
+    this.#directory = directory
+    child.stdout.setEncoding('utf8').on('data', text => this.#read(String(text)))
+    child.stderr.resume()
+  }
+
+  static async start({ toneHz, answers = false, srtp = false }: LinphoneOptions): Promise<Linphone> {
+    const directory = mkdtempSync(join(tmpdir(), 'linphone-'))
+    mkdirSync(join(directory, '.local/share/linphone'), { recursive: true })
+    writeFileSync(join(directory, 'tone.wav'), toneFile(toneHz, 8000))
+    writeFileSync(
+      join(directory, 'rc'),
+      '[sip]\nauto_net_state_mon=1\nverify_server_certs=0\n[sound]\nechocancellation=0\n',
+    )
+    const mode = answers ? ['--auto-answer'] : []
+    const child = spawn('linphone-daemon', ['--config', join(directory, 'rc'), '--disable-stats-events', ...mode], {
+      env: { ...process.env, HOME: directory },
+    })
+    childOfTest(child)
+    const phone = new Linphone(child, directory)
+    await phone.command('ipv6 disable')
+    await phone.command(`port sip ${await freePort(HOST)} udp`)
+    if (srtp) await phone.command('media-encryption srtp')
+    return phone
+  }
+
+  /** Registers there. */
+  async register(account: { username: string; password: string; registrar: string }): Promise<void> {
+    const { username, password, registrar } = account
+    await this.command(`register sip:${username}@${registrar} sip:${registrar} ${password}`)
+  }
+
+  /** Calls, and says its tone once it is answered. @returns its number for the call */
+  async call(uri: string): Promise<string> {
+    const before = new Set(this.#states.keys())
+    await this.command(`call ${uri}`)
+    const isNew = (id: string): boolean => !before.has(id)
+    while (![...this.#states.keys()].some(isNew)) await once(this.#news, 'event')
+    const id = [...this.#states.keys()].find(isNew)!
+    await this.until(id, 'StreamsRunning')
+    await this.speak(id)
+    return id
+  }
+
+  async speak(id: string): Promise<void> {
+    await this.command(`incall-player-start ${join(this.#directory, 'tone.wav')} ${id}`)
+  }
+
+  /** Resolves when it says that of a call. */
+  async until(id: string, state: string): Promise<void> {
+    while (this.#states.get(id) !== state) await once(this.#news, 'event')
+  }
+
+  /** Resolves with its number for a call that it has taken by itself. */
+  async taken(): Promise<string> {
+    for (;;) {
+      for (const [id, state] of this.#states) if (state === 'StreamsRunning') return id
+      await once(this.#news, 'event')
+    }
+  }
+
+  /** Says it a command. Throws when it says that this has failed. */
+  async command(text: string): Promise<void> {
+    this.#child.stdin.write(`${text}\n`)
+    while (this.#statuses.length === 0) await once(this.#news, 'status')
+    const status = this.#statuses.shift()
+    if (status !== 'Ok') throw new Error(`linphone, ${text}: ${status}`)
+  }
+
+  /** Ends it. */
+  async stop(): Promise<void> {
+    const exited = once(this.#child, 'exit')
+    this.#child.stdin.write('quit\n')
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_MS)
+    await exited
+    clearTimeout(timer)
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+
+  #read(text: string): void {
+    const lines = (this.#unread + text).split('\n')
+    this.#unread = lines.pop()!
+    for (const line of lines) {
+      const [, name, value] = /^(Status|Reason|Event|Id): (.*)$/.exec(line.trim()) ?? []
+      if (name === undefined) continue
+      if (name === 'Status') this.#statuses.push(value!)
+      else if (name === 'Event') this.#event = value!.replace(/^LinphoneCall/, '')
+      else if (name === 'Id' && this.#event !== '') {
+        this.#states.set(value!, this.#event)
+        this.#event = ''
+      }
+      this.#news.emit(name === 'Status' ? 'status' : 'event')
+    }
+  }
+}

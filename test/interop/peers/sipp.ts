@@ -1,0 +1,180 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../../bench/free-port.ts'
+import { bracketed } from '../../../sip/message/uri.ts'
+import { childOfTest } from './child.ts'
+
+const HOST = '127.0.0.1'
+const SCENARIOS = fileURLToPath(new URL('../../../fixtures/sip/sipp', import.meta.url))
+/** Of SIPp itself: what hangs fails, with its trace. */
+const LIMIT_S = 45
+const POLL_MS = 5
+const TRIES = 3
+/** As much of a trace as a failed test shows [characters]. */
+const SHOWN = 6000
+
+export interface SippOptions {
+  /** The user that is dialled. */
+  to?: string
+  transport?: 'udp' | 'tcp'
+  calls?: number
+  /** New calls per second. */
+  rate?: number
+  /** How long a call lasts [ms]. */
+  lengthMs?: number
+  /** Share of the messages that get lost in either direction [%]. */
+  lostPct?: number
+  /** What it answers a challenge with. */
+  account?: { username: string; password: string }
+  /** Of SIP, when it must be this one. */
+  port?: number
+  /** Sends the audio back that it gets. */
+  echo?: boolean
+  /** Words that the scenario has in brackets. */
+  keys?: Record<string, string>
+  /** Its own address. Default 127.0.0.1. */
+  host?: string
+  /** Where it is started; what the scenario plays is looked for here. */
+  directory?: string
+}
+
+/** One message on the wire, as SIPp saw it. */
+export interface TracedMessage {
+  sent: boolean
+  /** Time of day [ms]. */
+  at: number
+  startLine: string
+  text: string
+}
+
+/** One run of SIPp with a scenario of `fixtures/sip/sipp`. */
+export class Sipp {
+  readonly host: string
+  readonly port: number
+  readonly scenario: string
+  readonly #child: ChildProcess
+  readonly #directory = mkdtempSync(join(tmpdir(), 'sipp-'))
+  readonly #exited: Promise<number | null>
+  #output = ''
+  /** The trace of a run that is over. */
+  #kept: string | null = null
+
+  private constructor(scenario: string, ports: Ports, args: string[], options: SippOptions) {
+    const { host = HOST } = options
+    this.scenario = scenario
+    this.host = host
+    this.port = ports.sip
+    const own = [
+      ...args,
+      ...['-sf', join(SCENARIOS, `${scenario}.xml`), '-i', host, '-mi', host],
+      ...['-p', String(ports.sip), '-ci', HOST, '-cp', String(ports.control), '-nostdin'],
+      ...['-m', String(options.calls ?? 1), '-t', options.transport === 'tcp' ? 't1' : 'u1'],
+      ...['-timeout', String(LIMIT_S), '-timeout_error'],
+      ...['-trace_err', '-error_file', this.#file('errors'), '-trace_msg', '-message_file', this.#file('messages')],
+    ]
+    if (options.account !== undefined) own.push('-au', options.account.username, '-ap', options.account.password)
+    for (const [key, value] of Object.entries(options.keys ?? {})) own.push('-key', key, value)
+    if (options.echo === true) own.push('-rtp_echo', '-mp', String(ports.media))
+    this.#child = spawn('sipp', own, { cwd: options.directory ?? this.#directory, stdio: ['ignore', 'pipe', 'pipe'] })
+    childOfTest(this.#child)
+    this.#child.stdout!.on('data', text => (this.#output += text))
+    this.#child.stderr!.on('data', text => (this.#output += text))
+    this.#exited = new Promise(resolve => this.#child.once('exit', resolve))
+  }
+
+  /** Starts SIPp as the caller of `server`. */
+  static async caller(
+    scenario: string,
+    server: { host: string; port: number },
+    options: SippOptions = {},
+  ): Promise<Sipp> {
+    const args = [
+      `${bracketed(server.host)}:${server.port}`,
+      '-s',
+      options.to ?? '1002',
+      '-d',
+      String(options.lengthMs ?? 200),
+    ]
+    if (options.rate !== undefined) args.push('-r', String(options.rate))
+    if (options.lostPct !== undefined) args.push('-lost', String(options.lostPct))
+    return new Sipp(scenario, await freePorts(options), args, options)
+  }
+
+  /** Starts SIPp as the one who is called, and resolves when it listens. */
+  static async callee(scenario: string, options: SippOptions = {}): Promise<Sipp> {
+    const table = `/proc/net/${options.transport === 'tcp' ? 'tcp' : 'udp'}${isIPv6(options.host ?? HOST) ? '6' : ''}`
+    for (let tries = 1; ; tries++) {
+      const sipp = new Sipp(scenario, await freePorts(options), [], options)
+      const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} `)
+      while (sipp.#isRunning && !entry.test(readFileSync(table, 'latin1'))) await sleep(POLL_MS)
+      if (sipp.#isRunning) return sipp
+      // One of its ports was taken by another test in the meantime.
+      if (tries >= TRIES) await sipp.passed()
+    }
+  }
+
+  get #isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  get uri(): string {
+    return `sip:callee@${bracketed(this.host)}:${this.port}`
+  }
+
+  /** Every message so far, in order. */
+  get messages(): TracedMessage[] {
+    const text = this.#kept ?? this.#read('messages')
+    const trace = /^-{20,} \S+\s+(\d+):(\d+):([\d.]+).*\n\w+ message (sent|received) .*\n\n/gm
+    const heads = [...text.matchAll(trace)]
+    return heads.map((head, n) => {
+      const [all, hours, minutes, seconds, direction] = head
+      const body = text.slice(head.index + all.length, heads[n + 1]?.index)
+      const at = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000
+      return { sent: direction === 'sent', at, startLine: body.slice(0, body.indexOf('\n')).trim(), text: body }
+    })
+  }
+
+  /** Received messages whose first line begins so. */
+  received(startLine: string): TracedMessage[] {
+    return this.messages.filter(message => !message.sent && message.startLine.startsWith(startLine))
+  }
+
+  /** Resolves when every call of the run went as the scenario says. Throws with SIPp's own words when one did not. */
+  async passed(): Promise<void> {
+    const code = await this.#exited
+    const errors = this.#read('errors')
+    const trace = this.#read('messages')
+    this.#kept = trace
+    rmSync(this.#directory, { recursive: true, force: true })
+    if (code === 0) return
+    const tail = trace.length > SHOWN ? `…${trace.slice(-SHOWN)}` : trace
+    throw new Error(`SIPp ended with ${code} on ${this.scenario}\n${errors}\n${tail}\n${this.#output.slice(-SHOWN)}`)
+  }
+
+  #file(name: string): string {
+    return join(this.#directory, `${name}.log`)
+  }
+
+  #read(name: string): string {
+    const file = this.#file(name)
+    return existsSync(file) ? readFileSync(file, 'latin1') : ''
+  }
+}
+
+interface Ports {
+  sip: number
+  control: number
+  /** Of the audio that it echoes. */
+  media: number
+}
+
+const freePorts = async ({ port, host = HOST }: SippOptions): Promise<Ports> => ({
+  sip: port ?? (await freePort(host)),
+  media: await freePort(host),
+  control: await freePort(HOST),
+})
