@@ -2,7 +2,8 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { envelope, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import type { RawAnswer } from '../http/route.ts'
-import { eventStream, type StreamEvent, type StreamSlots, wantsEventStream } from '../http/wire/event-stream.ts'
+import { eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
+import { limitOfKey, type OpenStreams } from '../http/wire/open-streams.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Graph } from './engine/graph.ts'
 import type { FlowModel } from './engine/model.ts'
@@ -20,7 +21,7 @@ import {
 import type { FlowRow } from './tables.ts'
 
 export interface SimulateDeps extends FlowDeps {
-  streams: StreamSlots
+  streams: OpenStreams
   /** The model of the flow's assistant; a mock in test mode. `signal` gives up what is under way. */
   modelFor: (context: Context, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
   /** Where `doc_url` of a streamed error leads. */
@@ -32,7 +33,6 @@ type FlowSimulation = Static<typeof flowSimulationSchema>
 
 /** An answer that nobody hears before this is not worth waiting for [ms]. */
 const MAX_JSON_RUN_MS = 60_000
-const FULL_RETRY_S = 5
 
 /** `POST /flows/{id}/simulate`: one generator, drained into JSON or sent as it goes. */
 export async function simulateFlow(
@@ -43,10 +43,8 @@ export async function simulateFlow(
   accept: string | string[] | undefined,
 ): Promise<FlowSimulation | RawAnswer | Problem> {
   const isStreamed = wantsEventStream(accept)
-  const leave = isStreamed ? deps.streams.take(context.apiKeyId) : () => {}
-  if (leave === null) {
-    return problem('stream_limit', 'Too many streams at once with this key.', { retryAfterS: FULL_RETRY_S })
-  }
+  const place = isStreamed ? await deps.streams.take([limitOfKey(context)]) : null
+  if (isProblem(place)) return place
   let handedOver = false
   try {
     const row = await forTenant(deps.store.db, context).find('flows', id)
@@ -59,10 +57,10 @@ export async function simulateFlow(
     handedOver = true
     return eventStream(streamed(run), () => {
       gone.abort()
-      leave()
+      place?.leave()
     })
   } finally {
-    if (!handedOver) leave()
+    if (!handedOver) place?.leave()
   }
 }
 

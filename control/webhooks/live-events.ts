@@ -4,14 +4,9 @@ import { didYouMean } from '../http/did-you-mean.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
-import {
-  EVENT_STREAM,
-  eventStream,
-  type StreamEvent,
-  StreamSlots,
-  wantsEventStream,
-} from '../http/wire/event-stream.ts'
+import { EVENT_STREAM, eventStream, type StreamEvent, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
+import { LONGEST_STREAM_MS, limitOfKey, limitOfOrganisation } from '../http/wire/open-streams.ts'
 import { type EventType, eventTypes } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
 import { type EventPlace, endOfEvents, eventsBehind, placeOfEvent, settleEvents } from '../kernel/events/order.ts'
@@ -25,9 +20,7 @@ const PAGE = 100
 /** Events that another node has written, or that had to wait for one that is still being written, are looked for so often [ms]. */
 const LOOK_MS = 1000
 const HEARTBEAT_MS = 15_000
-const LONGEST_MS = 15 * 60 * 1000
-const FULL_RETRY_S = 5
-/** Streams at once of one organisation, of all its keys, at one node. */
+/** Streams at once of one organisation, of all its keys. */
 export const MAX_STREAMS_PER_ORGANISATION = 25
 
 const CURSOR_PREFIX = 'cur_'
@@ -52,7 +45,6 @@ export function liveEventRoute({ store, live }: { store: Store; live: LiveParts 
     store,
     live,
     news: new News(store),
-    organisations: new StreamSlots(MAX_STREAMS_PER_ORGANISATION),
   }
   return route({
     method: 'GET',
@@ -93,7 +85,6 @@ interface Parts {
   store: Store
   live: LiveParts
   news: News
-  organisations: StreamSlots
 }
 
 /** Tells streams that something was committed; while there is none, nothing is asked of a commit. */
@@ -170,29 +161,21 @@ async function feed(store: Store, context: Context, { types, start }: Wanted) {
 const shown = (row: Parameters<typeof toEvent>[0], { apiVersion }: Context): Static<ReturnType<typeof eventSchema>> =>
   renderEvent(toEvent(row), apiVersion)
 
-function follow(parts: Parts, context: Context, wanted: Wanted): RawAnswer | Problem {
-  const giveBack = parts.organisations.take(keyOf(context))
-  if (giveBack === null) return full('of this organisation')
-  const place = parts.live.streams.open(context.apiKeyId)
-  if (place === null) {
-    giveBack()
-    return full('with this key')
-  }
+async function follow(parts: Parts, context: Context, wanted: Wanted): Promise<RawAnswer | Problem> {
+  const limits = [limitOfOrganisation(context, MAX_STREAMS_PER_ORGANISATION), limitOfKey(context)]
+  const place = await parts.live.streams.take(limits)
+  if (isProblem(place)) return place
   parts.news.hear()
   const leave = (): void => {
     parts.news.leave()
-    giveBack()
     place.leave()
   }
   return eventStream(told(parts, context, wanted, place.signal), leave)
 }
 
-const full = (whose: string): Problem =>
-  problem('stream_limit', `Too many streams at once ${whose}.`, { retryAfterS: FULL_RETRY_S })
-
 /** Read from their rows: who does not read is waited for, and nothing piles up. */
 async function* told(
-  { store, news: { waiting }, live: { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_MS } }: Parts,
+  { store, news: { waiting }, live: { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_STREAM_MS } }: Parts,
   context: Context,
   { types, start }: Wanted,
   signal: AbortSignal,

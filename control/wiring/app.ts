@@ -77,8 +77,8 @@ import type { Route } from '../http/route.ts'
 import { createServer } from '../http/server.ts'
 import { resolveHost, serverUrlProblem } from '../http/url-policy.ts'
 import { queueSunsetMails } from '../http/versions/sunset-mails.ts'
-import { StreamSlots } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
+import { forgetStreams, OpenStreams, sweepStreams } from '../http/wire/open-streams.ts'
 import { RequestLog } from '../http/wire/request-log.ts'
 import { measureRequests } from '../http/wire/request-metrics.ts'
 import { sweepBudgets } from '../http/wire/shared-rates.ts'
@@ -230,7 +230,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = await createServer({ log, version: VERSION, trustedProxies: parts.config.trustedProxies ?? [] })
   const registry = measureRequests(app)
   const requestLog = new RequestLog({ store, now, log })
-  const live = { streams: new StreamSlots() }
+  await forgetStreams(store.db)
+  const live = { streams: new OpenStreams(store, now, log) }
   // Those that end by themselves only would keep the server from closing.
   app.addHook('preClose', async () => live.streams.close())
   await mountOperations(app, routes(parts, requestLog, live), { store, now, log, rate, requestLog })
@@ -402,6 +403,7 @@ export function buildDuties(
     duty('report schedules', SHORT_DUTY_MS, () => startScheduledRuns(store, now())),
     duty('insight days', SHORT_DUTY_MS, () => insightDays.run()),
     duty('request budgets', LONG_DUTY_MS, () => sweepBudgets(store.db, now())),
+    duty('open streams', LONG_DUTY_MS, () => sweepStreams(store.db, now())),
     duty('import files', LONG_DUTY_MS, () => sweepImports(store.db, now())),
     duty('report files', LONG_DUTY_MS, () => sweepReports({ store, now })),
     duty('retention', LONG_DUTY_MS, () => retention.run()),
@@ -446,7 +448,7 @@ const loopbackOf = ({ sipHosts, sipPort }: AppParts['config']): { host: string; 
 export function routes(
   parts: AppParts,
   requestLog: Pick<RequestLog, 'flush'>,
-  live: LiveParts = { streams: new StreamSlots() },
+  live: LiveParts = { streams: new OpenStreams(parts.store, parts.now) },
 ): Route[] {
   const { store, media, config, vault, now, centre = buildCallCentre(parts) } = parts
   const sipHost = sipHostOf(config)

@@ -1,8 +1,9 @@
 import type { Context } from '../../http/context.ts'
-import { missing, type Problem, problem } from '../../http/errors.ts'
+import { isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import type { RawAnswer } from '../../http/route.ts'
 import { eventStream, type StreamEvent } from '../../http/wire/event-stream.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
+import { LONGEST_STREAM_MS, limitOfKey } from '../../http/wire/open-streams.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
@@ -15,8 +16,6 @@ export const PAGE = 100
 /** Messages of another node's session are looked for so often [ms]. */
 const LOOK_MS = 1000
 const HEARTBEAT_MS = 15_000
-const LONGEST_MS = 15 * 60 * 1000
-const FULL_RETRY_S = 5
 
 export interface StreamParts {
   store: Store
@@ -49,11 +48,9 @@ export async function streamMessages(
   if (row === undefined) return missing('copilot_session', sessionId)
   const after = startOf(sessionId, lastId)
   if (typeof after !== 'number') return after
-  const place = live.streams.open(context.apiKeyId)
-  if (place === null) {
-    return problem('stream_limit', 'Too many streams at once with this key.', { retryAfterS: FULL_RETRY_S })
-  }
-  const { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_MS } = live
+  const place = await live.streams.take([limitOfKey(context)])
+  if (isProblem(place)) return place
+  const { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_STREAM_MS } = live
   const limits = { heartbeatMs, longestMs, signal: place.signal }
   return eventStream(events({ store, feed }, { tenant: context, sessionId, after }, limits), place.leave)
 }

@@ -13,54 +13,6 @@ export const wantsEventStream = (accept: string | string[] | undefined): boolean
     .split(',')
     .some(part => part.split(';', 1)[0]?.trim().toLowerCase() === EVENT_STREAM)
 
-/** Streams at once with one key: a connection held open costs more than a request. */
-export const MAX_STREAMS_PER_KEY = 10
-
-/** Counts the streams that each key has open, and ends those that end by themselves only. */
-export class StreamSlots {
-  readonly #open = new Map<string, number>()
-  readonly #endless = new Set<AbortController>()
-  readonly #max: number
-
-  constructor(max = MAX_STREAMS_PER_KEY) {
-    this.#max = max
-  }
-
-  /** A place for a stream that goes on until `signal` says otherwise, or it is left; null when there is none. */
-  open(key: string): { signal: AbortSignal; leave: () => void } | null {
-    const giveBack = this.take(key)
-    if (giveBack === null) return null
-    const end = new AbortController()
-    this.#endless.add(end)
-    const leave = () => {
-      this.#endless.delete(end)
-      end.abort()
-      giveBack()
-    }
-    return { signal: end.signal, leave }
-  }
-
-  /** Ends them all: the server closes. */
-  close(): void {
-    for (const end of this.#endless) end.abort()
-  }
-
-  /** Takes a place and returns how to give it back (once); null when there is none. */
-  take(key: string): (() => void) | null {
-    const open = this.#open.get(key) ?? 0
-    if (open >= this.#max) return null
-    this.#open.set(key, open + 1)
-    let isOpen = true
-    return () => {
-      if (!isOpen) return
-      isOpen = false
-      const left = (this.#open.get(key) ?? 1) - 1
-      if (left === 0) this.#open.delete(key)
-      else this.#open.set(key, left)
-    }
-  }
-}
-
 /**
  * An answer of Server-Sent Events. `onClose` is called when all was sent or the client has gone; the generator is then returned
  * from as soon as what it awaits is settled.

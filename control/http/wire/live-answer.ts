@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import { isProblem, type Problem, problem } from '../errors.ts'
+import { isProblem, type Problem } from '../errors.ts'
 import type { RawAnswer } from '../route.ts'
-import { eventStream, type StreamEvent, type StreamSlots, wantsEventStream } from './event-stream.ts'
+import { eventStream, type StreamEvent, wantsEventStream } from './event-stream.ts'
+import { LONGEST_STREAM_MS, limitOfKey, type OpenStreams } from './open-streams.ts'
 
 export interface LiveParts {
-  streams: StreamSlots
+  streams: OpenStreams
   /** Between two looks [ms]. */
   everyMs?: number
   /** A stream on which nothing else is sent says so often that it is alive [ms]. */
@@ -16,8 +17,6 @@ export interface LiveParts {
 
 const EVERY_MS = 1000
 const HEARTBEAT_MS = 15_000
-const LONGEST_MS = 15 * 60 * 1000
-const FULL_RETRY_S = 5
 
 /** What the route says of its live form. */
 export const LIVE =
@@ -35,9 +34,8 @@ export async function liveAnswer<T extends object>(
 ): Promise<T | Problem | RawAnswer> {
   const first = await read()
   if (isProblem(first) || !wantsEventStream(accept)) return first
-  const place = parts.streams.open(context.apiKeyId)
-  if (place === null)
-    return problem('stream_limit', 'Too many streams at once with this key.', { retryAfterS: FULL_RETRY_S })
+  const place = await parts.streams.take([limitOfKey(context)])
+  if (isProblem(place)) return place
   return eventStream(changes(parts, { first, read, signal: place.signal }), place.leave)
 }
 
@@ -48,7 +46,7 @@ interface Watched<T> {
 }
 
 async function* changes<T extends object>(
-  { everyMs = EVERY_MS, heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_MS }: LiveParts,
+  { everyMs = EVERY_MS, heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_STREAM_MS }: LiveParts,
   { first, read, signal }: Watched<T>,
 ): AsyncGenerator<StreamEvent, void> {
   const beats = Math.max(1, Math.round(heartbeatMs / everyMs))

@@ -96,6 +96,7 @@ import { reservedAgents } from './350-399/389-reserved-agents.ts'
 import { captureChanges } from './350-399/392-capture-changes.ts'
 import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
 import { sessionTokens } from './400-449/403-session-tokens.ts'
+import { openStreams } from './400-449/404-open-streams.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -196,4 +197,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '392-capture-changes': captureChanges,
   '402-evaluations-by-state': evaluationsByState,
   '403-session-tokens': sessionTokens,
+  '404-open-streams': openStreams,
 }

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { MAX_STREAMS_PER_KEY } from '../../../control/http/wire/event-stream.ts'
+import { MAX_STREAMS_PER_KEY } from '../../../control/http/wire/open-streams.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import { addOrganisation } from '../../../control/wiring/first-start.ts'
 import { suite } from '../../harness.ts'
@@ -99,6 +99,8 @@ test("a streamed answer counts against the key's stream limit: 429 stream_limit 
   assert.is((await world.test(`POST /v1/flows/${other.body.id}/simulate`, {}, asked)).status, 200)
   for (const { abort } of streams) abort.abort()
   for (const { simId } of streams) await untilEnded(simId)
+  const places = () => world.store.db.selectFrom('open_streams').select('id').execute()
+  while ((await places()).length > 0) await new Promise(resolve => setImmediate(resolve))
   const again = await openStream()
   again.abort.abort()
   await untilEnded(again.simId)

@@ -1,10 +1,12 @@
 import * as assert from 'uvu/assert'
 import { insertParty } from '../../../../control/calls/records.ts'
-import { StreamSlots } from '../../../../control/http/wire/event-stream.ts'
 import { liveAnswer } from '../../../../control/http/wire/live-answer.ts'
+import { OpenStreams } from '../../../../control/http/wire/open-streams.ts'
 import { newId } from '../../../../control/kernel/ids.ts'
+import { openStore } from '../../../../control/kernel/store/store.ts'
 import { joinQueue, leaveQueue } from '../../../../control/queues/waiting-calls.ts'
 import { suite } from '../../../harness.ts'
+import { makeDatabase } from '../../database.ts'
 import { addMember, makeWholeApp, refusal, type WholeApp } from '../../whole-app.ts'
 
 const test = suite('control/queues/settings/queue-stats')
@@ -245,11 +247,15 @@ test(
 )
 
 test('a stream on which nothing happens sends heartbeats, and ends after its time', async () => {
-  const parts = { streams: new StreamSlots(), everyMs: 1, heartbeatMs: 4, longestMs: 12 }
+  const { target, remove } = await makeDatabase()
+  const store = await openStore(target)
+  const parts = { streams: new OpenStreams(store, () => new Date()), everyMs: 1, heartbeatMs: 4, longestMs: 12 }
   const answer = await liveAnswer(parts, { apiKeyId: 'key_1' } as never, 'text/event-stream', async () => ({ a: 1 }))
   let text = ''
   for await (const chunk of (answer as { raw: AsyncIterable<Buffer> }).raw) text += chunk
   assert.is(text, `event: snapshot\ndata: {"a":1}\n\n${': heartbeat\n\n'.repeat(3)}`)
+  await store.close()
+  await remove()
 })
 
 test.run()
