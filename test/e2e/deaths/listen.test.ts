@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { Product } from '../../../bench/product.ts'
+import { makeReceiver, Running } from '../../control/cli/cli-world.ts'
+import { suite } from '../../harness.ts'
+import { killAndWait } from '../witness.ts'
+
+const test = suite('e2e/deaths/listen')
+const DEATHS = 3
+
+/** Makes an event happen, once, however often it has to be asked for while nobody is there. */
+async function happen(product: Product, number: number): Promise<string> {
+  for (;;) {
+    const answer = await fetch(`${product.baseUrl}/v1/test_helpers/events`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${product.testKey}`,
+        'content-type': 'application/json',
+        'idempotency-key': `event-${number}`,
+      },
+      body: JSON.stringify({ type: 'call.created' }),
+    }).catch(() => null)
+    if (answer?.ok) return ((await answer.json()) as { id: string }).id
+    await sleep(50)
+  }
+}
+
+test(
+  '`tandem listen` loses no event and delivers none twice though control is killed again and again',
+  async () => {
+    const product = await Product.start()
+    const receiver = await makeReceiver()
+    const env = { HOME: product.dataDir, TANDEM_API_URL: product.baseUrl, TANDEM_API_KEY: product.testKey }
+    const listening = new Running(['listen', '--forward-to', receiver.url], env)
+    receiver.it.secret = await listening.prints(/signed with (whsec_\S+)/)
+    await listening.prints(/Listening for/)
+    const sent: string[] = []
+    for (let death = 0; death < DEATHS; death++) {
+      sent.push(await happen(product, sent.length))
+      const dying = killAndWait(product, 'control')
+      // Among them those that are written while control dies, and those that are asked for while there is none.
+      for (let i = 0; i < 5; i++) sent.push(await happen(product, sent.length))
+      await dying
+      await product.ready()
+    }
+    sent.push(await happen(product, sent.length))
+    await receiver.has(sent.length)
+    await listening.prints(new RegExp(`${sent.at(-1)}  200 `))
+    assert.is(await listening.stop(), 0)
+    assert.equal(
+      receiver.events.map(({ id }) => id),
+      sent,
+    )
+    assert.is(receiver.it.refused, 0)
+    assert.match(listening.err, 'The connection is lost')
+    await receiver.close()
+    await product.stop()
+  },
+  { timeoutMs: 120_000 },
+)
+
+test.run()
