@@ -25,4 +25,10 @@ test('every npm script is one word and listed', () => {
   }
 })
 
+test('the key that curl uses is exported under the name that the tandem command reads', () => {
+  assert.match(readme, /^ *export TANDEM_API_KEY=/m)
+  assert.match(readme, /Authorization: Bearer \$TANDEM_API_KEY/)
+  assert.not.match(readme, /\bexport KEY=|Bearer \$KEY\b/)
+})
+
 test.run()

@@ -115,6 +115,7 @@ until grep -q Listening ${heard}; do sleep 0.1; done`
     .replaceAll('http://127.0.0.1:8080', product.baseUrl)
     .replace('sk_live_…', product.liveKey)
     .replace('npx tandem listen 9000 & sleep 3', listen)
+    .replaceAll('npx tandem', 'node dist/control/wiring/cli.js')
     .replace('127.0.0.1:9000', `127.0.0.1:${port}`)
   // A call that is over is none that can be streamed, however new it is.
   const before = await Phone.open('before')
@@ -126,7 +127,8 @@ until grep -q Listening ${heard}; do sleep 0.1; done`
     const [newest] = (await product.ok('GET', '/calls?limit=1')).data
     return newest.status === 'completed' ? newest : null
   })
-  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', `${script}${untilHeard}`])
+  const env = { ...process.env, HOME: folder, TANDEM_API_URL: product.baseUrl }
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', `${script}${untilHeard}`], { env })
   const links = stdout.match(/^http.*$/gm) ?? []
   assert.is(links.length, 3, stdout)
   for (const link of links) assert.is((await fetch(link)).status, 200, link)
