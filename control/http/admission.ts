@@ -27,6 +27,15 @@ export interface Rates {
 /** What a hook of Fastify gives back that has not come to its end yet, or has answered; undefined: the request goes on. */
 export type Later = Promise<unknown> | FastifyReply | undefined
 
+/** A key as a request has it. */
+interface KeyInUse {
+  hash: string
+  /** The client's organisation within which it asks; null: its own. */
+  account: string | null
+  /** What is known of it under both. */
+  name: string
+}
+
 /** The door of one operation: key, mode, scope, rate, version. A key that is believed passes without waiting for anything. */
 export class Admission {
   readonly #parts: AdmissionParts
@@ -52,24 +61,26 @@ export class Admission {
     const now = this.#parts.now()
     const hash = keyHash(request.headers.authorization)
     if (isProblem(hash)) return sendProblem(request, reply, hash)
-    const believed = this.#parts.keys.believed(hash, now)
+    const account = headerText(request.headers['service-account'])
+    const asking = { hash, account, name: account === null ? hash : `${hash} ${account}` }
+    const believed = this.#parts.keys.believed(asking.name, now)
     if (believed !== undefined) return this.#enter(believed, now, request, reply)
-    return this.#identityOf(hash, now).then(identity =>
+    return this.#identityOf(asking, now).then(identity =>
       isProblem(identity) ? sendProblem(request, reply, identity) : this.#enter(identity, now, request, reply),
     )
   }
 
   /** Whose key it is, as the store says; or as it said, while it is away. */
-  async #identityOf(hash: string, now: Date): Promise<Identity | Problem> {
+  async #identityOf({ name, ...asking }: KeyInUse, now: Date): Promise<Identity | Problem> {
     const { store, keys } = this.#parts
     const read = { at: now, revision: keys.revision }
     try {
-      const identity = await authenticate(store, hash, now)
-      if (isProblem(identity)) keys.forget(hash)
-      else keys.remember(hash, identity, read)
+      const identity = await authenticate(store, asking, now)
+      if (isProblem(identity)) keys.forget(name)
+      else keys.remember(name, identity, read)
       return identity
     } catch (error) {
-      const known = this.#route.withoutStore === true && isOutage(error) ? keys.find(hash, now) : undefined
+      const known = this.#route.withoutStore === true && isOutage(error) ? keys.find(name, now) : undefined
       if (known === undefined) throw error
       return known
     }

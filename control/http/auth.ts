@@ -1,6 +1,8 @@
 import { sha256 } from '../kernel/secrets.ts'
 import { rowBy, rowOf } from '../kernel/store/compiled.ts'
 import type { Store } from '../kernel/store/store.ts'
+import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
+import { forTenant } from '../kernel/tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
 import type { Scope } from './scopes.ts'
@@ -39,6 +41,9 @@ export const SUSPENDED = problem(
   'organisation_suspended',
   'The organisation is suspended: whoever runs it can resume it.',
 )
+const NOT_YOURS = problem('account_invalid', 'Your organisation runs no such organisation in this mode.', {
+  param: 'Service-Account',
+})
 const NO_SUCH_KEY = problem('api_key_invalid', 'This API key does not exist.')
 
 /** The hash of the key in an `Authorization` header, by which keys are found; or why there is none. */
@@ -50,8 +55,12 @@ export function keyHash(header: string | undefined): string | Problem {
   return secret === undefined ? NO_SUCH_KEY : sha256(secret)
 }
 
-/** Whose key this is, as the database says now. */
-export async function authenticate(store: Store, hash: string, now: Date): Promise<Identity | Problem> {
+/** Whose key this is, as the database says now; `account`: the client of its organisation within which it asks, null: none. */
+export async function authenticate(
+  store: Store,
+  { hash, account }: { hash: string; account: string | null },
+  now: Date,
+): Promise<Identity | Problem> {
   const key = await keyOf(store, hash)
   if (key === undefined) return NO_SUCH_KEY
   if (key.expires_at !== null && Date.parse(key.expires_at) <= now.getTime()) {
@@ -59,16 +68,29 @@ export async function authenticate(store: Store, hash: string, now: Date): Promi
   }
   const run = await rowBy(store.db, 'partner_organisations', { id: key.organisation_id })
   if (run?.suspended === 1) return SUSPENDED
-  return {
+  const identity: Identity = {
     apiKeyId: key.id,
     organisationId: key.organisation_id,
     livemode: key.livemode === 1,
     scopes: key.scopes === null ? null : JSON.parse(key.scopes),
     apiVersion: key.api_version,
     expiresAt: key.expires_at,
-    requestsPerSecond: run === undefined ? null : JSON.parse(run.limits).requests_per_second,
+    requestsPerSecond: run === undefined ? null : requestsOf(run),
   }
+  return account === null ? identity : within(store, identity, account)
 }
+
+/** A partner acts inside a client's organisation (specification, "Authentication" 8): by what its key may do, and within what the client may. */
+async function within({ db }: Store, identity: Identity, account: string): Promise<Identity | Problem> {
+  const lacking = scopeProblem(identity, 'partners:write')
+  if (lacking !== null) return lacking
+  const client = await forTenant(db, identity).find('partner_organisations', account)
+  if (client === undefined) return NOT_YOURS
+  if (client.suspended === 1) return SUSPENDED
+  return { ...identity, organisationId: client.id, requestsPerSecond: requestsOf(client) }
+}
+
+const requestsOf = ({ limits }: PartnerOrganisationRow): number | null => JSON.parse(limits).requests_per_second
 
 /** Why this key may not do this operation, or null when it may. */
 export function refusal(identity: Identity, route: Pick<Route, 'mode' | 'scope'>): Problem | null {
@@ -76,8 +98,8 @@ export function refusal(identity: Identity, route: Pick<Route, 'mode' | 'scope'>
     return problem('live_key_required', 'This operation needs a live key.')
   if (route.mode === 'test' && identity.livemode)
     return problem('test_key_required', 'This operation needs a test key.')
-  if (identity.scopes !== null && !identity.scopes.includes(route.scope)) {
-    return problem('scope_missing', `This key lacks the scope ${route.scope}.`)
-  }
-  return null
+  return scopeProblem(identity, route.scope)
 }
+
+const scopeProblem = ({ scopes }: Identity, scope: Scope): Problem | null =>
+  scopes === null || scopes.includes(scope) ? null : problem('scope_missing', `This key lacks the scope ${scope}.`)

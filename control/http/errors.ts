@@ -50,6 +50,11 @@ export const ERRORS = {
     'Switch on card-payment mode first: `PATCH /organisation` with `pci.enabled`.',
   ),
   origin_mismatch: entry(403, 'permission_error', 'The client token is bound to another website.'),
+  account_invalid: entry(
+    403,
+    'permission_error',
+    "`Service-Account` names no organisation that the key's organisation runs in this mode.",
+  ),
   organisation_suspended: entry(
     403,
     'permission_error',

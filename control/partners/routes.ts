@@ -7,6 +7,7 @@ import { forgetWith } from '../http/wire/known-keys.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { idParams } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
+import { rowBy } from '../kernel/store/compiled.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -48,10 +49,11 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
       id: 'createPartnerOrganisation',
       summary: 'Make an organisation of a client',
       description:
-        'It is an organisation like any other, run by yours: you make its keys, set its limits, suspend it, hand it over. What is in it is seen with its own keys only.',
+        'It is an organisation like any other, run by yours: you make its keys, set its limits, suspend it, hand it over. What is in it is seen with its own keys, and with yours where a request has the header `Service-Account` with its ID. 409 when another one runs yours.',
       scope: 'partners:write',
       body: createBody,
       status: 201,
+      errors: [409],
       handler: (context, { body }) => create(deps, context, body),
     }),
     listRoute(plain),
@@ -109,9 +111,16 @@ async function create(
   { now }: PartnerDeps,
   context: Context,
   { name, limits }: Static<typeof createBody>,
-): Promise<PartnerOrganisation> {
+): Promise<PartnerOrganisation | Problem> {
   const at = now()
   return context.transaction(async trx => {
+    // Nothing of its plan would hold for those that it makes.
+    if ((await rowBy(trx, 'partner_organisations', { id: context.organisationId })) !== undefined) {
+      return conflict(
+        'run_by_partner',
+        'An organisation that another one runs makes none: it is to be handed over first.',
+      )
+    }
     const id = await insertOrganisation(trx, { name, pciEnabled: false, now: at })
     const row = {
       id,

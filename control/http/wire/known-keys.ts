@@ -17,7 +17,7 @@ interface Known {
 }
 
 /**
- * Keys that the store has vouched for, by their hashes. What is revoked in this process is forgotten with the commit; what another
+ * Keys that the store has vouched for, by their hashes (and the client within which they ask). What is revoked in this process is forgotten with the commit; what another
  * process revokes is believed for `BELIEVED_MS` more. While the store is away calls can be ended with these keys; nothing can be revoked then.
  */
 export class KnownKeys {

@@ -107,7 +107,12 @@ export function openApiDescription(version: string): FastifyDynamicSwaggerOption
       servers: [{ url: '/' }],
       components: {
         securitySchemes: {
-          key: { type: 'http', scheme: 'bearer', description: 'A secret API key, `sk_live_…` or `sk_test_…`.' },
+          key: {
+            type: 'http',
+            scheme: 'bearer',
+            description:
+              "A secret API key, `sk_live_…` or `sk_test_…`. A partner's, with the scope `partners:write`, asks within a client's organisation by the header `Service-Account: org_…`.",
+          },
           key_as_user: { type: 'http', scheme: 'basic', description: 'The key as user name: `curl -u KEY:`.' },
         },
       },
