@@ -233,6 +233,7 @@ test('a machine that was away for a day ends its calls at the time when it was l
   const nodes = await makeNodes()
   const { a, clock } = nodes
   const { callId } = await callAt(nodes, a)
+  clock.advance(3 * MINUTE)
   await nodes.beatOf(a)
   const seen = at(nodes)
   clock.advance(24 * 60 * MINUTE)
@@ -240,6 +241,11 @@ test('a machine that was away for a day ends its calls at the time when it was l
   await driver.booted('another boot')
   const call = await callOf(nodes, callId)
   assert.equal([call?.ended_reason, call?.ended_at], ['node_lost', seen])
+  const lasted = forTenant(a.db, nodes.tenant).select('usage_entries').select('quantity').where('meter', '=', 'call_ms')
+  assert.equal(
+    (await lasted.execute()).map(({ quantity }) => Number(quantity)),
+    [3 * MINUTE],
+  )
   await nodes.close()
 })
 

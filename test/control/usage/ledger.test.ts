@@ -1,5 +1,4 @@
 import * as assert from 'uvu/assert'
-import { durationOf } from '../../../control/calls/duration.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { removeCall } from '../../../control/retention/removal.ts'
 import { count, release } from '../../../control/usage/ledger.ts'
@@ -8,6 +7,7 @@ import { measureUsage } from '../../../control/usage/usage.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'
 import { type CallsWorld, makeCallsWorld, ready, startControl } from '../calls-world.ts'
+import { ledger, recount } from './recount.ts'
 
 const test = suite('control/usage/ledger')
 
@@ -20,33 +20,6 @@ function chance(seed: number): () => number {
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
   }
-}
-
-const sumOf = (numbers: number[]): number => numbers.reduce((sum, one) => sum + one, 0)
-
-/** What the ledger is to say, counted again from the objects themselves. */
-async function recount({ store }: CallsWorld): Promise<Partial<Record<Meter, number>>> {
-  const calls = await store.db.selectFrom('calls').selectAll().execute()
-  const streams = await store.db.selectFrom('media_streams').selectAll().execute()
-  const [parties, sessions] = [calls.filter(one => one.kind === 'party'), calls.filter(one => one.kind !== 'party')]
-  const lasted = (rows: typeof calls) =>
-    sumOf(rows.map(row => (row.ended_at === null ? 0 : durationOf(row, row.ended_at))))
-  return {
-    calls: parties.length,
-    answered_calls: parties.filter(one => one.answered_at !== null).length,
-    call_ms: lasted(parties),
-    conference_sessions: sessions.filter(one => one.answered_at !== null).length,
-    conference_ms: lasted(sessions),
-    media_streams: streams.length,
-    stream_frames: sumOf(streams.filter(one => one.ended_reason !== null).map(one => one.frames_sent)),
-  }
-}
-
-async function ledger({ store }: CallsWorld): Promise<Partial<Record<Meter, number>>> {
-  const sums: Partial<Record<Meter, number>> = {}
-  for (const { meter, quantity } of await store.db.selectFrom('usage_entries').selectAll().execute())
-    sums[meter] = (sums[meter] ?? 0) + Number(quantity)
-  return sums
 }
 
 const STEPS = 100
@@ -97,13 +70,13 @@ test('after any history of calls, with deaths of both processes and events told 
   for (const leg of [...media.legs.keys()]) media.hangUp(leg)
   await media.committed()
   await restart()
-  const counted = await recount(world)
+  const counted = await recount(world.store)
   assert.ok(
     counted.calls! > 30 && counted.answered_calls! > 15 && counted.conference_sessions! > 2,
     JSON.stringify(counted),
   )
   assert.ok(counted.call_ms! > 0 && counted.conference_ms! > 0 && counted.media_streams! > 0, JSON.stringify(counted))
-  assert.equal(await ledger(world), counted)
+  assert.equal(await ledger(world.store), counted)
   await deletedCallsStay(world, counted)
   await world.close()
 })

@@ -1,0 +1,153 @@
+import * as assert from 'uvu/assert'
+import { BrowserAdmission } from '../../../control/browsers/admission.ts'
+import { follow } from '../../../control/calls/conductor/follow.ts'
+import { insertParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/kernel/ids.ts'
+import { type Handling, transferAttended, transferBlind } from '../../../control/queues/call-handling.ts'
+import { suite } from '../../harness.ts'
+import { silent } from '../app-harness.ts'
+import { type CampaignWorld, MINUTE, makeCampaignWorld } from '../campaigns/campaign-world.ts'
+import { VAULT } from '../whole-app.ts'
+import { ledger, recount, type Sums } from './recount.ts'
+
+const test = suite('control/usage/ways')
+
+/** The leg that rings at this number is answered. */
+async function pickUp({ world, leg }: CampaignWorld, phone: string) {
+  world.media.pickUp(leg(phone)!.legId)
+  await world.settle()
+}
+
+async function hangUp({ world }: CampaignWorld, legId: string) {
+  world.media.hangUp(legId)
+  await world.settle()
+}
+
+/** A caller of a queue who talks with its agent. */
+async function talk({ world }: CampaignWorld, name: string) {
+  const agent = await world.addAgent(name)
+  const queue = await world.addQueue({ member_user_ids: [agent], wrap_up_seconds: 0 })
+  await world.setStatus(agent, 'available')
+  const legId = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(agent)[0]!.legId)
+  await world.later(7 * MINUTE)
+  const callId = world.media.legs.get(legId)!.roomId!
+  const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
+  const act = async (what: (handling: Handling) => Promise<unknown>) => {
+    assert.is(await world.centre().handle(by, what as never), null)
+    await world.settle()
+  }
+  return { agent, legId, act }
+}
+
+/** Each of them has calls begin, go on and end; what is to be counted of it at least. */
+const WAYS: Record<string, { goes: (campaigns: CampaignWorld) => Promise<void>; least: Sums }> = {
+  'a campaign: one answers, one is busy, one does not answer': {
+    least: { calls: 3, answered_calls: 1, call_ms: 3 * MINUTE },
+    goes: async campaigns => {
+      const [yes, busy, no] = ['+14155550101', '+14155550102', '+14155550103'] as const
+      await campaigns.start([yes, busy, no], { max_attempts: 1 })
+      await campaigns.dial()
+      await campaigns.end(busy, 'busy')
+      await pickUp(campaigns, yes)
+      await campaigns.world.later(3 * MINUTE)
+      if (campaigns.leg(no) !== undefined) await campaigns.end(no, 'no_answer')
+      await campaigns.end(yes, 'caller_hangup')
+    },
+  },
+  'a blind transfer to somebody outside, where the call goes on: one call, to its end': {
+    least: { calls: 1, answered_calls: 1, call_ms: 19 * MINUTE },
+    goes: async campaigns => {
+      const { legId, act } = await talk(campaigns, 'ann')
+      await act(handling => transferBlind(handling, { type: 'number', to: '+14155550142' }))
+      await pickUp(campaigns, '+14155550142')
+      await campaigns.world.later(12 * MINUTE)
+      await hangUp(campaigns, legId)
+    },
+  },
+  'an attended transfer whose caller hangs up while the agents talk': {
+    least: { calls: 1, answered_calls: 1, call_ms: 8 * MINUTE },
+    goes: async campaigns => {
+      const { world } = campaigns
+      const { legId, act } = await talk(campaigns, 'ann')
+      const bob = await world.addAgent('bob')
+      await world.setStatus(bob, 'available')
+      await act(handling => transferAttended(handling, { type: 'user', id: bob }))
+      world.media.pickUp(world.ringing(bob)[0]!.legId)
+      await world.later(MINUTE)
+      await hangUp(campaigns, legId)
+    },
+  },
+  'a conference: each party is a call, and the session is one of its own': {
+    least: { calls: 2, answered_calls: 2, conference_sessions: 1, conference_ms: 9 * MINUTE, call_ms: 14 * MINUTE },
+    goes: async campaigns => {
+      const { world, ask } = campaigns
+      const { id: roomId } = await ask('POST /v1/conference_rooms', { name: 'Room' })
+      const come = async () => {
+        const [callId, legId] = [newId('call'), newId('participant')]
+        const ends = { callId, legId, direction: 'inbound' as const, to: '1', from: '+14155550101' }
+        const party = { ...ends, target: 'room' as const, roomId, connectionId: null, metadata: {} }
+        const at = world.clock.now().toISOString()
+        world.media.incoming(legId, callId)
+        await world.store.transaction(async trx => {
+          await insertParty(trx, world.tenant, { ...party, role: 'member', muted: false }, at)
+          follow(trx, callId, ({ conducting, media }) => conducting.drive(legId, media))
+        })
+        await world.settle()
+        return legId
+      }
+      const first = await come()
+      await world.later(4 * MINUTE)
+      const second = await come()
+      await world.later(5 * MINUTE)
+      await hangUp(campaigns, second)
+      await hangUp(campaigns, first)
+    },
+  },
+  'a web call': {
+    least: { calls: 1, answered_calls: 1, call_ms: 2 * MINUTE },
+    goes: async campaigns => {
+      const { world, ask } = campaigns
+      const { token, call_id } = await ask('POST /v1/client_tokens', {})
+      const { carryOut } = world.media
+      world.media.carryOut = ((name: string, body: { legId: string }) => {
+        // A page that is admitted is a leg.
+        if (name === 'browser.admit') world.media.incoming(body.legId, call_id)
+        return carryOut.call(world.media, name as never, body as never)
+      }) as never
+      const deps = { store: world.store, vault: VAULT, now: world.clock.now, log: silent, publicUrl: '' }
+      const admission = new BrowserAdmission({ ...deps, centre: { run: async () => {} } })
+      const body = { browserId: 'page', use: 'call', token, origin: null, host: '192.0.2.1' } as const
+      await world.store.transaction(async trx => admission.connecting(trx, { at: '', body }))
+      await world.settle()
+      await world.later(2 * MINUTE)
+      const [leg] = [...world.media.legs.keys()]
+      await hangUp(campaigns, leg!)
+    },
+  },
+  'the end of media under a call': {
+    least: { calls: 1, answered_calls: 1, call_ms: 7 * MINUTE },
+    goes: async campaigns => {
+      await talk(campaigns, 'ann')
+      await campaigns.world.mediaDies()
+    },
+  },
+}
+
+for (const [way, { goes, least }] of Object.entries(WAYS)) {
+  test(`${way}: the ledger adds up exactly to the calls`, async () => {
+    const campaigns = await makeCampaignWorld()
+    const { store } = campaigns.world
+    await goes(campaigns)
+    const running = await store.db.selectFrom('calls').select('id').where('ended_at', 'is', null).execute()
+    assert.equal(running, [])
+    const counted = await recount(store)
+    assert.equal(await ledger(store), counted)
+    const seen = Object.keys(least).map(meter => [meter, counted[meter as keyof Sums]])
+    assert.equal(Object.fromEntries(seen), least)
+    await campaigns.close()
+  })
+}
+
+test.run()
