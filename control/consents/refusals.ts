@@ -11,11 +11,13 @@ const POLITE: Readonly<Record<LanguageCode, string>> = {
   it: 'per favore|per cortesia|grazie|va bene|ok',
 }
 
+type Asked = Readonly<Record<LanguageCode, readonly string[]>>
+
 /**
- * What asks for it, in folded words with a bar where a clause ends; `$` in them: the clause ends here, but for what is polite. An hour, a place or a
+ * What asks not to be called again, in folded words with a bar where a clause ends; `$` in them: the clause ends here, but for what is polite. An hour, a place or a
  * condition behind it makes it something else.
  */
-const ASKED: Readonly<Record<LanguageCode, readonly string[]>> = {
+const NO_CALLS: Asked = {
   en: [
     '(?<!\\b(?:you|they|he|she|it|we|who|why|people|did|does|did i|do i) )(?:do not|dont|never|not) (?:you )?(?:ever )?(?:call|phone|ring|contact|telephone|bother)(?: up)? (?:me|us|this number|here|my number|my house|my phone|my home|my family)(?: back)?(?: up)?(?: (?:again|any ?more|ever again|ever|on this number|at this number|at this address))*$',
     '(?:told|asked|want|need|asking|telling) you (?:all )?(?:never |not )to (?:call|phone|ring|contact|telephone|bother) (?:me|us|this number|here)(?: (?:again|any ?more|ever|ever again))*$',
@@ -73,6 +75,60 @@ const ASKED: Readonly<Record<LanguageCode, readonly string[]>> = {
   ],
 }
 
+/** The same for what asks not to be recorded. */
+const NO_RECORDING: Asked = {
+  en: [
+    '(?<!\\b(?:you|they|he|she|it|we|i|who|why|did|does|people) )(?:do not|dont|never) record (?:me|us|this|(?:this|the|my|our) (?:phone )?(?:call|conversation)|my voice)(?: any ?more)?$',
+    '(?<!(?<!\\b(?:can|could|would) )\\byou )(?<!\\b(?:they|he|she|we|i|did|not|dont|never|cannot|cant|will|why) )(?:stop|quit|cease) (?:recording|taping)(?: (?:me|us|this|it|(?:this|the|my|our) (?:phone )?(?:call|conversation)))?(?: (?:now|right now|immediately))?$',
+    '(?<!\\b(?:you|they|we|i|not|dont|never|did) )(?:turn|switch) (?:off (?:the|your|this) recording|(?:the|your|this) recording off)(?: now)?$',
+    '(?:i|we) (?:do not|dont) (?:want|wish|like|consent|agree) (?:you )?(?:to (?:be|being|get) recorded|to (?:the|this|any|a) recording|to record (?:me|us|this|(?:this|the|my|our) (?:call|conversation)))$',
+    '(?:i|we) (?:do not|dont) (?:want|like) (?:this|it|my voice|(?:this|the|my|our) (?:phone )?(?:call|conversation)) (?:to be |being )?recorded$',
+    '(?:i|we) (?:would rather|prefer|would prefer) not (?:to )?be recorded$',
+    '(?:i|we) (?:revoke|withdraw|take back) (?:my|our) (?:consent|agreement)(?: to (?:(?:be|being) recorded|(?:the|this) recording))?$',
+  ],
+  he: [
+    '(?:אל|נא לא) (?:תקליט|תקליטי|תקליטו|להקליט)(?: (?:אותי|אותנו|את זה|את השיחה(?: הזאת| הזו)?))?$',
+    '(?:תפסיק|תפסיקי|תפסיקו|הפסיקו|להפסיק|די) להקליט(?: (?:אותי|אותנו|את זה|את השיחה(?: הזאת| הזו)?))?$',
+    'לא (?:רוצה|רוצימ|מסכימ|מסכימה|מסכימימ|מעוניינ|מעוניינת) (?:ש(?:תקליט|תקליטי|תקליטו|יקליטו)(?: (?:אותי|אותנו|את זה|את השיחה))?|להיות (?:מוקלט|מוקלטת)|להקלטה|שהשיחה תוקלט)$',
+  ],
+  es: [
+    'no (?:me|nos) (?:grabe|graben|grabes)(?: mas)?$',
+    '(?<!ellos |ustedes |usted )no (?:grabe|graben|grabes) (?:esto|(?:esta|la) (?:llamada|conversacion)|mi voz)$',
+    '(?<!no )(?:deje|dejen|deja|pare|paren) de (?:grabar|grabarme|grabarnos)(?: (?:esto|(?:esta|la) (?:llamada|conversacion)))?$',
+    'no quiero (?:que (?:me|nos) (?:grabe|graben|grabes)|que (?:grabe|graben|grabes|se grabe) (?:esta|la) (?:llamada|conversacion)|ser grabado|ser grabada)(?: mas)?$',
+    'no (?:acepto|autorizo|consiento) (?:la grabacion|que (?:me|nos) graben|ser grabado|ser grabada)$',
+  ],
+  fr: [
+    '(?<!vous |ils |elle |il )ne (?:m |me |nous )(?:enregistrez|enregistre|enregistrer) (?:pas|plus)$',
+    '(?<!vous |ils |elle |il )n enregistrez (?:pas|plus) (?:cela|ca|l appel|cet appel|la conversation|cette conversation)$',
+    '(?<!pas )(?:arretez|arrete|cessez|cesse) (?:de (?:m |nous )enregistrer|d enregistrer|l enregistrement)(?: (?:l appel|cet appel|la conversation|cette conversation))?$',
+    '(?:je|nous|on) (?:ne )?(?:veux|voulons|veut|souhaite|souhaitons) (?:pas|plus) (?:etre (?:enregistre|enregistree|enregistres)|que vous (?:m |nous )?enregistriez(?: (?:l appel|cet appel|la conversation))?|que (?:l appel|cet appel) soit enregistre)$',
+    'je (?:n accepte|ne consens|refuse) (?:pas )?(?:(?:a )?l enregistrement|d etre enregistre|d etre enregistree)$',
+  ],
+  de: [
+    '(?:nehmen|nehmt|nimm|zeichnen|zeichnet|schneiden)(?: sie| ihr)?(?: bitte)? (?:mich|uns|das|dies|(?:das|dieses|unser) gesprach|(?:den|diesen) anruf)(?: bitte)? nicht(?: mehr| weiter)? (?:auf|mit)$',
+    '(?:horen|hort|hor)(?: sie)?(?: bitte)?(?: sofort)? auf(?: \\|)? (?:mich |uns |das gesprach |dieses gesprach |den anruf |das )*(?:aufzunehmen|aufzuzeichnen|mitzuschneiden)$',
+    '(?:ich|wir) (?:will|wollen|mochte|mochten) nicht (?:mehr )?(?:aufgenommen|aufgezeichnet|mitgeschnitten) werden$',
+    '(?:ich|wir) (?:will|wollen|mochte|mochten) nicht(?: mehr)?(?: \\|)? dass (?:sie |ihr )?(?:mich |uns |das gesprach |dieses gesprach |der anruf |das )*(?:aufnehmen|aufzeichnen|mitschneiden|aufnehmt|aufgenommen wird|aufgezeichnet wird)$',
+    '(?:schalten|stellen)(?: sie)?(?: bitte)? die (?:aufnahme|aufzeichnung)(?: bitte)? (?:aus|ab)$',
+    '(?:stoppen|beenden)(?: sie)?(?: bitte)? die (?:aufnahme|aufzeichnung)$',
+  ],
+  pt: [
+    'nao (?:me|nos) (?:grave|gravem|graves)(?: mais)?$',
+    '(?<!eles |voces )nao (?:grave|gravem|graves) (?:isto|isso|(?:esta|a) (?:chamada|ligacao|conversa))$',
+    '(?<!nao )(?:pare|parem|deixe|deixem) de (?:me |nos )?gravar(?: (?:isto|isso|(?:esta|a) (?:chamada|ligacao|conversa)))?$',
+    'nao quero (?:que (?:me|nos) (?:grave|gravem)|que (?:grave|gravem) (?:esta|a) (?:chamada|ligacao|conversa)|ser gravado|ser gravada)(?: mais)?$',
+    'nao (?:aceito|autorizo|concordo com) (?:a gravacao|ser gravado|ser gravada|que me gravem)$',
+  ],
+  it: [
+    'non (?:mi|ci) (?:registri|registrate|registrare)(?: piu)?$',
+    'non (?:registri|registrate|registrare) (?:questo|(?:questa|la) (?:chiamata|telefonata|conversazione))$',
+    '(?<!non )(?:smetta|smettete|smettetela|smettila|la smetta|basta|finitela)(?: di)? (?:registrare|registrarmi|registrarci)(?: (?:questa|la) (?:chiamata|telefonata|conversazione))?$',
+    'non voglio (?:essere registrato|essere registrata|che (?:mi|ci) (?:registri|registriate)|che (?:questa|la) (?:chiamata|telefonata) (?:sia|venga) registrata)$',
+    'non (?:acconsento|autorizzo|accetto) (?:alla registrazione|la registrazione|di essere registrato|di essere registrata)$',
+  ],
+}
+
 /** What is asked not to be done, and what is told of others, is no wish of the one who speaks. */
 const UNSAID: Partial<Record<LanguageCode, RegExp>> = {
   en: /\b(?:do not|dont|never|without|not asking you to|rather you didnt|please do not|why would (?:you|i)|if (?:you|i|we)|unless (?:you|i|we)) (?:\w+ ){0,4}?(?=(?:take|remove|delete|put|add|get|have|stop) )/,
@@ -80,12 +136,17 @@ const UNSAID: Partial<Record<LanguageCode, RegExp>> = {
 
 const END = (code: LanguageCode): string => `(?: (?:${POLITE[code]}))*(?= ?(?:\\||$))`
 
-const PATTERNS: Readonly<Record<LanguageCode, readonly RegExp[]>> = Object.fromEntries(
-  LANGUAGE_CODES.map(code => [
-    code,
-    ASKED[code].map(asked => new RegExp(`(?<![\\p{L}\\p{N}])${asked.replace(/\$$/, END(code))}`, 'u')),
-  ]),
-) as unknown as Record<LanguageCode, readonly RegExp[]>
+type Patterns = Readonly<Record<LanguageCode, readonly RegExp[]>>
+
+const patternsOf = (asked: Asked): Patterns =>
+  Object.fromEntries(
+    LANGUAGE_CODES.map(code => [
+      code,
+      asked[code].map(one => new RegExp(`(?<![\\p{L}\\p{N}])${one.replace(/\$$/, END(code))}`, 'u')),
+    ]),
+  ) as unknown as Patterns
+
+const [CALLS, RECORDING] = [patternsOf(NO_CALLS), patternsOf(NO_RECORDING)]
 
 const FINALS: Readonly<Record<string, string>> = { ך: 'כ', ם: 'מ', ן: 'נ', ף: 'פ', ץ: 'צ' }
 
@@ -105,11 +166,16 @@ const folded = (text: string, code: LanguageCode): string =>
  * Whether somebody asks, in these words and in one of our languages, not to be called again. It is taken for a wish only where nothing limits it: not
  * before five, not at work.
  */
-export const asksNotToBeCalled = (text: string): boolean =>
-  LANGUAGE_CODES.some(code => asksIn(code, folded(text, code)))
+export const asksNotToBeCalled = (text: string): boolean => asks(CALLS, text)
 
-function asksIn(code: LanguageCode, said: string): boolean {
-  return PATTERNS[code].some(pattern => {
+/** The same for who asks not to be recorded, in this call or at all. */
+export const asksNotToBeRecorded = (text: string): boolean => asks(RECORDING, text)
+
+const asks = (patterns: Patterns, text: string): boolean =>
+  LANGUAGE_CODES.some(code => asksIn(patterns[code], code, folded(text, code)))
+
+function asksIn(patterns: readonly RegExp[], code: LanguageCode, said: string): boolean {
+  return patterns.some(pattern => {
     const found = pattern.exec(said)
     if (found === null) return false
     const clause = said.slice(said.lastIndexOf('|', found.index) + 1, found.index + found[0].length)

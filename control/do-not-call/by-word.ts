@@ -1,15 +1,19 @@
+import { captureRefused } from '../calls/capture/consent-changed.ts'
+import { addressOf } from '../calls/capture/demanded-consent.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
-import { asksNotToBeCalled } from '../consents/refusals.ts'
+import { asksNotToBeCalled, asksNotToBeRecorded } from '../consents/refusals.ts'
 import { revokeConsent, standingOf } from '../consents/standing.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { numberIn } from '../trunks/do-not-call.ts'
 import type { DoNotCallRow } from '../trunks/tables.ts'
 import { listNumber } from './list.ts'
 
 /** What is taken back with it: who agrees to be recorded does not take that back. */
 const TAKEN_BACK = ['call', 'marketing'] as const
 const REASON = 'asked in a call not to be called again'
+const NOT_RECORDED = 'asked in a call not to be recorded'
 /** E.164: an address that nobody can list is left alone. */
 const NUMBER = /^\+[1-9]\d{5,14}$/
 
@@ -32,8 +36,8 @@ export async function listWhoAsks(
 ): Promise<DoNotCallRow | null> {
   if (!asksNotToBeCalled(text)) return null
   const call = await forTenant(trx, tenant).find('calls', callId)
-  const phone = call === undefined ? '' : call.direction === 'inbound' ? call.from_address : call.to_address
-  if (!NUMBER.test(phone)) return null
+  const phone = call === undefined ? null : numberIn(addressOf(call))
+  if (phone === null || !NUMBER.test(phone)) return null
   const row = await listNumber(trx, tenant, { phone, reason: REASON, expires_at: null }, { at, source: 'call', callId })
   for (const purpose of TAKEN_BACK) {
     const consent = await forTenant(trx, tenant).findBy('consents', { standing: standingOf({ phone, purpose }) })
@@ -42,9 +46,27 @@ export async function listWhoAsks(
   return row
 }
 
+/**
+ * Takes back that the other party of a call may be recorded when these words ask for it: its consent, by which its later calls go too; and what
+ * rests on one in this call ends. What is kept of those who need not agree goes on.
+ */
+export async function takeBackRecording(trx: Trx, tenant: Tenant, { callId, text, at }: SaidInCall): Promise<void> {
+  if (!asksNotToBeRecorded(text)) return
+  const scoped = forTenant(trx, tenant)
+  const call = await scoped.find('calls', callId)
+  if (call === undefined || call.ended_at !== null) return
+  const phone = numberIn(addressOf(call))
+  const standing = phone === null ? null : standingOf({ phone, purpose: 'record' })
+  const consent = standing === null ? undefined : await scoped.findBy('consents', { standing })
+  if (consent === undefined) await captureRefused(trx, tenant, call, at)
+  else await revokeConsent(trx, tenant, consent, { at, reason: NOT_RECORDED, callId })
+}
+
 /** What callers say to assistants and flows, within the transaction that writes it down (`store.within`). */
 export const onSpokenRefusal = only(['call.turn'], async (trx: Trx, { object, tenant, at }: Fact): Promise<void> => {
   const { call_id: callId, turn } = object as CallStep
   if (turn === null || turn.role !== 'customer' || turn.source !== 'speech') return
-  await listWhoAsks(trx, tenant, { callId, text: turn.text, at })
+  const said = { callId, text: turn.text, at }
+  await listWhoAsks(trx, tenant, said)
+  await takeBackRecording(trx, tenant, said)
 })

@@ -23,7 +23,7 @@ export const onConsent = only(
     const phones = type === 'consent.imported' ? (object as { phones: string[] }).phones : recorded(object as Consent)
     if (phones.length === 0) return
     for (const call of await runningWith(trx, tenant, new Set(phones))) {
-      if (type === 'consent.revoked') await takenBack(trx, tenant, call, at)
+      if (type === 'consent.revoked') await captureRefused(trx, tenant, call, at)
       else await given(trx, tenant, call, at)
     }
   },
@@ -83,7 +83,8 @@ async function beginWaiting(
   }
 }
 
-async function takenBack(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promise<void> {
+/** The other party of a running call agrees no more: what rests on that ends. */
+export async function captureRefused(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promise<void> {
   const capture = callCaptureOf(call)
   // What is kept of those who were not asked does not rest on a consent.
   if (!(await isDemanded(trx, tenant, 'record')) && capture?.asked !== 'agreed') return

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon'
 import { lastPause } from '../../calls/pci.ts'
-import { listWhoAsks } from '../../do-not-call/by-word.ts'
+import { listWhoAsks, takeBackRecording } from '../../do-not-call/by-word.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -55,7 +55,10 @@ export async function hearSaid(
   return followScript(parts, trx, next, input)
 }
 
-/** A customer who asks not to be called again is listed; the agent sees that, once for each entry, and how it is undone. */
+/**
+ * A customer who asks not to be called again is listed; the agent sees that, once for each entry, and how it is undone. Of who asks not to be
+ * recorded nothing is kept any more that rests on a consent.
+ */
 async function tellOfRefusal(
   parts: HearingParts,
   trx: Trx,
@@ -64,7 +67,9 @@ async function tellOfRefusal(
 ): Promise<CopilotSessionRow> {
   if (!isFinal || party !== 'customer') return row
   const at = parts.now().toISOString()
-  const entry = await listWhoAsks(trx, tenantOf(row), { callId: row.call_id, text, at })
+  const words = { callId: row.call_id, text, at }
+  await takeBackRecording(trx, tenantOf(row), words)
+  const entry = await listWhoAsks(trx, tenantOf(row), words)
   if (entry === null) return row
   const messages = forTenant(trx, tenantOf(row)).select('copilot_messages').select('body')
   const earlier = await messages.where('session_id', '=', row.id).where('type', '=', 'compliance').execute()

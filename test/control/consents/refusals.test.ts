@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { asksNotToBeCalled } from '../../../control/consents/refusals.ts'
+import { asksNotToBeCalled, asksNotToBeRecorded } from '../../../control/consents/refusals.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/consents/refusals')
@@ -132,6 +132,79 @@ test('it is understood in capitals, without marks, and amid other words', () => 
   assert.ok(asksNotToBeCalled('DO NOT CALL ME AGAIN'))
   assert.ok(asksNotToBeCalled("Look, I'm busy, and I have said it before: don't call me again. Goodbye."))
   assert.not.ok(asksNotToBeCalled(''))
+})
+
+/** What asks not to be recorded; and what does not. */
+const RECORDED: readonly Labelled[] = [
+  [
+    'en',
+    [
+      'Please do not record me.',
+      'Stop recording!',
+      'Could you stop recording this call, please?',
+      "I don't want to be recorded.",
+      "I don't want this call to be recorded.",
+      'Turn off the recording now.',
+      'I would rather not be recorded.',
+      'I do not consent to being recorded.',
+      'I withdraw my consent.',
+    ],
+    [
+      'Why did you stop recording?',
+      "Don't stop recording, I want to have that.",
+      'Is this call recorded?',
+      'When will you stop recording?',
+      'They did not record me.',
+      'You do not record me, do you?',
+      'I cannot stop recording my songs.',
+      'Do not record my album before May.',
+      'I do not want to record an album.',
+    ],
+  ],
+  [
+    'he',
+    ['אל תקליטו אותי.', 'תפסיקו להקליט!', 'אני לא רוצה שתקליטו אותי.'],
+    ['האם השיחה מוקלטת?', 'הקלטתי אתכם אתמול.'],
+  ],
+  [
+    'es',
+    ['No me graben.', 'Deje de grabar la llamada.', 'No quiero que me graben.'],
+    ['¿Graban esta llamada?', 'No me grabaron ayer.'],
+  ],
+  [
+    'fr',
+    ["Ne m'enregistrez pas.", "Arrêtez d'enregistrer.", 'Je ne veux pas être enregistrée.'],
+    ["Vous ne m'enregistrez pas ?", "L'appel est enregistré ?"],
+  ],
+  [
+    'de',
+    [
+      'Nehmen Sie das Gespräch nicht auf.',
+      'Ich möchte nicht aufgezeichnet werden.',
+      'Ich will nicht, dass Sie mich aufnehmen.',
+    ],
+    ['Nehmen Sie das Gespräch auf?', 'Nehmen Sie mich nicht in die Liste auf?'],
+  ],
+  [
+    'pt',
+    ['Não me gravem.', 'Parem de gravar.', 'Não quero ser gravada.'],
+    ['Esta chamada é gravada?', 'Não me gravaram.'],
+  ],
+  [
+    'it',
+    ['Non mi registrate.', 'Smettetela di registrare.', 'Non voglio essere registrato.'],
+    ['La chiamata è registrata?', 'Non mi avete registrato.'],
+  ],
+]
+
+test('whoever asks not to be recorded is understood in seven languages; nothing else is taken for it, and neither wish for the other', () => {
+  const faults = RECORDED.flatMap(([, asks, not]) => [
+    ...asks.filter(text => !asksNotToBeRecorded(text)).map(text => `missed: ${text}`),
+    ...not.filter(text => asksNotToBeRecorded(text)).map(text => `taken for it: ${text}`),
+    ...asks.filter(text => asksNotToBeCalled(text)).map(text => `taken for the other: ${text}`),
+  ])
+  const others = [...SEEN, ...HELD].flatMap(([, asks]) => asks.filter(text => asksNotToBeRecorded(text)))
+  assert.equal([...faults, ...others], [])
 })
 
 test.run()

@@ -122,6 +122,20 @@ test('a customer who asks the agent not to be called again is on the do-not-call
   assert.is((await shown()).length, 2, 'who asks again is listed again')
 })
 
+test('a customer who asks the agent not to be recorded has taken that consent back, by that call; the agent has not', async () => {
+  const { id, callId } = await begin()
+  const phone = '+15557654322'
+  await forTenant(world.store.db, tenant()).change('calls', callId, { from_address: phone, to_address: phone })
+  const evidence = { type: 'form', url: 'https://example.com/consent' }
+  const { body: consent } = await world.test('POST /v1/consents', { phone, purpose: 'record', evidence })
+  const now = async () => (await world.test(`GET /v1/consents/${consent.id}`)).body
+  await say(id, ['agent', 'Stop recording.'], ['customer', 'Is this call recorded?'])
+  assert.is((await now()).status, 'active')
+  await say(id, ['customer', 'Then stop recording, please.'])
+  const { status, revocation } = await now()
+  assert.equal([status, revocation.call_id], ['revoked', callId])
+})
+
 test('an alert that notifies supervisors is an event of the call', async () => {
   const { id, callId } = await begin()
   await say(id, ['customer', 'I want to cancel my contract'])
