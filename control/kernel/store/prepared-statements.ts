@@ -26,11 +26,13 @@ export class PreparedStatements {
   readonly #remembered: RememberedRows
   #asked = 0
   #transactions = 0
+  /** By the open transaction, which may not last. */
+  #hasChangedTables = false
 
   constructor(sqlite: BetterSqlite3.Database) {
     this.#sqlite = sqlite
     this.revisions = new Revisions(sqlite)
-    this.#remembered = new RememberedRows(this.revisions)
+    this.#remembered = new RememberedRows(sqlite, this.revisions)
   }
 
   /** Statements that SQLite was asked, transactions that were begun, and queries that were answered from memory. */
@@ -46,20 +48,43 @@ export class PreparedStatements {
 
   prepare(sql: string): SqliteStatement {
     this.#asked++
-    if (sql === BEGIN) this.#transactions++
-    else if (ROLLS_BACK.test(sql)) this.revisions.noteAll()
+    if (sql === BEGIN) {
+      this.#transactions++
+      this.#hasChangedTables = false
+    } else if (ROLLS_BACK.test(sql)) this.#rolledBack()
     const kept = this.#kept.get(sql)
     if (kept !== undefined) return kept
     if (CHANGES_TABLES.test(sql)) {
-      this.#kept.clear()
-      return noted(sql, this.#sqlite.prepare(sql), this.revisions.noteOf(sql))
+      this.#hasChangedTables = true
+      this.#forgetTables()
+      return noted(sql, this.#sqlite.prepare(sql), () => this.#forgetTables())
     }
     const statement = this.#sqlite.prepare(sql)
     const made = statement.readonly
       ? this.#rememberingRows(sql, rowsMadeHere(statement))
-      : noted(sql, rowsMadeHere(statement), this.revisions.noteOf(sql))
+      : noted(sql, rowsMadeHere(statement), this.#noteOf(sql))
     this.#kept.set(sql, made)
     return made
+  }
+
+  #rolledBack(): void {
+    if (this.#hasChangedTables) this.#forgetTables()
+    else this.revisions.noteAll()
+  }
+
+  #forgetTables(): void {
+    this.#kept.clear()
+    this.#remembered.forget()
+    this.revisions.noteTables()
+  }
+
+  #noteOf(sql: string): Note {
+    const note = this.revisions.noteOf(sql)
+    const remember = this.#remembered.writing(sql)
+    return (parameters, changes) => {
+      if (changes !== 0) note()
+      remember(parameters, changes)
+    }
   }
 
   #rememberingRows(sql: string, statement: SqliteStatement): SqliteStatement {
@@ -76,31 +101,34 @@ export class PreparedStatements {
 /** What says by itself how many rows it has changed. */
 const COUNTS_ROWS = /^\s*(?:insert\s+into|update\s+"?\w+"?\s+set|delete\s+from)\b/i
 
+/** Told what a statement was run with, and how many rows it has changed; null: it does not say, or has failed. */
+type Note = (parameters: readonly unknown[], changes: number | null) => void
+
 /** The same statement, which tells that it has written, also where it has failed half way. */
-function noted(sql: string, statement: SqliteStatement, note: () => void): SqliteStatement {
+function noted(sql: string, statement: SqliteStatement, note: Note): SqliteStatement {
   const counts = COUNTS_ROWS.test(sql)
   const telling =
-    <P extends unknown[], R>(run: (...given: P) => R, wroteNothing: (result: R) => boolean) =>
-    (...given: P): R => {
-      let isSame = false
+    <R>(run: (parameters: readonly unknown[]) => R, rowsOf: (result: R) => number) =>
+    (parameters: readonly unknown[]): R => {
+      let changes: number | null = null
       try {
-        const result = run(...given)
-        isSame = counts && wroteNothing(result)
+        const result = run(parameters)
+        if (counts) changes = rowsOf(result)
         return result
       } finally {
-        if (!isSame) note()
+        note(parameters, changes)
       }
     }
   const all = telling(
-    (parameters: readonly unknown[]) => statement.all(parameters),
-    rows => rows.length === 0,
+    parameters => statement.all(parameters),
+    rows => rows.length,
   )
   return {
     reader: statement.reader,
     all,
     run: telling(
-      (parameters: readonly unknown[]) => statement.run(parameters),
-      ({ changes }) => Number(changes) === 0,
+      parameters => statement.run(parameters),
+      ({ changes }) => Number(changes),
     ),
     iterate: parameters => all(parameters)[Symbol.iterator]() as IterableIterator<unknown>,
   }

@@ -25,7 +25,7 @@ function open(sql = TABLES) {
   return { database, run, rows, hits }
 }
 
-test('a row that was read is not read again until its table is written to, and then it is as it was written', () => {
+test('a row that was read is not read again, and is as it was written', () => {
   const { run, rows, hits } = open()
   run('insert into things (id, name) values (?, ?)', 'a', 'one')
   const first = { id: 'a', name: 'one', tally: 0 }
@@ -40,6 +40,81 @@ test('a row that was read is not read again until its table is written to, and t
   run('insert into things (id, name) values (?, ?)', 'b', 'here')
   assert.equal(rows(BY_ID, 'b'), [{ id: 'b', name: 'here', tally: 0 }])
   assert.is(hits(), 2)
+})
+
+test('a row whose key is known is not read again for what is written to others, or to it by its key', () => {
+  const { run, rows, hits } = open()
+  const insert = 'insert into "things" ("id", "name", "tally") values (?, ?, ?), (?, ?, ?)'
+  assert.equal(rows(BY_ID, 'a'), [])
+  run(insert, 'a', 'one', 1, 'b', 'two', 2)
+  const first = { id: 'a', name: 'one', tally: 1 }
+  assert.equal(rows(BY_ID, 'a'), [first], 'as it was written')
+  run('update "things" set "name" = ? where "tally" >= ? and "things"."id" = ?', 'other', 0, 'b')
+  assert.equal(rows(BY_ID, 'a'), [first])
+  run('update "things" set "name" = ?, "tally" = ? where "name" in (?, ?) and "id" = ?', 'new', 5, 'x', 'one', 'a')
+  assert.equal(rows(BY_ID, 'a'), [{ id: 'a', name: 'new', tally: 5 }])
+  assert.equal(rows('select "tally", "id" from "things" where "name" = ? and "id" = ? limit ?', 'new', 'a', 1), [
+    { tally: 5, id: 'a' },
+  ])
+  assert.equal(rows(BY_ID, 'b'), [{ id: 'b', name: 'other', tally: 2 }])
+  assert.is(hits(), 5)
+  assert.equal(rows('select * from "things" where "name" = ? and "id" = ?', 'one', 'a'), [])
+  run('update "things" set "name" = ? where "name" = ? and "id" = ?', 'late', 'one', 'a')
+  assert.equal(rows(BY_ID, 'a'), [{ id: 'a', name: 'new', tally: 5 }], 'an update that found nothing')
+})
+
+test('a row is read again after what does not say which rows it writes, or what a column makes something else of', () => {
+  const { run, rows, hits } = open()
+  run('insert into things (id, name) values (?, ?)', 'a', 'one')
+  const name = () => (rows(BY_ID, 'a')[0] as { name: string }).name
+  assert.is(name(), 'one')
+  for (const [sql, ...given] of [
+    ['update "things" set "name" = \'all\''],
+    ['update "things" set "name" = ? where "id" = ? or "tally" = ?', 'either', 'x', 0],
+    ['update "things" set "name" = "name" || ? where "id" = ?', '+', 'a'],
+    ['update "things" set "name" = ? where "id" = ?', 12, 'a'],
+    ['update "things" set "name" = ? where "id" = ?', 'half \ud800', 'a'],
+    [
+      'insert into "things" ("id", "name", "tally") values (?, ?, ?) on conflict ("id") do update set "name" = ?',
+      'a',
+      '',
+      1,
+      'up',
+    ],
+    ['insert or replace into "things" ("id", "name", "tally") values (?, ?, ?)', 'a', 'replaced', 1],
+  ] as [string, ...unknown[]][]) {
+    run(sql, ...given)
+    const isText = rows('select typeof("name") as "t", "name" from "things" where "id" = ?', 'a')[0] as { name: string }
+    assert.is(name(), isText.name, sql)
+  }
+  assert.is(hits(), 0)
+})
+
+test('what is deleted from a table that no other hangs on is forgotten there alone', () => {
+  const { run, rows, hits } = open()
+  run('insert into things (id, name) values (?, ?)', 'a', 'one')
+  run('insert into others (id) values (?)', 'o')
+  rows(BY_ID, 'a')
+  assert.is(rows('select * from "others" where "id" = ?', 'o').length, 1)
+  run('delete from others where id = ?', 'o')
+  assert.equal(rows('select * from "others" where "id" = ?', 'o'), [])
+  rows(BY_ID, 'a')
+  assert.is(hits(), 1)
+})
+
+test('an answer from several tables is kept until one of them is written to', () => {
+  const { run, rows, hits } = open()
+  const joined =
+    'select "others"."id" from "others" inner join "things" as "t" on "t"."id" = "others"."thing" where "t"."name" = ?'
+  run('insert into things (id, name) values (?, ?)', 'a', 'one')
+  run('insert into others (id, thing) values (?, ?)', 'o', 'a')
+  for (let n = 0; n < 2; n++) assert.equal(rows(joined, 'one'), [{ id: 'o' }])
+  assert.is(hits(), 1)
+  run('update things set name = ? where id = ?', 'two', 'a')
+  assert.equal(rows(joined, 'one'), [])
+  run('insert into others (id, thing) values (?, ?)', 'p', 'a')
+  assert.equal(rows(joined, 'two'), [{ id: 'o' }, { id: 'p' }])
+  assert.is(hits(), 1)
 })
 
 test('who changes an answer changes nobody else’s', () => {
@@ -121,14 +196,16 @@ test('what another process has written is seen', () => {
   rmSync(directory, { recursive: true })
 })
 
-test('lists, texts of many characters and other queries are not kept', () => {
+test('lists, texts of many characters, and queries that say more than tables and parameters are not kept', () => {
   const { run, rows, hits } = open()
   run('insert into things (id, name) values (?, ?)', 'long', 'x'.repeat(10_000))
   for (let n = 0; n < 5; n++) run('insert into things (id, name) values (?, ?)', `t${n}`, 'same')
   for (let n = 0; n < 2; n++) {
     assert.is(rows(BY_ID, 'long').length, 1)
     assert.is(rows('select * from "things" where "name" = ?', 'same').length, 5)
-    assert.is(rows('select * from "things" where "id" = ? or "id" = ?', 't1', 't2').length, 2)
+    assert.is(rows('select *, abs("tally") from "things" where "id" = ? or "id" = ?', 't1', 't2').length, 2)
+    assert.is(rows('select * from "things" where "tally" >= ? and "id" = ?', 0, 't1').length, 1)
+    assert.is(rows('select "a"."id" from "things" as "a", "others" where "a"."id" = ?', 't1').length, 0)
   }
   assert.is(hits(), 0)
 })

@@ -1,0 +1,236 @@
+import type BetterSqlite3 from 'better-sqlite3'
+import { LRUCache } from 'lru-cache'
+import type { Revisions } from './revisions.ts'
+
+type Row = Record<string, unknown>
+type Parameters = readonly unknown[]
+
+/** What a column makes of a value that it is given (https://sqlite.org/datatype3.html#determination_of_column_affinity). */
+type Affinity = 'text' | 'number' | 'any'
+
+/** A table whose rows are told apart by one column of text. */
+interface Keyed {
+  name: string
+  key: string
+  columns: ReadonlyMap<string, Affinity>
+}
+
+interface Known {
+  /** Of the table and of all tables, when it was read or written. */
+  revision: number
+  row: Row
+}
+
+/** All rows together, and one of them [characters]; rows of columns count as long as their texts. */
+const MAX_CHARACTERS = 8_000_000
+const MAX_OF_ROW = 8192
+const OF_EACH = 200
+
+const CONDITION = String.raw`(?:"\w+"\.)?"(\w+)" (?:(=) \?|(?:!=|<|<=|>|>=) \?|in \(\?(?:, \?)*\)|is (?:not )?null)`
+const CONDITIONS = new RegExp(`^${CONDITION}(?: and ${CONDITION})*$`)
+const SELECT = /^select (\*|"\w+"(?:, "\w+")*) from "(\w+)" where (.+?)( limit \?)?$/
+const INSERT = /^insert into "(\w+)" \(("\w+"(?:, "\w+")*)\) values ((?:\(\?(?:, \?)*\)(?:, )?)+)$/
+const UPDATE = /^update "(\w+)" set (.+?) where (.+?)(?: returning .+)?$/
+const SET = /^"(\w+)" = \?$/
+const HALF_CHARACTER = /\p{Surrogate}/u
+const TABLE = /^\s*(?:insert\s+into|update|delete\s+from)\s+"?(\w+)"?/i
+
+/**
+ * Rows by the column that tells them apart, as they were read or written: what is known of one outlives what is written to others, and what
+ * is written to it is known without asking. A call's events ask for the same call and the same leg some twenty times, while others of their
+ * tables are written at any moment.
+ */
+export class RowsByKey {
+  readonly #sqlite: BetterSqlite3.Database
+  readonly #revisions: Revisions
+  readonly #rows = new LRUCache<string, Known>({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ row }) => sizeOf(row) })
+  /** What statements wrote that do not say which row. */
+  readonly #unsaid = new Map<string, number>()
+  readonly #tables = new Map<string, Keyed | null>()
+  /** Nobody reads others by their key. */
+  readonly #asked = new Set<string>()
+
+  constructor(sqlite: BetterSqlite3.Database, revisions: Revisions) {
+    this.#sqlite = sqlite
+    this.#revisions = revisions
+  }
+
+  /** Tables may have other columns now. */
+  forget(): void {
+    this.#tables.clear()
+    this.#rows.clear()
+  }
+
+  /** Answers a query for one row by its key; null: it is another query. The answer is null when it is not known. */
+  reading(sql: string): Reader | null {
+    const [, columns = '', name = '', where = ''] = SELECT.exec(sql) ?? []
+    const table = this.#tableOf(name)
+    const conditions = conditionsOf(where)
+    if (table === null || conditions === null || conditions.some(({ isEqual }) => !isEqual)) return null
+    const at = conditions.findIndex(({ column }) => column === table.key)
+    if (at < 0) return null
+    this.#asked.add(name)
+    const wanted = columns === '*' ? null : columns.split(', ').map(column => column.slice(1, -1))
+    const others = conditions.filter((_, i) => i !== at)
+    return {
+      known: parameters => {
+        const row = this.#known(table, parameters[at])
+        if (row === undefined) return null
+        for (const { column, place } of others) {
+          // Whether that is another row or another way to write the same, the database knows.
+          if (row[column] === null || row[column] !== parameters[place]) return null
+        }
+        return [wanted === null ? { ...row } : Object.fromEntries(wanted.map(column => [column, row[column]]))]
+      },
+      learn: rows => {
+        if (wanted === null && rows.length === 1) this.#keep(table, rows[0] as Row)
+      },
+    }
+  }
+
+  /** What is to be told whenever this statement was run, with how many rows it has changed; null: it has failed, or does not say. */
+  writing(sql: string): (parameters: Parameters, changes: number | null) => void {
+    const name = TABLE.exec(sql)?.[1]
+    if (name === undefined) return () => this.#rows.clear()
+    const note = this.#inserting(sql) ?? this.#updating(sql)
+    return (parameters, changes) => {
+      if (changes === 0) return
+      if (note === null || changes === null || !note(parameters, changes)) this.#noteUnsaid(name)
+    }
+  }
+
+  #noteUnsaid(name: string): void {
+    this.#unsaid.set(name, (this.#unsaid.get(name) ?? 0) + 1)
+  }
+
+  #inserting(sql: string): ((parameters: Parameters, changes: number) => boolean) | null {
+    const [, name = '', list = '', values = ''] = INSERT.exec(sql) ?? []
+    const table = this.#tableOf(name)
+    if (table === null) return null
+    const columns = list.split(', ').map(column => column.slice(1, -1))
+    const keyAt = columns.indexOf(table.key)
+    const rows = values.split('), (').length
+    if (keyAt < 0) return null
+    const isWhole = columns.length === table.columns.size
+    return (parameters, changes) => {
+      if (changes !== rows || parameters.length !== rows * columns.length) return false
+      if (!this.#asked.has(name)) return true
+      for (let from = 0; from < parameters.length; from += columns.length) {
+        const row = Object.fromEntries(columns.map((column, i) => [column, parameters[from + i]]))
+        if (isWhole && columns.every(column => isExact(table, column, row[column]))) this.#keep(table, row)
+        else this.#rows.delete(keyOf(table, row[table.key]))
+      }
+      return true
+    }
+  }
+
+  #updating(sql: string): ((parameters: Parameters, changes: number) => boolean) | null {
+    const [, name = '', set = '', where = ''] = UPDATE.exec(sql) ?? []
+    const table = this.#tableOf(name)
+    const columns = set.split(', ').map(item => SET.exec(item)?.[1])
+    const conditions = conditionsOf(where)
+    const key = conditions?.find(({ column, isEqual }) => isEqual && column === table?.key)
+    // What is set by anything else than parameters may hold some.
+    if (table === null || key === undefined || columns.includes(undefined) || columns.includes(table.key)) return null
+    return (parameters, changes) => {
+      const id = parameters[columns.length + key.place]
+      if (changes !== 1 || typeof id !== 'string') return false
+      const row = this.#known(table, id)
+      if (row === undefined) return true
+      const change = Object.fromEntries(columns.map((column, i) => [column!, parameters[i]]))
+      if (Object.entries(change).every(([column, value]) => isExact(table, column, value))) {
+        this.#keep(table, { ...row, ...change })
+      } else this.#rows.delete(keyOf(table, id))
+      return true
+    }
+  }
+
+  #known(table: Keyed, key: unknown): Row | undefined {
+    if (typeof key !== 'string') return undefined
+    const known = this.#rows.get(keyOf(table, key))
+    return known?.revision === this.#revisionOf(table) ? known.row : undefined
+  }
+
+  #keep(table: Keyed, row: Row): void {
+    const key = keyOf(table, row[table.key])
+    const isSmall = sizeOf(row) <= MAX_OF_ROW && typeof row[table.key] === 'string' && Object.values(row).every(isPlain)
+    if (isSmall) this.#rows.set(key, { revision: this.#revisionOf(table), row: { ...row } })
+    else this.#rows.delete(key)
+  }
+
+  #revisionOf({ name }: Keyed): number {
+    return this.#revisions.ofAll() + (this.#unsaid.get(name) ?? 0)
+  }
+
+  /** Null: it has no such key, or nobody tells when triggers write to it. */
+  #tableOf(name: string): Keyed | null {
+    if (name === '' || this.#revisions.isOfTriggers(name)) return null
+    const known = this.#tables.get(name)
+    if (known !== undefined) return known
+    const columns = this.#sqlite
+      .prepare<[string], { name: string; type: string; pk: number; hidden: number }>(
+        'select name, type, pk, hidden from pragma_table_xinfo(?)',
+      )
+      .all(name)
+    const [key, ...more] = columns.filter(({ pk }) => pk > 0)
+    const isKeyed = key !== undefined && more.length === 0 && affinityOf(key.type) === 'text'
+    const isPlainTable = columns.every(({ hidden }) => hidden === 0)
+    const table: Keyed | null =
+      isKeyed && isPlainTable
+        ? { name, key: key.name, columns: new Map(columns.map(column => [column.name, affinityOf(column.type)])) }
+        : null
+    this.#tables.set(name, table)
+    return table
+  }
+}
+
+export interface Reader {
+  /** The answer; null: it is not known. */
+  known(parameters: Parameters): Row[] | null
+  /** What the database has answered. */
+  learn(rows: readonly unknown[]): void
+}
+
+interface Condition {
+  column: string
+  isEqual: boolean
+  /** Of its first parameter, in the condition's own. */
+  place: number
+}
+
+/** Conditions that all have to hold; null: they are others. */
+function conditionsOf(where: string): Condition[] | null {
+  if (!CONDITIONS.test(where)) return null
+  let place = 0
+  return [...where.matchAll(new RegExp(CONDITION, 'g'))].map(([text, column, equal]) => {
+    const condition = { column: column!, isEqual: equal !== undefined, place }
+    place += text.split('?').length - 1
+    return condition
+  })
+}
+
+function affinityOf(type: string): Affinity {
+  if (/int/i.test(type)) return 'number'
+  if (/char|clob|text/i.test(type)) return 'text'
+  if (type === '' || /blob/i.test(type)) return 'any'
+  return 'number'
+}
+
+/** Whether a column gives back what it was given: it would make a text of a number, and the driver something else of half a character. */
+function isExact({ columns }: Keyed, column: string, value: unknown): boolean {
+  const affinity = columns.get(column)
+  if (affinity === undefined) return false
+  if (value === null) return true
+  if (typeof value === 'string') return affinity !== 'number' && !HALF_CHARACTER.test(value)
+  return typeof value === 'number' && Number.isFinite(value) && affinity !== 'text'
+}
+
+const isPlain = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number' || value === null
+
+const keyOf = ({ name }: Keyed, key: unknown): string => `${name} ${key}`
+
+function sizeOf(row: Row): number {
+  let size = OF_EACH
+  for (const value of Object.values(row)) if (typeof value === 'string') size += value.length
+  return size
+}
