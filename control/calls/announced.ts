@@ -6,8 +6,8 @@ import { beginTranscript, runningTranscript, type TranscriptParts } from './prog
 import { insertRecording, loadLeg } from './records.ts'
 
 /**
- * A caller hears that the call is recorded, and what is kept has begun with that: from now on rows say so, and it can be paused and
- * stopped. Who hangs up meanwhile leaves a recording that is somebody's.
+ * The caller hears that the call is recorded, and media has begun the capture with the announcement. From now on the rows say so, and the
+ * capture can be paused and stopped. If the caller hangs up meanwhile, the recording belongs to this call.
  */
 export async function announced(
   parts: TranscriptParts,
@@ -16,7 +16,7 @@ export async function announced(
 ): Promise<void> {
   const callId = await parts.store.transaction(trx => noteBegun(trx, legId, parts.now().toISOString()))
   const transcript = callId === null ? undefined : await runningTranscript(parts.store.db, callId)
-  // It runs, or media says why it cannot.
+  // Either it runs, or media says why it cannot.
   if (transcript !== undefined) await beginTranscript(parts, media, transcript)
 }
 

@@ -1,7 +1,7 @@
 import type { Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
-/** A pair that calls are found by: `number` and what was dialled or who called, `metadata.KEY` and its value. */
+/** A key by which calls are found: `number` with the dialled or calling number, or `metadata.KEY` with its value. */
 export interface CallKey {
   name: string
   value: string
@@ -15,7 +15,7 @@ export interface KeyedCall {
 
 const SIP_USER = /^sips?:([^@;]+)@/i
 
-/** A SIP address is found by its user part as well: who looks for a number knows nothing of hosts. */
+/** A SIP address is also found by its user part: whoever searches for a number does not know the host. */
 export function keysOf({ to_address, from_address, metadata }: KeyedCall): CallKey[] {
   const numbers = [to_address, from_address].flatMap(address => [address, SIP_USER.exec(address)?.[1] ?? address])
   const pairs = Object.entries(JSON.parse(metadata) as Record<string, string>)

@@ -54,7 +54,7 @@ const legFigures = {
 
 const legQuality = Type.Object({ participant_id: Type.String(), ...legFigures })
 
-/** What is heard of a party has become poor, or is well again, as the events `call.quality.degraded` and `call.quality.recovered` show it. */
+/** A party's audio has become poor, or has recovered, as the events `call.quality.degraded` and `call.quality.recovered` show it. */
 export const callQualitySchema = Type.Object({
   object: Type.Literal('call_quality'),
   call_id: Type.String(),
@@ -104,7 +104,7 @@ export const callSchema = Type.Object({
 
 export type Call = Static<typeof callSchema>
 
-/** Of a leg; what was stored before a figure was measured lacks it. */
+/** Of a leg. Rows stored before a figure existed lack it. */
 export const toFigures = (quality: Quality) => ({
   codec: quality.codec,
   packets_received: quality.packetsReceived,
@@ -126,7 +126,7 @@ export const toQuality = (participantId: string, quality: Quality): Static<typeo
   ...toFigures(quality),
 })
 
-/** A call as the API and events show it. `live`: what media says of legs that are still there. */
+/** A call as the API and events show it. `live`: media's figures for legs that are still there. */
 export function toCall(
   row: CallRow,
   legs: readonly Pick<ParticipantRow, 'id' | 'quality'>[],

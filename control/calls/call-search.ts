@@ -6,7 +6,7 @@ import type { Tenant } from '../kernel/tenancy.ts'
 import { type CallKey, metadataKey } from './call-keys.ts'
 import type { CallRow } from './tables.ts'
 
-/** What calls are looked for by; all of it together. */
+/** Search criteria for calls, all of which must match. */
 export interface CallSearch {
   number?: string
   to?: string
@@ -24,13 +24,13 @@ export interface CallSearch {
   metadata?: Record<string, string>
 }
 
-/** An ID's time is that of its making, on a clock that may have been set since: so much before and after is looked at [ms]. */
+/** An ID contains the time of its creation, by a clock that may have been set since: the search allows this much either way [ms]. */
 export const CLOCK_SLACK_MS = 24 * 60 * 60 * 1000
 
 // biome-ignore lint/suspicious/noExplicitAny: of the tables that the search goes by
 type Rows = SelectQueryBuilder<any, any, CallRow>
 
-/** The calls that are looked for, and the column whose index gives them in the order of the list. */
+/** The matching calls, and the column whose index returns them in list order. */
 export function searchCalls(db: Db, tenant: Tenant, search: CallSearch): { rows: Rows; ordering: string } {
   const [first, ...others] = keysIn(search)
   const { rows, ordering } = first === undefined ? byOwner(db, search) : byKey(db, first)
@@ -45,7 +45,7 @@ export function searchCalls(db: Db, tenant: Tenant, search: CallSearch): { rows:
   return { rows: within(filtered(found, search), search, ordering), ordering }
 }
 
-/** `to` and `from` are numbers as well: by these the calls are found, and by the columns it is seen which of them it was. */
+/** `to` and `from` are also `number` keys: the keys find the calls, and the columns decide which of the two matched. */
 const keysIn = ({ number, to, from, metadata = {} }: CallSearch): CallKey[] => [
   ...[number, to, from].flatMap(value => (value === undefined ? [] : [{ name: 'number', value }])),
   ...Object.entries(metadata).map(([key, value]) => ({ name: metadataKey(key), value })),
@@ -117,7 +117,7 @@ function isAddress(eb: ExpressionBuilder<any, any>, column: string, value: strin
   return eb.or([eb(`calls.${column}`, '=', value), begins(`sip:${value}@`), begins(`sips:${value}@`)])
 }
 
-/** IDs sort by time: by their bounds a time long ago is found without reading what came after. */
+/** IDs sort by time: bounds on IDs find an old period without reading everything after it. */
 function within(rows: Rows, { created = {} }: CallSearch, ordering: string): Rows {
   let found = rows
   const bounds = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const

@@ -35,7 +35,7 @@ export interface Caller extends Tenant {
   idempotencyKey: string | null
 }
 
-/** An object that a call is led to. */
+/** A target object of a call. */
 export interface DialedTarget {
   type: 'room' | 'flow' | 'assistant' | 'queue' | 'user'
   id: string
@@ -44,21 +44,21 @@ export interface DialedTarget {
 export interface DialRequest {
   to: string
   from?: string | undefined
-  /** Whoever is called shall not see who calls. */
+  /** The called party must not see the caller's number. */
   isAnonymous?: boolean
-  /** What it is connected with once it is answered; null: music, until it is told more. */
+  /** The target after the answer; null: music, until something else is requested. */
   target: DialedTarget | null
   timeoutS: number
-  /** What is kept of it. */
+  /** Capture settings of the call. */
   capture: Partial<CaptureSettings>
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
-  /** What is done with its audio. */
+  /** Audio processing. */
   audio?: AudioInput | undefined
-  /** Whether a person or a machine answers is to be found out so; absent, or null: not at all. */
+  /** Settings of answering machine detection; absent or null: none. */
   answering?: AnsweringSettings | null
-  /** Into a room, by somebody who is in it: neither PIN nor lock keeps it out. */
+  /** Into a room, by a participant: neither PIN nor lock keeps the party out. */
   isInvited?: boolean
 }
 
@@ -66,18 +66,18 @@ export interface DialDeps {
   store: Store
   media: MediaPort
   now: () => Date
-  /** The host of our own SIP address, for a call that is from no number. */
+  /** The host of our own SIP address, for a call without a caller number. */
   sipHost: string
   /** Opens the passwords of connections. */
   vault: Vault
-  /** CIDR blocks beyond the public network that an operator lets through. */
+  /** CIDR blocks of private networks that the operator allows. */
   allowedNetworks: string[]
   streams: StreamDeps
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
 }
 
-/** Placed: its rows, and for what goes wrong before media has accepted it a problem. */
+/** The rows of a placed call. A failure before media has accepted it is a problem. */
 export type Placed = { call: CallRow; participant: ParticipantRow }
 
 const E164 = /^\+[1-9][0-9]{1,14}$/
@@ -86,8 +86,8 @@ const SIP_HOST = /^sip:(?:[^@]*@)?(\[[^\]]*\]|[^:;]*)/
 const BUSY_RETRY_S = 5
 
 /**
- * Places an outbound call. `also` writes what belongs to the call in the same transaction, before media knows of it.
- * A number goes out over the connection of the number it is from, else over the first trunk; a SIP URI is dialled as it is, at a public address.
+ * Places an outbound call. `also` writes rows that belong to the call in the same transaction, before media knows about it.
+ * A number uses the connection of its caller number, else the first trunk. A SIP URI is dialled unchanged, at a public address.
  */
 export async function placeCall(
   deps: DialDeps,
@@ -146,7 +146,7 @@ export async function placeCall(
     return rows
   })
   if ('problem' in placed) return placed
-  // Suspended while that was committed: what had read the organisation before does not conflict with what suspends it.
+  // Suspended during that commit: a transaction that has read the organisation before does not conflict with the suspension.
   const suspended = await suspensionOf(deps.store.db, caller)
   if (suspended !== null) {
     await endUnplaced(deps, legId, 'capacity')
@@ -162,7 +162,7 @@ export async function placeCall(
     timeoutS: request.timeoutS,
     ...(way.delayMs === 0 ? {} : { delayMs: way.delayMs }),
   })
-  // Without an answer it may ring: the next snapshot tells, and who asks again calls nobody twice.
+  // Without an answer it may ring: the next snapshot tells, and a repeated request calls nobody twice.
   if (!isFailure(reply) || reply.failure === 'unanswered') {
     await hangUpUnwanted(deps, legId)
     return placed
@@ -170,7 +170,7 @@ export async function placeCall(
   return refused(deps, legId, reply.failure, reply.message)
 }
 
-/** The room of a call's own leg, with all that is kept of it from the answer on. */
+/** The room of a call's own leg, with all capture that starts with the answer. */
 export async function roomWithAll(db: Db, streams: StreamDeps, { call, participant }: Placed): Promise<RoomSpec> {
   const own = ownRoom(call)
   const spec = answeringSpec(call, participant.id)
@@ -180,7 +180,7 @@ export async function roomWithAll(db: Db, streams: StreamDeps, { call, participa
   return { ...own, capture: { ...kept, ...answering } }
 }
 
-/** It was hung up before media knew of it. */
+/** It was hung up before media knew about it. */
 async function hangUpUnwanted({ store, media }: DialDeps, legId: string): Promise<void> {
   const leg = await store.db.selectFrom('participants').select('step').where('id', '=', legId).executeTakeFirst()
   if (leg?.step === 'hanging_up' || leg?.step === 'ended') {
@@ -188,7 +188,7 @@ async function hangUpUnwanted({ store, media }: DialDeps, legId: string): Promis
   }
 }
 
-/** Why a number or SIP URI is not called, whatever asks for it: the do-not-call list, and a test call that is to leave the sandbox. */
+/** Why a number or SIP URI is not called, by any kind of call: the do-not-call list, or a test call that would leave the sandbox. */
 export async function outsideProblem(db: Db, tenant: Tenant, to: string): Promise<Problem | null> {
   const blocked = await doNotCallProblem(db, tenant, to)
   return blocked ?? (tenant.livemode || isSandboxNumber(to) ? null : sandboxOnly())
@@ -199,13 +199,13 @@ const sandboxOnly = (): Problem => {
   return problem('parameter_invalid', message, { param: 'to' })
 }
 
-/** A SIP URI of a private address; the media process judges it too, and names by the address that is dialled. */
+/** A SIP URI with a private address. The media process also checks names, by the address that is dialled. */
 function strayProblem({ allowedNetworks }: DialDeps, to: string): Problem | null {
   const host = SIP_URI.test(to) ? SIP_HOST.exec(to)?.[1] : undefined
   return host === undefined ? null : hostProblem(host, customerAddresses(allowedNetworks), 'to')
 }
 
-/** A test call goes to a sandbox number or nowhere. */
+/** A test call only goes to a sandbox number. */
 function sandboxWay({ loopback }: DialDeps, { to, from }: DialRequest, legId: string): Way | Problem {
   if (loopback === undefined || !isSandboxNumber(to)) return sandboxOnly()
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
@@ -229,7 +229,7 @@ async function refused(deps: DialDeps, legId: string, failure: string, message: 
   return problem('parameter_invalid', `The call cannot be placed: ${message}`, { param: 'to' })
 }
 
-/** A call that was written down, and that nobody is dialled for, is over. */
+/** Ends a call that has rows but will not be dialled. */
 const endUnplaced = ({ store, now }: DialDeps, legId: string, reason: EndedReason): Promise<void> =>
   store.transaction(async trx => {
     const rows = await loadLeg(trx, legId)
@@ -285,7 +285,7 @@ export async function wayTo(
   return { target, alternatives: [], connection: null, from: caller, others: [] }
 }
 
-/** Of a SIP URI that is dialled as it is: nobody there is told more than From says. */
+/** For a SIP URI that is dialled unchanged: the far end gets nothing beyond From. */
 const OUTSIDE = { identity: 'from', redirect_headers: 'none', caller_number: null } as const
 
 const busy = (message: string): Problem => problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
@@ -295,7 +295,7 @@ const trunkBusy = (): Problem =>
 
 const trunkFull = (): Problem => busy('The connection carries its `max_calls` already.')
 
-/** Whether a connection carries all that it may, besides this leg; who writes one more down asks in the same transaction. */
+/** Whether a connection is at its limit without this leg. Check it in the transaction that adds a leg. */
 export async function isFull(db: Db, connection: ConnectionRow, legId = ''): Promise<boolean> {
   if (connection.max_calls === null) return false
   const running = await db
@@ -309,7 +309,7 @@ export async function isFull(db: Db, connection: ConnectionRow, legId = ''): Pro
   return running.length >= connection.max_calls
 }
 
-/** Those that carry less than they may; when all are full the best one, whose refusal says so. */
+/** Connections below their limit. If all are full, the best one, whose refusal then says so. */
 async function freeWays(db: Db, ways: readonly WayOut[]): Promise<readonly WayOut[]> {
   const free: WayOut[] = []
   for (const way of ways) if (!(await isFull(db, way.connection))) free.push(way)

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 
-/** One key pressed, as the event `call.dtmf` shows it. */
+/** A key press, as the event `call.dtmf` shows it. */
 export const callDtmfSchema = Type.Object({
   object: Type.Literal('call_dtmf'),
   call_id: Type.String(),

@@ -13,7 +13,7 @@ export const callFaxSchema = Type.Object({
 
 export type CallFax = Static<typeof callFaxSchema>
 
-/** A fax machine or a modem that a party of a call turned out to be, as the event `call.fax.detected` shows it. */
+/** A party of a call was detected to be a fax machine or a modem, as the event `call.fax.detected` shows it. */
 export const callFaxToneSchema = Type.Object({
   object: Type.Literal('call_fax_tone'),
   call_id: Type.String(),

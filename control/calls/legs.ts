@@ -6,10 +6,10 @@ import { wake } from './conductor/follow.ts'
 import { before, isGoing, type LegStep, STEPS, type Step } from './conductor/steps.ts'
 import type { ParticipantRow } from './tables.ts'
 
-/** In `leave_prompt`: what is heard before the call ends. */
+/** Value of `leave_prompt`: heard before the call ends. */
 export const BUSY_TONE = 'busy-tone'
 
-/** The leg that the call is about. */
+/** The call's own leg. */
 export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<ParticipantRow | undefined> =>
   forTenant(db, tenant)
     .select('participants')
@@ -21,10 +21,10 @@ export const mainLeg = (db: Db, tenant: Tenant, callId: string): Promise<Partici
 export const findLeg = (db: Db, tenant: Tenant, id: string): Promise<ParticipantRow | undefined> =>
   forTenant(db, tenant).find('participants', id)
 
-/** What is written of a leg: the step that it comes to with what belongs to it, and whatever else changes. */
+/** A change of a leg: its next step with the fields of that step, and any other fields. */
 export type LegChange = (Step | { step?: never }) & Partial<Omit<ParticipantRow, 'step'>>
 
-/** A bug: somebody has written a step that the table of steps does not allow. */
+/** A bug: a step was written that the table of steps does not allow. */
 export class StepFault extends Error {
   constructor(legId: string, from: LegStep, to: LegStep) {
     super(`${legId}: the step \`${to}\` does not follow \`${from}\``)
@@ -32,15 +32,15 @@ export class StepFault extends Error {
 }
 
 /**
- * The one place where a leg's step is written; after the commit, what it calls for is sent. A step that the table does not allow is a bug
- * and throws; a leg that is on its way out stays on it, whatever was decided meanwhile.
+ * The only place that writes a leg's step. After the commit, the commands of the step are sent. A step that the table does not allow is a bug
+ * and throws. A leg on its way out stays so, whatever was decided meanwhile.
  */
 export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
   const { step } = change
   const columns = Object.entries(change).flatMap(([column, value]) => (value === undefined ? [] : [column]))
   const build = (place: Place) => {
     const set = Object.fromEntries(columns.map(column => [column, place(`to ${column}`)]))
-    // The type of the column lets nobody else change it.
+    // The type of the column prevents every other write.
     const update = changeOf(trx, 'participants', place).set(set as never)
     const allowed = step === undefined ? update : update.where('step', 'in', before(step))
     return allowed.returning(['id', 'call_id', 'node_id', 'step'])
@@ -58,7 +58,7 @@ export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: 
   if (leg !== undefined && !isGoing(leg.step)) throw new StepFault(legId, leg.step, step)
 }
 
-/** Takes a leg on from the step that its command was sent for, unless it is in another by now; returns it as it is then. */
+/** Takes a leg on from the step whose command was sent, unless it has another step by now. Returns its current state. */
 export const takeOn = (
   store: Store,
   { id, step, organisation_id, livemode }: ParticipantRow,
@@ -70,7 +70,7 @@ export const takeOn = (
     return findLeg(trx, tenant, id)
   })
 
-/** What a leg is to do next. One that has ended stays so. */
+/** Sets what a leg does next. An ended leg stays ended. */
 export async function setLeg(trx: Trx, tenant: Tenant, legId: string, change: LegChange): Promise<void> {
   const leg = await findLeg(trx, tenant, legId)
   if (leg !== undefined && leg.step !== 'ended') await writeLeg(trx, tenant, legId, { prompted: 0, ...change })
@@ -79,7 +79,7 @@ export async function setLeg(trx: Trx, tenant: Tenant, legId: string, change: Le
 export const hangUpLeg = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
   setLeg(trx, tenant, legId, { step: 'hanging_up', leave_reason: reason, leave_prompt: null })
 
-/** Ends a caller who has been answered by us and reaches nobody: for `busy` it hears the tone first, as a telephone exchange has it. */
+/** Ends an answered caller who reaches nobody. For `busy` it hears the busy tone first, as from a telephone exchange. */
 export const turnAway = (trx: Trx, tenant: Tenant, legId: string, reason: EndedReason): Promise<void> =>
   setLeg(trx, tenant, legId, {
     step: 'hanging_up',

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 
-/** A party in a running call of which no audio comes, or no more, as the event `call.audio.one_way` shows it. */
+/** A party in a running call whose audio is missing, or no longer is, as the event `call.audio.one_way` shows it. */
 export const callOneWaySchema = Type.Object({
   object: Type.Literal('call_one_way'),
   call_id: Type.String(),

@@ -35,7 +35,7 @@ export const participantParams = Type.Object({
 
 export type Participant = Static<typeof participantSchema>
 
-/** A participant as the API and events show it; `call` is the participant's own call, `voice` live of media. */
+/** A participant as the API and events show it. `call` is the participant's own call, `voice` the live state from media. */
 export const toParticipant = (row: ParticipantRow, call: CallRow, voice?: LegAudio['voice']): Participant => ({
   id: row.id,
   object: 'participant',

@@ -118,7 +118,7 @@ async function answer(
   }
   switch (reply.failure) {
     case 'conflict':
-      // The attempt that was broken off has done it.
+      // The interrupted attempt has done it.
       if (context.isResumed) return asItIs(deps, context, call)
       return conflict(
         conflictReason,
@@ -138,7 +138,7 @@ async function asItIs({ store, media }: PciDeps, context: Context, call: CallRow
   return toCallPci(call.id, context.livemode, pause)
 }
 
-/** The payment line: the one named, which must be in the call; else whoever is on one of the organisation's payment numbers. */
+/** The payment line: the named one, which must be in the call; else whoever is at one of the organisation's payment numbers. */
 async function destinationOf(
   db: Db,
   tenant: Tenant,
@@ -164,13 +164,13 @@ async function destinationOf(
   return null
 }
 
-/** Called there by us: who has dialled the number is a caller of it, and a caller's own number is only what he says. */
+/** We called the party there. A party that has dialled the number is its caller, and a caller's own number is only a claim. */
 async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {
   const own = await forTenant(db, tenant).find('calls', participant.call_id)
   return own?.direction === 'outbound' && isPaymentNumber(db, tenant, own.to_address)
 }
 
-/** Who is in the call, or in the session that the call is in. */
+/** The participants of the call, or of its session. */
 async function participantsOf(db: Db, tenant: Tenant, call: CallRow): Promise<ParticipantRow[]> {
   const participants = forTenant(db, tenant).select('participants').selectAll().where('left_at', 'is', null)
   if (call.kind === 'conference') return participants.where('session_call_id', '=', call.id).execute()

@@ -34,7 +34,7 @@ export const toCallPci = (callId: string, livemode: boolean, pause: Omit<Capture
   destination_participant_id: pause?.destination_participant_id ?? null,
 })
 
-/** What media pauses for a call: its own leg, or the room of a session. Null: it has none. */
+/** What media pauses for a call: its own leg, or the room of a session. Null: it has neither. */
 export async function targetOf(db: Db, call: CallRow): Promise<Target | null> {
   if (call.kind === 'conference') return { roomId: call.id }
   const leg = await forTenant(db, tenantOf(call))
@@ -58,7 +58,7 @@ export async function callOfTarget(db: Db, target: Target): Promise<CallRow | un
   return (await loadLeg(db, target.legId))?.call
 }
 
-/** The pauses of a call, the one that began first in front. */
+/** The pauses of a call, the earliest first. */
 export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<CapturePauseRow[]> =>
   forTenant(db, tenant)
     .select('capture_pauses')
@@ -68,7 +68,7 @@ export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<Captur
     .orderBy('id')
     .execute()
 
-/** When capture of the call was paused last, and by which event; undefined: it never was. */
+/** The last pause of the call, and its event; undefined: there was none. */
 export const lastPause = (db: Db, tenant: Tenant, callId: string): Promise<{ id: string; at: string } | undefined> =>
   forTenant(db, tenant)
     .select('events')
@@ -80,8 +80,8 @@ export const lastPause = (db: Db, tenant: Tenant, callId: string): Promise<{ id:
     .executeTakeFirst()
 
 /**
- * Writes what media says of the capture of a call's leg or room, and tells when the call's first pause began and when its last one
- * ended.
+ * Stores what media reports about the capture of a call's leg or room. Emits events when the call's first pause begins and when its last
+ * one ends.
  */
 export async function applyCapture(
   trx: Trx,
@@ -114,13 +114,13 @@ export async function applyCapture(
   })
 }
 
-/** Media has paused or resumed what is kept of a call. */
+/** Media has paused or resumed the capture of a call. */
 export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<void> {
   const call = await callOfTarget(trx, body.target)
   if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
 }
 
-/** Whether a number is marked as one on which payments are taken. */
+/** Whether a number is marked as a payment number. */
 export async function isPaymentNumber(db: Db, tenant: Tenant, number: string): Promise<boolean> {
   const numbers = forTenant(db, tenant).select('phone_numbers').select('id').where('number', '=', number)
   return (await numbers.where('payment_line', '=', 1).executeTakeFirst()) !== undefined

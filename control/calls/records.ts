@@ -23,8 +23,8 @@ import { type AudioInput, changedAudio } from './sound/audio-schema.ts'
 import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
 /**
- * The rows of calls, as the media process's events change them. The media process knows no organisations, so that rows are
- * found by the IDs it names, and everything from there on goes through the tenant of the row found.
+ * The rows of calls, as changed by events of the media process. Media does not know organisations. So rows are found by the IDs in its
+ * events, and everything else uses the tenant of the row found.
  */
 
 type Request = { requestId: string; idempotencyKey: string | null }
@@ -45,7 +45,7 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   return { call, participant, room: room ?? null, codecs, ...dtmf, ...srtp, ...reliable }
 }
 
-/** Writes a decision about a leg and tells its events; returns the rows as they are now. */
+/** Writes a decision about a leg and emits its events; returns the current rows. */
 export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at: string): Promise<LegRows> {
   const tenant = tenantOf(rows.call)
   const scoped = forTenant(trx, tenant)
@@ -84,21 +84,21 @@ export interface NewParty {
   roomId: string | null
   queueId?: string | null
   userId?: string | null
-  /** Whom the driver is to dial, when who writes this does not do it himself. */
+  /** The address for the driver to dial, if the caller of this function does not dial. */
   dial?: string
   connectionId: string | null
-  /** What is kept of it, as far as the call itself or its route says. */
+  /** Capture settings of the call itself and of its route. */
   capture?: SaidOfCall
-  /** Who has answered is to be found out so. */
+  /** Settings of answering machine detection. */
   answering?: StoredAnswering | null
   /** What leads it. */
   program?: { flowId?: string; assistantId?: string }
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
-  /** What is done with its audio. */
+  /** Audio processing. */
   audio?: AudioInput
-  /** No PIN is asked for: it was proven before. */
+  /** No PIN is asked for, because it was proven before. */
   admitted?: boolean
 }
 
@@ -194,7 +194,7 @@ export async function insertParty(
   return { call, participant }
 }
 
-/** Ends a leg's call, and the streams of it that media never heard of. Does nothing when it has ended. */
+/** Ends a leg's call, and its streams that media never heard of. Does nothing if it has ended. */
 export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): Promise<LegRows> {
   const wasAnswered = rows.call.answered_at !== null
   const durationMs = end.durationMs ?? (end.isPast ? undefined : lastedMs(trx, rows.call, at))
@@ -248,7 +248,7 @@ const EVENT_OF_STREAM = {
   failed: 'call.stream.failed',
 } as const
 
-/** Writes what media says of a stream, and tells of a change of its status. An ended stream does not change again. */
+/** Stores what media reports about a stream, and emits an event if its status changed. An ended stream does not change again. */
 export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnapshot, at: string): Promise<void> {
   if (row.ended_reason !== null) return
   const tenant = tenantOf(row)
@@ -262,7 +262,7 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
   }
   await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
   await countStreamEnd(trx, tenant, { ...row, ...change })
-  // Back from `stalled` or `reconnecting` is no second start.
+  // A return from `stalled` or `reconnecting` is not a second start.
   const isStart = now.status === 'streaming' && row.status !== 'connecting'
   const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
   if (type === null) return
@@ -270,7 +270,7 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
   await appendEvent(trx, tenant, { type, at, object, callId: row.call_id })
 }
 
-/** Ends the streams of a call that media will not tell of. */
+/** Ends the streams of a call that media will not report. */
 export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<void> {
   const running = await forTenant(trx, tenantOf(call))
     .select('media_streams')
@@ -281,7 +281,7 @@ export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<v
   for (const row of running) await endStream(trx, row, at)
 }
 
-/** What media has last told of a stream. */
+/** The last counters that media reported of a stream. */
 export const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, 'status' | 'endedReason'> => ({
   streamId: row.id,
   framesSent: row.frames_sent,
@@ -293,7 +293,7 @@ export const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, 'status' |
 export const endStream = (trx: Trx, row: MediaStreamRow, at: string): Promise<void> =>
   applyStream(trx, row, { ...countersOf(row), status: 'stopped', endedReason: 'call_ended' }, at)
 
-/** A recording begins: the row that says that one is wanted. Idempotent. */
+/** A recording is wanted: inserts its row. Idempotent. */
 export async function insertRecording(trx: Trx, call: CallRow, at: string): Promise<void> {
   const scoped = forTenant(trx, tenantOf(call))
   const there = scoped.select('recordings').select('call_id').where('call_id', '=', call.id)
@@ -311,7 +311,7 @@ export async function insertRecording(trx: Trx, call: CallRow, at: string): Prom
   })
 }
 
-/** `isThere`: its file is, though nobody has noted that it had begun: the caller hung up while it was announced. */
+/** `isThere`: its file exists, although its start was not noted: the caller hung up during the announcement. */
 async function recordingRow(trx: Trx, callId: string, isThere: boolean, at: string): Promise<RecordingRow | undefined> {
   const find = () => trx.selectFrom('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
   const row = await find()
@@ -322,7 +322,7 @@ async function recordingRow(trx: Trx, callId: string, isThere: boolean, at: stri
   return find()
 }
 
-/** Writes a recording's end; `info` null: it failed. */
+/** Stores the end of a recording; `info` null: it failed. */
 export async function applyRecording(trx: Trx, callId: string, info: RecordingInfo | null, at: string): Promise<void> {
   const row = await recordingRow(trx, callId, info !== null, at)
   if (row === undefined || row.status !== 'recording') return

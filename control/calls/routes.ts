@@ -26,12 +26,12 @@ import { audioInput } from './sound/audio-schema.ts'
 import { participantAudioRoute, shownLive } from './sound/participant-audio.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
-/** How long a list may wait for the quality of its running calls [ms]. */
+/** How long a list may wait for the quality figures of its running calls [ms]. */
 const QUALITY_DEADLINE_MS = 500
 
 export interface CallDeps extends DialDeps {
   streamsProblem: StreamsProblem
-  /** Those that can be ended while the store is away. */
+  /** Calls that can be ended while the store is unavailable. */
   running: Pick<RunningCalls, 'find'>
 }
 
@@ -43,7 +43,7 @@ const targetParameters = {
   queue_id: targetId('Waits in this queue.'),
   user_id: targetId('Is put through to this member.'),
 }
-/** Where the objects lie that a call is led to, by their parameters. */
+/** The tables of a call's target objects, by parameter. */
 const TARGETS = {
   room_id: { type: 'room', table: 'conference_rooms' },
   flow_id: { type: 'flow', table: 'flows' },
@@ -207,7 +207,7 @@ export function callRoutes(deps: CallDeps): Route[] {
   ]
 }
 
-/** A number that came as a `tel:` URI (RFC 3966) is one like any other. */
+/** A number given as a `tel:` URI (RFC 3966) is treated like any other. */
 const dialledAs = (address: string): string => globalTel(address) ?? address
 
 async function createCall(deps: CallDeps, context: Context, body: Static<typeof createBody>): Promise<Call | Problem> {
@@ -238,7 +238,7 @@ async function createCall(deps: CallDeps, context: Context, body: Static<typeof 
   return 'problem' in placed ? placed : toCall(placed.call, [placed.participant])
 }
 
-/** The one object that the call is led to, or null; 400 for one that is not there, 409 for one that cannot take it now. */
+/** The one target object of the call, or null; 400 if it does not exist, 409 if it cannot take the call now. */
 async function targetOf(
   { store: { db }, now }: CallDeps,
   context: Context,
@@ -269,12 +269,12 @@ async function targetOf(
   return { type, id }
 }
 
-/** Most ask for all calls: their query is compiled once. */
+/** Most requests ask for all calls: their query is compiled once. */
 function listCalls(db: Db, context: Context, query: Static<typeof callListQuery>): Promise<List<CallRow> | Problem> {
   const { limit: _limit, starting_after: _after, ending_before: _before, ...search } = query
   if (Object.keys(search).length === 0)
     return pageOf({ db, tenant: context, table: 'calls' }, query, '/v1/calls', row => row)
-  // What is searched stands in other tables as well.
+  // The search also reads other tables.
   context.passing()
   const { rows, ordering } = searchCalls(db, context, search)
   return page(rows, query, '/v1/calls', row => row, ordering)
@@ -295,12 +295,12 @@ async function hangUp(deps: CallDeps, context: Context, id: string): Promise<Pro
   if (!isFailure(reply)) return null
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
-  // It has ended meanwhile, or media is still to be told of it: then the wish is kept, and done when it can be.
+  // It has ended meanwhile, or media does not know it yet: then the wish is stored, and carried out as soon as possible.
   if (call.kind === 'party') await wishItEnded(deps, context, call.id, 'api_hangup')
   return null
 }
 
-/** Has media end the call. */
+/** Makes media end the call. */
 function endLine(media: MediaPort, { call, legs }: RunningCall): Promise<object> {
   const reason = 'api_hangup' as const
   return call.kind === 'conference'
@@ -323,7 +323,7 @@ const legsOf = (db: Db, call: CallRow): Promise<ParticipantRow[]> =>
 
 type ShownLeg = Pick<ParticipantRow, 'id' | 'call_id' | 'session_call_id' | 'step' | 'quality'>
 
-/** What calls show of their legs, by two queries however many calls of a tenant they are. */
+/** The legs shown with calls, by two queries for any number of calls of a tenant. */
 async function legsByCall(db: Db, rows: readonly CallRow[]): Promise<Map<string, ShownLeg[]>> {
   const legs = new Map<string, ShownLeg[]>(rows.map(row => [row.id, []]))
   for (const column of ['call_id', 'session_call_id'] as const) {

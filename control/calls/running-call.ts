@@ -4,7 +4,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { callCaptureOf } from './capture/call-capture.ts'
 import type { CallRow } from './tables.ts'
 
-/** A call of which something can begin to be kept now. */
+/** A call whose capture can be started now. */
 export async function keepableCall(db: Db, tenant: Tenant, id: string): Promise<CallRow | Problem> {
   const call = await forTenant(db, tenant).find('calls', id)
   if (call === undefined) return missing('call', id)

@@ -23,7 +23,7 @@ type Behaviour =
 
 const prompt = (name: string): PlaySource => ({ kind: 'prompt', name })
 
-/** What sandbox numbers do (api-additions.md, "Organisations and test mode"). */
+/** Behaviour of the sandbox numbers (api-additions.md, "Organisations and test mode"). */
 export const SANDBOX_NUMBERS: Readonly<Record<string, Behaviour>> = {
   '+15005550001': { kind: 'reject', sipCode: 486, reason: 'busy' },
   '+15005550002': { kind: 'ring' },
@@ -39,7 +39,7 @@ const behaviourOf = (number: string): Behaviour | undefined =>
 
 export const isSandboxNumber = (number: string): boolean => behaviourOf(number) !== undefined
 
-/** The way to a sandbox number: to our own SIP address. Who calls it is named by the leg, so that nobody else can. */
+/** A sandbox number is reached at our own SIP address. The caller is identified by its leg, so nobody else can call it. */
 export const sandboxTarget = (number: string, legId: string, sip: { host: string; port: number }): DialTarget => ({
   uri: `sip:${number}@${sip.host}:${sip.port}`,
   from: { uri: `sip:${legId}@${sip.host}` },
@@ -49,7 +49,7 @@ export const sandboxTarget = (number: string, legId: string, sip: { host: string
   codecs: CODECS,
 })
 
-/** Whether an incoming leg is the other end of a test call of ours to a sandbox number. */
+/** Whether an inbound leg is the far end of our own test call to a sandbox number. */
 async function isOurs(db: Db, to: SipParty, from: SipParty): Promise<boolean> {
   if (!isSandboxNumber(to.user)) return false
   const caller = await db
@@ -63,7 +63,7 @@ async function isOurs(db: Db, to: SipParty, from: SipParty): Promise<boolean> {
   return caller?.to_address === to.user
 }
 
-/** Answers a test call to a sandbox number as the number does; false: it is none. Such a leg has no rows: it is the engine's own. */
+/** Answers a test call as the sandbox number does; false: it is none. Such a leg has no rows: it belongs to the engine. */
 export async function onSandboxCall(trx: Trx, { body }: Of<'leg.incoming'>): Promise<boolean> {
   const { legId, to, from } = body
   const behaviour = (await isOurs(trx, to, from)) ? behaviourOf(to.user) : undefined
@@ -72,7 +72,7 @@ export async function onSandboxCall(trx: Trx, { body }: Of<'leg.incoming'>): Pro
   return true
 }
 
-/** After a reconnect: whether this leg is a sandbox number's; one that has still to answer does. */
+/** After a reconnect: whether this leg is a sandbox number's. If it still has to answer, it does. */
 export async function resumeSandboxLeg(leg: LegSnapshot, media: MediaPort): Promise<boolean> {
   const behaviour = leg.direction === 'inbound' ? behaviourOf(leg.to.user) : undefined
   if (behaviour === undefined) return false

@@ -3,7 +3,7 @@ import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import { settingsOf } from './settings.ts'
 import type { CallRow, ConferenceRoomRow, SessionStateRow } from './tables.ts'
 
-/** What is said of a session by people, or about it by a model. */
+/** Notes about a session by people or by a model. */
 export interface SessionNotes {
   summary: string
   decisions: string[]
@@ -12,7 +12,7 @@ export interface SessionNotes {
 
 export const NO_NOTES: SessionNotes = { summary: '', decisions: [], action_items: [] }
 
-/** Whether members are kept out of a session: as somebody set it, else from its start where the room says so. */
+/** Whether a session is locked for members: as somebody set it, otherwise from its start if the room says so. */
 export async function isLocked(db: Db, session: CallRow, room: ConferenceRoomRow): Promise<boolean> {
   const state = await forTenant(db, tenantOf(session)).find('session_states', session.id)
   return state?.locked == null ? settingsOf(room).lock_on_start : state.locked === 1
@@ -31,7 +31,7 @@ export async function activeSpeakerOf(db: Db, session: CallRow): Promise<string 
 export const saveNotes = (trx: Trx, session: CallRow, notes: SessionNotes): Promise<void> =>
   save(trx, session, { notes: JSON.stringify(notes) })
 
-/** The notes of each of these sessions that has any. */
+/** The notes of those sessions that have any. */
 export async function notesOf(db: Db, tenant: Tenant, ids: readonly string[]): Promise<Map<string, SessionNotes>> {
   if (ids.length === 0) return new Map()
   const rows = await forTenant(db, tenant).select('session_states').selectAll().where('id', 'in', ids).execute()

@@ -43,7 +43,7 @@ const doneSchema = (object: string) =>
 const common = { method: 'POST', tag: 'Calls', scope: 'calls:write', params: idParams, status: 200 } as const
 const errors = [404, 409, 503]
 
-/** What is said, played and pressed in a running call. */
+/** Speech, playback and keys in a running call. */
 export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
   const answer = <const T extends string>(object: T, { livemode }: Context, id: string) => ({
     object,
@@ -132,13 +132,13 @@ async function play<T>(
   )
 }
 
-/** Nothing tells afterwards whether it was heard, so the answer is kept first: a retry never says it twice. */
+/** Nothing can tell afterwards whether it was heard, so the answer is stored first: a retry never repeats it. */
 async function once<T>(context: Context, answer: T, act: () => Promise<object>): Promise<T | Problem> {
   await context.transaction(async () => answer)
   return refusalOf(await act()) ?? answer
 }
 
-/** The call and its leg, or null for the leg of a session; 409 when it is not being spoken. */
+/** The call and its leg (null for a session); 409 if nothing can be said in it now. */
 async function running(
   store: Store,
   context: Context,

@@ -28,7 +28,7 @@ export interface CallTables {
   pin_tries: PinTryTable
 }
 
-/** A pair that a call is found by (`call-keys.ts`). */
+/** A key by which a call is found (`call-keys.ts`). */
 export interface CallKeyTable extends TenantColumns {
   name: string
   value: string
@@ -37,14 +37,14 @@ export interface CallKeyTable extends TenantColumns {
 
 /** Wrong PINs that are counted together. */
 export interface PinTryTable extends TenantColumns {
-  /** A hash of whom or what they are counted by. */
+  /** A hash of what they are counted by. */
   guesser: string
   count: number
-  /** Forgotten then. */
+  /** When they are forgotten. */
   until: string
 }
 
-/** What a conference session has beyond its call. */
+/** Additional columns of a conference session. */
 export interface SessionStateTable extends TenantColumns {
   /** The session's call ID. */
   id: string
@@ -52,7 +52,7 @@ export interface SessionStateTable extends TenantColumns {
   locked: number | null
   /** JSON of what the note taker wrote. */
   notes: string | null
-  /** The participant who speaks, or did last. */
+  /** The participant who is speaking, or spoke last. */
   active_speaker: Generated<string | null>
 }
 
@@ -68,8 +68,8 @@ export type CallStatus =
   | 'cancelled'
 
 /**
- * What a call is connected with once it is answered; `park`: music, until somebody does something with it; `callback`: the agent
- * who returns it, already on the line.
+ * The target of a call after its answer. `park`: music, until something else is requested. `callback`: the agent who returns it, already
+ * connected.
  */
 export type CallTarget =
   | 'room'
@@ -91,38 +91,38 @@ export interface CallTable extends TenantColumns {
   to_address: string
   from_address: string
   target: CallTarget
-  /** The conference room of target `room`, or whose session this is. */
+  /** The conference room of target `room`, or of this session. */
   room_id: string | null
-  /** The queue of target `queue`, also when an agent of it has answered. */
+  /** The queue of target `queue`; also after one of its agents has answered. */
   queue_id: string | null
-  /** The agent of target `user`, or who answered last. */
+  /** The agent of target `user`, or the last one to answer. */
   user_id: string | null
   connection_id: string | null
-  /** JSON of `StoredAnswering`; null: nobody wants to know who answers. */
+  /** JSON of `StoredAnswering`; null: no detection. */
   answering: Generated<string | null>
   answered_by: Generated<'human' | 'machine' | 'fax' | 'unknown' | null>
   /** The node whose media process has it. */
   node_id: string | null
   record: number
-  /** JSON of `CallCapture`, or null: nothing more than `record` says. */
+  /** JSON of `CallCapture`; null: nothing beyond `record`. */
   capture: Generated<string | null>
   metadata: string
-  /** JSON of `CallIdentity`, or null: nothing is known beside `from_address`. */
+  /** JSON of `CallIdentity`; null: nothing is known beyond `from_address`. */
   identity: Generated<string | null>
   /** JSON of `RedirectedFrom[]`. */
   redirected_from: Generated<string>
   ended_reason: EndedReason | null
   sip_code: number | null
-  /** JSON of `LegCause`; null: nobody has said. */
+  /** JSON of `LegCause`; null: not stated. */
   cause: Generated<string | null>
   created: string
   ringing_at: string | null
   answered_at: string | null
-  /** Null exactly as long as the call is running. */
+  /** Null exactly while the call is running. */
   ended_at: string | null
-  /** From the answer to the end, by the clock that no operator sets; null: not measured. */
+  /** From the answer to the end, by the steady clock; null: not measured. */
   duration_ms: Generated<number | null>
-  /** When it was answered, or the room of a session opened, by the steady clock of this node. */
+  /** When it was answered, or a session's room opened, by the steady clock of this node. */
   started_ms: Generated<number | null>
   started_on: Generated<string | null>
 }
@@ -131,50 +131,50 @@ export interface ParticipantTable extends TenantColumns {
   /** The media process's leg ID. */
   id: string
   call_id: string
-  /** The conference session that it is, was, or is about to be in. */
+  /** The conference session that it is, was, or will soon be in. */
   session_call_id: string | null
-  /** Changed by `writeLeg` alone. */
+  /** Written only by `writeLeg`. */
   step: ColumnType<LegStep, LegStep, never>
   /** What is played before the leg is hung up, in step `leaving`. */
   leave_prompt: string | null
   leave_reason: EndedReason | null
-  /** The step's prompt has been heard to its end. */
+  /** The prompt of the step has been heard to its end. */
   prompted: number
   pin_tries: number
-  /** It has proven the PIN before it came, on a guest page. */
+  /** It proved the PIN beforehand, on a guest page. */
   admitted: Generated<number>
-  /** `agent`, `party` and `supervisor` were rung for the call: the leg is beside the one that the call is about. */
+  /** `agent`, `party` and `supervisor` were rung for the call: they are additional to the call's own leg. */
   role: 'member' | 'moderator' | 'agent' | 'party' | 'supervisor'
-  /** What it is rung for; null: it is the call's own leg. */
+  /** The ring that it answers; null: it is the call's own leg. */
   ring_id: string | null
-  /** Of who is rung: whom the API shows. Null: the call's other end. */
+  /** For a rung leg, the address that the API shows. Null: the call's other end. */
   address: string | null
-  /** JSON of whom to dial (`RingTarget`), in step `to_dial`. */
+  /** JSON of the target to dial (`RingTarget`), in step `to_dial`. */
   dial: string | null
-  /** The connection that it runs over; null: none, or it is still to be dialled. */
+  /** The connection that it uses; null: none, or it is still to be dialled. */
   connection_id: Generated<string | null>
   /**
-   * It has called us and is not answered: it rings; hears what we play before its answer; or waits too long for that and is answered now.
-   * Null: it is answered, or at once.
+   * An inbound leg that is not answered: it rings, hears early media, or has waited too long and is answered `now`. Null: it is answered, or
+   * will be at once.
    */
   unanswered: Generated<'when_answered' | 'early_media' | 'now' | null>
-  /** JSON of where it is led once it is answered; null: where it is. */
+  /** JSON of where it is led once it is answered; null: it stays. */
   answered_then: Generated<string | null>
-  /** It is heard before it has answered. */
+  /** It is heard before its answer. */
   early: Generated<number>
   /** The node whose media process has the leg. */
   node_id: string | null
-  /** We keep it on hold; null: we never did. */
+  /** On hold by us; null: it never was. */
   on_hold: number | null
   muted: number
   deaf: number
-  /** JSON of what was said of its own audio; null: nothing. */
+  /** JSON of its own audio settings; null: none. */
   audio: Generated<string | null>
   joined_at: string | null
   left_at: string | null
-  /** JSON of the last `Quality`; live legs are asked of media. */
+  /** JSON of the last `Quality`; for live legs media is asked. */
   quality: string | null
-  /** JSON of `LegCause`; null: nobody has said. */
+  /** JSON of `LegCause`; null: not stated. */
   cause: Generated<string | null>
   created: string
 }
@@ -196,17 +196,17 @@ export interface MediaStreamTable extends TenantColumns {
   created: string
 }
 
-/** A row exists until media was told to begin, or to stop, what is kept of a running call. */
+/** A row exists until media has been told to start, or to stop, the capture of a running call. */
 export interface CaptureChangeTable extends TenantColumns {
   call_id: string
-  /** Whose media process has the call. */
+  /** The node whose media process has the call. */
   node_id: string | null
   action: 'begin' | 'stop'
 }
 
 /** A row exists while the call is paused. */
 export interface CapturePauseTable extends TenantColumns {
-  /** The leg or room that media holds it by. */
+  /** The leg or room by which media identifies it. */
   id: string
   call_id: string
   reason: string | null
@@ -226,9 +226,9 @@ export interface RecordingTable extends TenantColumns {
   channels: string
   segments: string
   created: string
-  /** By command: silence until it is resumed. */
+  /** Paused by command: silence until it is resumed. */
   paused: Generated<number>
-  /** The file is, by a key of the vault. */
+  /** The file is encrypted, with a key from the vault. */
   encrypted: Generated<number>
 }
 

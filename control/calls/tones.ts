@@ -5,7 +5,7 @@ import type { CallRow } from './tables.ts'
 
 type Tone = PlaySource & { kind: 'tone' }
 
-/** Ringing and busy as they sound where the call comes from or goes to: of its connection's country, else of the organisation's. */
+/** Ringing and busy tone of the country of the call's connection, else of the organisation's. */
 export async function toneOf(db: Db, name: 'ringback' | 'busy', call: CallRow): Promise<Tone> {
   const scoped = forTenant(db, tenantOf(call))
   const connection = call.connection_id === null ? undefined : await scoped.find('connections', call.connection_id)
@@ -15,7 +15,7 @@ export async function toneOf(db: Db, name: 'ringback' | 'busy', call: CallRow): 
   return { kind: 'tone', name, ...(country !== null && { country }) }
 }
 
-/** What a caller hears while somebody is being rung for it. */
+/** What a caller hears while somebody is rung. */
 export async function ringback(
   db: Db,
   call: CallRow,

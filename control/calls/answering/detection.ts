@@ -18,12 +18,12 @@ import {
   storedAnswering,
 } from './schema.ts'
 
-/** What may hold a call, or lets one go on that is held. */
+/** Events that may put a call on hold for detection, or release it. */
 export const DETECTED_BY: ReadonlySet<EventName> = new Set(['leg.answered', 'leg.answered_by', 'leg.ended'])
 
 /**
- * A call that is held until it is known who has answered: its answer is passed on to flows, queues and rooms, and told, only then, with the time
- * that it had. Returns the events for those who handle them, in their order.
+ * Holds a call until detection has finished: its answer is passed on to flows, queues and rooms, and announced, only then, with the original
+ * time of the answer. Returns the events for their handlers, in order.
  */
 export async function passDetection(trx: Trx, event: MediaEvent): Promise<MediaEvent[]> {
   switch (event.name) {
@@ -46,7 +46,7 @@ async function hold(trx: Trx, legId: string, at: string): Promise<boolean> {
   const isHeld =
     settings?.hold_until_detected === true &&
     participant.ring_id === null &&
-    // It may have answered before it was written down that it was dialled.
+    // It may have answered before the row said that it was dialled.
     ['dialing', 'to_dial'].includes(participant.step) &&
     call.answered_at === null &&
     call.ended_at === null
@@ -54,12 +54,12 @@ async function hold(trx: Trx, legId: string, at: string): Promise<boolean> {
   const answering = JSON.stringify({ ...settings, heldSince: at } satisfies StoredAnswering)
   await forTenant(trx, tenantOf(call)).change('calls', call.id, { ...startOf(trx), answering })
   await writeLeg(trx, tenantOf(call), legId, { step: 'detecting' })
-  // Media has begun it with the answer.
+  // Media has started the recording with the answer.
   if (call.record === 1 && !awaitsConsent(call)) await insertRecording(trx, call, at)
   return true
 }
 
-/** By whom: what a policy does not lead on stays held. */
+/** `by`: who answered. A call that the policy does not lead on stays held. */
 async function released(trx: Trx, legId: string, by: AnsweredBy | null): Promise<MediaEvent[]> {
   const rows = await loadLeg(trx, legId)
   const since = rows === null ? undefined : heldSince(rows)
@@ -77,7 +77,7 @@ function notHeld(call: CallRow): string {
   return JSON.stringify(settings)
 }
 
-/** A machine that hangs up before its message was answered all the same, and is led nowhere. */
+/** A machine that hangs up before its message. The call was answered, but is led nowhere. */
 async function goneWhileHeld(trx: Trx, legId: string, at: string): Promise<MediaEvent[]> {
   const rows = await loadLeg(trx, legId)
   if (rows === null) return []
@@ -86,7 +86,7 @@ async function goneWhileHeld(trx: Trx, legId: string, at: string): Promise<Media
   return passed
 }
 
-/** The call is answered, with the time that it had, and nobody gets it: its leg comes to this step. */
+/** Marks the call as answered at the original time, without leading it anywhere: its leg goes to this step. */
 async function answeredUnled(trx: Trx, rows: LegRows, participant: Decision['participant'], at: string): Promise<void> {
   const answered_at = heldSince(rows) ?? at
   const call = { status: 'in_progress', answered_at, answering: notHeld(rows.call) } as const
@@ -96,7 +96,7 @@ async function answeredUnled(trx: Trx, rows: LegRows, participant: Decision['par
 const heldSince = ({ call }: LegRows): string | undefined =>
   call.ended_at === null ? storedAnswering(call)?.heldSince : undefined
 
-/** Who has answered is written down and told; with who is no person is done what the policy says. */
+/** Stores and announces who has answered, and applies the policy if it is not a person. */
 export async function onAnsweredBy(trx: Trx, { body, at }: Of<'leg.answered_by'>): Promise<void> {
   const rows = await runningOf(trx, body.legId)
   if (rows === null || rows.call.answered_by !== null) return

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { AnsweringSpec } from '../../../media/protocol.ts'
 import { nullable, oneOf, partialInput } from '../../kernel/schema.ts'
 
-/** Whether a person or a machine has answered a call that goes out (docs/answering-machines.md). */
+/** Whether a person or a machine has answered an outbound call (docs/answering-machines.md). */
 
 const ms = (minimum: number, maximum: number, byDefault: number, description: string) =>
   Type.Integer({ minimum, maximum, default: byDefault, description })
@@ -34,7 +34,7 @@ export const answeringFields = {
   message_ms: ms(5000, 180_000, 60_000, 'A greeting that has not ended by then is given up; of detect_message_end.'),
 }
 
-/** As a call is asked for: whatever is left out has its default. */
+/** Input form: omitted fields have their defaults. */
 export const answeringInput = nullable(partialInput(answeringFields))
 export type AnsweringInput = Static<typeof answeringInput>
 
@@ -45,26 +45,26 @@ const DEFAULTS = Object.fromEntries(
   Object.entries(answeringFields).map(([name, field]) => [name, (field as { default?: unknown }).default]),
 ) as AnsweringSettings
 
-/** All settings of a call that is to be listened to; null: it is not. */
+/** All settings of a call with detection; null: no detection. */
 export const answeringOf = (asked: AnsweringInput | undefined): AnsweringSettings | null =>
   asked == null ? null : { ...DEFAULTS, ...asked }
 
-/** What is left on a machine: words, or an audio asset. */
+/** The message left on a machine: text, or an audio asset. */
 export type LeftMessage = { text: string; voice: string | null; language: string | null } | { assetId: string }
 
-/** What is done with who is no person, by whoever wants no call with it. It goes with `hold_until_detected`. */
+/** What to do if a machine, a fax or an unknown party answers. Requires `hold_until_detected`. */
 export interface AnsweringPolicy {
   machine: 'hang_up' | 'leave_message' | 'connect'
   unknown: 'hang_up' | 'leave_message' | 'connect'
-  /** Of `leave_message`. */
+  /** For `leave_message`. */
   message: LeftMessage | null
 }
 
 /** JSON of `calls.answering`. */
 export interface StoredAnswering extends AnsweringSettings {
-  /** Absent: whoever answers is led on. */
+  /** Absent: the call is led on, whoever answers. */
   policy?: AnsweringPolicy
-  /** When the call was answered, while what leads it waits for who that was. */
+  /** When the call was answered, while it is held for detection. */
   heldSince?: string
 }
 
@@ -78,7 +78,7 @@ export const shownAnswering = (row: { answering: string | null }): AnsweringSett
   return settings
 }
 
-/** What media is told; undefined: nothing. */
+/** The settings for media; undefined: none. */
 export function answeringSpec(row: { answering: string | null }, legId: string): AnsweringSpec | undefined {
   const settings = storedAnswering(row)
   if (settings === null) return undefined
@@ -101,7 +101,7 @@ export function answeringSpec(row: { answering: string | null }, legId: string):
 export const ANSWERED_BY = ['human', 'machine', 'fax', 'unknown'] as const
 export type AnsweredBy = (typeof ANSWERED_BY)[number]
 
-/** What is done with who has answered. A person is always led on, and a fax too where nobody has said otherwise of anybody. */
+/** What to do with whoever has answered. A person is always led on; without a policy, so is a fax. */
 export function actionFor(policy: AnsweringPolicy | undefined, by: AnsweredBy | null): AnsweringPolicy['machine'] {
   if (policy === undefined || by === 'human' || by === null) return 'connect'
   return by === 'fax' ? 'hang_up' : policy[by]

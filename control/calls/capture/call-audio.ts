@@ -19,7 +19,7 @@ export interface CallAudioDeps {
   streams: StreamDeps
 }
 
-/** What is attached to a call: its recording, its streams, and the pauses of both. */
+/** The recording and streams of a call, and the pauses of both. */
 export class CallAudio {
   readonly #deps: CallAudioDeps
 
@@ -27,7 +27,7 @@ export class CallAudio {
     this.#deps = deps
   }
 
-  /** All that the rows of a running call say is kept of it; what runs already answers a conflict. */
+  /** Starts everything that the rows of a running call ask for. What runs already answers `conflict`. */
   async keep(callId: string, media: MediaPort): Promise<void> {
     const { store, now } = this.#deps
     const call = await rowBy(store.db, 'calls', { id: callId })
@@ -41,12 +41,12 @@ export class CallAudio {
     if (change !== undefined) await forgetChange(store, callId, 'begin')
   }
 
-  /** What others have changed, or what died with the process that was to tell media of it. */
+  /** Applies changes that other nodes made, or that a process died before sending to media. */
   async keepDue(media: MediaPort): Promise<void> {
     for (const callId of await changedCalls(this.#deps.store.db)) await this.keep(callId, media)
   }
 
-  /** The other party does not want it any more: all that is kept of the call ends. What media does not know has ended. */
+  /** The other party has withdrawn consent: all capture of the call stops. What media does not know has ended. */
   async #stop(call: CallRow, media: MediaPort): Promise<void> {
     if (call.answered_at === null && callCaptureOf(call)?.asked !== 'asking') return
     const { store, now } = this.#deps
@@ -63,13 +63,13 @@ export class CallAudio {
         if (row !== undefined) await applyStream(trx, row, isFailure(reply) ? stoppedStream(row) : reply, now())
       })
     }
-    // Without an answer it is tried again (`keepDue`).
+    // Without an answer it is retried (`keepDue`).
     if (!replies.some(reply => isUndecided(reply))) await forgetChange(store, call.id, 'stop')
   }
 
-  /** Starts the recording and the streams that a call's rows ask for; what runs already answers a conflict. */
+  /** Starts the recording and the streams that a call's rows ask for. What runs already answers `conflict`. */
   async start(call: CallRow, media: MediaPort): Promise<void> {
-    // What he is asked for begins by itself when he has heard it, or has agreed.
+    // What the question is about begins by itself when the caller has heard it, or has agreed.
     if (callCaptureOf(call)?.asked === 'asking') return
     const { db } = this.#deps.store
     const isRefused = callCaptureOf(call)?.asked === 'refused'
@@ -87,14 +87,14 @@ export class CallAudio {
 
   async #startRecording(call: CallRow, media: MediaPort): Promise<void> {
     const { store, log, now } = this.#deps
-    // Its room, or a session's: all who are ever in it, and what the product plays there.
+    // Its own room, or a session's: everybody who is ever in it, and what the product plays there.
     const reply = await media.request('recording.start', {
       recordingId: call.id,
       target: { roomId: call.id },
       encrypted: await encryptsRecordings(store.db, tenantOf(call)),
     })
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
-    // The call may have ended by now. What was recorded has been told before the answer; of nothing media will not tell.
+    // The call may have ended by now. Media has reported what was recorded before this answer; if nothing was, it will not report at all.
     await media.settled()
     log.warn({ callId: call.id, ...reply }, 'a recording could not be started')
     await store.transaction(trx => applyRecording(trx, call.id, null, now()))
@@ -124,7 +124,7 @@ export class CallAudio {
   }
 }
 
-/** `conflict`: it runs already; without an answer, whether it runs is found out by the next snapshot. */
+/** `conflict`: it runs already. Without an answer, the next snapshot shows whether it runs. */
 const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
 
 const stoppedStream = (row: MediaStreamRow) => ({

@@ -10,26 +10,26 @@ import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { countStream } from './used.ts'
 
 /**
- * What is kept of a call, decided when it begins, field by field. What was asked for with the call wins, then the inbound
- * route, then what it is led to (flow, assistant, queue), then the organisation (docs/recording.md). What leads it later: `later-capture.ts`.
+ * What is captured of a call. Each field is decided when the call begins: the call's own request wins, then the inbound route, then the
+ * target (flow, assistant, queue), then the organisation (docs/recording.md). For later targets see `later-capture.ts`.
  */
 
-/** Of those who lead calls some say what is kept of them. */
+/** A target of a call that may have capture settings. */
 export interface Leader {
   flowId?: string | null
   assistantId?: string | null
   queueId?: string | null
 }
 
-/** Who has said something before anything leads the call: `POST /calls`, the inbound route. */
+/** Settings that are known before the call has a target: from `POST /calls` and the inbound route. */
 export interface SaidOfCall {
   call?: Partial<CaptureSettings>
   route?: Partial<CaptureSettings>
 }
 
-/** What may say something about a call. */
+/** All sources of settings for a call. */
 export interface CaptureSources extends Leader, SaidOfCall {
-  /** A conference room's own settings say what is kept of its sessions. */
+  /** A conference room's own settings decide about its sessions. */
   roomId?: string | null
 }
 
@@ -39,21 +39,21 @@ export interface Consent {
   otherwise: 'continue' | 'hang_up'
 }
 
-/** What is begun of a running call once its caller was told, or has agreed. */
+/** What to start in a running call once its caller has heard the announcement, or has agreed. */
 export interface Later {
   record: boolean
   encrypted: boolean
   transcribe: boolean
   language: string | null
-  /** Their rows are there. */
+  /** Streams whose rows exist. */
   streamIds: string[]
   announcement: string
   consent: Consent | null
-  /** Where it is led then, in the words of who leads it. */
+  /** Where the call is led afterwards, in the target's own notation. */
   then: string
 }
 
-/** What was to be kept of a call, and is not before its other party agrees. */
+/** What the settings want to capture, and may not until the other party consents. */
 export type Waiting = Pick<Later, 'record' | 'encrypted' | 'transcribe' | 'language'> & { streams: StreamInput[] }
 
 /** JSON of `calls.capture`. */
@@ -62,21 +62,21 @@ export interface CallCapture {
   language: string | null
   announcement: string
   consent: Consent | null
-  /** What is begun once the caller has agreed. */
+  /** Started once the caller has agreed. */
   streams: StreamInput[]
-  /** The caller hears the announcement, or is asked; then how it went. Null: nothing was said. */
+  /** The caller hears the announcement, or is asked; then the outcome. Null: no announcement. */
   asked: 'asking' | 'told' | 'agreed' | 'refused' | null
-  /** When the call was answered, while it is asked. */
+  /** When the call was answered, while the question is open. */
   askedAt?: string
   /** The organisation wants its recordings encrypted. */
   encrypted?: boolean
-  /** Said of this very call: that stays so, whatever leads it later. */
+  /** Settings of the call itself. They hold, whatever leads it later. */
   own?: Partial<CaptureSettings>
-  /** What its route wants to be said, whatever is kept. */
+  /** Settings of the route for announcement and question, whatever is captured. */
   route?: Partial<CaptureSettings>
-  /** Being asked for in the middle of the call. */
+  /** The question is being asked in the middle of the call, for this. */
   later?: Later
-  /** Begins when a consent to be recorded is given while the call runs. */
+  /** Started when a consent to be recorded is given during the call. */
   waiting?: Waiting
 }
 
@@ -116,7 +116,7 @@ export async function decideCapture(db: Db, tenant: Tenant, sources: CaptureSour
   }
 }
 
-/** What is said, and asked, where anything is kept. */
+/** The announcement and the question, needed if anything is captured. */
 export function wordsOf(layers: readonly Partial<CaptureSettings>[]): Pick<CallCapture, 'announcement' | 'consent'> {
   const consent = firstSaid(layers, 'recording_consent')
   return {
@@ -154,7 +154,7 @@ export async function encryptsRecordings(db: Db, tenant: Tenant): Promise<boolea
   return row?.encrypt_recordings === 1
 }
 
-/** Of what a call is led to; `language`: of the assistant that it talks with, or that speaks there. */
+/** Settings of a call's target. `language`: of the assistant that talks with the caller, or speaks there. */
 export async function settingsOfLed(
   db: Db,
   tenant: Tenant,
@@ -179,7 +179,7 @@ export async function settingsOfLed(
   return { layers, language: language ?? (await languageThere(db, tenant, flowId ?? null, queue?.settings ?? null)) }
 }
 
-/** Of the assistant whose voice a flow or a queue has. */
+/** Language of the assistant whose voice a flow or a queue uses. */
 async function languageThere(
   db: Db,
   tenant: Tenant,
@@ -202,30 +202,30 @@ async function roomLanguage(db: Db, tenant: Tenant, roomId: string | null): Prom
 export const callCaptureOf = ({ capture }: Pick<CallRow, 'capture'>): CallCapture | null =>
   capture === null ? null : (JSON.parse(capture) as CallCapture)
 
-/** The caller is to be told, or asked, before anything else. */
+/** The announcement or question comes before anything else. */
 export function isToBeAsked(call: Pick<CallRow, 'capture'>): boolean {
   const capture = callCaptureOf(call)
   return capture !== null && (capture.announcement !== '' || capture.consent !== null) && capture.asked === null
 }
 
-/** The caller is being told, or asked: connected, though for everybody else the call is answered only when that is over. */
+/** The announcement or question is running: the caller is connected, but for everybody else the call is answered only afterwards. */
 export const isBeingAsked = (call: Pick<CallRow, 'capture' | 'answered_at' | 'ended_at'>): boolean =>
   call.answered_at === null && call.ended_at === null && callCaptureOf(call)?.asked === 'asking'
 
 type CapturedCall = Pick<CallRow, 'id' | 'record' | 'capture'>
 
-/** Nothing may be kept before the caller was told, or has agreed. */
+/** Nothing may be captured before the caller has heard the announcement, or has agreed. */
 export function awaitsConsent(call: Pick<CallRow, 'capture'>): boolean {
   const capture = callCaptureOf(call)
   if (capture === null || (capture.announcement === '' && capture.consent === null)) return false
   return capture.asked !== 'told' && capture.asked !== 'agreed'
 }
 
-/** What is kept from the first sample on; nothing while the caller is to be told, or to agree, first. */
+/** What is captured from the first sample on; nothing if an announcement or question comes first. */
 export const roomCapture = (call: CapturedCall): RoomCapture =>
   awaitsConsent(call) ? { recordingId: null, transcript: null } : agreedCapture(call)
 
-/** What is kept of whoever has nothing against it. */
+/** What is captured once the caller has no objection. */
 export function agreedCapture(call: CapturedCall): RoomCapture {
   const capture = callCaptureOf(call)
   return {
@@ -235,7 +235,7 @@ export function agreedCapture(call: CapturedCall): RoomCapture {
   }
 }
 
-/** The rows of what is to be begun with the answer. */
+/** Inserts the rows of everything that starts with the answer. */
 export async function insertCapture(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promise<void> {
   const capture = callCaptureOf(call)
   if (capture === null) return

@@ -4,9 +4,9 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { keepOf } from '../conductor/follow.ts'
 import type { CallRow } from '../tables.ts'
 
-/** What media is still to be told of calls whose other party has agreed, or has taken that back. */
+/** Pending commands to media for calls whose other party has given or withdrawn consent. */
 
-/** Its own node tells media: this one at once, another one when it looks for what others have changed. */
+/** The call's node tells media: this node at once, another node when it next looks for changes by others. */
 export async function changeCapture(trx: Trx, tenant: Tenant, call: CallRow, action: 'begin' | 'stop'): Promise<void> {
   const scoped = forTenant(trx, tenant)
   await scoped.delete('capture_changes').where('call_id', '=', call.id).execute()
@@ -21,7 +21,7 @@ export async function changedCalls(db: Db): Promise<string[]> {
   return (await rows.orderBy('call_id').execute()).map(row => row.call_id)
 }
 
-/** It is done; one that came meanwhile stays. */
+/** The change is applied; a different one that arrived meanwhile stays. */
 export async function forgetChange(store: Store, callId: string, action?: 'begin' | 'stop'): Promise<void> {
   await store.transaction(async trx => {
     const changes = trx.deleteFrom('capture_changes').where('call_id', '=', callId)

@@ -14,8 +14,8 @@ import { UNAGREED } from './later-capture.ts'
 import { isNothing, unbegun } from './waiting.ts'
 
 /**
- * The one place where a consent to be recorded that is given, or taken back, while calls run has its effect on them: what waited for it
- * begins, from that moment on; what rests on it stops. The copilot's hearing asks by itself (`copilot/sessions/copilot.ts`).
+ * The one place where giving or revoking a consent to be recorded affects running calls. Whatever waited for the consent starts now, and
+ * whatever depends on it stops. The copilot's hearing checks for itself (`copilot/sessions/copilot.ts`).
  */
 export const onConsent = only(
   ['consent.created', 'consent.revoked', 'consent.imported'],
@@ -46,7 +46,7 @@ async function runningWith(trx: Trx, tenant: Tenant, phones: ReadonlySet<string>
 
 async function given(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promise<void> {
   const capture = callCaptureOf(call)
-  // Who is being asked answers for himself; the consent counts when he has said nothing (`consent.ts`).
+  // While a caller is being asked, the answer decides; the consent counts only if there is none (`consent.ts`).
   if (capture === null || capture.asked === 'asking') return
   const { waiting, ...rest } = capture
   const isToBeAsked = capture.asked === null && capture.consent !== null
@@ -64,7 +64,7 @@ async function given(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promi
   await changeCapture(trx, tenant, call, 'begin')
 }
 
-/** The rows; of a call that nobody has answered yet what is there is begun with the answer. */
+/** Inserts the rows. For an unanswered call they start with the answer. */
 async function beginWaiting(
   trx: Trx,
   tenant: Tenant,
@@ -83,12 +83,12 @@ async function beginWaiting(
   }
 }
 
-/** The other party of a running call agrees no more: what rests on that ends. */
+/** The other party of a running call has withdrawn consent: whatever depends on it ends. */
 export async function captureRefused(trx: Trx, tenant: Tenant, call: CallRow, at: string): Promise<void> {
   const capture = callCaptureOf(call)
-  // What is kept of those who were not asked does not rest on a consent.
+  // Capture of parties that need not consent does not depend on one.
   if (!(await isDemanded(trx, tenant, 'record')) && capture?.asked !== 'agreed') return
-  // Nothing is kept before he answers, and his answer is the later word.
+  // Nothing is captured before the caller answers, and the answer is more recent.
   if (capture?.asked === 'asking' && capture.later === undefined && capture.consent !== null) return
   const { waiting: _, ...rest } = capture ?? NOTHING
   const asked = capture?.asked === 'asking' ? ('asking' as const) : ('refused' as const)

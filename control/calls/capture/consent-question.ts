@@ -5,16 +5,16 @@ import { agreedCapture, type CallCapture, callCaptureOf, type Later, NOTHING } f
 
 type Collect = Commands['leg.collect']['request']
 
-/** The collection that tells, or asks, whether something is kept of the call. */
+/** The collection that announces the recording, or asks for consent. */
 export const CONSENT = 'consent'
 
-/** The same when nobody here can say it: it ends at once, and nothing is kept. */
+/** The same if no voice here can speak the text: it ends at once, and nothing is captured. */
 export const UNHEARD = 'consent-unheard'
 
-/** Keys that nobody presses in the time of an announcement. */
+/** More keys than anybody presses during an announcement. */
 const MAX_IDLE_KEYS = 1000
 
-/** What is kept begins in media: with the announcement, or with the key that agrees. */
+/** Media starts the capture itself: with the announcement, or with the key that agrees. */
 export function consentCollect(call: CallRow, legId: string): Collect {
   const { later, ...capture } = callCaptureOf(call) ?? NOTHING
   const asked = later ?? capture
@@ -23,7 +23,7 @@ export function consentCollect(call: CallRow, legId: string): Collect {
     legId,
     collectId: CONSENT,
     prompts: [question(asked)],
-    // Who is only told may press what he likes: it changes nothing.
+    // During a mere announcement, keys change nothing.
     maxDigits: consent === null ? MAX_IDLE_KEYS : 1,
     terminators: '',
     firstDigitTimeoutMs: consent === null ? 0 : consent.timeoutS * 1000,
@@ -37,14 +37,14 @@ export function consentCollect(call: CallRow, legId: string): Collect {
   }
 }
 
-/** Only what is new: what was there before goes on by itself, or was stopped. */
+/** Only what is new: earlier captures continue, or were stopped. */
 const laterCapture = ({ id }: CallRow, { record, encrypted, transcribe, language }: Later): RoomCapture => ({
   recordingId: record ? id : null,
   ...(encrypted && { encrypted }),
   transcript: transcribe ? { transcriptId: id, language } : null,
 })
 
-/** Its own words, or ours, which are recorded for where no voice speaks the language. */
+/** The configured text, or our own, which is recorded in languages without a voice. */
 function question({ announcement, consent, language }: Pick<CallCapture, 'announcement' | 'consent' | 'language'>) {
   const speaker = { voice: null, language }
   return announcement === '' && consent !== null

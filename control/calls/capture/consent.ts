@@ -14,13 +14,13 @@ import { laterAnswered, UNAGREED } from './later-capture.ts'
 import { countAnswer } from './used.ts'
 import { unbegun } from './waiting.ts'
 
-/** Who leads on a call that was asked in the middle. */
+/** Leads the call on after a question in the middle of it. */
 type Leading = Pick<CallCentrePort, 'leadOn'>
 
 /**
- * Whoever is told that the call is recorded, or asked whether it may be, hears that before anything else: the answer is passed on to
- * flows, queues and rooms when that is over, as if the call had been answered only then. Where something is to be kept only later, what
- * leads the call then gets it when that is over. Returns the event for those who handle it; null: they do not get it.
+ * The announcement or question comes before anything else: the answer is passed on to flows, queues and rooms only afterwards, as if
+ * the call had been answered then. A question in the middle of a call works the same way for the next target. Returns the event for its
+ * handlers; null: they do not get it.
  */
 export async function passConsent(trx: Trx, event: MediaEvent, centre: Leading): Promise<MediaEvent | null> {
   if (event.name === 'leg.answered') return onAnswered(trx, event)
@@ -81,7 +81,7 @@ async function onCollected(
 
 const REFUSED = { step: 'hanging_up', leave_reason: 'rejected', leave_prompt: null } as const
 
-/** It waits for a consent that is given later. */
+/** Captures nothing now; a later consent may start it. */
 async function keepNothing(trx: Trx, rows: LegRows, capture: CallCapture, at: string): Promise<void> {
   const { call } = rows
   const waiting = await unbegun(trx, call)

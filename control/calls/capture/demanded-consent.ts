@@ -8,7 +8,7 @@ import { numberIn } from '../../trunks/do-not-call.ts'
 import type { CallRow } from '../tables.ts'
 import { type Consent, callCaptureOf, type Decided, NOTHING } from './call-capture.ts'
 
-/** Whoever is on the telephone with us: the number that may have agreed. */
+/** The other party of the call, by the number that may have consented. */
 interface OtherParty {
   /** A number or a SIP URI. */
   address: string
@@ -20,8 +20,8 @@ export const addressOf = (call: Pick<CallRow, 'direction' | 'from_address' | 'to
   call.direction === 'inbound' ? call.from_address : call.to_address
 
 /**
- * How the other party is asked where the organisation demands a consent to be recorded: not at all when one stands, else by the key;
- * `unasked`: there is no key, so nothing may be kept.
+ * How the other party is asked if the organisation requires a consent to be recorded: not at all if there is one, else by the key.
+ * `unasked`: no key is configured, so nothing may be captured.
  */
 export async function askedOf(
   db: Db,
@@ -35,7 +35,7 @@ export async function askedOf(
   return key ?? 'unasked'
 }
 
-/** What may be kept of a new call, of what is to be kept. */
+/** Of what a new call wants to capture, what is allowed. */
 export async function allowedCapture(db: Db, tenant: Tenant, decided: Decided, party: OtherParty): Promise<Decided> {
   const { record, capture } = decided
   if (capture === null || !(record || capture.transcribe || capture.streams.length > 0)) return decided
@@ -49,14 +49,14 @@ export async function allowedCapture(db: Db, tenant: Tenant, decided: Decided, p
   }
 }
 
-/** Why a running call is not to be recorded, written down or streamed now. */
+/** Why a running call may not be recorded, transcribed or streamed now. */
 export async function unconsentedProblem(db: Db, tenant: Tenant, call: CallRow, at: string): Promise<Problem | null> {
   if (call.kind === 'conference' || callCaptureOf(call)?.asked === 'agreed') return null
   const address = addressOf(call)
   return (await mayRecord(db, tenant, address, at)) ? null : consentMissing('record', address)
 }
 
-/** Whoever has agreed by the key is not asked again, where the organisation keeps consents. */
+/** Stores the consent given by the key, so that the party is not asked again, if the organisation keeps consents. */
 export async function noteAgreed(
   trx: Trx,
   tenant: Tenant,
@@ -70,7 +70,7 @@ export async function noteAgreed(
   await giveConsent(trx, tenant, { phone, purpose: 'record', evidence, given_at: at, expires_at: null }, { at })
 }
 
-/** Whether a consent has come by another way since the question was put. */
+/** Whether a consent has arrived in another way since the question was asked. */
 export async function agreedSince(db: Db, call: CallRow, since: string, at: string): Promise<boolean> {
   const phone = numberIn(addressOf(call))
   const row = phone === null ? undefined : await consentOf(db, tenantOf(call), { phone, purpose: 'record', at })

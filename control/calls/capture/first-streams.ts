@@ -4,8 +4,8 @@ import type { CallRow } from '../tables.ts'
 import { type StreamDeps, streamSpec, unstartedStreams } from './streams.ts'
 
 /**
- * What media begins by itself, from the first sample on, with the streams that the call's settings want: commanded after the answer
- * they would miss the first word. `only`: of these alone.
+ * Streams that media starts by itself, with the first sample. Started by a command after the answer, they would miss the first word.
+ * `only`: these alone.
  */
 export async function withStreams(
   db: Db,

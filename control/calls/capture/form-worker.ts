@@ -7,17 +7,17 @@ import { OggOpusWriter } from '../../../codecs/packets/ogg-opus.ts'
 import { WAV_HEADER_BYTES, wavHeader } from '../../../codecs/wav.ts'
 import { createWhole, openRandom, type RandomFile, type WholeFile } from '../../../media/protocol.ts'
 
-/** What is made of a recording. */
+/** The form to make of a recording. */
 export interface FormJob {
   source: string
   target: string
   layout: 'mono' | 'stereo'
   format: 'wav' | 'ogg'
-  /** Of the recording, and of what is made of it; null: they are not encrypted. */
+  /** Key of the recording and of its forms; null: they are not encrypted. */
   key: Uint8Array | null
 }
 
-/** As media writes them. */
+/** The rate at which media writes them. */
 const RATE_HZ = 8000
 const FRAME_MS = 20
 const FRAME_SAMPLES = (RATE_HZ * FRAME_MS) / 1000
@@ -46,7 +46,7 @@ class Mix {
     this.out = new Int16Array(FRAME_SAMPLES * outputs)
   }
 
-  /** The next frame is in `out`; returns how many samples of it are, 0 at the end. */
+  /** Puts the next frame into `out`; returns its number of samples, 0 at the end. */
   next(): number {
     const bytes = new Uint8Array(this.#frame.buffer)
     this.#frame.fill(0)
@@ -57,7 +57,7 @@ class Mix {
     return samples
   }
 
-  /** Mono: all; stereo: the call's own party on the left, everybody else on the right. What is too loud together is limited. */
+  /** Mono: all. Stereo: the call's own party on the left, everybody else on the right. A sum that is too loud is limited. */
   #mix(): void {
     const first = this.#outputs === 1 ? 0 : 1
     for (let i = 0; i < FRAME_SAMPLES; i++) {
@@ -124,7 +124,7 @@ async function writeOgg(
   const writer = new OggOpusWriter({ channels, sampleRateHz: RATE_HZ, lookaheadMs, serial: 1 })
   file.write(writer.header())
   const lengthMs = (samples / RATE_HZ) * 1000
-  // One frame more than there is, so that the end comes out of the encoder too.
+  // One frame beyond the end, to flush the encoder.
   for (let at = 0; at < lengthMs + lookaheadMs; at += FRAME_MS) {
     if (mix.next() === 0) mix.out.fill(0)
     const page = writer.packet(encoder.encode(mix.out), FRAME_MS)

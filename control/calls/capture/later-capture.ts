@@ -22,21 +22,21 @@ import { addressOf, askedOf } from './demanded-consent.ts'
 import { inputOf, isNothing, receiverOf, streamsOf, together } from './waiting.ts'
 
 /**
- * What leads a call later (a queue, an assistant, a flow) begins what it wants kept and is not kept yet, from that moment on. It ends
- * nothing, and changes nothing that was said of the call itself (docs/recording.md).
+ * A later target of a call (a queue, an assistant, a flow) starts whatever its settings want and is not captured yet, from that moment on.
+ * It ends nothing, and changes none of the call's own settings (docs/recording.md).
  */
 
 type Wanted = Omit<Later, 'streamIds' | 'then'> & { streams: StreamInput[] }
 
-/** Nobody has agreed to it. */
+/** Nobody has agreed to this. */
 interface Unagreed {
   waiting: Waiting
 }
 
-/** `asking`: the caller is told, or asked, first. */
+/** `asking`: the announcement or question comes first. */
 export type Joined = 'nothing' | 'begun' | 'asking'
 
-/** @param then where the call is led once the caller was told, or asked */
+/** @param then where the call is led after the announcement or question */
 export async function joinCapture(
   trx: Trx,
   tenant: Tenant,
@@ -61,7 +61,7 @@ export async function joinCapture(
     await begin(trx, call, { ...capture, later }, at)
     return 'begun'
   }
-  // With the announcement it begins by itself, and what it writes needs a row.
+  // Media starts it with the announcement, and its events need a row.
   if (later.transcribe && later.consent === null) await insertTranscript(trx, call, later, at)
   const asking: CallCapture = { ...capture, asked: 'asking', later }
   await setCall(trx, call, { capture: JSON.stringify(asking) })
@@ -69,7 +69,7 @@ export async function joinCapture(
   return 'asking'
 }
 
-/** What is not kept yet, with what has waited; null: nothing. */
+/** What is not captured yet, together with what has waited; null: nothing. */
 async function wantedOf(
   db: Db,
   tenant: Tenant,
@@ -91,7 +91,7 @@ async function wantedOf(
     encrypted: organisation.encrypt_recordings === 1,
   })
   if (isNothing(kept)) return null
-  // Who does not want to be recorded is not asked again and again.
+  // A caller who has refused is not asked again.
   if (capture.asked === 'refused') return { waiting: kept }
   const words = wordsOf([own, ...led.layers, route, organisation.capture])
   const isAgreed = capture.asked === 'agreed'
@@ -99,7 +99,7 @@ async function wantedOf(
   return consent === 'unasked' ? { waiting: kept } : { ...words, ...kept, consent }
 }
 
-/** Who is led to the same place twice is not sent there twice. */
+/** A stream to a receiver that already gets the call is not started twice. */
 async function newStreams(db: Db, tenant: Tenant, callId: string, wanted: StreamInput[]): Promise<StreamInput[]> {
   if (wanted.length === 0) return []
   const rows = forTenant(db, tenant).select('media_streams').selectAll().where('call_id', '=', callId)
@@ -112,7 +112,7 @@ function isToBeAsked({ asked }: CallCapture, { announcement, consent }: Later): 
   return announcement !== '' && asked === null
 }
 
-/** How the caller has answered. Returns where the call is led now; null: it was not asked in the middle of the call. */
+/** Applies the caller's answer. Returns where the call is led now; null: the question was not asked in the middle of the call. */
 export async function laterAnswered(
   trx: Trx,
   call: CallRow,
@@ -126,7 +126,7 @@ export async function laterAnswered(
   return later.then
 }
 
-/** The rows; media has begun it, or is told to after the commit. */
+/** Inserts the rows. Media has started it, or is told to after the commit. */
 async function begin(trx: Trx, call: CallRow, { later, ...capture }: CallCapture, at: string): Promise<void> {
   if (later === undefined) return
   const { record, transcribe, encrypted, language } = later
@@ -142,7 +142,7 @@ async function insertTranscript(trx: Trx, call: CallRow, { language }: Later, at
   await wantTranscript(trx, tenant, { id: call.id, language, at, status: 'running' })
 }
 
-/** What was there before goes on; what was asked for waits. */
+/** Earlier captures continue; the wanted ones wait. */
 async function keepNothing(trx: Trx, call: CallRow, { later, ...capture }: CallCapture, at: string): Promise<void> {
   if (later === undefined) return
   const { record, transcribe, language, encrypted } = later
@@ -156,7 +156,7 @@ async function keepNothing(trx: Trx, call: CallRow, { later, ...capture }: CallC
   }
 }
 
-/** Of a transcript. */
+/** Of a transcript that was refused. */
 export const UNAGREED = { status: 'failed', failed_reason: 'The caller did not agree to be recorded.' } as const
 
 const setCall = (trx: Trx, call: CallRow, change: Partial<CallRow>) =>

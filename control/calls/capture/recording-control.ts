@@ -96,7 +96,7 @@ async function start(deps: RecordingControlDeps, context: Context, id: string): 
   if (isProblem(made)) return made
   const encrypted = await encryptsRecordings(store.db, context)
   const reply = await media.request('recording.start', { recordingId: id, target: { roomId: id }, encrypted })
-  // Of what was not answered nobody knows; the next snapshot tells.
+  // Without an answer its state is unknown until the next snapshot.
   if (!isFailure(reply) || reply.failure === 'conflict') return made
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await forTenant(store.db, context)

@@ -5,10 +5,10 @@ import type { Db } from '../../kernel/store/store.ts'
 
 const folder = (dataDir: string): string => join(dataDir, 'recordings')
 
-/** Mixes and compressed forms that were made of recordings: they can be made again at any time. */
+/** Mixes and compressed forms of recordings. They can be made again at any time. */
 export const formsFolder = (dataDir: string): string => join(folder(dataDir), 'forms')
 
-/** Of a recording or a voicemail, by its ID. */
+/** Path of a recording or a voicemail. */
 export const recordingPath = (dataDir: string, id: string): string => join(folder(dataDir), `${id}.wav`)
 
 /** `form`: for example `mono.ogg`. */
@@ -17,20 +17,20 @@ export const formPath = (dataDir: string, id: string, form: string): string =>
 
 const FORMS = ['mono.wav', 'stereo.wav', 'mono.ogg', 'stereo.ogg']
 
-/** Idempotent. On another node's disk the sweep of that node finds it. */
+/** Idempotent. Files on another node's disk are found by the sweep of that node. */
 export async function removeRecordingFiles(dataDir: string, id: string): Promise<void> {
   const paths = [recordingPath(dataDir, id), ...FORMS.map(form => formPath(dataDir, id, form))]
   await Promise.all(paths.map(path => rm(path, { force: true })))
 }
 
-/** Removes the files of recordings and voicemails that are not there any more. */
+/** Removes the files of recordings and voicemails that no longer exist. */
 export async function sweepRecordings(db: Db, dataDir: string, now: Date): Promise<number> {
   const known = async (names: string[]): Promise<ReadonlySet<string>> => {
     const ids = [...new Set(names.map(name => name.split('.', 1)[0] ?? ''))]
     const recordings = await db.selectFrom('recordings').select('call_id').where('call_id', 'in', ids).execute()
     const voicemails = await db.selectFrom('voicemails').select('id').where('id', 'in', ids).execute()
     const kept = new Set([...recordings.map(({ call_id }) => call_id), ...voicemails.map(({ id }) => id)])
-    // What was not finished is made again when it is asked for.
+    // An unfinished one is made again on request.
     return new Set(names.filter(name => !name.endsWith('.new') && kept.has(name.split('.', 1)[0] ?? '')))
   }
   return (await sweepOrphans(folder(dataDir), known, now)) + (await sweepOrphans(formsFolder(dataDir), known, now))

@@ -4,15 +4,15 @@ import { startWorker } from '../../kernel/worker.ts'
 import type { FormJob } from './form-worker.ts'
 import { formPath, recordingPath } from './recording-files.ts'
 
-/** Recordings that may wait to be mixed; each takes some seconds of a core for an hour of WAV, minutes for Opus. */
+/** Recordings that may wait to be mixed. Each takes some seconds of a core per hour of WAV, minutes for Opus. */
 const MAX_WAITING = 16
-/** How long a request waits; what takes longer is made all the same, for the next one [ms]. */
+/** How long a request waits. A longer job finishes anyway, for the next request [ms]. */
 const PATIENCE_MS = 20_000
 
-/** How a recording is downloaded, other than as it is. */
+/** The form in which a recording is downloaded. */
 export type FormOf = Pick<FormJob, 'layout' | 'format'>
 
-/** Mixes and compresses recordings on a thread of its own, one after the other, and keeps what it made. */
+/** Mixes and compresses recordings on its own thread, one after the other, and keeps the results. */
 export class RecordingForms {
   readonly #dataDir: string
   readonly #making = new Map<string, Promise<string | null>>()
@@ -22,7 +22,7 @@ export class RecordingForms {
     this.#dataDir = dataDir
   }
 
-  /** The file of a form; `busy`: too many wait; `later`: it is being made; null: it cannot be, its recording is not here. */
+  /** The file of a form. `busy`: too many wait; `later`: it is being made; null: impossible, the recording is not here. */
   async file(
     id: string,
     { layout, format }: FormOf,
@@ -57,7 +57,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-/** Null: done; else why not. */
+/** Null: done; else the reason of the failure. */
 async function make(job: FormJob): Promise<string | null> {
   const worker = startWorker('control/calls/capture/form-worker')
   try {

@@ -135,10 +135,10 @@ async function createStream(
     return { call, row }
   })
   if (isProblem(made)) return made
-  // A call that nobody has answered yet has no audio; the stream starts with it.
+  // An unanswered call has no audio; the stream starts with the answer.
   if (made.call.answered_at === null) return toMediaStream(made.row)
   const reply = await startStream(store.db, deps, deps.media, made.call, made.row)
-  // Without an answer the next snapshot tells, and what does not run is started then.
+  // Without an answer, the next snapshot tells whether it runs, and starts it if it does not.
   if (!isFailure(reply) || reply.failure === 'conflict' || reply.failure === 'unanswered')
     return toMediaStream(await reread(deps, context, made.row))
   await forTenant(store.db, context)
@@ -167,7 +167,7 @@ async function stopStream(
   const reply = await deps.media.request('stream.stop', { streamId })
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
-  // Media does not know it: it waits for the call to be answered, or has ended just now.
+  // Media does not know it: it waits for the answer of the call, or has just ended.
   const end = isFailure(reply) ? stoppedUnstarted(row) : reply
   return context.transaction(async trx => {
     const streams = forTenant(trx, context)
@@ -177,7 +177,7 @@ async function stopStream(
   })
 }
 
-/** 404 for the part of the path that names nothing. */
+/** 404 for whichever part of the path does not exist. */
 async function noStream(deps: StreamDeps, tenant: Tenant, callId: string, streamId: string): Promise<Problem> {
   const call = await forTenant(deps.store.db, tenant).find('calls', callId)
   return call === undefined ? missing('call', callId) : { ...missing('media_stream', streamId), param: 'stream_id' }
@@ -212,7 +212,7 @@ async function reread(deps: StreamDeps, tenant: Tenant, row: MediaStreamRow): Pr
   return (await forTenant(deps.store.db, tenant).find('media_streams', row.id)) ?? row
 }
 
-/** The rows with the counters of now, where media still counts. */
+/** The rows with the current counters, if media still counts. */
 async function withCounters(deps: StreamDeps, rows: readonly MediaStreamRow[]): Promise<MediaStreamRow[]> {
   const streamIds = rows.filter(row => row.ended_reason === null).map(row => row.id)
   if (streamIds.length === 0) return [...rows]

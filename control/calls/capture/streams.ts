@@ -7,9 +7,9 @@ import { targetOf } from '../pci.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 
 export interface StreamDeps {
-  /** `whsec_…` that signs the upgrade requests of a tenant. */
+  /** The `whsec_…` that signs upgrade requests of a tenant. */
   signingSecret: (db: Db, tenant: Tenant) => Promise<string>
-  /** CIDR blocks beyond the public network that an operator lets through. */
+  /** CIDR blocks of private networks that the operator allows. */
   allowedNetworks: string[]
 }
 
@@ -48,7 +48,7 @@ export async function streamSpec(
   }
 }
 
-/** Streams that were asked for and of which media has not told anything yet. */
+/** Requested streams that media has not reported yet. */
 export const unstartedStreams = (db: Db, call: CallRow): Promise<MediaStreamRow[]> =>
   forTenant(db, tenantOf(call))
     .select('media_streams')

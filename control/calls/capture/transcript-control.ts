@@ -85,7 +85,7 @@ async function start(
   if (isProblem(made)) return made
   const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
   if (!isFailure(reply) || reply.failure === 'conflict') return made
-  // Of these nobody knows; it is begun with the next connection.
+  // The outcome is unknown; the next connection starts it.
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   const rows = forTenant(store.db, context).delete('transcripts').where('id', '=', id)
   await rows.where('status', '=', 'running').execute()

@@ -4,12 +4,12 @@ import { count } from '../../usage/ledger.ts'
 import { durationOf } from '../duration.ts'
 import type { CallRow, MediaStreamRow, RecordingRow } from '../tables.ts'
 
-/** What calls use, as the ledger has it: each in the transaction that writes it of the call. */
+/** Usage of calls for the ledger. Each entry is written in the transaction of its fact. */
 
 export const countCall = (trx: Trx, tenant: Tenant, { id, created: at }: CallRow): Promise<void> =>
   count(trx, tenant, { sourceId: id, at, amounts: { calls: 1 } })
 
-/** A party has answered; or the first one has come into a conference. */
+/** A party has answered, or the first party has entered a conference. */
 export const countAnswer = (trx: Trx, tenant: Tenant, { id, kind, created: at }: CallRow): Promise<void> =>
   count(trx, tenant, {
     sourceId: id,
@@ -17,7 +17,7 @@ export const countAnswer = (trx: Trx, tenant: Tenant, { id, kind, created: at }:
     amounts: kind === 'party' ? { answered_calls: 1 } : { conference_sessions: 1 },
   })
 
-/** Of a call that was not answered nothing lasted. */
+/** An unanswered call has no duration. */
 export async function countEnd(trx: Trx, tenant: Tenant, call: CallRow): Promise<void> {
   if (call.answered_at === null || call.ended_at === null) return
   const lasted = durationOf(call, call.ended_at)
@@ -34,7 +34,7 @@ export async function countStreamEnd(trx: Trx, tenant: Tenant, stream: MediaStre
   await count(trx, tenant, { sourceId, at, amounts: { stream_frames: frames_sent } })
 }
 
-/** Of a recording that failed nothing is there to be heard. */
+/** A failed recording has no duration. */
 export async function countRecording(trx: Trx, tenant: Tenant, row: RecordingRow): Promise<void> {
   if (row.status !== 'ready') return
   const amounts = { recordings: 1, recorded_ms: row.duration_ms ?? 0, stored_bytes: row.size_bytes ?? 0 }

@@ -4,9 +4,9 @@ import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { type CallCapture, callCaptureOf, NOTHING, type Waiting } from './call-capture.ts'
 
-/** What waits for the other party's consent is kept in the call's own row; all who ask for something add to it. */
+/** What waits for the other party's consent is kept in the call's own row. Everybody who wants something adds to it. */
 
-/** Both; the later one says how. */
+/** Joins both; the later settings win. */
 export function together(before: Waiting | undefined, more: Waiting): Waiting {
   if (before === undefined) return more
   const known = new Set(before.streams.map(receiverOf))
@@ -22,7 +22,7 @@ export function together(before: Waiting | undefined, more: Waiting): Waiting {
 export const isNothing = ({ record, transcribe, streams }: Waiting): boolean =>
   !record && !transcribe && streams.length === 0
 
-/** Who is sent the same twice is the same. */
+/** Identifies a receiver: equal for streams that send the same to the same place. */
 export const receiverOf = ({
   mode = 'fork',
   url,
@@ -39,7 +39,7 @@ export const inputOf = ({ mode, url, tracks, format, custom_parameters }: MediaS
 export const streamsOf = (db: Db, call: CallRow): Promise<MediaStreamRow[]> =>
   forTenant(db, tenantOf(call)).select('media_streams').selectAll().where('call_id', '=', call.id).execute()
 
-/** What a call that nothing has begun of yet was to keep. */
+/** What a call that has not started any capture was to capture. */
 export async function unbegun(db: Db, call: CallRow): Promise<Waiting> {
   const { transcribe, language, encrypted = false, waiting }: CallCapture = callCaptureOf(call) ?? NOTHING
   const streams = (await streamsOf(db, call)).filter(row => row.ended_reason === null).map(inputOf)

@@ -9,14 +9,14 @@ import type { Senders } from './sender.ts'
 
 type Own = () => Promise<void>
 
-/** Queues, agents and those who are rung for a call, as far as the driver knows them. `own`: what happens to a call's own leg. */
+/** The driver's view of queues, agents and rung devices. `own`: concerns a call's own leg. */
 export interface CallCentrePort {
-  /** What becomes of what throws, here and where calls are driven. */
+  /** Handles exceptions, here and wherever calls are driven. */
   readonly faults: CallFaults
   onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<void>
-  /** Who is called is heard before the answer, or no more. */
+  /** The called party's early media has begun or ended. */
   onEarlyMedia(trx: Trx, event: Of<'leg.early_media'>): Promise<void>
-  /** A call to somebody, or to a queue, is not answered yet: they are rung, and it waits for them. */
+  /** For an unanswered call to a person or a queue: devices are rung, and the call waits for them. */
   beginUnanswered(
     trx: Trx,
     tenant: Tenant,
@@ -24,23 +24,23 @@ export interface CallCentrePort {
   ): Promise<void>
   onEnded(trx: Trx, event: Of<'leg.ended'>, own: Own): Promise<void>
   onKey(trx: Trx, event: Of<'leg.dtmf'>, own: Own): Promise<void>
-  /** A leg that is rung for a call rings. */
+  /** A leg that was dialled for a call rings. */
   onRinging(trx: Trx, event: Of<'leg.ringing'>): Promise<void>
   onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void>
   onReferProgress(trx: Trx, event: Of<'leg.refer_progress'>): Promise<void>
   onReplaced(trx: Trx, event: Of<'leg.replaced'>): Promise<void>
-  /** After a reconnect: transfers that were under way. */
+  /** After a reconnect: continues pending transfers. */
   resumeTransfers(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
-  /** Whether a new call to a queue is refused as busy, with its rows at their end. */
+  /** Whether a new call to a queue is refused as busy; its rows are then ended. */
   refuses(
     trx: Trx,
     tenant: Tenant,
     call: { callId: string; legId: string; queueId: string; at: string },
   ): Promise<boolean>
   ofOwn(trx: Trx, legId: string, own: Own): Promise<void>
-  /** Leads a call to where it was to be led before its caller was told, or asked, that it is recorded. */
+  /** Leads a call to its target after the announcement or question. */
   leadOn(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }, then: string): Promise<void>
-  /** Ends a leg that media does not have, and what hangs on it. */
+  /** Ends a leg that media does not have, with everything that depends on it. */
   end(
     trx: Trx,
     legId: string,
@@ -54,7 +54,7 @@ export interface CallCentrePort {
   reconcile(trx: Trx, snapshot: MediaSnapshot): Promise<void>
   mediaDied(trx: Trx, end: { reason: EndedReason; at: string }): Promise<void>
   run(media: MediaPort): Promise<void>
-  /** What the steps send that it leads. */
+  /** Senders of the steps that queues lead. */
   readonly steps: Senders<'queue'>
   conductedBy(conducting: Conducting): void
 }

@@ -25,11 +25,11 @@ export interface CallStepDeps {
   streams: StreamDeps
   /** The file of an audio asset. */
   assetFile: (id: string) => string
-  /** Ends a leg that media does not have, and what hangs on it. */
+  /** Ends a leg that media does not have, with everything that depends on it. */
   gone: (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 }
 
-/** What a call's own steps send. */
+/** Senders of the steps that the call itself leads. */
 export function callSteps(deps: CallStepDeps): Senders<'call'> {
   const { db } = deps.store
   return {
@@ -54,19 +54,19 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
       return failureOf(await media.request('leg.play', playOf(rows.participant, leavingWords(rows), { hangupAfter })))
     }),
     hanging_up: async (leg, media) => {
-      // Who was never answered is refused by a status.
+      // An unanswered caller is refused by a status.
       const rows = leg.leave_prompt !== null && leg.unanswered === null ? await loadLeg(db, leg.id) : null
       if (rows !== null) return failureOf(await media.request('leg.play', await busyTone(db, rows)))
       const reason = leg.leave_reason ?? 'api_hangup'
       const failure = failureOf(await media.request('leg.hangup', { legId: leg.id, reason }))
-      // It may never have been dialled: then no event tells of its end.
+      // It may never have been dialled: then no event reports its end.
       if (failure?.failure === 'not_found') await deps.gone(leg, reason)
       return failure
     },
   }
 }
 
-/** A sender that needs more than the leg: its call, and the room that it is for. */
+/** Makes a sender that needs more than the leg: its call, and the room of the call. */
 export const withRows =
   <S extends LegStep>(db: Db, send: (rows: LegRows, media: Parameters<Sender<S>>[1]) => Promise<Sent>): Sender<S> =>
   async (leg, media) => {
@@ -74,7 +74,7 @@ export const withRows =
     return rows === null ? null : send(rows, media)
   }
 
-/** Answers a caller, with all that is kept of it from then on. Who is answered already stays so. */
+/** Answers a caller, and starts all capture. A caller that is already answered stays so. */
 export async function answerLeg(deps: CallStepDeps, rows: LegRows, media: CommandPort<'leg.answer'>): Promise<Sent> {
   const failure = failureOf(await media.request('leg.answer', await answer(deps, rows)))
   return failure?.failure === 'conflict' ? null : failure
@@ -101,7 +101,7 @@ async function answer(
 
 const laterStreams = (call: CallRow): string[] | undefined => callCaptureOf(call)?.later?.streamIds
 
-/** Tells the caller that the call is recorded, or asks whether it may be. */
+/** Plays the recording announcement to the caller, or asks for consent. */
 async function ask(
   deps: CallStepDeps,
   { call, participant }: LegRows,
@@ -117,17 +117,17 @@ async function ask(
       : await withStreams(deps.store.db, deps.streams, call, legId, capture, laterStreams(call))
   const collect =
     kept === undefined || agreement === undefined ? plain : { ...plain, agreement: { ...agreement, capture: kept } }
-  // What led the call before may have listened.
+  // The call's previous leader may have listened.
   if (call.answered_at !== null) await media.request('leg.stop_listen', { legId })
   const failure = failureOf(await media.request('leg.collect', collect))
-  // Nobody here can say it: nothing is kept, and the call goes on.
+  // Nobody here can speak it: nothing is captured, and the call goes on.
   if (failure?.failure === 'invalid') return failureOf(await media.request('leg.collect', unheardCollect(collect)))
-  // What is kept has begun with it where nobody has to agree.
+  // Unless consent is needed, the capture has begun with the announcement.
   if (failure === null && agreement?.digits === null) await announced(deps, legId, media)
   return failure
 }
 
-/** A message that cannot be said at all is none: the machine is hung up. */
+/** If the message cannot be spoken at all, the machine is hung up. */
 async function leaveMessage(
   { store, assetFile }: CallStepDeps,
   { call, participant }: LegRows,
@@ -142,7 +142,7 @@ async function leaveMessage(
   return failure
 }
 
-/** Why the caller must go, and goodbye in the same language. */
+/** The reason for hanging up, and goodbye in the same language. */
 function leavingWords({ participant: { leave_prompt }, room }: LegRows): PlaySource[] {
   const said = phraseNamed(leave_prompt ?? '')
   const goodbye = promptOf(room)('goodbye')
@@ -150,7 +150,7 @@ function leavingWords({ participant: { leave_prompt }, room }: LegRows): PlaySou
   return leave_prompt === '' ? [goodbye] : [promptOf(room)(leave_prompt ?? 'room-closed'), goodbye]
 }
 
-/** A second each. */
+/** One second each. */
 const BUSY_TONES = 5
 
 async function busyTone(

@@ -13,25 +13,25 @@ export interface ConductorDeps {
   store: Store
   log: { warn(fields: object, message: string): void }
   faults: CallFaults
-  /** Answers a caller who rang until now. */
+  /** Answers a caller that is still ringing. */
   answer: (leg: ParticipantRow, media: MediaPort) => Promise<Sent>
 }
 
-/** Legs that one look at what is due finds. */
+/** Maximum number of due legs per query. */
 const MAX_DUE = 500
 
 /**
- * Sends what the table of steps says, for every leg of every call. What concerns one call is sent in order, its legs one after the other;
- * calls are sent for at once, so that none waits for another's. What throws ends its call and no other.
+ * Sends what the table of steps says, for every leg of every call. Commands of one call are sent in order, its legs one after the other.
+ * Different calls are served in parallel, so that none waits for another. An exception ends its call and no other.
  */
 export class Conductor {
   readonly #deps: ConductorDeps
   readonly #senders: ReadonlyMap<LegStep, Sender<LegStep>>
   /** By call. */
   readonly #turns = new Turns()
-  /** Legs whose turn has not come yet: to be driven once is enough. */
+  /** Legs whose turn has not come yet. Each is driven only once. */
   readonly #waiting = new Map<string, Promise<void>>()
-  /** Legs that are to be looked at again soon: media could not do it, or what it does takes a while. */
+  /** Legs to be retried soon: media could not do it, or it takes a while. */
   #again = new Set<string>()
 
   constructor(deps: ConductorDeps, senders: Senders<'call'> & Senders<'room'> & Senders<'queue'>) {
@@ -39,14 +39,14 @@ export class Conductor {
     this.#senders = new Map(Object.entries(senders) as [LegStep, Sender<LegStep>][])
   }
 
-  /** Sends what a leg's step calls for, in its call's turn. */
+  /** Sends the commands of a leg's step, in the turn of its call. */
   async drive(legId: string, media: MediaPort): Promise<void> {
     const { db } = this.#deps.store
     const leg = await findLeg(db, legId)
     if (leg?.node_id === nodeOf(db)) await this.#take(leg, media)
   }
 
-  /** Looks again at those for whom media could not do it. To be called now and then. */
+  /** Retries legs for which media could not do something. To be called regularly. */
   driveAgain(media: MediaPort): void {
     const again = this.#again
     this.#again = new Set()
@@ -54,13 +54,13 @@ export class Conductor {
       void this.#deps.faults.guard(legId, media, () => this.drive(legId, media)).catch(() => {})
   }
 
-  /** Sends what is still to be sent by the rows, of all calls of this node. */
+  /** Sends what is still pending in the rows, for all calls of this node. */
   async driveDue(media: MediaPort): Promise<void> {
     const due = await legsDue(this.#deps.store.db)
     await Promise.all(due.map(leg => this.#take(leg, media)))
   }
 
-  /** Does something for a leg in its call's turn. */
+  /** Runs something for a leg in the turn of its call. */
   inTurn({ id, call_id }: ParticipantRow, media: MediaPort, act: () => Promise<unknown>): Promise<void> {
     return this.#turns.take(call_id, () => this.#deps.faults.guard(id, media, act))
   }
@@ -84,7 +84,7 @@ export class Conductor {
     return turn
   }
 
-  /** What a leg's step calls for, as it is now. */
+  /** Sends the commands of a leg's current step. */
   async #send(legId: string, media: MediaPort): Promise<void> {
     const { store, log } = this.#deps
     const leg = await findLeg(store.db, legId)
@@ -93,17 +93,17 @@ export class Conductor {
     const sent = (await release(leg, media)) ?? (await this.#answerFirst(leg, media)) ?? (await sender(leg, media))
     if (STEPS[leg.step].until === 'left' || (sent !== null && isSentUntilHeard(leg))) this.#again.add(legId)
     if (sent === null) return this.#heard(leg)
-    // What was not answered in time is neither done nor not done: the next snapshot tells.
+    // A command without a timely answer is undecided: the next snapshot tells.
     if (!isUndecided(sent)) log.warn({ legId, step: leg.step, ...sent }, 'media could not do it')
   }
 
-  /** Where a caller is led to what needs an answer, or has waited too long for one. */
+  /** Answers first, if the caller is led to something that needs an answer, or has waited too long for one. */
   async #answerFirst(leg: ParticipantRow, media: MediaPort): Promise<Sent> {
     const rings = leg.unanswered === null || (mayRing(leg.step) && leg.unanswered !== 'now')
     return rings || leg.step === 'hanging_up' ? null : this.#deps.answer(leg, media)
   }
 
-  /** Its audio is as it should be, for as long as it stays in this step. */
+  /** Its audio is right for as long as it stays in this step. */
   async #heard(leg: ParticipantRow): Promise<void> {
     if (!isSentUntilHeard(leg)) return
     const prompted = forTenant(this.#deps.store.db, tenantOf(leg))
@@ -111,7 +111,7 @@ export class Conductor {
       .set({ prompted: 1 })
       .where('id', '=', leg.id)
       .where('step', '=', leg.step)
-    // Put on hold meanwhile, or taken back: that is still to be sent.
+    // Put on hold meanwhile, or resumed: that is still to be sent.
     await (leg.on_hold === null
       ? prompted.where('on_hold', 'is', null)
       : prompted.where('on_hold', '=', leg.on_hold)
@@ -119,13 +119,13 @@ export class Conductor {
   }
 }
 
-/** Before whoever is hung up something may be heard, and once it is, media hangs up. */
+/** Something may be heard before the hang-up; once it has been heard, media hangs up. */
 const isSentUntilHeard = ({ step, leave_prompt }: ParticipantRow): boolean =>
   STEPS[step].until === 'heard' || (STEPS[step].until === 'left' && leave_prompt !== null)
 
 const isDue = (leg: ParticipantRow): boolean => !isSentUntilHeard(leg) || leg.prompted === 0
 
-/** What a leg does is heard by it alone when it is off hold. One that never was on hold is left alone. */
+/** Plays the leg's own audio once it is off hold. A leg that never was on hold is left alone. */
 async function release({ id: legId, step, on_hold }: ParticipantRow, media: MediaPort): Promise<Failure | null> {
   const held = on_hold === 1
   if (on_hold === null || STEPS[step].until === 'left' || (held && STEPS[step].until !== 'heard')) return null
@@ -133,7 +133,7 @@ async function release({ id: legId, step, on_hold }: ParticipantRow, media: Medi
   return isFailure(reply) ? reply : null
 }
 
-/** Over all tenants: media knows none. */
+/** Over all tenants: media does not know tenants. */
 const findLeg = (db: Db, id: string): Promise<ParticipantRow | undefined> =>
   db.selectFrom('participants').selectAll().where('id', '=', id).executeTakeFirst()
 

@@ -15,7 +15,7 @@ import type { CallRow, CallStatus, ConferenceRoomRow, ParticipantRow } from '../
 import { isJoinable } from './rooms/join-window.ts'
 import { isGoing, mayFollow } from './steps.ts'
 
-/** What is decided here, purely: which rows change and which events are told. */
+/** Pure decisions: which rows change, and which events are emitted. */
 
 /** One leg: the participant, its call, and the conference room that the call is for. */
 export interface LegRows {
@@ -23,11 +23,11 @@ export interface LegRows {
   participant: ParticipantRow
   room: ConferenceRoomRow | null
   codecs: CodecName[]
-  /** Absent: as SDP agrees. */
+  /** Absent: as negotiated in SDP. */
   dtmf?: DtmfMode
   /** Absent: as the far end offers. */
   srtp?: SrtpPolicy
-  /** Absent: where the far end wants it. */
+  /** Absent: if the far end requires it. */
   reliable?: Reliability
 }
 
@@ -62,7 +62,7 @@ export function onAnswered(rows: LegRows, at: string): Decision {
   }
 }
 
-/** Whoever was to be hung up while the answer was on its way is led nowhere; who rang before the answer was led already. */
+/** A leg that was to be hung up while the answer was on its way is led nowhere. A leg that rang before the answer has been led already. */
 function ledByAnswer(rows: LegRows, at: string): LegChange {
   const { step, unanswered } = rows.participant
   if (unanswered !== null) return { unanswered: null }
@@ -105,7 +105,7 @@ export const onHeld = ({ call }: LegRows, held: boolean): Decision => {
   return NOTHING
 }
 
-/** Which collection is under way: an answer to an earlier one is stale. */
+/** Identifies the current collection: an answer to an earlier one is stale. */
 export const collectId = (participant: ParticipantRow): string => `pin-${participant.pin_tries}`
 
 export type PinVerdict = 'member' | 'moderator' | 'wrong'
@@ -118,7 +118,7 @@ export function onPin({ participant }: LegRows, verdict: PinVerdict): Decision {
   return { ...NOTHING, participant: { pin_tries: tries, ...leaving('too-many-tries', 'rejected') } }
 }
 
-/** Too many wrong PINs, over calls: this one is not looked at. */
+/** Too many wrong PINs, over several calls: this one is not checked. */
 export const onLocked = ({ participant }: LegRows): Decision =>
   participant.step === 'pin'
     ? { ...NOTHING, participant: { pin_tries: participant.pin_tries + 1, ...leaving('too-many-tries', 'rejected') } }
@@ -144,33 +144,33 @@ export function onLeft({ participant }: LegRows, roomId: string, at: string): De
   return { call: {}, participant: { left_at: at }, events: ['conference.participant.left'] }
 }
 
-/** Of who was put on hold meanwhile, `prompted` tells whether media knows of that. */
+/** If the leg was put on hold meanwhile, `prompted` tells whether media knows about that. */
 export function onPlayFinished({ participant }: LegRows, { playId, ended }: Events['play.finished']): Decision {
   if (playId !== participant.step || participant.on_hold !== null) return NOTHING
   if (playId !== 'messaging') return { ...NOTHING, participant: { prompted: 1 } }
   return { ...NOTHING, participant: messageOver(ended === 'played') }
 }
 
-/** What becomes of a machine that has heard its message, or could not be told it. */
+/** What becomes of a machine that has heard its message, or could not. */
 export const messageOver = (isLeft: boolean): LegChange & { step: 'hanging_up' } => ({
   step: 'hanging_up',
   leave_prompt: null,
   leave_reason: isLeft ? 'message_left' : 'machine_detected',
 })
 
-/** How a leg has ended. `quality`: JSON. `durationMs`: since its answer, as media has measured it. */
+/** How a leg has ended. `quality`: JSON. `durationMs`: since its answer, as measured by media. */
 export interface LegEnd {
   reason: EndedReason
   sipCode: number | null
   quality: string | null
-  /** As whoever ended it said. */
+  /** As stated by whoever ended it. */
   cause?: LegCause | undefined
   durationMs?: number | undefined
-  /** It is told of long after: how long the call had lasted by then no steady clock tells. */
+  /** It is reported long after the fact: the steady clock cannot tell how long the call had lasted by then. */
   isPast?: boolean
 }
 
-/** As it is stored. */
+/** As stored. */
 export const causeText = ({ cause }: Pick<LegEnd, 'cause'>): string | null =>
   cause === undefined ? null : JSON.stringify(cause)
 

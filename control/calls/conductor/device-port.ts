@@ -3,22 +3,22 @@ import type { Trx } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { Of } from './event-handler.ts'
 
-/** Browsers and registered phones, as far as the driver of calls knows them. */
+/** The driver's view of browsers and registered phones. */
 export interface DevicePort {
-  /** A call that a member's phone places; false: it is none. */
+  /** Handles a call from a member's phone; false: it is not one. */
   incoming(trx: Trx, event: Of<'leg.incoming'>): Promise<boolean>
   connecting(trx: Trx, event: Of<'browser.connecting'>): void
   message(trx: Trx, event: Of<'browser.message'>): void
   connected(trx: Trx, event: Of<'browser.connected'>): Promise<void>
   closed(trx: Trx, event: Of<'browser.closed'>): Promise<void>
   register(trx: Trx, event: Of<'sip.register'>): void
-  /** The WebSocket of a phone is closed. */
+  /** The WebSocket of a phone has closed. */
   gone(trx: Trx, event: Of<'sip.gone'>): Promise<void>
-  /** A phone asks for something outside of calls. */
+  /** A phone sends a request outside of calls. */
   asked(trx: Trx, event: Of<'sip.ask'>): void
   unsubscribed(event: Of<'sip.unsubscribed'>): void
-  /** A text to a phone has arrived, or has not. */
+  /** A text to a phone was delivered, or was not. */
   messageDone(trx: Trx, event: Of<'sip.message_done'>): Promise<void>
-  /** After a reconnect: softphones that are gone ring no more. */
+  /** After a reconnect: softphones that have gone stop ringing. */
   reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
 }

@@ -45,30 +45,30 @@ export interface DriverDeps {
   streams: StreamDeps
   /** The file of an audio asset. */
   assetFile: (id: string) => string
-  /** Opens what callers' passwords are judged by. */
+  /** Opens the secrets against which callers' passwords are checked. */
   vault: Vault
   /** Who answers calls. */
   centre: CallCentrePort
   /** What leads calls. */
   programs?: CallPrograms
-  /** Who tells media which far ends to keep up with. */
+  /** Tells media which far ends to watch. */
   keeper?: { forget(): void }
-  /** What calls come from and ring at besides trunks. */
+  /** Sources and targets of calls besides trunks. */
   devices?: DevicePort
 }
 
-/** Flows and assistants, as far as the driver knows them. */
+/** The driver's view of flows and assistants. */
 export interface CallPrograms {
-  /** The events that `on` is for. */
+  /** The events that `on` handles. */
   readonly hears: ReadonlySet<EventName>
   on(trx: Trx, event: MediaEvent): Promise<void>
-  /** `legIds`: of these alone; absent: of all, after a reconnect. */
+  /** `legIds`: only these; absent: all, after a reconnect. */
   resume(snapshot: MediaSnapshot, media: MediaPort, guard: Guard, legIds?: ReadonlySet<string>): Promise<void>
 }
 
 /**
- * Carries out what `decide.ts` decides: media events change rows, write API events and move the committed position in one
- * transaction; what follows it is done after it.
+ * Carries out what `decide.ts` decides. Media events change rows, write API events and advance the committed position in one
+ * transaction. Whatever follows is done after the commit.
  */
 export class CallDriver implements MediaHandler {
   readonly #deps: DriverDeps
@@ -119,11 +119,11 @@ export class CallDriver implements MediaHandler {
     const { store, centre } = this.#deps
     const now = this.#deps.now()
     const seen = await lastSeen(store.db, now)
-    // What died with the machine is not paid for until the machine is back.
+    // Time after the machine died is not billed.
     const end = { reason: seen === null ? 'media_failed' : 'node_lost', at: seen ?? now.toISOString() } as const
     const faults = this.#faults.endingAt(end.at)
     await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
-    // Last: whoever dies before it ends the rest again.
+    // Last: if this process dies before, the next one ends the rest.
     await store.transaction(trx => savePosition(trx, this.#node, { bootId, lastSeq: 0 }))
   }
 
@@ -138,7 +138,7 @@ export class CallDriver implements MediaHandler {
     const position = await readPosition(trx, this.#node)
     let { lastSeq } = position
     for (const { seq, event: told } of batch) {
-      // Delivered again, since the acknowledgement was lost.
+      // Delivered again because the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
       for (const passed of DETECTED_BY.has(told.name) ? await passDetection(trx, told) : [told]) {
@@ -164,7 +164,7 @@ export class CallDriver implements MediaHandler {
     else await this.#faults.end(legId, media, error)
   }
 
-  /** `key`: a call's, or of what has none. */
+  /** `key`: the ID of a call, or of whatever has none. */
   async faulted(key: string, media: MediaPort, error: unknown): Promise<void> {
     const own = this.#deps.store.db.selectFrom('participants').select('id').where('call_id', '=', key)
     const leg = await own.where('ring_id', 'is', null).executeTakeFirst()
@@ -192,7 +192,7 @@ export class CallDriver implements MediaHandler {
   }
 }
 
-/** What all the steps of a call send, by whom they are led. */
+/** All senders of a call's steps, by leader. */
 function conduct({ store, now, log, streams, assetFile, centre }: DriverDeps, audio: CallAudio): Conducting {
   const time = (): string => now().toISOString()
   const seating = new Seating({ store, now: time, log })
@@ -223,15 +223,15 @@ function conduct({ store, now, log, streams, assetFile, centre }: DriverDeps, au
   }
 }
 
-/** Does one step of many; what it throws ends the call of this leg and nothing else. */
+/** Runs one step of many. An exception ends the call of this leg and nothing else. */
 export type Guard = (legId: string | null, run: () => Promise<unknown>) => Promise<void>
 
-/** It has no rows. */
+/** The leg has no rows. */
 async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
   await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
 }
 
-/** What each event means. */
+/** The handler of each event. */
 function handlers({ store, vault, log, centre, devices }: DriverDeps, audio: CallAudio): EventHandlers {
   const legs = new LegEvents({ log, audio })
   const change = (

@@ -16,11 +16,11 @@ export const NOT_PAUSED = {
   maskDtmf: false,
 }
 
-/** Does one step of many, which ends this leg; null: it is none's. */
+/** Runs one step of many, which ends this leg; null: it belongs to no leg. */
 export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
 
 /**
- * What ran at the node that `db` speaks for is over, every call, stream, pause and recording: since `at`, or since it began, where
+ * Ends everything that ran at the node of `db`: every call, stream, pause and recording, at the time `at`, or at its own beginning if
  * that was later.
  */
 export async function endAll(
@@ -52,7 +52,7 @@ function notBefore({ created, answered_at }: CallRow, at: string): string {
   return begun > at ? begun : at
 }
 
-/** A session whose room was never opened leaves no trace. */
+/** A session whose room never opened leaves no trace. */
 export async function closeSession(
   trx: Trx,
   session: CallRow,

@@ -12,13 +12,13 @@ import type { LegEnd } from './decide.ts'
 export interface FaultDeps {
   store: Store
   now: () => string
-  /** `now` tells a time that is long over. */
+  /** `now` is a time in the past. */
   isPast?: boolean
   log: { error(fields: object, message: string): void }
   centre: { end(trx: Trx, legId: string, end: LegEnd, at: string): Promise<void> }
 }
 
-/** Legs that a fault has ended and that may meet another one before they are gone. */
+/** Legs that were ended by a fault and may cause another before they are gone. */
 const MAX_LEGS = 1000
 
 interface Tally {
@@ -28,7 +28,7 @@ interface Tally {
 
 const END = { reason: 'internal_error' as const, sipCode: null, quality: null }
 
-/** What throws where a call is served ends that call, is counted and logged, and nothing else comes to a stop for it. */
+/** An exception while serving a call ends that call, and is counted and logged. Nothing else stops. */
 export class CallFaults {
   readonly #deps: FaultDeps
   readonly #tally: Tally
@@ -38,17 +38,17 @@ export class CallFaults {
     this.#tally = tally
   }
 
-  /** Since the start of the process; of one call one. */
+  /** Since the start of the process; one per call. */
   get count(): number {
     return this.#tally.count
   }
 
-  /** The same, for what was over at a time that has passed. */
+  /** The same, for a time in the past. */
   endingAt(at: string): CallFaults {
     return new CallFaults({ ...this.#deps, now: () => at, isPast: true }, this.#tally)
   }
 
-  /** Does one step of many; what it throws ends the leg, or is only told of where it is none's. Throws for an absent database alone. */
+  /** Runs one step of many. An exception ends the leg, or is only reported if there is none. Throws only if the database is unavailable. */
   async guard(legId: string | null, media: MediaPort | null, run: () => Promise<unknown>): Promise<void> {
     try {
       await run()
@@ -58,24 +58,24 @@ export class CallFaults {
     }
   }
 
-  /** Ends the call of a leg for what was thrown. `media` null: it has no such leg any more. */
+  /** Ends the call of a leg because of an exception. `media` null: media no longer has the leg. */
   async end(legId: string | null, media: MediaPort | null, error: unknown): Promise<void> {
     this.#count(legId)
     this.#deps.log.error({ err: error, legId }, legId === null ? 'a fault' : 'a fault ends a call')
     if (legId === null) return
     const reply = await media?.request('leg.hangup', { legId, reason: END.reason })
-    // Else the event that tells of its end is on its way.
+    // Otherwise the event of its end is on its way.
     if (reply === undefined || ('failure' in reply && reply.failure === 'not_found')) await this.endRows(legId)
   }
 
-  /** A call that ends for a fault may meet it in each of its turns until it is gone: that is one. */
+  /** A call that ends because of a fault may fail in each of its turns until it is gone: that counts once. */
   #count(legId: string | null): void {
     if (legId !== null && this.#tally.legs.has(legId)) return
     this.#tally.count++
     if (legId !== null) this.#tally.legs.set(legId, true)
   }
 
-  /** Ends what the rows say, by the way of all calls; where that throws too, plainly. */
+  /** Ends what the rows say, in the usual way; if that throws too, directly. */
   async endRows(legId: string): Promise<void> {
     const { store, now, centre, log, isPast = false } = this.#deps
     try {
@@ -106,5 +106,5 @@ export class CallFaults {
   }
 }
 
-/** Whose call an event belongs to; null: it is no leg's. */
+/** The leg of an event; null: none. */
 export const legOfEvent = ({ body }: MediaEvent): string | null => ('legId' in body ? body.legId : null)

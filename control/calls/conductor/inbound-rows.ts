@@ -5,7 +5,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { type Caller, namesOf } from '../../trunks/inbound.ts'
 import type { ConnectionRow, InboundRouteRow } from '../../trunks/tables.ts'
 
-/** The rows that decide about an incoming call. Live ones: the telephone network knows no test mode. */
+/** The rows that decide about an inbound call. Live ones: the telephone network has no test mode. */
 
 type Incoming = Events['leg.incoming']
 
@@ -16,8 +16,8 @@ const MAX_PATTERN = 200
 const networksAround = remembered(1000, blocksAround)
 
 /**
- * The connections that may let this caller in: the one that it is registered with, or whose password it has proven, or those with a
- * network around it. By an index.
+ * The connections that may accept this caller: the one that it is registered with, or whose password it has proven, or those with a
+ * network that contains it. Uses an index.
  */
 export const connectionsFor = (
   db: Db,
@@ -45,7 +45,7 @@ export const connectionsFor = (
   )
 }
 
-/** The connection that a caller says that it is of; nobody has judged it yet. */
+/** The connection that a caller claims to belong to; not verified yet. */
 export async function connectionOfAccount(db: Db, username: string): Promise<ConnectionRow | undefined> {
   return db
     .selectFrom('connections')
@@ -56,7 +56,7 @@ export async function connectionOfAccount(db: Db, username: string): Promise<Con
     .executeTakeFirst()
 }
 
-/** The routes of these organisations whose `to` fits, all of them by an index; what else they ask for is judged by `routeInbound`. */
+/** The routes of these organisations whose `to` matches, by an index. `routeInbound` checks their other conditions. */
 export async function routesFor(
   db: Db,
   { to }: Incoming,
@@ -81,10 +81,10 @@ export async function routesFor(
   )
 }
 
-/** Of the routes that a few digits may lead to; who dials so short has most of a number to come [rows]. */
+/** Limit of routes that a few digits may lead to; after so few, most of the number is still to come [rows]. */
 const MAX_BEGUN = 200
 
-/** The routes for longer numbers that begin with what was dialled, by an index. They match nothing: the number is not whole. */
+/** The routes for longer numbers that begin with the dialled digits, by an index. They do not match: the number is incomplete. */
 export function routesBegunBy(
   db: Db,
   { to }: Incoming,
@@ -98,7 +98,7 @@ export function routesBegunBy(
       .where('livemode', '=', 1)
       .where('organisation_id', 'in', organisationIds)
       .where('match_to', '>', to.user)
-      // The colon follows the 9: longer patterns go on with a digit.
+      // The colon follows the 9: longer patterns continue with a digit.
       .where('match_to', '<', `${to.user}:`)
       .orderBy('match_to')
       .limit(MAX_BEGUN)
@@ -106,7 +106,7 @@ export function routesBegunBy(
   )
 }
 
-/** The organisations that have this number, the first to have it in front. */
+/** The organisations that have this number, the first owner first. */
 export async function ownersOf(db: Db, { to }: Incoming): Promise<string[]> {
   if (!/^\+?[1-9][0-9]{1,14}$/.test(to.user)) return []
   const rows = await db
@@ -120,7 +120,7 @@ export async function ownersOf(db: Db, { to }: Incoming): Promise<string[]> {
   return rows.map(row => row.organisation_id)
 }
 
-/** How many legs run on each of these connections that has a limit. */
+/** The number of running legs on each of these connections that has a limit. */
 export async function runningOn(trx: Trx, connections: readonly ConnectionRow[]): Promise<ReadonlyMap<string, number>> {
   const ids = connections.flatMap(({ id, max_calls }) => (max_calls === null ? [] : [id]))
   if (ids.length === 0) return new Map()

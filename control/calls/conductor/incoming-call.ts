@@ -29,7 +29,7 @@ export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
   centre: Pick<CallCentrePort, 'refuses' | 'beginUnanswered' | 'end'>
 }
 
-/** Somebody calls: who is let in gets a call of its own, everybody else an answer that says why not. */
+/** An inbound call: an admitted caller gets a call object, everybody else an answer that says why not. */
 export async function onIncoming(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>): Promise<void> {
   if (await onSandboxCall(trx, event)) return
   const account = await accountOf(trx, event.body)
@@ -37,11 +37,11 @@ export async function onIncoming(deps: IncomingDeps, trx: Trx, event: Of<'leg.in
   judge(deps, trx, event.body, account, (later, proven) => place(deps, later, event, { proven }))
 }
 
-/** What was found out about a call before it is placed. */
+/** What was verified about a call before it is accepted. */
 interface Judged {
-  /** The connection whose password the caller knows. */
+  /** The connection whose password the caller has proven. */
   proven?: string
-  /** Who has signed it. */
+  /** The verification of its signature. */
   verification?: Verification
 }
 
@@ -74,7 +74,7 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
     })
   }
   const { connection, route } = decision.accept
-  // A call whose signature was judged has been counted before that.
+  // A call with a verified signature was counted before the verification.
   if (verification === null && !(await mayStartIn(trx, connection, Date.parse(at)))) {
     return follow(trx, legId, async ({ media }) => {
       log.info({ legId, sipCallId, connectionId: connection.id }, 'incoming call refused: too many in a second')
@@ -113,7 +113,7 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   await ringFirst({ centre }, trx, tenant, { route, callId, legId, at, unanswered })
 }
 
-/** How a call waits for its answer; null: it is answered at once. Who is to be told first that the call is recorded has to hear it. */
+/** How a call waits for its answer; null: it is answered at once. A recording announcement needs an answer first. */
 function waitsUnanswered(route: InboundRouteRow, call: CallRow): 'when_answered' | 'early_media' | null {
   const answer = answerOf(route)
   return answer === 'at_once' || isToBeAsked(call) ? null : answer
@@ -145,7 +145,7 @@ async function ringFirst(
   }
 }
 
-/** What leads the calls of a route, when it is a program. */
+/** The program that leads the calls of a route, if it is one. */
 export const programOf = ({ target, target_id: id }: InboundRouteRow): ProgramTarget | null => {
   if (id === null) return null
   return target === 'flow' ? { flowId: id } : target === 'assistant' ? { assistantId: id } : null

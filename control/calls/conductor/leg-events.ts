@@ -21,7 +21,7 @@ export interface LegEventDeps {
   audio: CallAudio
 }
 
-/** What happens to one party: it answers, presses keys, enters and leaves its room, and goes. */
+/** Events of one party: it answers, presses keys, enters and leaves its room, and hangs up. */
 export class LegEvents {
   readonly #deps: LegEventDeps
 
@@ -30,8 +30,8 @@ export class LegEvents {
   }
 
   /**
-   * A leg whose row says that it is over, since nobody knew that it was dialled, or would be: it is hung up, lest somebody picks up
-   * and hears nobody for ever. False: it is none.
+   * Hangs up a leg whose row has ended, because it was not known that it had been or would be dialled. Otherwise somebody would
+   * answer and hear nobody forever. False: it is not such a leg.
    */
   async unwanted(trx: Trx, { body: { legId } }: { body: { legId: string } }): Promise<boolean> {
     const leg = await trx
@@ -48,7 +48,7 @@ export class LegEvents {
     return true
   }
 
-  /** The plain case: one leg's rows change by a pure decision. */
+  /** The simple case: one leg's rows change by a pure decision. */
   async change(trx: Trx, legId: string, at: string, decide: (rows: LegRows) => Decision): Promise<void> {
     const rows = await loadLeg(trx, legId)
     if (rows !== null) await applyToLeg(trx, rows, decide(rows), at)
@@ -59,7 +59,7 @@ export class LegEvents {
     if (rows === null || rows.call.answered_at !== null) return
     const decision = onAnswered(rows, at)
     const call = { ...rows.call, ...decision.call }
-    // What is kept of it is kept from its first word.
+    // Capture starts with the first word.
     follow(trx, call.id, ({ media }) => this.#deps.audio.start(call, media))
     await applyToLeg(trx, rows, decision, at)
     if (call.record === 1 && call.ended_at === null) await insertRecording(trx, call, at)
@@ -81,7 +81,7 @@ export class LegEvents {
       .select('id')
       .where('call_id', 'in', [call.id, participant.session_call_id ?? call.id])
       .executeTakeFirst()
-    // Media masks; what we know ourselves to be a secret is masked here once more.
+    // Media masks keys; what we know to be secret is masked here again.
     const masked = body.masked || paused !== undefined || participant.step === 'pin'
     const object: CallDtmf = {
       object: 'call_dtmf',
@@ -104,7 +104,7 @@ export class LegEvents {
     if (connection !== undefined) await countStart(trx, connection, Date.parse(at))
     const change = { connection_id: body.connectionId }
     await tenant.update('participants').set(change).where('id', '=', participant.id).execute()
-    // Of a call that somebody is added to, only that leg goes over it.
+    // If somebody is added to a call, only that leg uses the connection.
     const isOfCall = call.direction === 'outbound' && call.connection_id === participant.connection_id
     if (isOfCall) await tenant.update('calls').set(change).where('id', '=', call.id).execute()
   }
@@ -169,7 +169,7 @@ export class LegEvents {
     await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
   }
 
-  /** An end of it is told as long as somebody of the two is in the call. */
+  /** Its end is reported as long as one of the two parties is in the call. */
   async fax(trx: Trx, { body, at }: Of<'leg.fax'>): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null) return
@@ -185,7 +185,7 @@ export class LegEvents {
     await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
   }
 
-  /** `verdict`: of the digits as a PIN; undefined: they are an answer to a collection that was none of a PIN. */
+  /** `verdict`: on the digits as a PIN; undefined: they answer another collection. */
   async collected(trx: Trx, { body, at }: Of<'leg.collected'>, verdict: PinVerdict | undefined): Promise<void> {
     const rows = await loadLeg(trx, body.legId)
     if (rows === null || verdict === undefined) return
@@ -194,7 +194,7 @@ export class LegEvents {
     await applyToLeg(trx, rows, isLocked ? onLocked(rows) : onPin(rows, verdict), at)
   }
 
-  /** Whether the caller has guessed too often, in this call and in those before it. */
+  /** Whether the caller has had too many wrong guesses, in this call and earlier ones. */
   async #isLocked(trx: Trx, { call, room }: LegRows, verdict: PinVerdict, at: string): Promise<boolean> {
     if (room === null) return false
     const tenant = tenantOf(call)

@@ -4,25 +4,25 @@ import { settingsOf } from '../settings.ts'
 import { roomSound } from '../sound/audio-schema.ts'
 import type { CallRow, ConferenceRoomRow } from '../tables.ts'
 
-/** The rooms of media that legs are led into. */
+/** Media's rooms for legs. */
 
-/** A party call's own room: the party, and who may listen in or take over. */
+/** A party call's own room: the party, and those who supervise or take over. */
 const PARTY_ROOM_MEMBERS = 8
 
-/** In whose turn speech is made and understood. */
+/** Whose turn it is in speech synthesis and recognition. */
 export const affinityOf = (row: Pick<CallRow, 'organisation_id' | 'livemode'>): string =>
   `${row.organisation_id}/${row.livemode === 1 ? 'live' : 'test'}`
 
 /**
- * Where a leg is placed by media: beside all who come into the same conference room, with whom it then shares a thread, which costs less.
- * Of other calls nobody knows yet whom they meet.
+ * Where media places a leg: on the thread of others who enter the same conference room, which costs less than crossing threads. For other
+ * calls it is not known yet whom they will meet.
  */
 export const placeOf = (call: Pick<CallRow, 'organisation_id' | 'livemode' | 'room_id'>) => ({
   affinity: affinityOf(call),
   ...(call.room_id !== null && { near: call.room_id }),
 })
 
-/** The room that a leg is answered or dialled into, its own. */
+/** The leg's own room, into which it is answered or dialled. */
 export const ownRoom = (call: CallRow): RoomSpec => ({
   roomId: call.id,
   kind: call.target === 'echo' ? 'echo' : 'call',

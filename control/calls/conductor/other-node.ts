@@ -7,8 +7,8 @@ import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
 /**
- * A running call is steered at the node whose media process has it. Whoever asks another node is told so, and where to ask; nothing
- * of it is done by halves.
+ * Only the node whose media process has a running call can control it. Any other node answers with the name of the right one, and does
+ * nothing by halves.
  */
 
 /** 409 that names the node to ask. */
@@ -31,7 +31,7 @@ const ofParticipant: Place = async (db, tenant, { participant_id = '' }) => {
   return participant === undefined || participant.left_at !== null ? null : participant.node_id
 }
 
-/** The node where a room's session runs, when none runs here: who is called into the room would be in another one, alone. */
+/** The node where a room's session runs, if none runs here: a party called in here would be alone in another room. */
 const ofSession: Place = async (db, tenant, { id = '' }) => {
   const sessions = await forTenant(db, tenant)
     .select('calls')
@@ -53,14 +53,14 @@ function placeOf({ method, path }: Route): Place | null {
   return path === OF_SESSION ? ofSession : null
 }
 
-/** These operations, each of which refuses what belongs to another node's call. */
+/** Wraps these operations: each refuses what belongs to another node's call. */
 export function atItsNode(store: Store, routes: readonly Route[]): Route[] {
   const ours = nodeOf(store.db)
   return routes.map(route => {
     const place = placeOf(route)
     if (place === null) return route
     const handler: Route['handler'] = async (context: Context, input) => {
-      // Without the store the operation knows its own calls, or fails for the same reason.
+      // Without the store, the operation knows this node's calls, or fails for the same reason.
       const node = await place(store.db, context, input.params as Record<string, string>).catch((error: unknown) => {
         if (route.withoutStore === true && isOutage(error)) return null
         throw error

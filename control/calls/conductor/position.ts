@@ -1,6 +1,6 @@
 import type { Db, Trx } from '../../kernel/store/store.ts'
 
-/** One media process for each node. */
+/** One media process per node. */
 const nameFor = (node: string): string => `media_position:${node}`
 
 /** How far the media process's events are committed. */
@@ -14,7 +14,7 @@ export async function readPosition(db: Db, node: string): Promise<Position> {
   return row === undefined ? { bootId: null, lastSeq: 0 } : (JSON.parse(row.value) as Position)
 }
 
-/** Belongs into the transaction that holds what the event changed. */
+/** Belongs in the transaction of the changes that the event causes. */
 export async function savePosition(trx: Trx, node: string, position: Position): Promise<void> {
   const value = JSON.stringify(position)
   await trx
@@ -24,7 +24,7 @@ export async function savePosition(trx: Trx, node: string, position: Position): 
     .execute()
 }
 
-/** Writes it again as it is, to see whether anything can be written. */
+/** Writes the position again unchanged, to test whether the database can be written. */
 export async function rewritePosition(trx: Trx, node: string): Promise<void> {
   await trx
     .updateTable('settings')

@@ -2,7 +2,7 @@ import type { Commands, EndedReason, PlaySource } from '../../../media/protocol.
 import { settingsOf } from '../settings.ts'
 import type { ConferenceRoomRow, ParticipantRow } from '../tables.ts'
 
-/** A recorded prompt in the language of the room that the caller is for; without one in English. */
+/** A recorded prompt in the language of the caller's room, otherwise in English. */
 export const promptOf =
   (room: ConferenceRoomRow | null) =>
   (name: string): PlaySource & { kind: 'prompt' } => ({ kind: 'prompt', name, ...languageOf(room) })
@@ -12,7 +12,7 @@ function languageOf(room: ConferenceRoomRow | null): { language?: string } {
   return language === 'en' ? {} : { language }
 }
 
-/** What a leg hears in its step; `play.finished` tells of it by the step's name. */
+/** What a leg hears in its step; `play.finished` identifies it by the step's name. */
 export const playOf = (
   { id, step }: Pick<ParticipantRow, 'id' | 'step'>,
   sources: PlaySource[],

@@ -31,12 +31,12 @@ export interface ReconcilerDeps {
 
 const LOST = { reason: 'internal_error' as const, sipCode: null, quality: null }
 
-/** Legs that are put right at once. A leg whose commands hang holds up no more than its place among them. */
+/** Legs that are reconciled at once. A leg whose commands hang blocks only its own place among them. */
 const AT_ONCE = 50
 
 /**
- * After a reconnect: what the rows say and what media does are made one again. Each call in a step and a transaction of its own: one
- * that throws ends alone.
+ * After a reconnect: makes the rows and media agree again. Each call has a step and a transaction of its own; an exception ends only
+ * that call.
  */
 export class Reconciler {
   readonly #deps: ReconcilerDeps
@@ -45,7 +45,7 @@ export class Reconciler {
     this.#deps = deps
   }
 
-  /** Every event up to the snapshot's number is committed; requests of the API wait until this is done. */
+  /** Every event up to the snapshot's number is committed. API requests wait until this is done. */
   async run(snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     await this.#endLost(snapshot, legs, media)
@@ -53,7 +53,7 @@ export class Reconciler {
     await this.#resumeAudio(snapshot, media)
   }
 
-  /** The same for these legs alone, of which nobody knows how far their last commands came. */
+  /** The same for these legs only, whose last commands have an unknown outcome. */
   async recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void> {
     const legs = new Map(snapshot.legs.map(leg => [leg.legId, leg]))
     const rooms = new Set(snapshot.rooms.map(room => room.roomId))
@@ -71,7 +71,7 @@ export class Reconciler {
   ): Promise<void> {
     const { store, now } = this.#deps
     const known = await store.db.selectFrom('participants').select('step').where('id', '=', legId).executeTakeFirst()
-    // What is still to be dialled is dialled by the next run.
+    // The next run dials what is still to be dialled.
     if (known === undefined || (leg === undefined && (known.step === 'ended' || known.step === 'to_dial'))) return
     if (leg === undefined) return this.#endUnknown(legId)
     const seated = (await loadLeg(store.db, legId))?.participant.session_call_id ?? null
@@ -83,7 +83,7 @@ export class Reconciler {
     await this.#resumeLeg(leg, media)
   }
 
-  /** Media does not have it: events were lost, or the command that was to make it never arrived. */
+  /** Media does not have it: events were lost, or the command that was to create it never arrived. */
   async #endUnknown(legId: string): Promise<void> {
     const { store, now, centre, log } = this.#deps
     log.warn({ legId }, 'media does not know a running leg')
@@ -94,14 +94,14 @@ export class Reconciler {
     return this.#deps.faults.guard(legId, media, run)
   }
 
-  /** A step and a transaction for each of these. */
+  /** Runs a step and a transaction for each of these. */
   async #each<T>(items: readonly T[], apply: (trx: Trx, item: T) => Promise<unknown>): Promise<void> {
     for (const item of items) {
       await this.#step(null, null, () => this.#deps.store.transaction(trx => apply(trx, item)))
     }
   }
 
-  /** Ends what the rows hold as running and media does not have. */
+  /** Ends what runs according to the rows and media does not have. */
   async #endLost(snapshot: MediaSnapshot, legs: Map<string, LegSnapshot>, media: MediaPort): Promise<void> {
     const { store, now, centre } = this.#deps
     const at = now()
@@ -132,7 +132,7 @@ export class Reconciler {
     await this.#each(await runningStreams(db), async (trx, row) => {
       const known = streams.get(row.id)
       if (known !== undefined) await applyStream(trx, row, known, at)
-      // One that is still `connecting` may be wanted and not started; `resume` starts it.
+      // One that is still `connecting` may be wanted but not started; `resume` starts it.
       else if (row.status !== 'connecting' || !(await isRunning(trx, row.call_id))) await endStream(trx, row, at)
     })
     const recordings = new Set(snapshot.recordings.map(recording => recording.recordingId))
@@ -141,7 +141,7 @@ export class Reconciler {
     })
   }
 
-  /** A leg that waits for something which control was about to do. */
+  /** A leg that waits for something that control was about to do. */
   async #resumeLeg(leg: LegSnapshot, media: MediaPort): Promise<void> {
     if (await this.#deps.centre.owns(leg.legId)) return
     const rows = await loadLeg(this.#deps.store.db, leg.legId)
@@ -151,7 +151,7 @@ export class Reconciler {
       return
     }
     const { participant, call } = rows
-    // The move was carried out; the event that tells of it is on its way.
+    // The move was carried out; its event is on its way.
     if (participant.session_call_id !== null && leg.roomId === participant.session_call_id) return
     if (participant.step === 'waiting' && call.room_id !== null) await this.#resumeWaiting(leg, call.room_id, media)
     else if (!leg.playing && !leg.collecting && (leg.state === 'incoming' || leg.state === 'answered')) {
@@ -159,14 +159,14 @@ export class Reconciler {
     }
   }
 
-  /** A moderator may have come meanwhile; else the music goes on. */
+  /** A moderator may have arrived meanwhile; otherwise the music goes on. */
   async #resumeWaiting(leg: LegSnapshot, roomId: string, media: MediaPort): Promise<void> {
     await this.#deps.conducting.driveWaiting(roomId, media)
     const still = await loadLeg(this.#deps.store.db, leg.legId)
     if (still?.participant.step === 'waiting' && !leg.playing) await this.#deps.conducting.drive(leg.legId, media)
   }
 
-  /** Nobody's: it was refused, or its call has ended, and the command for that was lost. */
+  /** It belongs to no call: it was refused, or its call has ended, and the command for that was lost. */
   async #turnAway(leg: LegSnapshot, call: CallRow | null, media: MediaPort): Promise<void> {
     const { legId } = leg
     if (leg.state === 'ended') return
@@ -200,7 +200,7 @@ export class Reconciler {
   }
 }
 
-/** Does it for all of them, `AT_ONCE` at a time. Rejects with the first that does. */
+/** Runs it for all of them, `AT_ONCE` at a time. Rejects with the first rejection. */
 async function atOnce<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
   const left = items.values()
   const lane = async (): Promise<void> => {

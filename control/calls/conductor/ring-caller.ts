@@ -4,8 +4,8 @@ import { ownRoom, placeOf } from './leg-rooms.ts'
 import { failureOf, type Sent } from './sender.ts'
 
 /**
- * Tells a caller who is not answered that it rings. `isHeard`: it hears what is played to it from now on, and who is in its room; nothing
- * is kept of that. Again: it stays as it is, or is heard from now on.
+ * Rings back to an unanswered caller. `isHeard`: the caller hears early media from now on, what is played and whoever is in its room; nothing
+ * of that is captured. Idempotent, except that it may switch early media on.
  */
 export async function ringCaller(
   { call, participant, codecs, dtmf, srtp, reliable }: LegRows,

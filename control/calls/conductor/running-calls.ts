@@ -9,7 +9,7 @@ export interface RunningCall {
   legs: ParticipantRow[]
 }
 
-/** The calls of this node that run, remembered: while the store is away they can be ended all the same. */
+/** Remembers the running calls of this node, so that they can be ended even while the store is unavailable. */
 export class RunningCalls {
   readonly #store: Store
   #calls: ReadonlyMap<string, RunningCall> = new Map()
@@ -18,7 +18,7 @@ export class RunningCalls {
     this.#store = store
   }
 
-  /** To be called now and then. What has begun since is not known. */
+  /** To be called regularly. Calls that began since are not known. */
   async refresh(): Promise<void> {
     const calls = await running(this.#store.db)
     const found = new Map<string, RunningCall>(calls.map(call => [call.id, { call, legs: [] }]))
@@ -35,7 +35,7 @@ export class RunningCalls {
   }
 }
 
-// Over all tenants, and told apart by `find`.
+// Over all tenants; `find` tells them apart.
 
 const running = (db: Db): Promise<CallRow[]> =>
   db.selectFrom('calls').selectAll().where('node_id', '=', nodeOf(db)).where('ended_at', 'is', null).execute()

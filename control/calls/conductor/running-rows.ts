@@ -2,9 +2,9 @@ import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import type { CallRow } from '../tables.ts'
 
-/** What runs by the rows. */
+/** What runs according to the rows. */
 
-// Over all tenants: the media process serves them all. Of this node: others have their own.
+// Over all tenants: the media process serves them all. Only this node: others have their own.
 
 /** `isGone`: nobody will dial what is still to be dialled. */
 export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
@@ -15,7 +15,7 @@ export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
     .where('calls.ended_at', 'is', null)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
-    // What is still to be dialled, media cannot know.
+    // Media cannot know what is still to be dialled.
     .where('participants.step', 'not in', isGone ? ['ended'] : ['ended', 'to_dial'])
     .orderBy('participants.id')
     .execute()

@@ -5,7 +5,7 @@ import type { Leader, LegStep, STEPS } from './steps.ts'
 
 type CommandOf<S extends LegStep> = (typeof STEPS)[S]['sends'][number]
 
-/** The steps of a leader in which media is told something. */
+/** The steps of a leader in which commands are sent. */
 type SentBy<L extends Leader> = {
   [S in LegStep]: (typeof STEPS)[S]['leads'] extends L ? ([CommandOf<S>] extends [never] ? never : S) : never
 }[LegStep]
@@ -14,8 +14,8 @@ type SentBy<L extends Leader> = {
 export type Sent = Failure | null
 
 /**
- * Sends what a leg's step calls for, by the commands that the table names and no others. Whoever comes after a crash sends the same, and
- * what was done already does no harm.
+ * Sends what a leg's step calls for, by the commands that the table names and no others. After a crash the same is sent again; repeating
+ * what was done already is harmless.
  */
 export type Sender<S extends LegStep> = (
   leg: ParticipantRow & { step: S },

@@ -1,22 +1,22 @@
 import type { CommandName, EndedReason } from '../../../media/protocol.ts'
 
 /**
- * Who decides what a party of a call does next: this table, and nobody beside it. A leg's step stands in its row, so that a control
- * process that was killed between a commit and the command that follows from it can tell from the row alone what to send.
+ * This table alone decides what a party of a call does next. A leg's step is in its row, so if a control process is killed between a commit
+ * and the resulting command, the next one can tell from the row what to send.
  */
 
-/** Who says what comes after a step, and registers what sends its commands. */
+/** Decides what follows a step, and registers the senders of its commands. */
 export type Leader = 'call' | 'room' | 'queue' | 'program'
 
 interface Rule {
   /** What the party does. */
   means: string
   leads: Leader
-  /** What media is told, once the leg is in this step. */
+  /** Commands to media, once the leg is in this step. */
   sends: readonly CommandName[]
   /**
-   * When it is sent. `begun`: when the step begins; `heard`: again until media has done it, which `prompted` says; `left`: again until the
-   * leg is in another step.
+   * When they are sent. `begun`: when the step begins. `heard`: repeatedly, until media has done it, as `prompted` says. `left`:
+   * repeatedly, until the leg is in another step.
    */
   until: 'begun' | 'heard' | 'left'
   /** Of a participant in this step, in the API. */
@@ -25,9 +25,9 @@ interface Rule {
   next: readonly string[]
 }
 
-/** Whatever a leg does, it may be hung up. */
+/** A leg may be hung up in every step. */
 const GONE = ['hanging_up', 'ended'] as const
-/** Where a call that has been answered can be led by whoever leads it. */
+/** Where an answered call can be led. */
 const LED = ['queued', 'calling', 'connected', 'joining', 'program', 'consent', ...GONE] as const
 /** What an answer leads to, by the call's target. */
 const ANSWERED = ['settled', 'announcing', 'pin', 'leaving', ...LED] as const
@@ -47,7 +47,7 @@ export const STEPS = {
     sends: ['leg.dial', 'leg.answer', 'leg.hangup'],
     until: 'left',
     shown: 'connecting',
-    // It may have answered before it was written down that it was dialled.
+    // It may have answered before the row said that it was dialled.
     next: ['dialing', 'bridging', 'detecting', ...ANSWERED],
   },
   dialing: {
@@ -146,7 +146,7 @@ export const STEPS = {
     sends: ['leg.stop_play'],
     until: 'heard',
     shown: 'joined',
-    // Who was called by a member that gives it on goes over into another call.
+    // A party that a member called and transfers moves to another call.
     next: ['bridged', 'bridging', ...LED],
   },
   bridging: {
@@ -163,7 +163,7 @@ export const STEPS = {
     sends: ['leg.play', 'leg.stop_play'],
     until: 'heard',
     shown: 'joined',
-    // A caller who gives its call on changes places with who has answered.
+    // A caller who transfers its call changes places with whoever has answered.
     next: ['connected', 'bridging', ...GONE],
   },
   program: {
@@ -197,7 +197,7 @@ export type LegStep = keyof typeof STEPS
 
 export const ALL_STEPS = Object.keys(STEPS) as LegStep[]
 
-/** The step that a leg is in or comes to, with what belongs to it. */
+/** The step that a leg is in or enters, with its fields. */
 export type Step =
   | { step: 'leaving'; leave_prompt: string; leave_reason: EndedReason }
   | { step: 'hanging_up'; leave_prompt: string | null; leave_reason: EndedReason }
@@ -211,15 +211,15 @@ export const mayFollow = (step: LegStep, next: LegStep): boolean =>
 /** The steps that this one may follow. */
 export const before = (next: LegStep): LegStep[] => ALL_STEPS.filter(step => mayFollow(step, next))
 
-/** It takes part no more, and nothing but its end follows: what is decided of such a leg comes too late. */
+/** It no longer takes part, and only its end follows: other decisions about such a leg come too late. */
 export const isGoing = (step: LegStep): boolean =>
   STEPS[step].shown === 'connecting' && STEPS[step].next.every(next => (GONE as readonly string[]).includes(next))
 
-/** A call's own leg in this step can be led elsewhere: it has been answered, and nobody asks it anything or says goodbye. */
+/** A call's own leg can be led elsewhere in this step: it is answered, and is neither being asked something nor hearing a goodbye. */
 export const isLeadable = (step: LegStep): boolean =>
   STEPS[step].shown !== 'connecting' && LED.every(next => mayFollow(step, next))
 
-/** In these a caller may be who is not answered: it rings, or hears something before its answer. In any other it is answered first. */
+/** The steps in which a caller may be unanswered: it rings, or hears early media. In any other step it is answered first. */
 const RINGING: readonly LegStep[] = ['answering', 'queued', 'calling', 'announcing', 'hanging_up', 'ended']
 
 export const mayRing = (step: LegStep): boolean => RINGING.includes(step)

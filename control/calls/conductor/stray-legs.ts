@@ -8,8 +8,8 @@ export interface StrayLegParts {
 }
 
 /**
- * Hangs up legs that media has and whose calls have ended: a command that was late dialled them, or an outage of the database ate
- * what was to be sent. One look is not enough, since an end may be on its way; who is still there at the next look is a stray.
+ * Hangs up media's legs whose calls have ended: a late command dialled them, or a database outage lost the command to hang up. One look is
+ * not enough, since the end may be on its way. A leg that is still there at the next look is a stray.
  */
 export class StrayLegs {
   readonly counters = { hungUp: 0 }
@@ -20,7 +20,7 @@ export class StrayLegs {
     this.#parts = parts
   }
 
-  /** To be called now and then; a second call apart from the first by more than any command takes. */
+  /** To be called regularly, at intervals longer than any command takes. */
   async run(media: MediaPort): Promise<void> {
     const snapshot = await media.request('media.snapshot', {})
     if (isFailure(snapshot)) return

@@ -13,12 +13,12 @@ export interface VerifyingDeps {
   centre: Pick<CallCentrePort, 'end'>
 }
 
-/** Takes a call whose signature was judged, or refuses it. */
+/** Accepts a call whose signature was verified, or refuses it. */
 type Take = (trx: Trx, verification: Verification) => Promise<void>
 
 /**
- * Has the signature of an incoming call judged before it is taken: only now is it known whose connection it is, and what that one wants.
- * Other events pass meanwhile. Media refuses the call itself when we are not back in time.
+ * Verifies the signature of an inbound call before it is accepted: only now the connection is known, and with it the required policy.
+ * Other events pass meanwhile. If the verification takes too long, media itself refuses the call.
  */
 export function verifyFirst(
   deps: VerifyingDeps,
@@ -28,7 +28,7 @@ export function verifyFirst(
   take: Take,
 ): void {
   const { legId } = event.body
-  // Nothing else waits for it: it is not awaited.
+  // Not awaited, since nothing else depends on it.
   follow(trx, legId, async ({ media }) => {
     void judge(deps, media, event, connection, take).catch(async error => {
       deps.log.error({ err: error, legId }, 'an incoming call could not be taken')
@@ -57,7 +57,7 @@ async function judge(
   await store.transaction(trx => take(trx, verification))
   const reply = await media.request('leg.read', { legIds: [legId] })
   if (isFailure(reply) || reply.legs.length > 0) return
-  // Its caller was gone before its rows were there, and with it the event that tells of the end.
+  // The caller hung up before its rows existed, and the event of its end was lost with it.
   const end = { reason: 'caller_hangup' as const, sipCode: null, quality: null }
   await store.transaction(trx => centre.end(trx, legId, end, at))
 }

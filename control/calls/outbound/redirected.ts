@@ -16,7 +16,7 @@ interface Answer {
 
 const NOBODY: Answer = { to: [], reason: 'redirect_refused' }
 
-/** A far end names others to call in its place: those that might be called directly may be. */
+/** A far end redirects our call to others. Those that may be called directly may be called. */
 export async function onRedirected(trx: Trx, { body, at }: Of<'leg.redirected'>): Promise<void> {
   const { legId, redirectId } = body
   const leg = await trx
@@ -36,7 +36,7 @@ async function allowed(
   tenant: Tenant,
   { named, connectionId, at }: { named: readonly SipParty[]; connectionId: string | null; at: string },
 ): Promise<Answer> {
-  // It runs already, and counts; a suspension holds for whom it would be sent on to.
+  // The leg already counts; a suspension also applies to redirection targets.
   if ((await legProblem(trx, tenant, at)) !== null) return { to: [], reason: 'capacity' }
   const connection = connectionId === null ? undefined : await forTenant(trx, tenant).find('connections', connectionId)
   const to: string[] = []
@@ -50,7 +50,7 @@ async function mayCall(
   { uri, connection, at }: { uri: string; connection: ConnectionRow | undefined; at: string },
 ): Promise<boolean> {
   if (connection === undefined || (await outsideProblem(trx, tenant, uri)) !== null) return false
-  // A far end writes numbers its own way: what it may mean is asked for, all of it.
+  // A far end writes numbers in its own format: every possible reading is checked.
   for (const to of numbersAt(connection, uri)) {
     if (!takesOut(connection, to) || (await contactProblem(trx, tenant, { to, at })) !== null) return false
   }

@@ -7,15 +7,15 @@ import type { ConnectionRow } from '../../trunks/tables.ts'
 /** How a number or SIP URI is reached, and from where. */
 export interface Way {
   target: DialTarget
-  /** Tried one after the other when the target does not take the call on. */
+  /** Tried one after the other if the target does not take the call. */
   alternatives: DialTarget[]
   connection: ConnectionRow | null
   from: string
-  /** The ways that `alternatives` are of. */
+  /** The ways to which `alternatives` belong. */
   others: readonly WayOut[]
 }
 
-/** The first of the ways whose connection may begin one more call soon, and how long it waits for that [ms]; null: none may. */
+/** The first way whose connection may start another call soon, and how long that takes [ms]; null: none may. */
 export async function inTurn(db: Db, way: Way, nowMs: number): Promise<(Way & { delayMs: number }) | null> {
   if (way.connection === null) return { ...way, delayMs: 0 }
   const ways: readonly WayOut[] = [{ target: way.target, from: way.from, connection: way.connection }, ...way.others]

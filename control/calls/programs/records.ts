@@ -10,26 +10,26 @@ import { redacted } from './redacted.ts'
 import { type TurnTiming, toCallProgram, toCallStep } from './step-schema.ts'
 import type { CallProgramRow, CallStepRow } from './tables.ts'
 
-/** What a call is given to. */
+/** The program of a call. */
 export type ProgramTarget = { flowId: string } | { assistantId: string }
 
-/** A caller who is to leave a message, and nothing else. `greeting` empty: the default. */
+/** The caller is to leave a message, and nothing else. `greeting` empty: the default. */
 export interface MessageTarget {
   mailbox: { queueId: string | null; userId: string | null; maxSeconds: number }
   greeting: string
   language: string | null
 }
 
-/** A step with when it happened and, of a turn, how long its parts took. */
+/** A step with its time and, for a turn, the durations of its parts. */
 export type TimedStep = FlowStep & { at: string; timing?: TurnTiming }
 
-/** The version of a flow that calls run, or null when it was never published, or leads no callers. */
+/** The version of a flow that calls run. Null: it was never published, or leads no callers. */
 export async function publishedVersion(db: Db, tenant: Tenant, flowId: string): Promise<number | null> {
   const flow = await forTenant(db, tenant).find('flows', flowId)
   return flow === undefined || callerFault(flow) !== null ? null : flow.published_version
 }
 
-/** Puts a call under a program; it begins once the call is answered. */
+/** Puts a call under a program, which begins once the call is answered. */
 export async function insertProgram(
   trx: Trx,
   tenant: Tenant,
@@ -50,7 +50,7 @@ export async function insertProgram(
   })
 }
 
-/** An assistant that a flow leads is that flow, with the assistant's voice and model. */
+/** An assistant with a flow runs that flow, with the assistant's voice and model. */
 export async function columnsOf(
   db: Db,
   tenant: Tenant,
@@ -90,12 +90,12 @@ export const programOfLeg = (db: Db, legId: string): Promise<CallProgramRow | un
     { leg: legId },
   )
 
-/** A number is said in so many turns at most, those of both sides counted. */
+/** A number is said in at most this many turns, both sides counted. */
 const MAX_PIECES = 12
 
 const EVENT_OF_STEP = { node: 'call.flow.node', turn: 'call.turn', action: 'call.flow.action' } as const
 
-/** Stores what a program did and tells of it. */
+/** Stores what a program did, and emits the events. */
 export async function insertSteps(trx: Trx, row: CallProgramRow, steps: readonly TimedStep[]): Promise<void> {
   const tenant = tenantOf(row)
   for (const { step: kind, entry, at, timing } of steps) {
@@ -118,7 +118,7 @@ export async function insertSteps(trx: Trx, row: CallProgramRow, steps: readonly
 
 type Entry<K extends TimedStep['step']> = Extract<TimedStep, { step: K }>['entry']
 
-/** What its caller says is stored by the rules of the organisation, with what he has said just before. */
+/** The caller's words are stored by the organisation's redaction rules, together with the words just before. */
 async function redactedTurn(trx: Trx, row: CallProgramRow, entry: Entry<'turn'>): Promise<Entry<'turn'>> {
   const tenant = tenantOf(row)
   const scoped = forTenant(trx, tenant)
@@ -145,7 +145,7 @@ async function redactedTurn(trx: Trx, row: CallProgramRow, entry: Entry<'turn'>)
   return { ...entry, text }
 }
 
-/** What an action was given and gave back, and whatever else is text. */
+/** Redacts the input and output of an action, and all other text. */
 async function redactedEntry<E extends object>(trx: Trx, tenant: Tenant, entry: E): Promise<E> {
   const redact = await redactorOf(trx, tenant)
   return JSON.parse(JSON.stringify(entry), (_, value) => (typeof value === 'string' ? redact(value) : value))
@@ -160,7 +160,7 @@ export async function tellProgram(
   await appendEvent(trx, tenantOf(row), { type, at, object: toCallProgram(row), callId: row.id })
 }
 
-/** Ends a program, whatever it was doing. Does nothing when it has ended. */
+/** Ends a program in any state. Does nothing if it has ended. */
 export async function endProgram(trx: Trx, row: CallProgramRow, reason: string, at: string): Promise<void> {
   if (row.status === 'ended') return
   const scoped = forTenant(trx, tenantOf(row))
@@ -173,6 +173,6 @@ export async function endProgram(trx: Trx, row: CallProgramRow, reason: string, 
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return
   await scoped.delete('call_inputs').where('call_id', '=', row.id).execute()
-  // A call that nobody answered was led by nobody.
+  // The program of an unanswered call never led it.
   if (row.status !== 'waiting') await tellProgram(trx, { ...row, ...change }, 'call.flow.ended', at)
 }

@@ -3,24 +3,24 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { digitRuns } from '../../organisation/redaction/digits.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
 
-/** A text that is stored already, in a row of its own. */
+/** A text that is already stored, in a row of its own. */
 export interface Earlier {
   id: string
   text: string
 }
 
 interface Telling {
-  /** What the same person has said just before, oldest first. */
+  /** What the same person said just before, oldest first. */
   earlier: () => Promise<Earlier[]>
-  /** Puts another text into an earlier row. */
+  /** Replaces the text of an earlier row. */
   rewrite: (row: Earlier) => Promise<void>
-  /** Puts it into the object of an event that told of such a row. */
+  /** Replaces it in the object of an event about such a row. */
   retell: (object: Record<string, unknown>, text: string) => Record<string, unknown>
 }
 
 /**
- * What is to be stored of a text. A card number that was said in pieces is known by its last one: the pieces before are then taken out of
- * their rows and their events.
+ * The text to store. A card number that is said in pieces is recognised by its last piece. The earlier pieces are then removed from their
+ * rows and events.
  */
 export async function redacted(trx: Trx, tenant: Tenant, text: string, telling: Telling): Promise<string> {
   const redact = await redactorOf(trx, tenant)
@@ -36,7 +36,7 @@ export async function redacted(trx: Trx, tenant: Tenant, text: string, telling: 
   return texts.at(-1) ?? ''
 }
 
-/** Deliveries that wait send an event as it is when they are sent. */
+/** Also reaches waiting deliveries: they send an event as it is at that time. */
 export async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, into: Telling['retell']): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const events = await scoped.select('events').select(['id', 'data']).where('object_id', '=', id).execute()
@@ -47,7 +47,7 @@ export async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, in
   }
 }
 
-/** Whether it goes on with a number, or may end in one: then what came before and after belongs to it. */
+/** Whether the text continues a number or may end in one: then the texts before and after belong to it. */
 function touchesNumber(text: string): boolean {
   const [first] = digitRuns(text)
   return first !== undefined && !/[\p{L}\p{N}]/u.test(text.slice(0, first.start))

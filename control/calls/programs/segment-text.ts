@@ -8,7 +8,7 @@ import { lastPause, pausesOf } from '../pci.ts'
 import { retell } from './redacted.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 
-/** Of a number that is said in pieces each is there within this time of the one before [ms]. */
+/** The pieces of a number follow each other within this time [ms]. */
 const PIECES_MS = 60_000
 const MAX_PIECES = 24
 
@@ -22,8 +22,8 @@ interface Said {
 }
 
 /**
- * What of a segment is stored and told. What it ends in may be the beginning of a number that is not kept: that is held back, and sealed, until
- * the same person says what comes next, or nothing more. The segments before are then written, and their events, as they are to be read.
+ * The part of a segment that is stored and emitted. Its final digits may be the beginning of a number that must not be kept. They are held
+ * back, sealed, until the same person continues or says nothing more. Then the earlier segments and their events are rewritten.
  */
 export async function segmentText(
   vault: Vault,
@@ -43,34 +43,34 @@ export async function segmentText(
     const held = isOne && from !== null && i >= from ? piece.held : null
     await rewrite(trx, row, piece, isPaid(piece) ? noMore(piece, earlier[i] ?? '') : (earlier[i] ?? ''), held)
   }
-  // Who began to say it before a card payment that goes on now: what is held back of it is not shown later.
+  // If a card payment is running that began after these words, their held-back digits are never shown.
   const isOver = from === null || (await pausesOf(trx, tenantOf(row), row.id)).length > 0
   return { text: texts.at(-1) ?? '', held: isOver ? null : vault.seal(text, id) }
 }
 
-/** Which pieces a card payment began right after: digits of them that are not shown by then never are. */
+/** The pieces right before a card payment: digits of them that are not visible by then never will be. */
 async function paidOf(trx: Trx, row: TranscriptRow, pieces: readonly Piece[]): Promise<(piece: Piece) => boolean> {
   const pause = pieces.length === 0 ? undefined : await lastPause(trx, tenantOf(row), row.id)
   return ({ id }) => pause !== undefined && timeIn(id) < timeIn(pause.id)
 }
 
-/** No digits that the piece does not show already. */
+/** Allows no digits beyond those that the piece already shows. */
 const noMore = ({ text }: Piece, next: string): string => (digitsIn(next) > digitsIn(text) ? text : next)
 
-/** IDs of all kinds are made in one order. */
+/** IDs of all kinds contain their time in the same form. */
 const timeIn = (id: string): string => id.slice(id.indexOf('_') + 1)
 
-/** Whoever speaks of a card speaks of it for so many segments. */
+/** After a card is mentioned, this many segments count as being about it. */
 const OF_A_CARD = 12
 
-/** What was written last of the call, by whomever it was said. */
+/** The last segments of the call, by any speaker. */
 async function lastSaid(trx: Trx, row: TranscriptRow): Promise<string[]> {
   const last = forTenant(trx, tenantOf(row)).select('transcript_segments').select('text').where('call_id', '=', row.id)
   const rows = await last.orderBy('id', 'desc').limit(OF_A_CARD).execute()
   return rows.map(({ text }) => text)
 }
 
-/** Nobody says more: what was held back is what it looks like. */
+/** Nobody continues: held-back text is resolved to what it looks like. */
 export async function showHeld(vault: Vault, trx: Trx, row: TranscriptRow): Promise<void> {
   const redact = await redactorOf(trx, tenantOf(row))
   const held = await heldOf(trx, row)

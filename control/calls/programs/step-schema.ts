@@ -5,7 +5,7 @@ import type { CallProgramRow, CallStepRow } from './tables.ts'
 
 const ms = (description: string) => nullable(Type.Integer({ description: `${description} [ms]` }))
 
-/** How long the parts of a turn took, and what the model cost; null: not measured, or there was none. */
+/** How long the parts of a turn took, and what the model cost; null: not measured, or not used. */
 export const turnTimingSchema = Type.Object({
   endpoint_ms: ms('From the last voice until the silence was long enough'),
   transcribe_ms: ms('From then on to the transcript'),
@@ -32,7 +32,7 @@ export const UNTIMED: TurnTiming = {
   output_tokens: null,
 }
 
-/** One thing that a flow or an assistant did in a call: a node it entered, a line that was said, an action. */
+/** One action of a flow or an assistant in a call: a node entered, a line said, an action. */
 export const callStepSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('call_step'),
@@ -64,7 +64,7 @@ export const toCallStep = (row: CallStepRow): CallStep => {
   }
 }
 
-/** What leads, or has led, a call. */
+/** The program that leads, or has led, a call. */
 export const callProgramSchema = Type.Object({
   object: Type.Literal('call_flow_run'),
   call_id: Type.String(),

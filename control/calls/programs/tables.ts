@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 
-/** Tables of what leads a call, a flow or an assistant, and of what is said in it. */
+/** Tables of programs (flows and assistants that lead calls) and transcripts. */
 declare module '../../kernel/store/tables.ts' {
   interface Database extends LiveTables {}
 }
@@ -15,32 +15,33 @@ export interface LiveTables {
 }
 
 /**
- * `waiting`: its call has not been answered, or was given to it by another node than the call's. `running`: it leads the call. `ended`: it leads the call no more.
+ * `waiting`: its call is unanswered, or was given to it by another node than the call's. `running`: it leads the call. `ended`: it no longer
+ * does.
  */
 export type ProgramStatus = 'waiting' | 'running' | 'ended'
 export type ProgramKind = 'flow' | 'assistant' | 'voicemail'
 
-/** One for each call at most. */
+/** At most one per call. */
 export interface CallProgramTable extends TenantColumns {
   /** The call's ID. */
   id: string
-  /** The participant that it speaks with. */
+  /** The participant it talks with. */
   leg_id: string
   kind: ProgramKind
   flow_id: string | null
   flow_version: number | null
   assistant_id: string | null
   status: ProgramStatus
-  /** JSON of how far it is, sealed: what callers enter may be sensitive. Null: it has not begun. */
+  /** JSON of its progress, sealed, because callers may enter sensitive data. Null: it has not begun. */
   state: string | null
   end_reason: string | null
-  /** How often the call was given on from program to program. */
+  /** How often the call was passed from program to program. */
   hops: number
   created: string
   ended_at: string | null
 }
 
-/** What happened to a program's call and what it has not yet dealt with; written with the event that tells of it. */
+/** Something that happened to a program's call and that it has not handled yet; written together with the event. */
 export interface CallInputTable extends TenantColumns {
   id: string
   call_id: string
@@ -50,7 +51,7 @@ export interface CallInputTable extends TenantColumns {
 
 export type StepKind = 'node' | 'turn' | 'action'
 
-/** What a program has done, fit to be shown. */
+/** What a program has done, in a form that may be shown. */
 export interface CallStepTable extends TenantColumns {
   id: string
   call_id: string
@@ -66,7 +67,7 @@ export interface TranscriptTable extends TenantColumns {
   /** The call's ID. */
   id: string
   status: 'wanted' | 'running' | 'ready' | 'failed'
-  /** Why nothing could be written down; null: it did not fail. */
+  /** Why transcription failed; null: it did not. */
   failed_reason: string | null
   language: string | null
   duration_ms: number | null
@@ -74,11 +75,11 @@ export interface TranscriptTable extends TenantColumns {
 }
 
 export interface TranscriptSegmentTable extends TenantColumns {
-  /** As it was said, sealed, while it may go on with a number that is not kept; null: it does not. */
+  /** The original words, sealed, while they may continue in a number that must not be kept; null: they cannot. */
   held: string | null
   id: string
   call_id: string
-  /** Who said it; of the product: to whom. */
+  /** The speaker; for the product's own words, the listener. */
   participant_id: string
   speaker: Generated<'participant' | 'product'>
   text: string

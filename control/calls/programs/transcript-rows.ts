@@ -1,7 +1,7 @@
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
-/** Asks for a call's transcript; it begins once the call is answered. `running`: it is, and this begins now. */
+/** Requests a call's transcript, which begins once the call is answered. `running`: it is answered, and the transcript begins now. */
 export const wantTranscript = (
   trx: Trx,
   tenant: Tenant,

@@ -25,7 +25,7 @@ export const callTranscriptSegmentSchema = Type.Object({
 
 export type CallTranscriptSegment = Static<typeof callTranscriptSegmentSchema>
 
-/** What was said in a call. Nothing of a card-payment pause is in it. */
+/** What was said in a call. It has nothing of a card-payment pause. */
 export const callTranscriptSchema = Type.Object({
   object: Type.Literal('call_transcript'),
   call_id: Type.String(),

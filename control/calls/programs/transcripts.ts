@@ -15,13 +15,13 @@ import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 import { wantTranscript } from './transcript-rows.ts'
 import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from './transcript-schema.ts'
 
-/** The segments of a transcript that are shown; the longest call has fewer. */
+/** Maximum number of segments shown; the longest call has fewer. */
 const MAX_SEGMENTS = 20_000
 
 const EMPTY = { status: 'ready', duration_ms: 0 } as const
 const UNANSWERED = { status: 'failed', failed_reason: 'The call was not answered.' } as const
 
-/** A call's transcript as it is now; undefined when none was asked for. */
+/** A call's transcript in its current state; undefined if none was requested. */
 export async function readTranscript(db: Db, tenant: Tenant, callId: string): Promise<CallTranscript | undefined> {
   const scoped = forTenant(db, tenant)
   const row = await scoped.find('transcripts', callId)
@@ -37,7 +37,7 @@ export async function readTranscript(db: Db, tenant: Tenant, callId: string): Pr
   return toCallTranscript(row, segments)
 }
 
-/** What writes down that a transcript could not begin. */
+/** Writes down that a transcript could not begin. */
 export interface TranscriptParts {
   store: Store
   now: () => Date
@@ -45,7 +45,7 @@ export interface TranscriptParts {
 
 type WritingParts = TranscriptParts & { vault: Vault }
 
-/** Applies an event to the transcript that it concerns. */
+/** Applies an event to the transcript it belongs to. */
 export async function onTranscriptEvent(parts: WritingParts, trx: Trx, event: MediaEvent): Promise<void> {
   switch (event.name) {
     case 'leg.answered':
@@ -68,7 +68,7 @@ async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<v
   if (row !== undefined) await start(parts, trx, row)
 }
 
-/** Of the call whose own leg this is. */
+/** The transcript of the call whose own leg this is. */
 const wantedOf = (trx: Trx, legId: string): Promise<TranscriptRow | undefined> =>
   trx
     .selectFrom('transcripts')
@@ -79,13 +79,13 @@ const wantedOf = (trx: Trx, legId: string): Promise<TranscriptRow | undefined> =
     .where('transcripts.status', '=', 'wanted')
     .executeTakeFirst()
 
-/** A call has ended that was never answered: nobody waits for what was said in it. */
+/** Ends the transcript of a call that ended unanswered. */
 export async function endUnbegun(trx: Trx, legId: string, at: string): Promise<void> {
   const row = await wantedOf(trx, legId)
   if (row !== undefined) await end(trx, row, UNANSWERED, at)
 }
 
-/** A conference session, where its room says so. */
+/** For a conference session, if its room wants one. */
 async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: string): Promise<void> {
   const call = await trx
     .selectFrom('calls')
@@ -110,19 +110,19 @@ async function start(parts: TranscriptParts, trx: Trx, row: TranscriptRow): Prom
 }
 
 /**
- * A transcript that media refuses has failed; one that media cannot be asked for now is begun at the next connection. Where the call
- * is not there any more, it was over before anything could be written down: that transcript is empty, as one of a call that ends right
- * after.
+ * Starts a transcript in media. One that media refuses has failed. If media cannot be asked now, it is started at the next connection. If
+ * the call no longer exists, it ended before anything could be transcribed: the transcript is then empty, as for a call that ends right
+ * after the start.
  */
 export async function beginTranscript(
   { store, now }: TranscriptParts,
   media: CommandPort<'transcript.start'>,
   { id, language }: Pick<TranscriptRow, 'id' | 'language'>,
 ): Promise<void> {
-  // A call's room, or a session's: all who are ever in it.
+  // The call's own room, or a session's: everybody who is ever in it.
   const reply = await media.request('transcript.start', { transcriptId: id, target: { roomId: id }, language })
   if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
-  // It may have run and ended: what was told of it before the answer counts.
+  // It may have run and ended: events that came before the reply count.
   await media.settled()
   await store.transaction(async trx => {
     const row = await runningTranscript(trx, id)
@@ -142,7 +142,7 @@ async function addSegment(
   { transcriptId, legId, speaker, text, startMs, endMs }: (MediaEvent & { name: 'transcript.segment' })['body'],
   at: string,
 ): Promise<void> {
-  // Media has begun it by itself; the announcement is a line of it before the call counts as answered.
+  // Media started it by itself: the announcement is in it, before the call counts as answered.
   const begun = trx.selectFrom('transcripts').selectAll().where('id', '=', transcriptId)
   const row = await begun.where('status', 'in', ['wanted', 'running']).executeTakeFirst()
   if (row === undefined) return
@@ -187,8 +187,8 @@ async function end(
 }
 
 /**
- * Begins those again whose command was lost with the process that was to send it: nobody would ever tell of their end. Of one that
- * media has begun it says so, and nothing changes.
+ * Starts those again whose command was lost with the process that was to send it; otherwise their end would never be reported. If media has
+ * already started one, it says so, and nothing changes.
  */
 export async function resumeTranscripts(
   parts: TranscriptParts,
@@ -206,13 +206,13 @@ export async function resumeTranscripts(
     .execute()
   for (const row of rows) {
     await step(async () => {
-      // What he is asked for begins by itself when he has heard it.
+      // What the announcement is about begins by itself when the caller has heard it.
       if (callCaptureOf(row)?.asked !== 'asking') await beginTranscript(parts, media, row)
     })
   }
 }
 
-/** Ends the transcripts whose calls are over and of which media will not tell any more, each in a step of its own. */
+/** Ends the transcripts of ended calls that media will not report any more, each in a step of its own. */
 export async function endLostTranscripts(vault: Vault, db: Db, at: string, step: Step): Promise<void> {
   const rows = await db
     .selectFrom('transcripts')

@@ -4,7 +4,7 @@ import { nullable, partialInput } from '../../kernel/schema.ts'
 
 const INHERITED = 'null: as the conference room or queue of the call says.'
 
-/** What is done with the audio of a participant before others hear it. */
+/** Processing of a participant's audio, before others hear it. */
 const fields = {
   gain_db: nullable(
     Type.Number({ minimum: -24, maximum: 24, description: 'Louder, or softer, by so much; null: as it comes.' }),
@@ -29,7 +29,7 @@ const fields = {
 export const audioInput = partialInput(fields)
 export type AudioInput = Static<typeof audioInput>
 
-/** The same of a room or queue, for all that are in it and say nothing themselves. */
+/** The same for a room or queue; applies to all participants without settings of their own. */
 export const audioDefaults = {
   auto_gain: Type.Boolean({ description: 'Bring soft and loud talkers to one level.' }),
   noise_suppression: Type.Boolean({ description: 'Take steady noise out of what participants say.' }),
@@ -60,7 +60,7 @@ type Name = keyof typeof NAMES
 
 const said = (stored: string | null): AudioInput => (stored === null ? {} : (JSON.parse(stored) as AudioInput))
 
-/** @param voice live of media; absent: not asked for */
+/** @param voice live state from media; absent: not requested */
 export const toAudio = (stored: string | null, voice: LegAudio['voice'] = null): ParticipantAudio => ({
   ...UNSAID,
   ...said(stored),
@@ -68,17 +68,17 @@ export const toAudio = (stored: string | null, voice: LegAudio['voice'] = null):
   level_dbov: voice?.levelDbov ?? null,
 })
 
-/** What is stored with a change; null: nothing is said. */
+/** The stored value after a change; null: no settings. */
 export function changedAudio(stored: string | null, change: AudioInput): string | null {
   const changed = Object.entries({ ...said(stored), ...change }).filter(([, value]) => value !== null)
   return changed.length === 0 ? null : JSON.stringify(Object.fromEntries(changed))
 }
 
-/** In the words of media. */
+/** In media's terms. */
 export const soundOf = (audio: AudioInput): LegSound =>
   Object.fromEntries(Object.entries(audio).map(([name, value]) => [NAMES[name as Name], value]))
 
-/** Of a room or queue; nothing where it wants nothing. */
+/** For a room or queue; nothing if it has no settings. */
 export function roomSound({ auto_gain, noise_suppression, speech_events }: AudioDefaults): { sound?: LegSound } {
   const wanted = { auto_gain, noise_suppression, speech_events }
   return Object.values(wanted).includes(true) ? { sound: soundOf(wanted) } : {}

@@ -17,12 +17,12 @@ interface Deps {
   media: MediaPort
 }
 
-/** How long a list may wait for who speaks [ms]. */
+/** How long a list may wait for the speakers [ms]. */
 const VOICE_DEADLINE_MS = 500
 
 const changeBody = input({ audio: Type.Optional(audioInput) })
 
-/** Changes of a participant that go for any call; those of conference rooms have their own. */
+/** Changes of a participant in any call; conference rooms have their own. */
 export const participantAudioRoute = (deps: Deps): Route =>
   route({
     method: 'PATCH',
@@ -50,7 +50,7 @@ export const participantAudioRoute = (deps: Deps): Route =>
     },
   })
 
-/** Of a call, or of a conference session: who is or was on it. */
+/** A past or present participant of a call, or of a conference session. */
 async function find(
   { store }: Deps,
   context: Context,
@@ -68,7 +68,7 @@ async function find(
     : conflict('not_running', 'The participant has left.')
 }
 
-/** Media first, so that what is shown is so. */
+/** Changes media first, so that the answer shows what is in effect. */
 export async function changeSound(
   { store, media }: Deps,
   context: Context,
@@ -92,7 +92,7 @@ export async function changeSound(
   return null
 }
 
-/** Participants with what media knows of their voices at this moment. */
+/** Participants with the current state of their voices. */
 export async function shownLive(
   media: MediaPort,
   rows: readonly { participant: ParticipantRow; call: CallRow }[],

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { nullable } from '../../kernel/schema.ts'
 
-/** Somebody begins or ends to speak, as the events `call.speaking.started` and `.stopped` show it. */
+/** A participant starts or stops speaking, as the events `call.speaking.started` and `.stopped` show it. */
 export const callSpeakingSchema = Type.Object({
   object: Type.Literal('call_speaking'),
   call_id: Type.String(),
@@ -12,7 +12,7 @@ export const callSpeakingSchema = Type.Object({
 })
 export type CallSpeaking = Static<typeof callSpeakingSchema>
 
-/** Who of a conference speaks, as `conference.active_speaker.changed` shows it. */
+/** The active speaker of a conference, as `conference.active_speaker.changed` shows it. */
 export const activeSpeakerSchema = Type.Object({
   object: Type.Literal('conference_active_speaker'),
   session_call_id: Type.String(),

@@ -9,9 +9,9 @@ import { mediaUnavailable } from '../dial.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import { unpacked } from './trace-keeper.ts'
 
-/** By then what passed for a leg that has ended is stored: media waits for what follows, control fetches it [ms]. */
+/** By then the trace of an ended leg is stored: media waits for late messages, then control fetches it [ms]. */
 const STORED_MS = 15_000
-/** Legs of one call that are shown, the latest; a session may have had any number. */
+/** The latest legs of a call are shown; a session may have had any number. */
 const MAX_LEGS = 200
 
 export interface TraceDeps {
@@ -22,7 +22,7 @@ export interface TraceDeps {
 
 export type TracedLeg = Pick<ParticipantRow, 'id' | 'left_at' | 'node_id' | 'step'>
 
-/** Who is or was in a call: of a conference session all of its legs. */
+/** Past and present legs of a call; for a conference session, all of its legs. */
 export const tracedLegs = (db: Db, tenant: Tenant, call: CallRow): Promise<TracedLeg[]> =>
   forTenant(db, tenant)
     .select('participants')
@@ -32,7 +32,7 @@ export const tracedLegs = (db: Db, tenant: Tenant, call: CallRow): Promise<Trace
     .limit(MAX_LEGS)
     .execute()
 
-/** What passed for a call's legs: stored of those that have ended, and asked of media for the others. */
+/** The traces of a call's legs: stored ones of ended legs, media's for the others. */
 export async function traceOf(deps: TraceDeps, tenant: Tenant, call: CallRow): Promise<SipLegTrace[] | Problem> {
   const { store, media, now } = deps
   const legs = await tracedLegs(store.db, tenant, call)
@@ -52,7 +52,7 @@ export async function traceOf(deps: TraceDeps, tenant: Tenant, call: CallRow): P
   return traces
 }
 
-/** Media may have what is not stored yet. */
+/** Media may have messages that are not stored yet. */
 const isFresh = ({ left_at, step }: TracedLeg, call: CallRow, since: string): boolean => {
   const over = left_at ?? (step === 'ended' ? call.ended_at : null)
   return over === null || over > since

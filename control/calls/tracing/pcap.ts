@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { SipLegTrace } from '../../../media/protocol.ts'
 
-/** The classic file of libpcap, in microseconds, whose packets begin with their IP header. */
+/** The classic libpcap format, with microseconds, for packets that begin with their IP header. */
 const MAGIC = 0xa1b2c3d4
 const LINKTYPE_RAW = 101
 const SNAPLEN = 65_535
@@ -11,7 +11,7 @@ const UDP_BYTES = 8
 const IPV4_BYTES = 20
 const IPV6_BYTES = 40
 const HOPS = 64
-/** Of what a record of media holds stands in `media/rtp/packet-headers.ts`. */
+/** `media/rtp/packet-headers.ts` describes a record of media. */
 const RECORD_BYTES = 24
 const RTP_BYTES = 12
 
@@ -24,15 +24,15 @@ interface Packet {
   at: number
   from: Place
   to: Place
-  /** What is written of it. */
+  /** The captured bytes. */
   bytes: Buffer
-  /** What it was on the wire; the rest is left out. */
+  /** Its length on the wire. */
   length: number
 }
 
 /**
- * SIP and RTP headers of a call as a capture file. Every packet is written as a UDP datagram, whatever carried it: who reads it sees
- * messages over TCP and TLS too. Of RTP only the first 12 octets are there: no audio, and no key.
+ * SIP and RTP headers of a call as a capture file. Every packet is written as a UDP datagram, whatever transport carried it, so that the
+ * reader also sees messages over TCP and TLS. Of RTP only the first 12 octets are included: no audio, and no key.
  */
 export function pcapOf(traces: readonly SipLegTrace[]): Buffer {
   const packets = traces.flatMap(trace => [...messagesOf(trace), ...headersOf(trace)])
@@ -67,7 +67,7 @@ function* headersOf({ packets }: SipLegTrace): Generator<Packet> {
   }
 }
 
-/** With its lengths: what is here, and what it was on the wire. */
+/** With both lengths: captured, and on the wire. */
 function recordOf({ at, from, to, bytes, length }: Packet): Buffer[] {
   const headers = isIPv4(from.host) && isIPv4(to.host) ? ipv4(from, to, length) : ipv6(from, to, length)
   const record = Buffer.alloc(16)
@@ -102,7 +102,7 @@ function ipv6(from: Place, to: Place, length: number): Buffer {
   return Buffer.concat([header, udp(from, to, length)])
 }
 
-/** Without a checksum, since not all of what it would be of is here. */
+/** Without a checksum, since some of the checksummed bytes are missing. */
 function udp(from: Place, to: Place, length: number): Buffer {
   const header = Buffer.alloc(UDP_BYTES)
   header.writeUInt16BE(from.port, 0)

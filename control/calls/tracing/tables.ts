@@ -7,12 +7,12 @@ declare module '../../kernel/store/tables.ts' {
   }
 }
 
-/** What passed over SIP for one leg that has ended. */
+/** The SIP messages of one ended leg. */
 export interface SipTraceTable extends TenantColumns {
-  /** The leg's, which is the participant's. */
+  /** ID of the leg, which is also the participant's. */
   id: string
   call_id: string
-  /** Messages for which there was no room. */
+  /** Messages dropped for lack of space. */
   dropped: number
   /** JSON of `SipLegTrace`, deflated, base64. */
   content: string

@@ -14,8 +14,8 @@ export interface TraceKeeperParts {
 }
 
 /**
- * Fetches what passed over SIP for legs that have ended, and stores it: batch by batch, a transaction each, far from any call's set-up.
- * Media keeps a batch until it is told that it is stored, so that none is lost when this process dies.
+ * Fetches the SIP traces of ended legs and stores them, batch by batch, a transaction each, apart from any call set-up. Media keeps a
+ * batch until it is told that it is stored, so none is lost if this process dies.
  */
 export class TraceKeeper {
   readonly #store: Store
@@ -24,13 +24,13 @@ export class TraceKeeper {
     this.#store = store
   }
 
-  /** To be called now and then; fetches all that there is. */
+  /** To be called regularly; fetches everything there is. */
   async run(media: CommandPort<'sip.trace_take'>): Promise<void> {
     let done: string[] = []
     for (;;) {
       const reply = await media.request('sip.trace_take', { done })
       if (isFailure(reply) || reply.traces.length === 0) return
-      // Whose leg it is stands in what media has told before.
+      // Earlier events from media say whose leg it is.
       await media.settled()
       await this.#keep(reply.traces)
       done = reply.traces.map(({ legId }) => legId)
@@ -47,7 +47,7 @@ export class TraceKeeper {
         .where('id', 'in', ids)
         .execute()
       const kept = await trx.selectFrom('sip_traces').select('id').where('id', 'in', ids).execute()
-      // A leg that became no call, whose call was deleted meanwhile, or that was stored before the last process died.
+      // Some legs became no call, or their call was deleted meanwhile, or they were stored before the last process died.
       const rows = legs
         .filter(({ id }) => !kept.some(row => row.id === id))
         .map(leg => {

@@ -55,7 +55,7 @@ function toSipMessage(call: Shown, legId: string, message: SipTraceMessage, inde
   }
 }
 
-/** The same each time that it is asked for: IDs sort by the time, then by the place in the leg's list. */
+/** Stable over requests: IDs sort by the time, then by the position in the leg's list. */
 const idOf = (legId: string, { at }: SipTraceMessage, index: number): string =>
   `sipm_${encodeTime(Math.floor(at)).toLowerCase()}${String(index).padStart(6, '0')}${legId.slice(-10).toLowerCase()}`
 
@@ -63,7 +63,7 @@ function partsOf(text: string): { start: string; headers: { name: string; value:
   const end = /\r?\n\r?\n/.exec(text)
   const head = end === null ? text : text.slice(0, end.index)
   const body = end === null ? '' : text.slice(end.index + end[0].length)
-  // A header goes on in lines that begin with white space (RFC 3261 §7.3.1).
+  // A header continues in lines that begin with white space (RFC 3261 §7.3.1).
   const [start = '', ...lines] = utf8(head.replace(/\r?\n[ \t]+/g, ' ')).split(/\r?\n/)
   const headers = lines.map(line => {
     const at = line.indexOf(':')

@@ -4,8 +4,8 @@ import type { Of } from '../event-handler.ts'
 import { follow } from '../follow.ts'
 
 /**
- * A trunk calls in the place of a dialog (RFC 3891): of a call that runs over one of the connections that it may call by, where that
- * lets its far end transfer. Others learn nothing of the dialog, not even that it is there.
+ * A trunk calls to replace a dialog (RFC 3891): a dialog of a call over a connection that this trunk may use, if the connection lets its
+ * far end transfer. Others learn nothing about the dialog, not even that it exists.
  */
 export async function takeTrunkCall(
   trx: Trx,

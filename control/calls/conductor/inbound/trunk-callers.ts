@@ -8,7 +8,7 @@ import type { ConnectionRow, InboundAlgorithm } from '../../../trunks/tables.ts'
 import { follow } from '../follow.ts'
 import { connectionOfAccount } from '../inbound-rows.ts'
 
-/** Calls of connections that are known by a password. */
+/** Calls over connections that authenticate by password. */
 
 export interface TrunkCallerDeps {
   store: Store
@@ -18,11 +18,11 @@ export interface TrunkCallerDeps {
 
 type Incoming = Events['leg.incoming']
 
-/** The connection that a caller's digest names; a registrar's caller is known by the contact that it calls. */
+/** The connection that a caller's digest names. A caller behind a registrar is known by the contact that it calls. */
 export const accountOf = async (trx: Trx, { digest, connectionId }: Incoming): Promise<ConnectionRow | undefined> =>
   digest === null || connectionId !== undefined ? undefined : connectionOfAccount(trx, digest.username)
 
-/** Has the digest judged beside the events of other calls, and goes on with `then` when it is right. Media refuses who is wrong. */
+/** Verifies the digest in parallel to other calls' events, and continues with `then` if it is right. Otherwise media refuses the call. */
 export function judge(
   deps: TrunkCallerDeps,
   trx: Trx,
@@ -63,8 +63,8 @@ async function isRight(
 }
 
 /**
- * Whether who is refused for its address might get in by a password: it is asked for one, or refused as one whose password is wrong.
- * `near`: the connections with a network around it.
+ * Whether a caller whose address is refused might authenticate by password: it is challenged, or refused as with a wrong password.
+ * `near`: the connections with a network that contains it.
  */
 export async function asksForPassword(
   trx: Trx,

@@ -5,8 +5,8 @@ import type { LegRows } from '../decide.ts'
 export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
 
 /**
- * Whether a leg may sit down in its room now. Whoever was dialled from within is let in by the one who dialled; whom else we have
- * called waits for no moderator, but a lock keeps it out.
+ * Whether a leg may enter its room now. A party dialled from within is admitted by whoever dialled. Others whom we have called wait for
+ * no moderator, but a lock keeps them out.
  */
 export function admission(
   { call, participant, room }: LegRows,

@@ -6,7 +6,7 @@ const CLOSES_AFTER = { hours: 2 }
 const FRIDAY = 5
 const SATURDAY = 6
 
-/** More steps than `weekdays` skips in a row, and the one that may be open early. */
+/** More steps than `weekdays` skips in a row, plus the one that may be open early. */
 const LOOK_BACK_STEPS = 4
 
 interface Occurrence {
@@ -29,7 +29,7 @@ export function isJoinable(schedule: RoomSchedule, now: Date): boolean {
   return latestOccurrences(schedule, first, firstEnd, at).some(({ opens, closes }) => at >= opens && at <= closes)
 }
 
-/** The occurrences that began last before `at`, and the next: the later one begins, the later it ends, so earlier ones need no look. */
+/** The last occurrences that began before `at`, and the next one. Occurrences that begin later also end later, so earlier ones are irrelevant. */
 function latestOccurrences(schedule: RoomSchedule, first: DateTime, firstEnd: DateTime, at: DateTime): Occurrence[] {
   const occurrence = (days: number): Occurrence => {
     const start = first.plus({ days })

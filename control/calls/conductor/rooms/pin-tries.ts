@@ -4,9 +4,9 @@ import { forTenant, type Tenant } from '../../../kernel/tenancy.ts'
 
 const MINUTE_MS = 60_000
 
-/** Whose wrong PINs are counted together: so many, and nothing more until so long after the last of them. */
+/** A limit of wrong PINs: a count per guesser, and how long it is blocked after the last of them. */
 interface Limit {
-  /** A hash: who called from where is nobody's to read. */
+  /** A hash, so that nobody can read who called from where. */
   guesser: string
   max: number
   lockedMs: number
@@ -14,24 +14,24 @@ interface Limit {
 
 const limit = (what: string, max: number, lockedMs: number): Limit => ({ guesser: sha256(what), max, lockedMs })
 
-/** What the tries at a room are limited by, the narrowest first. Four digits are not to be guessed, whoever takes turns. */
+/** The limits of guesses at a room, the narrowest first. Four digits must not be guessable, whoever takes turns. */
 const limitsOf = (own: Limit, roomId: string): Limit[] => [
   own,
   limit(`room ${roomId}`, 30, 60 * MINUTE_MS),
   limit('organisation', 300, 60 * MINUTE_MS),
 ]
 
-/** Of somebody who calls: two calls of three tries each. */
+/** For a caller: two calls with three tries each. */
 export const callerLimits = (roomId: string, from: string): Limit[] =>
   limitsOf(limit(`caller ${roomId} ${from}`, 6, 10 * MINUTE_MS), roomId)
 
-/** Of a guest: three tries of one client's network at one link. */
+/** For a guest: three tries from one client's network at one link. */
 export const guestLimits = (roomId: string, link: string, network: string): Limit[] =>
   limitsOf(limit(`guest ${link} ${network}`, 3, 10 * MINUTE_MS), roomId)
 
 /**
- * Counts a try; `lockedS`: it is not to be judged, and these are the seconds to wait; else 0, and `left` is how many the guesser has
- * after it. In the database, so that neither another call nor another node begins anew.
+ * Counts a try. `lockedS`: seconds to wait, in which case the try must not be checked; otherwise 0, and `left` is the number of remaining
+ * tries of the guesser. Kept in the database, so that another call or another node does not start from zero.
  */
 export async function beginTry(
   trx: Trx,
@@ -60,8 +60,8 @@ export async function beginTry(
 }
 
 /**
- * It was right, and counts for nobody. `forgives`: what the guesser tried before is forgiven too; not while a higher PIN may be being
- * guessed.
+ * The PIN was right, so the try does not count. `forgives`: earlier tries of the guesser are forgiven too; not while a higher PIN may be
+ * the one being guessed.
  */
 export async function wasRight(
   trx: Trx,

@@ -5,8 +5,8 @@ import { loadLeg } from '../../records.ts'
 import { collectId, type LegRows, type PinVerdict } from '../decide.ts'
 
 /**
- * Judges the PINs among these events, by the events' numbers. It takes tens of milliseconds for each, which is why it is done
- * before the transaction that applies them, and may be: no event changes a room's PIN or what is being collected.
+ * Verifies the PINs among these events, by event number. Each takes tens of milliseconds, so it is done before the transaction that
+ * applies them. That is safe: no event changes a room's PIN or what is being collected.
  */
 export async function judgePins(db: Db, events: readonly NumberedEvent[]): Promise<ReadonlyMap<number, PinVerdict>> {
   const verdicts = new Map<number, PinVerdict>()

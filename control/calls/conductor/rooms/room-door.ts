@@ -7,7 +7,7 @@ import { isJoinable } from './join-window.ts'
 import { runningSession } from './sessions.ts'
 
 /**
- * Why nobody can be brought into a room now, asked before somebody is rung for it. `isInvited`: from within, where a lock keeps
+ * Why nobody can be brought into a room now, checked before anybody is rung for it. `isInvited`: from within, where a lock keeps
  * nobody out (specification, "Conference room": only moderators let more people in).
  */
 export async function roomProblem(

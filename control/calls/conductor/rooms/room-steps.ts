@@ -9,10 +9,10 @@ import type { Seating } from './seating.ts'
 const FIRST_DIGIT_TIMEOUT_MS = 10_000
 const INTER_DIGIT_TIMEOUT_MS = 4000
 
-/** What the steps into a conference room send. */
+/** Senders of the steps into a conference room. */
 export const roomSteps = ({ db }: Store, seating: Seating): Senders<'room'> => ({
   pin: withRows(db, async (rows, media) => {
-    // What led the call before may have listened.
+    // The call's previous leader may have listened.
     if (rows.call.answered_at !== null) await media.request('leg.stop_listen', { legId: rows.participant.id })
     return failureOf(await media.request('leg.collect', pinCollect(rows)))
   }),

@@ -18,7 +18,7 @@ import { isModerated, newSession, ownSession } from './sessions.ts'
 
 type Media = CommandPort<'leg.move' | 'leg.play' | 'leg.stop_play' | 'leg.hangup'>
 
-/** What follows a decision about a room and keeps its next one waiting no more. */
+/** What follows a decision about a room, without delaying the room's next decision. */
 type Then = () => Promise<Sent>
 
 const NOTHING: Then = async () => null
@@ -30,8 +30,8 @@ export interface SeatingDeps {
 }
 
 /**
- * Takes legs into their conference rooms. Whom a room takes in is decided one leg after the other, so that of two parties one opens the
- * session and one joins it. Those who join one that runs do not wait for each other.
+ * Takes legs into their conference rooms. A room decides about one leg after the other, so that of two parties one opens the session and
+ * the other joins it. Legs that join a running session do not wait for each other.
  */
 export class Seating {
   readonly #deps: SeatingDeps
@@ -42,7 +42,7 @@ export class Seating {
     this.#deps = deps
   }
 
-  /** Seats who is to join, or waits and may join now; or its step says what it is to do instead. `closed`: a session that takes in nobody. */
+  /** Admits a leg that is to join, or waits and may join now; otherwise its step says what to do. `closed`: a session that admits nobody. */
   async seat({ id }: Pick<ParticipantRow, 'id'>, media: Media, closed: string | null = null): Promise<Sent> {
     const rows = await loadLeg(this.#deps.store.db, id)
     if (rows === null) return null
@@ -50,7 +50,7 @@ export class Seating {
     return then()
   }
 
-  /** As it is when its room's turn comes. */
+  /** Its state when the turn of its room comes. */
   async #seatNow(legId: string, media: Media, closed: string | null): Promise<Then> {
     const { db } = this.#deps.store
     const rows = await loadLeg(db, legId)
@@ -72,7 +72,7 @@ export class Seating {
       await media.request('leg.stop_play', { legId })
       return this.#change(rows, { step: 'joining' })
     }
-    // Into a new one while the next of the room waits: it joins that.
+    // A new session is opened while the room's next leg waits; that leg then joins it.
     if (session === undefined) return this.#move(rows, room, session, media)
     return async () => (await this.#move(rows, room, session, media))()
   }
@@ -83,7 +83,7 @@ export class Seating {
     return NOTHING
   }
 
-  /** Into the session that runs, or into a new one when none does or the one we knew has just closed. */
+  /** Into the running session, or into a new one if none runs or the known one has just closed. */
   async #move(rows: LegRows, room: ConferenceRoomRow, running: CallRow | undefined, media: Media): Promise<Then> {
     const legId = rows.participant.id
     const { store, now } = this.#deps
@@ -103,12 +103,12 @@ export class Seating {
     if (!isFailure(reply)) return this.#welcome(legId, room, { muted, isFirst: running === undefined }, media)
     if (isUndecided(reply)) return NOTHING
     if (running === undefined) await this.#discard(session)
-    // The session is closing, its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
+    // The session is closing, and its end is on the way as an event; or the leg is gone, and the next attempt finds that out.
     else if (reply.failure === 'not_found') return () => this.seat(rows.participant, media, session.id)
     return this.#refused(rows, reply, media)
   }
 
-  /** What is heard in the room, by this leg alone. */
+  /** What this leg alone hears in the room. */
   #welcome(
     legId: string,
     room: ConferenceRoomRow,
@@ -129,14 +129,14 @@ export class Seating {
     return async () => failureOf(await media.request('leg.hangup', { legId, reason: 'internal_error' }))
   }
 
-  /** A session that nobody entered was none. */
+  /** A session that nobody entered never existed. */
   async #discard(session: CallRow): Promise<void> {
     const calls = forTenant(this.#deps.store.db, tenantOf(session)).delete('calls')
     await calls.where('id', '=', session.id).where('status', '=', 'queued').execute()
   }
 }
 
-/** Who waits for a moderator of this room, on this node. */
+/** Legs on this node that wait for a moderator of this room. */
 export const waitingFor = (db: Db, roomId: string): Promise<ParticipantRow[]> =>
   db
     .selectFrom('participants')

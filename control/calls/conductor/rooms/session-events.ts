@@ -36,7 +36,7 @@ export async function onRoomClosed(trx: Trx, { body, at }: Of<'room.closed'>): P
   if (session !== undefined) await endSession(trx, session, { reason: null, at, durationMs: body.durationMs })
 }
 
-/** Somebody else speaks. */
+/** The active speaker has changed. */
 export async function onActiveSpeaker(trx: Trx, { body, at }: Of<'room.active_speaker'>): Promise<void> {
   const session = await runningConference(trx, body.roomId)
   if (session === undefined) return
@@ -52,7 +52,7 @@ export async function onActiveSpeaker(trx: Trx, { body, at }: Of<'room.active_sp
   await appendEvent(trx, tenantOf(session), { type, at, object, callId: session.id })
 }
 
-/** Undefined for the room of a single party, which is no session. */
+/** Undefined for the room of a single party, which is not a session. */
 async function runningConference(db: Db, roomId: string): Promise<CallRow | undefined> {
   const call = await db.selectFrom('calls').selectAll().where('id', '=', roomId).executeTakeFirst()
   return call?.kind === 'conference' && call.ended_at === null ? call : undefined

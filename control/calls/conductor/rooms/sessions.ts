@@ -13,7 +13,7 @@ type RoomKey = Pick<ConferenceRoomRow, 'id' | 'organisation_id' | 'livemode'>
 export const runningSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
   runningSessions(db, room).executeTakeFirst()
 
-/** The one that callers of this node can join: another's media process has another's. */
+/** The one that callers of this node can join. Another node's media process has its own. */
 export const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
   runningSessions(db, room).where('node_id', '=', nodeOf(db)).executeTakeFirst()
 
