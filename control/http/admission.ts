@@ -19,28 +19,28 @@ export interface AdmissionParts {
   keys: KnownKeys
 }
 
-/** 0: one more of this subject may pass; else the whole seconds after which to try again. */
+/** 0: one more request of this subject may pass; otherwise the whole seconds after which to retry. */
 export interface Rates {
   take(subject: string, rate: Rate): number | Promise<number>
 }
 
-/** What a hook of Fastify gives back that has not come to its end yet, or has answered; undefined: the request goes on. */
+/** Result of a Fastify hook that is still running, or has answered; undefined: the request goes on. */
 export type Later = Promise<unknown> | FastifyReply | undefined
 
-/** A key as a request has it. */
+/** The key of a request. */
 interface KeyInUse {
   hash: string
-  /** The client's organisation within which it asks; null: its own. */
+  /** The client organisation inside which it acts; null: its own. */
   account: string | null
-  /** What is known of it under both. */
+  /** Cache name of the key together with the account. */
   name: string
 }
 
-/** The door of one operation: key, mode, scope, rate, version. A key that is believed passes without waiting for anything. */
+/** Admission to one operation: key, mode, scope, rate, version. A cached key passes synchronously. */
 export class Admission {
   readonly #parts: AdmissionParts
   readonly #route: Route
-  /** By version; each found when it is first asked for. */
+  /** By version; each is derived at its first use. */
   readonly #deprecations = new Map<string, Deprecation[]>()
 
   constructor(parts: AdmissionParts, route: Route) {
@@ -70,7 +70,7 @@ export class Admission {
     )
   }
 
-  /** Whose key it is, as the store says; or as it said, while it is away. */
+  /** The identity of the key from the store; while the store is unavailable, the cached one. */
   async #identityOf({ name, ...asking }: KeyInUse, now: Date): Promise<Identity | Problem> {
     const { store, keys } = this.#parts
     const read = { at: now, revision: keys.revision }
@@ -100,7 +100,7 @@ export class Admission {
     if (waitS > 0) {
       return sendProblem(request, reply, problem('rate_limited', 'Too many requests.', { retryAfterS: waitS }))
     }
-    // The version that a key is pinned to may be gone as well, once it is past its sunset.
+    // The version that a key is pinned to may also be gone, after its sunset.
     const apiVersion = headerText(request.headers['service-version']) ?? identity.apiVersion
     if (!VERSIONS.includes(apiVersion)) {
       const message = `There is no version ${apiVersion}; the current one is ${CURRENT_VERSION}.`
@@ -115,7 +115,7 @@ export class Admission {
     return undefined
   }
 
-  /** Of the key first: one that asks too often takes nothing from the others of its organisation. 0: it may pass. */
+  /** Checks the key first, so that a key over its limit uses nothing of its organisation's. 0: it may pass. */
   #waitS({ apiKeyId, organisationId, requestsPerSecond }: Identity): number | Promise<number> {
     const { rates, rate } = this.#parts
     const waitS = rates.take(apiKeyId, rate)
@@ -126,7 +126,7 @@ export class Admission {
   }
 }
 
-/** What an organisation's limit lets through at once [s]. */
+/** Burst of an organisation's limit [s]. */
 const BURST_S = 3
 
 /** Specification, "Authentication" 3: the page under `/docs` sends this header. */

@@ -1,18 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ERRORS, envelope, type Problem, problem } from './errors.ts'
 
-/** Answers with an error of the catalogue. */
+/** Sends an error of the catalogue. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
   if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))
   if (failure.headers !== undefined) reply.headers(failure.headers)
-  // RFC 9110 §15.5.2: what would be taken.
+  // RFC 9110 §15.5.2: the scheme that would be accepted.
   if (ERRORS[failure.problem].status === 401) reply.header('WWW-Authenticate', 'Bearer')
   request.failure = failure.problem
   const body = envelope(failure, request.id, baseUrlOf(request))
   return sendText(reply, ERRORS[failure.problem].status, JSON.stringify(body))
 }
 
-/** What links to our own pages begin with, as the client knows us. */
+/** The base of links to our own pages, as the client addresses us. */
 export const baseUrlOf = (request: FastifyRequest): string => `${request.protocol}://${request.host || 'localhost'}`
 
 export const asItIs = (payload: unknown): string => payload as string
@@ -25,7 +25,7 @@ export function pathOf({ url }: FastifyRequest): string {
   return query === -1 ? url : url.slice(0, query)
 }
 
-/** `/v1/calls/` is neither the list of calls nor a call without an ID. */
+/** `/v1/calls/` is neither the list of calls nor a call. */
 export const hasEmptyPart = (path: string): boolean => path.endsWith('/') || path.includes('//')
 
 export const EMPTY_PART =

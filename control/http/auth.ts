@@ -7,7 +7,7 @@ import { type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
 import type { Scope } from './scopes.ts'
 
-/** A valid key: whose it is and what it may do. */
+/** A valid key: its owner, and what it may do. */
 export interface Identity {
   apiKeyId: string
   organisationId: string
@@ -18,7 +18,7 @@ export interface Identity {
   apiVersion: string
   /** Null: never. */
   expiresAt: string | null
-  /** Of all keys of its organisation together; null: only those of each key. */
+  /** Limit of all keys of its organisation together; null: only each key's own limit. */
   requestsPerSecond: number | null
 }
 
@@ -27,7 +27,7 @@ const BEARER = new RegExp(`^Bearer +(${SECRET}) *$`, 'i')
 const BASIC = /^Basic +([A-Za-z0-9+/=]{1,1000}) *$/i
 const USER = new RegExp(`^(${SECRET})(?::.*)?$`)
 
-/** The key that a header carries: as a bearer token, or as the user name of basic authentication (RFC 7617, `curl -u KEY:`). */
+/** The key in a header: a bearer token, or the user name of basic authentication (RFC 7617, `curl -u KEY:`). */
 function secretIn(header: string): string | undefined {
   const credentials = BASIC.exec(header)?.[1]
   if (credentials === undefined) return BEARER.exec(header)?.[1]
@@ -55,7 +55,7 @@ export function keyHash(header: string | undefined): string | Problem {
   return secret === undefined ? NO_SUCH_KEY : sha256(secret)
 }
 
-/** Whose key this is, as the database says now; `account`: the client of its organisation within which it asks, null: none. */
+/** The identity of a key, from the database. `account`: the client organisation inside which it acts; null: none. */
 export async function authenticate(
   store: Store,
   { hash, account }: { hash: string; account: string | null },
@@ -80,7 +80,7 @@ export async function authenticate(
   return account === null ? identity : within(store, identity, account)
 }
 
-/** A partner acts inside a client's organisation (specification, "Authentication" 8): by what its key may do, and within what the client may. */
+/** A partner acts inside a client's organisation (specification, "Authentication" 8), within the limits of the key and of the client. */
 async function within({ db }: Store, identity: Identity, account: string): Promise<Identity | Problem> {
   const lacking = scopeProblem(identity, 'partners:write')
   if (lacking !== null) return lacking
@@ -92,7 +92,7 @@ async function within({ db }: Store, identity: Identity, account: string): Promi
 
 const requestsOf = ({ limits }: PartnerOrganisationRow): number | null => JSON.parse(limits).requests_per_second
 
-/** Why this key may not do this operation, or null when it may. */
+/** Why this key may not call this operation; null: it may. */
 export function refusal(identity: Identity, route: Pick<Route, 'mode' | 'scope'>): Problem | null {
   if (route.mode === 'live' && !identity.livemode)
     return problem('live_key_required', 'This operation needs a live key.')

@@ -5,15 +5,15 @@ import { listOf, listQuery, pageOfAll } from './list.ts'
 import { type Plain, pascal, words } from './plain-resource.ts'
 import { type Route, route } from './route.ts'
 
-/** What the product itself brings and no table holds: the same for every organisation. */
+/** Objects built into the product, in no table: the same for every organisation. */
 export interface Catalogue<R extends TSchema>
   extends Pick<Plain<'teams', R>, 'object' | 'path' | 'area' | 'tag' | 'reply'> {
   description: string
-  /** All of it, in the order of the list. */
+  /** All of them, in list order. */
   all(of: { livemode: boolean }): readonly (Static<R> & { id: string })[]
 }
 
-/** GET of the list and of one. */
+/** GET of the list and of a single object. */
 export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Route[] {
   const { object, path, area, tag, reply, all } = catalogue
   const common = { method: 'GET', tag, scope: `${area}:read`, status: 200 } as const

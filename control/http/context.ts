@@ -5,33 +5,33 @@ import { isProblem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
-/** Who asks, and by which request. It is a `Tenant`: `forTenant(db, context)`. */
+/** Who sends a request. It is a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
   organisationId: string
   livemode: boolean
   apiKeyId: string
   /** Null: all. */
   scopes: readonly Scope[] | null
-  /** The version that renders the answer. */
+  /** The version that formats the answer. */
   apiVersion: string
   requestId: string
   idempotencyKey: string | null
 }
 
-/** Who asks, and how what is answered is kept under the request's `Idempotency-Key`. */
+/** Who sends a request, and how its answer is stored under the `Idempotency-Key`. */
 export interface Context extends Asking {
-  /** Made when it is first asked for: most requests have nothing to say. */
+  /** Created at its first use: most requests log nothing. */
   readonly log: Logger
-  /** An attempt under the same key was broken off: it has committed nothing, but what it asked of media may be done. */
+  /** An earlier attempt with the same key was interrupted: it committed nothing, but its commands to media may have been carried out. */
   isResumed: boolean
-  /** A transaction of the store whose result is the operation's answer, and is kept in it, unless it is a problem. */
+  /** A transaction whose result is the operation's answer. The answer is stored in it, unless it is a problem. */
   transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
   /**
-   * Keeps the operation's answer in the transaction of its effect: who retries after we died gets it in place of a second
-   * effect. What is answered in the end takes its place.
+   * Stores the operation's answer in the transaction of its effect: if this process dies afterwards, a retry gets it instead of causing
+   * the effect again. The final answer replaces it.
    */
   keep(trx: Trx, answer: object): Promise<void>
-  /** The answer holds what stands in none of the tables that the route reads: it is not given again. */
+  /** The answer contains data from outside the tables that the route reads, so it must not be cached. */
   passing(): void
 }
 
@@ -50,7 +50,7 @@ export class RequestContext implements Context {
   readonly #render: (answer: unknown) => Replay
   #isLasting = true
 
-  /** `attempt` null: without an `Idempotency-Key`. `render`: the answer as it will be sent. `log`: makes the log of the request. */
+  /** `attempt` null: no `Idempotency-Key`. `render`: formats the answer as it will be sent. `log`: creates the request's logger. */
   constructor(
     parts: { store: Store; log: () => Logger },
     asking: Asking,
@@ -70,7 +70,7 @@ export class RequestContext implements Context {
     this.#render = render
   }
 
-  /** Whether the answer follows from the tables that the route reads. */
+  /** Whether the answer depends only on the tables that the route reads. */
   get isLasting(): boolean {
     return this.#isLasting
   }

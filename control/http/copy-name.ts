@@ -1,7 +1,7 @@
 const COPY = ' (copy)'
 const MAX_NAME = 200
 
-/** The name of a copy whose name nobody chose; the original's is cut, between characters, where both would not fit. */
+/** The default name of a copy. If it gets too long, the original's name is cut at a character boundary. */
 export const copyName = (name: string): string => {
   const characters = [...name]
   return characters.slice(0, MAX_NAME - COPY.length).join('') + COPY

@@ -1,10 +1,10 @@
 import { distance } from 'fastest-levenshtein'
 
-/** Of a name's letters, how many may be wrong. */
+/** The share of a name's letters that may be wrong. */
 const TOLERANCE = 0.4
 const MIN_PREFIX = 3
 
-/** The name of ours that was most likely meant by one that is not, or null. Case and the style of joining words are no mistake. */
+/** The known name that was most likely meant, or null. Differences in case and in joining characters do not count. */
 export function didYouMean(name: string, known: readonly string[]): string | null {
   const sent = plain(name)
   const scored = known.map(one => ({ one, faults: faultsBetween(sent, plain(one)) }))
@@ -12,7 +12,7 @@ export function didYouMean(name: string, known: readonly string[]): string | nul
   return sent !== '' && best.faults <= Math.floor(sent.length * TOLERANCE) ? best.one : null
 }
 
-/** Who has left out the end has made one fault. */
+/** A missing end counts as one fault. */
 const faultsBetween = (sent: string, known: string): number => {
   const faults = distance(sent, known)
   return sent.length >= MIN_PREFIX && known.startsWith(sent) ? Math.min(faults, 1) : faults

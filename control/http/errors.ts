@@ -1,4 +1,4 @@
-/** The only place that HTTP errors come from. A failure is a value: a handler returns `problem(code, message)`. */
+/** The only source of HTTP errors. A failure is a value: a handler returns `problem(code, message)`. */
 
 export type ErrorType =
   | 'invalid_request_error'
@@ -116,7 +116,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** An expected failure of an operation; `problem` tells it from a result. */
+/** An expected failure of an operation; the `problem` field distinguishes it from a result. */
 export interface Problem {
   problem: ErrorCode
   message: string
@@ -124,7 +124,7 @@ export interface Problem {
   details?: Record<string, unknown>
   /** The `Retry-After` header [s]. */
   retryAfterS?: number
-  /** Headers that belong to this failure, such as the `Content-Range` of a 416. */
+  /** Additional headers, such as the `Content-Range` of a 416. */
   headers?: Record<string, string>
 }
 
@@ -136,7 +136,7 @@ export function problem(code: ErrorCode, message: string, more: Omit<Problem, 'p
 export const missing = (kind: string, id: string): Problem =>
   problem('resource_missing', `No such ${kind.replaceAll('_', ' ')}: ${id}`, { param: 'id' })
 
-/** 404 for the file of an object that is there: nodes without shared storage have the files that they made (README, "Several nodes"). */
+/** 404 for the file of an existing object: without shared storage, a node has only its own files (README, "Several nodes"). */
 export const fileMissing = (kind: string, id: string): Problem =>
   problem('resource_missing', `The file of this ${kind.replaceAll('_', ' ')} is not where this node finds it: ${id}`, {
     param: 'id',
@@ -150,7 +150,7 @@ export const conflict = (reason: string, message: string): Problem =>
 export const isProblem = (value: unknown): value is Problem =>
   typeof value === 'object' && value !== null && 'problem' in value
 
-/** It cannot be reached or written: no fault of what was asked. */
+/** The store cannot be reached or written. The request was fine. */
 export const storeUnavailable = (retryAfterS?: number): Problem =>
   problem(
     'store_unavailable',

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Why one cannot listen for HTTP there, in one line; null when one can. */
+/** Why the address cannot be used for HTTP, in one line; null: it can. */
 export async function httpPortError(host: string, port: number): Promise<string | null> {
   const server = createServer()
   try {

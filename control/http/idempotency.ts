@@ -8,13 +8,13 @@ import { type Problem, problem } from './errors.ts'
 
 const WINDOW_MS = 24 * 60 * 60 * 1000
 export const MAX_KEY_LENGTH = 255
-/** How long the attempt of a dead node holds its key. */
+/** How long an attempt of a dead node locks its key. */
 export const ATTEMPT_LEASE_MS = 60_000
 
-/** Answers that could not be written are tried again so many at once at most; of others a retry waits for the lease to run out. */
+/** At most this many unwritten answers are retried at once; for others a retry waits until the lease expires. */
 const MAX_UNWRITTEN = 1000
 
-/** What this process has under way, and what it could not write at the end of it. */
+/** The attempts that run in this process, and the outcomes that could not be written. */
 interface Ledger {
   /** The hashes of their keys, by attempt. */
   running: Map<string, string>
@@ -47,14 +47,14 @@ export interface Replay {
   body: string
 }
 
-/** `first`: it shall act. `resumed`: it shall act again, since the one before was broken off and has committed nothing. */
+/** `first`: carry it out. `resumed`: carry it out again, because the previous attempt was interrupted and committed nothing. */
 export type Entry = 'first' | 'resumed'
 
 /**
- * Enters an attempt, or gives the answer of the one before, or says why not.
+ * Registers an attempt, or returns the answer of the previous one, or a problem.
  *
- * Neither the parameters (a PIN may be among them) nor the answer (a new key's secret may be in it) can be read from the
- * database: the row holds a hash of the key, a fingerprint keyed by it, and the answer sealed by it.
+ * Neither the parameters (which may include a PIN) nor the answer (which may include a new key's secret) can be read from the
+ * database: the row has a hash of the key, a fingerprint keyed by it, and the answer sealed by it.
  */
 export async function beginAttempt(
   store: Store,
@@ -100,7 +100,7 @@ export async function beginAttempt(
   return problem('idempotency_key_in_use', 'The first request with this Idempotency-Key is still running.')
 }
 
-/** Of several that find an attempt broken off, one makes it its own. */
+/** If several requests find an interrupted attempt, one of them takes it over. */
 async function takeOver(store: Store, attempt: Attempt, now: Date): Promise<boolean> {
   const mine = { lease: nodeOf(store.db), leased_until: leaseFrom(now) }
   const { numUpdatedRows } = await rowOf(store.db, attempt, mine)
@@ -111,20 +111,20 @@ async function takeOver(store: Store, attempt: Attempt, now: Date): Promise<bool
 }
 
 /**
- * Keeps an answer in the transaction of its effect: when this process dies before it has sent it, a retry gets it all the same.
- * Throws, and so rolls the effect back, when another node has taken the attempt over meanwhile.
+ * Stores an answer in the transaction of its effect: if this process dies before sending it, a retry gets it.
+ * Throws, and so rolls the effect back, if another node has taken over the attempt meanwhile.
  */
 export async function keepAnswer(trx: Trx, attempt: Attempt, { status, body }: Replay): Promise<void> {
   const kept = rowOf(trx, attempt, { status, body: seal(body, attempt.key) }).where('lease', '=', nodeOf(trx))
   if ((await kept.executeTakeFirst()).numUpdatedRows === 0n) throw new Error('another node has taken the attempt over')
 }
 
-/** What became of an attempt: its answer; or it is to be tried again as if it had not been; or it broke, nobody knows how far. */
+/** The outcome of an attempt: its answer; `forgotten`: to be retried from the beginning; `broken`: it failed at an unknown point. */
 export type Outcome = Replay | 'forgotten' | 'broken'
 
 /**
- * The answer that is sent is the one that a retry gets. What broke has the answer that was kept with its effect, or none. What cannot
- * be written now is written later; a retry until then is told that the first request runs, for as long as its lease at most.
+ * A retry gets the same answer that was sent. A broken attempt has the answer that was stored with its effect, or none. An outcome that
+ * cannot be written now is written later. Until then a retry is told that the first request is still running, at most until its lease expires.
  */
 export async function endAttempt({ db }: Store, attempt: Attempt, outcome: Outcome): Promise<void> {
   const { running, unwritten } = ledgerOf(db)
@@ -153,7 +153,7 @@ async function writeOutcome(db: Db, attempt: Attempt, outcome: Outcome): Promise
 const RELEASED = { lease: null, leased_until: null }
 
 /**
- * Keeps the attempts under way in this process from being taken for dead, and writes the ends that could not be written; to be called
+ * Renews the leases of attempts that run in this process, and writes the outcomes that could not be written. To be called
  * well within `ATTEMPT_LEASE_MS`.
  */
 export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
@@ -170,8 +170,8 @@ export async function renewAttempts({ db }: Store, now: Date): Promise<void> {
 }
 
 /**
- * Lets go of the attempts that this node's process left unfinished when it died, so that retries get what was kept, or act; to
- * be called before the first request. Those of other nodes may be running.
+ * Releases the attempts that this node's process left unfinished when it died, so that retries get the stored answer, or act. To be
+ * called before the first request. Attempts of other nodes may still be running.
  */
 export async function releaseInterruptedAttempts({ db }: Store): Promise<void> {
   await db.updateTable('idempotency_keys').set(RELEASED).where('lease', '=', nodeOf(db)).execute()
@@ -190,7 +190,7 @@ function matching<Q extends { where(column: never, op: never, value: never): unk
     .where('key', '=', sha256(attempt.key)) as unknown as Q
 }
 
-/** JSON with the keys of every object in order, so that equal parameters give equal text. */
+/** JSON with sorted keys, so that equal parameters give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)

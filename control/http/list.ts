@@ -41,8 +41,8 @@ export interface List<T> {
 }
 
 /**
- * One page of `rows`, newest first. IDs of a kind sort by time, so a cursor is an ID in disguise and stays true while objects
- * come and go. `rows` is a query that selects `id` among its columns; `ordering` names that column when the query joins tables.
+ * One page of `rows`, newest first. IDs of a kind sort by time, so a cursor is an encoded ID and stays valid while objects are added and
+ * removed. `rows` is a query that selects `id`; `ordering` names that column if the query joins tables.
  */
 export async function page<Row extends { id: string }, Item>(
   // biome-ignore lint/suspicious/noExplicitAny: any table of the database
@@ -59,8 +59,8 @@ export async function page<Row extends { id: string }, Item>(
 }
 
 /**
- * One page of a tenant's rows of a table that have these values in these columns (an absent one asks nothing), newest first. What most
- * lists are: `page` for the others. Its query is compiled once.
+ * One page of a tenant's rows with these values in these columns (undefined: any value), newest first. It serves most lists; use `page`
+ * for the others. The query is compiled once.
  */
 export async function pageOf<T extends TableWithId, Item>(
   { db, tenant, table, where = {} }: TenantRows<T>,
@@ -93,7 +93,7 @@ interface TenantRows<T extends TableWithId> {
   where?: Partial<Selectable<Database[T]>>
 }
 
-/** Where a page lies: its cursor's ID, null at the end where lists begin; and how many it holds. */
+/** Position of a page: the ID of its cursor, null at the start of the list; and the page size. */
 interface At {
   from: string | null
   backwards: boolean
@@ -106,13 +106,13 @@ function readPlace(query: ListQuery, isId = (id: string): boolean => ID.test(id)
   return { from, backwards: query.ending_before !== undefined, limit: query.limit ?? DEFAULT_LIMIT }
 }
 
-/** Those after the cursor. */
+/** The rows after the cursor. */
 function placed<Rows extends AnyRows>(rows: Rows, { from, backwards, limit }: At, ordering: string): Rows {
   const after = from === null ? rows : rows.where(ordering, backwards ? '>' : '<', from)
   return after.orderBy(ordering, backwards ? 'asc' : 'desc').limit(limit) as Rows
 }
 
-/** One page of a list that is the product's own, in its order. */
+/** One page of a built-in list, in its own order. */
 export function pageOfAll<Item extends { id: string }>(
   items: readonly Item[],
   query: ListQuery,
@@ -125,7 +125,7 @@ export function pageOfAll<Item extends { id: string }>(
   return envelope(after, { ...at, url }, item => item)
 }
 
-/** `found`: what is after the cursor, in the direction asked for; more than `limit` when there is more. */
+/** `found`: the rows after the cursor in the requested direction; more than `limit` if there is another page. */
 function envelope<Row extends { id: string }, Item>(
   found: readonly Row[],
   { limit, backwards, url }: { limit: number; backwards: boolean; url: string },

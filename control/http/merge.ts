@@ -2,7 +2,7 @@ type Json = Record<string, unknown>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What PATCH means: nested objects merge with what is stored; lists, texts and null replace it; absent changes nothing. */
+/** The semantics of PATCH: nested objects are merged with the stored ones; lists, texts and null replace them; absent changes nothing. */
 export function merge<T extends object>(stored: T, change: object): T {
   const merged = { ...stored } as Json
   for (const [name, value] of Object.entries(change)) {

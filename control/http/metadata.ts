@@ -2,7 +2,7 @@ import { type Problem, problem } from './errors.ts'
 
 const MAX_PAIRS = 50
 
-/** Stored metadata (JSON) with what a PATCH sends merged in, as JSON; 400 when there would be more than 50 pairs. */
+/** Stored metadata (JSON) merged with that of a PATCH, as JSON; 400 if the result has more than 50 pairs. */
 export function mergedMetadata(stored: string, sent: Record<string, string> | undefined): string | Problem {
   if (sent === undefined) return stored
   const metadata = { ...JSON.parse(stored), ...sent }

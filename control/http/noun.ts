@@ -5,17 +5,17 @@ import { MIGRATIONS } from '../kernel/migrations/all.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Route } from './route.ts'
 
-/** What the routes of a noun are made with. */
+/** Dependencies of a noun's routes. */
 export interface NounParts {
   store: Store
   now: () => Date
 }
 
-/** All that a noun's folder brings: its tables and types come by `declare module`. */
+/** Everything in a noun's folder; its tables and types are added by `declare module`. */
 export interface Noun {
   /** The prefixes of its IDs. */
   ids?: Readonly<Record<string, string>>
-  /** By a name that no other has; they run in the order of their names. */
+  /** By unique name; they run in the order of their names. */
   migrations?: Readonly<Record<string, Migration>>
   events?: Readonly<Record<string, EventKind>>
   routes?: (parts: NounParts) => Route[]
@@ -23,7 +23,7 @@ export interface Noun {
 
 const nouns: Noun[] = []
 
-/** Makes a noun part of the product (`wiring/event-catalog.ts`): once, before the store is opened and the app is built. */
+/** Adds a noun to the product (`wiring/event-catalog.ts`): once, before the store is opened and the app is built. */
 export function enlist(noun: Noun): void {
   registerIds(noun.ids ?? {})
   Object.assign(MIGRATIONS, noun.migrations)
@@ -31,5 +31,5 @@ export function enlist(noun: Noun): void {
   nouns.push(noun)
 }
 
-/** The operations of all of them. */
+/** The operations of all nouns. */
 export const nounRoutes = (parts: NounParts): Route[] => nouns.flatMap(noun => noun.routes?.(parts) ?? [])

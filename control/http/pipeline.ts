@@ -28,18 +28,18 @@ export interface PipelineParts {
   now: () => Date
   log: Logger
   rate: Rate
-  /** Absent: requests are not written down. */
+  /** Absent: requests are not logged. */
   requestLog?: RequestLog
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose key it is, as soon as that is known. */
+    /** Owner of the key, once it is known. */
     identity: Identity | null
     context: Asking | null
     attempt: (Attempt & { entry: Entry }) | null
     spooled: Spooled | null
-    /** The error that it is answered with. */
+    /** The error of the answer. */
     failure: ErrorCode | null
   }
   interface FastifyContextConfig {
@@ -51,7 +51,7 @@ const JSON_TYPE = 'application/json'
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
 /**
- * Puts operations below `/v1`: each request passes key, mode, scope, rate, version, idempotency and schema, in this order,
+ * Mounts operations below `/v1`. Each request passes key, mode, scope, rate, version, idempotency and schema, in this order,
  * before its handler.
  */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
@@ -67,11 +67,11 @@ export async function mountOperations(app: FastifyInstance, routes: Route[], par
   await app.register(add, { prefix: '/v1' })
 }
 
-/** Where nodes share a database they share the limits; SQLite has one node, which asks nobody. */
+/** Nodes on a shared database share the limits. SQLite has one node, which counts alone. */
 function ratesOf({ store, now, rate }: PipelineParts): Rates {
   if (store.engine === 'postgres') return new SharedRates(store.db, now, rate)
   const limits = new RateLimits(rate)
-  // Another limit is another bucket.
+  // A different limit is a different bucket.
   return { take: (subject, of) => limits.take(`${subject} ${of.perSecond}`, now().getTime(), of) }
 }
 
@@ -79,13 +79,13 @@ interface OperationParts extends PipelineParts {
   answers: RememberedAnswers
 }
 
-/** A hook that keeps Fastify waiting only where there is something to wait for. */
+/** A hook that makes Fastify wait only if there is something to wait for. */
 const hook =
   (run: (request: FastifyRequest, reply: FastifyReply) => Later) =>
   (request: FastifyRequest, reply: FastifyReply, done: () => void): Promise<unknown> | undefined => {
     const later = run(request, reply)
     if (later === undefined) done()
-    // What has answered lets nothing follow.
+    // After an answer nothing may follow.
     return later instanceof Promise ? later : undefined
   }
 
@@ -123,10 +123,10 @@ function addOperation(v1: FastifyInstance, route: Route, admission: Admission, p
   })
 }
 
-/** What a route takes and gives in an older version, by its date. */
+/** A route's request and answer in an older version, by date. */
 type Versions = (date: string) => OlderRoute | undefined
 
-/** The body, and what it is made of; then idempotency; then a body of an older version. */
+/** Reads the body, then checks idempotency, then converts a body of an older version. */
 function enter(
   parts: PipelineParts,
   { route, versions }: { route: Route; versions: Versions },
@@ -177,7 +177,7 @@ async function enterAttempt(
     if (route.withoutStore === true && isOutage(error)) return null
     throw error
   })
-  // What is done twice without harm needs no memory of the first time.
+  // An idempotent operation needs no stored answer.
   if (earlier === null) return
   if (earlier === 'first' || earlier === 'resumed') {
     request.attempt = { ...attempt, entry: earlier }
@@ -187,7 +187,7 @@ async function enterAttempt(
   return sendText(reply.header('Idempotent-Replayed', 'true'), earlier.status, earlier.body)
 }
 
-/** A body of an older version is checked in that version's words, and handed on in ours. */
+/** Validates a body against its own version, and passes it on in the current one. */
 function readOlder(versions: Versions, request: FastifyRequest, reply: FastifyReply): Later {
   const read = versions(request.context?.apiVersion ?? '')?.read(request.body)
   if (read === undefined) return undefined
@@ -196,7 +196,7 @@ function readOlder(versions: Versions, request: FastifyRequest, reply: FastifyRe
   return undefined
 }
 
-/** Stores the answer, and what was written, before it is sent: whoever has seen it will see the same one again. */
+/** Stores the answer before it is sent: whoever has seen it gets the same one again. */
 function leave(
   parts: PipelineParts,
   request: FastifyRequest,
@@ -218,14 +218,14 @@ async function leaveAttempt(
   request: FastifyRequest,
   outcome: Outcome,
 ): Promise<void> {
-  // Its effect is committed: who asked gets the answer, whatever becomes of our note of it.
+  // Its effect is committed: the client gets the answer even if it could not be stored.
   await endAttempt(store, attempt, outcome).catch((error: unknown) => {
     log.error({ err: error, requestId: request.id }, 'the answer of a request could not be kept')
   })
   if (request.method !== 'GET' && request.method !== 'HEAD') await store.durable()
 }
 
-/** A refusal of ours is to be tried again, and so is what has begun to stream; of what broke nobody knows how far it came. */
+/** A refusal of ours may be retried, and so may an answer that has begun to stream. After an exception the state is unknown. */
 function outcomeOf({ failure }: FastifyRequest, { statusCode: status }: FastifyReply, payload: unknown): Outcome {
   if (failure === 'internal_error' || failure === 'store_unavailable') return 'broken'
   if (status >= 500 || status === 429 || payload instanceof Readable) return 'forgotten'
@@ -243,7 +243,7 @@ async function handle(
   const older = versions(request.context.apiVersion)
   const render = (answer: unknown): string => {
     const status = String(route.status)
-    // Under the content type, where there are several.
+    // If there are several content types, it is registered under this one.
     const serialize = reply.getSerializationFunction(status, JSON_TYPE) ?? reply.getSerializationFunction(status)
     const current = serialize?.(answer as Record<string, unknown>) ?? JSON.stringify(answer)
     return older === undefined ? current : older.write(current)
@@ -256,7 +256,7 @@ async function handle(
   const result = await route.handler(context, { params, query, body, headers, spooled } as never)
   if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {
-    // Fastify would read all of it, to throw it away.
+    // Fastify would read the whole stream only to discard it.
     if (request.method === 'HEAD' && result.raw instanceof Readable) result.raw.destroy()
     return reply.headers(result.headers).code(result.status).serializer(asItIs).send(result.raw)
   }
@@ -265,7 +265,7 @@ async function handle(
   return sendText(reply, route.status, json)
 }
 
-/** A request without a valid key is nobody's, and is not written down. */
+/** A request without a valid key belongs to nobody, and is not logged. */
 function logRequest(
   { requestLog, now }: PipelineParts,
   { route, toPath }: { route: Route; toPath: (params: unknown) => string },

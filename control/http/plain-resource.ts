@@ -13,22 +13,22 @@ import type { Scope } from './scopes.ts'
 
 type Area = Scope extends infer S ? (S extends `${infer A}:read` ? A : never) : never
 
-/** What the operations of one kind of object have to know; the same for all kinds that are a table with a schema. */
+/** Parameters of the standard operations, for any kind of object that is a table with a schema. */
 export interface Plain<T extends TableWithId, R extends TSchema> {
   store: Store
   table: T
-  /** The `object` of the API, for example `copilot_profile`; operation IDs and sentences are made of it. */
+  /** The API's `object`, for example `copilot_profile`; operation IDs and descriptions are derived from it. */
   object: string
   /** Below `/v1`, without an ID. */
   path: string
-  /** Whose `:read` and `:write` scopes are needed. */
+  /** The area whose `:read` and `:write` scopes are required. */
   area: Area
   tag: string
   reply: R
   toObject(row: Selectable<Database[T]>): Static<R>
 }
 
-/** `copilot_profile` as operation IDs have it: `CopilotProfile`. */
+/** The form for operation IDs: `copilot_profile` becomes `CopilotProfile`. */
 export const pascal = (object: string): string =>
   object.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 export const words = (object: string): string => object.replaceAll('_', ' ')
@@ -79,7 +79,7 @@ export function retrieveRoute<T extends TableWithId, R extends TSchema>(
 
 type Answer<R extends TSchema> = Promise<Static<R> | Problem>
 
-/** POST of a new one; what is not sent has its default. */
+/** POST of a new one; omitted fields have their defaults. */
 function createRoute<T extends TableWithId, R extends TSchema, B extends TSchema>(
   plain: Plain<T, R>,
   body: B,
@@ -125,11 +125,11 @@ function changeRoute<T extends TableWithId, R extends TSchema, B extends TSchema
   })
 }
 
-/** Who keeps an object from being deleted, and what goes with it; both in the transaction of the delete. */
+/** What prevents the deletion of an object, and what is deleted with it; both run in the transaction of the delete. */
 export interface Deletion<T extends TableWithId> {
   description: string
   usesOf?: UsesOf
-  /** Why it cannot be deleted now, beyond `usesOf`; else it deletes what belongs to the object. */
+  /** Why it cannot be deleted now, apart from `usesOf`; otherwise it deletes what belongs to the object. */
   before?: (trx: Trx, context: Context, row: Selectable<Database[T]>) => Promise<Problem | null>
 }
 
@@ -165,7 +165,7 @@ export function deleteRoute<T extends TableWithId>(
   })
 }
 
-/** What is done with what was sent; list, retrieve and delete follow from the table. */
+/** How input is stored; list, retrieve and delete follow from the table. */
 export interface Writing<R extends TSchema, C extends TSchema, P extends TSchema> {
   createBody: C
   create: (context: Context, body: Static<C>) => Answer<R>
@@ -187,7 +187,7 @@ export const plainRoutes = <T extends TableWithId, R extends TSchema, C extends 
   deleteRoute(plain, deletion),
 ]
 
-/** Kysely cannot follow a table that is a type parameter: of every table with an ID this is the same query. */
+/** Kysely cannot type a table that is a type parameter. For every table with an ID this is the same query. */
 const deleteRow = (scoped: ReturnType<typeof forTenant>, table: TableWithId, id: string) =>
   scoped
     .delete(table as 'teams')

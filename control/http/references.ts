@@ -3,8 +3,8 @@ import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
 import { type Problem, problem } from './errors.ts'
 
 /**
- * Whether the tenant has an object of some kind with this ID that may be named, or why it may not ("is archived"); `app.ts`
- * passes it, for a resource imports no other.
+ * Whether the tenant has an object with this ID that may be referenced, or why it may not ("is archived"). `app.ts` passes it in,
+ * because a resource imports no other.
  */
 export type Exists = (db: Db, tenant: Tenant, id: string) => Promise<boolean | string>
 
@@ -14,7 +14,7 @@ export const existsIn =
   async (db, tenant, id) =>
     (await forTenant(db, tenant).find(table, id)) !== undefined
 
-/** An ID that a request names, by its parameter; null and undefined name nothing. */
+/** An ID in a request, with its parameter. Null and undefined reference nothing. */
 export interface Reference {
   param: string
   id: string | null | undefined
@@ -22,7 +22,7 @@ export interface Reference {
   exists: Exists
 }
 
-/** 400 for the first ID that names nothing of this tenant. */
+/** 400 for the first ID that does not exist for this tenant. */
 export async function referenceProblem(db: Db, tenant: Tenant, references: Reference[]): Promise<Problem | null> {
   for (const { param, id, kind, exists } of references) {
     const there = id === null || id === undefined || (await exists(db, tenant, id))
@@ -33,21 +33,21 @@ export async function referenceProblem(db: Db, tenant: Tenant, references: Refer
   return null
 }
 
-/** The references of a list, each with its place in it. */
+/** The references in a list, each with its index. */
 export const listReferences = (param: string, ids: readonly string[], kind: string, exists: Exists): Reference[] =>
   ids.map((id, i) => ({ param: `${param}[${i}]`, id, kind, exists }))
 
-/** Something that uses an object, as `details.used_by` lists it. */
+/** A user of an object, as listed in `details.used_by`. */
 export interface User {
   object: string
   id: string
   name?: string
 }
 
-/** Who uses the object with this ID. */
+/** The users of the object with this ID. */
 export type UsesOf = (db: Db, tenant: Tenant, id: string) => Promise<User[]>
 
-/** 409 while anything uses the object. */
+/** 409 while the object is used. */
 export function usedProblem(kind: string, users: User[]): Problem | null {
   if (users.length === 0) return null
   return problem('resource_conflict', `The ${kind} is in use.`, { details: { reason: 'in_use', used_by: users } })

@@ -4,7 +4,7 @@ import { revisionOf } from '../kernel/store/shortcut.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Route } from './route.ts'
 
-/** Of all answers and what they are found by, in characters; those that were asked for longest ago go first. */
+/** Total length of the cached answers and their keys, in characters; the least recently used go first. */
 const MAX_LENGTH = 4 * 1024 * 1024
 
 interface Answer {
@@ -12,16 +12,16 @@ interface Answer {
   json: string
 }
 
-/** An answer that was not remembered: under which name, and since when it is one. */
+/** A place for an answer that was not cached: its name, and the store's revision when it was read. */
 export interface Slot {
   name: string
   revision: number
 }
 
 /**
- * Answers of routes that say which tables they read (`Route.reads`), for the same request of the same organisation. Before one is given again
- * the store is asked whether something was written to these tables since: if so, it is read anew. SQLite only; of PostgreSQL, which others
- * write to, nothing is remembered.
+ * Caches answers of routes that declare their tables (`Route.reads`), per organisation and request. Before a cached answer is used, the store
+ * is asked whether these tables have been written since; if so, they are read again. SQLite only: with PostgreSQL, which others write to,
+ * nothing is cached.
  */
 export class RememberedAnswers {
   readonly #db: Store['db']
@@ -34,7 +34,7 @@ export class RememberedAnswers {
     this.#db = db
   }
 
-  /** The JSON that answers this request; or where it can be remembered; null: nowhere. */
+  /** The cached JSON for this request, or the slot to cache it in; null: it cannot be cached. */
   find({ reads }: Route, { context, url }: FastifyRequest): string | Slot | null {
     if (reads === undefined || context === null) return null
     const revision = revisionOf(this.#db, reads)
@@ -44,7 +44,7 @@ export class RememberedAnswers {
     return kept !== undefined && kept.revision === revision ? kept.json : { name, revision }
   }
 
-  /** What was read for the slot, unless something was written meanwhile. */
+  /** Caches what was read for the slot, unless the tables were written meanwhile. */
   keep({ reads = [] }: Route, { name, revision }: Slot, json: string): void {
     if (revisionOf(this.#db, reads) === revision) this.#kept.set(name, { revision, json })
   }

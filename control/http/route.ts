@@ -5,14 +5,14 @@ import type { Context } from './context.ts'
 import type { ErrorCode, Problem } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
-/** What a handler gets: the validated parts of the request, typed by the route's schemas. */
+/** Input of a handler: the validated parts of the request, typed by the route's schemas. */
 export interface RouteInput<P extends TSchema, Q extends TSchema, B extends TSchema> {
   params: Static<P>
   query: Static<Q>
   body: Static<B>
   /** Request headers, for `Range` and the like. */
   headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The `file` part of a route that spools; null: it came otherwise. */
+  /** The `file` part of a route that spools; null: it was sent in another form. */
   spooled: Spooled | null
 }
 
@@ -26,11 +26,11 @@ export interface RawAnswer {
 export interface Upload {
   maxBytes: number
   tooLarge: ErrorCode
-  /** The `file` part is written to disk as it comes, and never in memory; JSON may bring so many bytes. */
+  /** The `file` part is written to disk as it arrives, and never held in memory. Maximum size of a JSON body. */
   spool?: { jsonBytes: number }
 }
 
-/** A `file` part on disk; removed once the request is answered. */
+/** A `file` part on disk, removed once the request is answered. */
 export interface Spooled {
   path: string
   bytes: number
@@ -56,20 +56,20 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   /** The operation takes a file, `file.content_base64` in JSON or the `file` part of `multipart/form-data`. */
   upload?: Upload
   status: 200 | 201 | 206
-  /** Describes the answer and serialises it: a field that is not in it is not sent. */
+  /** Describes and serialises the answer: fields that are not in it are not sent. */
   reply: R
   /** The content type of a `RawAnswer`. */
   rawType?: string
-  /** The content type of a `RawAnswer` that clients may ask for in place of JSON. */
+  /** The content type of a `RawAnswer` that clients may request instead of JSON. */
   streamType?: string
-  /** It does its best while the store is away: with a key that is remembered, and without an attempt's memory. */
+  /** Works as well as possible while the store is unavailable: with a cached key, and without idempotency. */
   withoutStore?: true
   /**
-   * Of a GET: its answer follows from the request and the rows of these tables. While nothing is written to them it is given again
+   * For a GET whose answer depends only on the request and the rows of these tables. Until they are written, the answer is reused
    * (`remembered.ts`), unless the handler has called `context.passing()`.
    */
   reads?: readonly (keyof Database)[]
-  /** Statuses beyond 400, 401, 403, 429, 500 and 503, which every operation has. */
+  /** Statuses in addition to 400, 401, 403, 429, 500 and 503, which every operation has. */
   errors?: number[]
 }
 
@@ -78,12 +78,12 @@ export interface RouteDefinition<P extends TSchema, Q extends TSchema, B extends
   handler(context: Context, input: RouteInput<P, Q, B>): Promise<Static<R> | Problem | RawAnswer>
 }
 
-/** A route whose schemas have done their work for the type checker. */
+/** A route without its type parameters. */
 export interface Route extends RouteShape<TSchema, TSchema, TSchema, TSchema> {
   handler(context: Context, input: RouteInput<TSchema, TSchema, TSchema>): Promise<unknown>
 }
 
-/** Declares an operation: the only registry that validation, serialisation, authorisation and `/openapi.json` are made from. */
+/** Declares an operation: the only source of validation, serialisation, authorisation and `/openapi.json`. */
 export function route<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema>(
   definition: RouteDefinition<P, Q, B, R>,
 ): Route {

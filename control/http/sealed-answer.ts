@@ -4,7 +4,7 @@ import type { Problem } from './errors.ts'
 import type { RawAnswer } from './route.ts'
 import { downloadAnswer, fileAnswer } from './wire/file-answer.ts'
 
-/** A recording's file, or a form of it: where it is encrypted, what is asked for is decrypted on its way out. */
+/** A recording's file, or a form of it. If it is encrypted, the requested part is decrypted on its way out. */
 export async function recordingAnswer(
   { dataDir, id, path, encrypted }: { dataDir: string; id: string; path: string; encrypted: boolean },
   contentType: string,

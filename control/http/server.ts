@@ -17,20 +17,20 @@ import { compileSerializer } from './wire/serialization.ts'
 import { compileRequestValidator, validationProblem } from './wire/validation.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
-/** A request is whole by then, its header sooner, or its connection is closed; it is looked at this often [ms]. */
+/** A request must be complete by then, its header sooner, or its connection is closed. Checked at this interval [ms]. */
 const REQUEST_MS = 45_000
 const HEADERS_MS = 20_000
 const CHECK_MS = 5_000
-/** Connections of one client's network of which none has brought a valid key. */
+/** Maximum number of connections from one network without a valid key. */
 const MAX_NEWCOMERS = 200
 
-/** An HTTP server without operations: request IDs, bodies, and every failure in the envelope. `version` is the product's. */
+/** An HTTP server without operations: request IDs, bodies, and the error envelope. `version` is the product's. */
 export async function createServer(parts: {
   log: Logger
   version: string
-  /** Who brings the connections of others (CIDR). */
+  /** Proxies that forward others' connections (CIDR). */
   trustedProxies?: readonly string[]
-  /** Instead of those of the product [ms]. */
+  /** Replaces the product's own [ms]. */
   requestMs?: number
   checkMs?: number
 }): Promise<FastifyInstance> {
@@ -43,7 +43,7 @@ export async function createServer(parts: {
     genReqId: () => newId('request'),
     routerOptions: { maxParamLength: 200, querystringParser: readQuery },
     forceCloseConnections: 'idle',
-    // A path that cannot be decoded, or is too long to be one of ours: it names nothing. No hook has run by then.
+    // A path that cannot be decoded or is too long is unknown. No hook has run by then.
     frameworkErrors: (_error, request, reply) =>
       sendProblem(
         request as FastifyRequest,
@@ -80,12 +80,12 @@ export async function createServer(parts: {
   return app
 }
 
-/** Nobody who has no key takes all connections that there are. */
+/** Prevents clients without a key from using up all connections. */
 function limitNewcomers(app: FastifyInstance, newcomers: Newcomers): void {
   app.server.on('connection', socket => {
     if (!newcomers.enter(socket)) socket.destroy()
   })
-  // The first hook behind the one that knows the key.
+  // The first hook after the key is known.
   app.addHook('preParsing', (request, _reply, payload, done) => {
     if (request.identity !== null) newcomers.known(request.raw.socket)
     done(null, payload)
@@ -101,16 +101,16 @@ function noOperation(request: FastifyRequest, allowed: AllowedMethods): Problem 
   return problem('method_not_allowed', `${path} takes ${Allow}.`, { headers: { Allow } })
 }
 
-/** What every answer carries; the version becomes the key's as soon as that is known. */
+/** Headers of every answer. The version is replaced by the key's once that is known. */
 const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   reply.headers({
     'Request-Id': request.id,
     'Service-Version': CURRENT_VERSION,
-    // What clients have stored with us is shown as what we say it is, and as nothing else.
+    // Browsers must not guess another type for clients' content.
     'X-Content-Type-Options': 'nosniff',
   })
 
-/** The one border between exceptions of the framework and our errors. */
+/** The only place where exceptions of the framework become our errors. */
 function translate(error: FastifyError, upload?: Upload): Problem {
   if (error.validation !== undefined) return validationProblem(error.validation as never)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
@@ -129,14 +129,14 @@ const STORE_RETRY_S = 5
 
 class UnreadableBody extends Error {}
 
-/** Bodies are JSON; an empty body is no body, whatever its content type says. */
+/** Bodies are JSON. An empty body is no body, whatever its content type. */
 function readBodies(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer
     if (bytes.length === 0) return done(null, undefined)
-    // RFC 8259 §8.1; read as it comes, what is none would be stored as other characters.
+    // RFC 8259 §8.1. Otherwise invalid bytes would be stored as other characters.
     if (!isUtf8(bytes)) return done(new UnreadableBody('The body is not UTF-8.'))
     parseJson(request, bytes.toString(), (error, value) =>
       error ? done(new UnreadableBody('The body is not valid JSON.')) : done(null, value),

@@ -3,13 +3,13 @@ import { isIP } from 'node:net'
 import { type AddressPolicy, isAllowedAddress } from '../../media/protocol.ts'
 import { type Problem, problem } from './errors.ts'
 
-/** What a customer's URL or host may lead to, with a live key and a test key alike: only the operator opens private networks. */
+/** Where a customer's URL or host may lead, with a live key and a test key alike. Only the operator opens private networks. */
 export const customerAddresses = (allowedNetworks: string[]): AddressPolicy => ({
   publicOnly: true,
   allowed: allowedNetworks,
 })
 
-/** Addresses of a host name; empty when it has none. */
+/** Resolves a host name; empty if it has no address. */
 export type Resolve = (host: string) => Promise<string[]>
 
 export const resolveHost: Resolve = async host => {
@@ -18,8 +18,8 @@ export const resolveHost: Resolve = async host => {
 }
 
 /**
- * Checks a customer's URL: one of `protocols`, without credentials, and no address of its host forbidden by the policy.
- * A name that does not resolve passes: it is checked again against the address that is dialled.
+ * Checks a customer's URL: one of `protocols`, no credentials, and no address of its host that the policy forbids.
+ * A name that does not resolve passes: the address is checked again when it is dialled.
  */
 export async function urlProblem(
   text: string,
@@ -42,7 +42,7 @@ export async function urlProblem(
   return addresses.every(address => isAllowedAddress(address, policy)) ? null : special(param)
 }
 
-/** What is wrong with a URL of a customer's server that is called by POST; `param` names where it stands. */
+/** What is wrong with the URL of a customer's server that is called by POST; `param` is its parameter. */
 export type ServerUrlProblem = (url: string, param: string) => Promise<Problem | null>
 
 export const serverUrlProblem =
@@ -50,7 +50,7 @@ export const serverUrlProblem =
   (url, param) =>
     urlProblem(url, ['http:', 'https:'], customerAddresses(allowedNetworks), resolve, param)
 
-/** The first of these URLs that is refused. */
+/** The problem of the first refused URL. */
 export async function firstUrlProblem(
   check: ServerUrlProblem,
   urls: readonly { url: string; param: string }[],
@@ -62,7 +62,7 @@ export async function firstUrlProblem(
   return null
 }
 
-/** Checks the host of a SIP address. A name passes: it is judged when it is dialled, by the address that is dialled. */
+/** Checks the host of a SIP address. A name passes: its address is checked when it is dialled. */
 export function hostProblem(host: string, policy: AddressPolicy, param: string): Problem | null {
   return isIP(bare(host)) === 0 || isAllowedAddress(bare(host), policy) ? null : special(param)
 }

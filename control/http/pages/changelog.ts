@@ -6,7 +6,7 @@ const TITLE = 'Tandem API changelog'
 
 const sunsetOf = ({ sunset }: ChangelogEntry): string => (sunset === null ? '' : ` Sunset: ${sunset}.`)
 
-/** The changelog for people; each version is an anchor, so that `Link` headers and mails can point to it. */
+/** The changelog as a page. Each version has an anchor for `Link` headers and mails. */
 export function changelogPage(): string {
   const sections = changelog().map(({ version, entries }, i) => {
     const rows = entries.map(
@@ -28,7 +28,7 @@ ${sections.join('\n')}`,
   )
 }
 
-/** The same as a feed: Atom (RFC 4287) and JSON Feed 1. `baseUrl` without a slash at its end. */
+/** The changelog as a feed: Atom (RFC 4287) and JSON Feed 1. `baseUrl` without a trailing slash. */
 export function changelogFeed(baseUrl: string): { atom: string; json: string } {
   const entries = changelog()
     .flatMap(section => section.entries)

@@ -23,7 +23,7 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
 }
 
-/** As much of an OpenAPI document as the page needs. */
+/** The parts of an OpenAPI document that the page needs. */
 export interface OpenApiDocument {
   info: { title: string; version: string; description?: string }
   paths: Record<string, Record<string, Operation>>
@@ -37,7 +37,7 @@ interface Entry {
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-/** The API for people, made of the same document that machines read. `baseUrl` is without a slash at its end. */
+/** The API documentation, generated from the published OpenAPI document. `baseUrl` is without a trailing slash. */
 export function docsPage(document: OpenApiDocument, baseUrl: string): string {
   const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
     METHODS.flatMap(method => (operations[method] ? [{ method, path, operation: operations[method] }] : [])),
@@ -92,7 +92,7 @@ function parameterTable(parameters: Parameter[]): string {
 
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** The request on a command line; `takes` is what its body takes, null: nothing. */
+/** The request as a curl command; `takes` is the body schema, null: none. */
 function curl(method: string, path: string, baseUrl: string, takes: Schema | null): string {
   const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `
   const json = takes === null ? '' : pretty(exampleOf(takes, 'required')).replaceAll("'", "'\\''")
@@ -103,7 +103,7 @@ function curl(method: string, path: string, baseUrl: string, takes: Schema | nul
 const firstSchema = (content: Record<string, { schema: Schema }> | undefined): Schema | null =>
   Object.values(content ?? {})[0]?.schema ?? null
 
-/** Every error code with what to do; `doc_url` of an error leads to its line. */
+/** Every error code with its remedy; `doc_url` of an error points to its entry. */
 export function errorsPage(): string {
   const statuses = [...new Set(Object.values(ERRORS).map(error => error.status))].sort((a, b) => a - b)
   const parts = statuses.map(status => {

@@ -2,7 +2,7 @@ import { PREFIXES } from '../../kernel/ids.ts'
 import { CURRENT_VERSION } from '../../kernel/versions/current.ts'
 import type { Schema } from '../../kernel/versions/shape.ts'
 
-/** What fields of these names hold, where their schema does not tell by itself. */
+/** Example values of fields with these names, if the schema alone does not suggest one. */
 const BY_NAME: Record<string, string> = {
   to: '+15551234567',
   from: '+15557654321',
@@ -67,10 +67,10 @@ const BY_FORMAT: Record<string, string> = {
 }
 const ULID = '01kah3v5t9z8x7w6v5t4s3r2q1'
 
-/** How much of an object an example shows: what has to be sent, or all that is answered. */
+/** How much of an object an example shows: the required fields, or all. */
 export type Extent = 'required' | 'all'
 
-/** Believable objects of some kinds, by their `object`. */
+/** Realistic objects of some kinds, by their `object`. */
 export type Samples = ReadonlyMap<string, Readonly<Record<string, unknown>>>
 
 interface Place {
@@ -78,11 +78,11 @@ interface Place {
   samples: Samples
   /** The field's name. */
   name: string
-  /** The kind of object that it is in. */
+  /** The kind of the enclosing object. */
   object: string
 }
 
-/** A value that fits the schema. */
+/** A value that matches the schema. */
 export const exampleOf = (schema: Schema, extent: Extent, samples: Samples = new Map()): unknown =>
   exampleAt(schema, { extent, samples, name: '', object: '' })
 
@@ -114,7 +114,7 @@ function exampleAt(schema: Schema, place: Place): unknown {
   }
 }
 
-/** What `object` says in objects of this schema; OpenAPI writes a constant as a list of one. */
+/** The `object` value of this schema; OpenAPI writes a constant as a list of one. */
 export function kindOf({ properties }: Schema): string | undefined {
   const kind = properties?.object?.const ?? properties?.object?.enum?.[0]
   return kind === undefined ? undefined : String(kind)
@@ -125,25 +125,25 @@ function objectOf(schema: Schema, place: Place): object {
   const object = kindOf(schema) ?? ''
   const sample = place.samples.get(object)
   const needed = fields.filter(([name]) => place.extent === 'all' || schema.required?.includes(name))
-  // A change needs nothing: its first field stands for all.
+  // A change requires nothing: its first field is the example.
   const shown = needed.length === 0 ? fields.slice(0, 1) : needed
   return Object.fromEntries(
     shown.map(([name, field]) => [name, sample?.[name] ?? exampleAt(field, { ...place, name, object })]),
   )
 }
 
-/** Words that a client reads are no `enum`, for there may be more of them one day: the description lists them. */
+/** Values in answers are not an `enum`, because more may be added: the description lists them. */
 const firstWord = ({ description = '' }: Schema): string | undefined =>
   /^[`a-z0-9_.]+(?=(?:, [`a-z0-9_.]+)+(?:\.|;|$))/.exec(description)?.[0].replaceAll('`', '')
 
-/** An ID of the kind that the field names. */
+/** An ID of the kind that the field's name suggests. */
 function idOf(name: string, object: string): string | undefined {
   const kind = name === 'id' ? object : /^(?:.*_)?([a-z]+(?:_[a-z]+)?)_id$/.exec(name)?.[1]
   const prefix = PREFIXES[(kind ?? '') as keyof typeof PREFIXES] ?? KINDS[kind ?? '']
   return prefix === undefined ? undefined : `${prefix}_${ULID}`
 }
 
-/** Kinds that fields call otherwise than their objects. */
+/** Kinds whose fields are named differently from their objects. */
 const KINDS: Record<string, string> = {
   agent: PREFIXES.user,
   agent_user: PREFIXES.user,

@@ -14,7 +14,7 @@ export const prose = (text: string): string =>
     .map(paragraph => `<p>${paragraph.replace(/`([^`]+)`/g, '<code>$1</code>')}</p>`)
     .join('\n')
 
-/** A whole page; nothing in it comes from elsewhere, so that it can be read offline. */
+/** A complete page. It loads nothing from elsewhere, so it works offline. */
 export const htmlPage = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -4,13 +4,13 @@ import { kindOf } from './example.ts'
 type Reference = Schema & { $ref: string }
 
 /**
- * The schemas of objects, each once and under its own name, as generators of clients want them: `Call`, `TeamList`,
- * `DeletedTeam`, or what the `title` says of a kind of object that has several shapes.
+ * The schemas of objects, each once and under its own name, for client generators: `Call`, `TeamList`,
+ * `DeletedTeam`, or the `title` of a kind of object that has several shapes.
  */
 export class NamedSchemas {
   readonly all: Record<string, Schema> = {}
 
-  /** The schema with every object of the API in it replaced by its name. */
+  /** The schema, with every API object in it replaced by a reference. */
   named(schema: Schema): Schema {
     const inner: Schema = {
       ...schema,
@@ -26,7 +26,7 @@ export class NamedSchemas {
     return name === null ? inner : this.add(name, inner)
   }
 
-  /** Two shapes under one name would be a lie to one of them: they need a `title`. */
+  /** Two shapes must not share a name: give them a `title`. */
   add(name: string, schema: Schema): Reference {
     const known = this.all[name]
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {

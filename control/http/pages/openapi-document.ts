@@ -27,7 +27,7 @@ interface Operation {
 const EXAMPLE_BASE = 'https://tandem.example.com'
 const EXAMPLE_REQUEST = `${PREFIXES.request}_01kah3v5t9z8x7w6v5t4s3r2q1`
 
-/** What each failing status is called, and the error that stands for it. */
+/** The name and an example error of each failure status. */
 const FAILURES: Readonly<Record<string, { name: string; code: ErrorCode; message: string; param?: string }>> = {
   400: { name: 'BadRequest', code: 'parameter_invalid', message: 'limit must be <= 100.', param: 'limit' },
   401: { name: 'Unauthorized', code: 'api_key_invalid', message: 'The key is not valid.' },
@@ -60,8 +60,8 @@ const ON_EVERY_ANSWER = {
 const RETRY_AFTER = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 
 /**
- * The description as tools read it: objects have names (`#/components/schemas`), groups have descriptions, and each request and
- * answer has an example. `samples`: objects as this version shows them; `isDeprecated`: whether an operation will go.
+ * The published description: named objects (`#/components/schemas`), descriptions of groups, and an example of each request and
+ * answer. `samples`: objects in this version's shape; `isDeprecated`: whether an operation is deprecated.
  */
 export function publishedDocument(
   document: OpenApiDocument,
@@ -98,7 +98,7 @@ function describeId(parameter: NonNullable<Operation['parameters']>[number]): vo
   if (parameter.in === 'path') parameter.description ??= 'ID of the object.'
 }
 
-/** A body of which nothing is required need not be sent, and one that takes nothing is not shown. */
+/** A body without required fields is optional, and an empty one is not shown. */
 function showRequest(operation: Operation): void {
   const { requestBody } = operation
   if (requestBody === undefined) return
@@ -108,7 +108,7 @@ function showRequest(operation: Operation): void {
     return
   }
   requestBody.required = parts.some(([, { schema }]) => (schema.required ?? []).length > 0)
-  // Built anew: all types of a body share one part.
+  // Rebuilt, because all content types of a body share one object.
   requestBody.content = Object.fromEntries(
     parts.map(([type, { schema }]) => [
       type,
@@ -117,7 +117,7 @@ function showRequest(operation: Operation): void {
   )
 }
 
-/** A form has the file itself where JSON has an object around its base64. */
+/** In a form, the file itself replaces the JSON object around its base64. */
 const asForm = (schema: Schema): Schema => ({
   ...schema,
   properties: {

@@ -15,15 +15,15 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const HTML = 'text/html; charset=utf-8'
 
 const TRY_SCRIPT = readFileSync(new URL('control/http/pages/docs-try.js', PACKAGE_ROOT), 'utf8')
-/** A page in which keys are typed loads nothing from elsewhere, and sends nothing there. */
+/** A page in which keys are entered loads nothing from elsewhere, and sends nothing there. */
 const DOCS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** `/` (to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds: without a key, made of the routes and the version files. */
+/** `/` (redirects to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds, without a key. */
 export function serveDocs(app: FastifyInstance, now: () => Date): void {
   const document = () => app.swagger() as unknown as OpenApiDocument
   const printed = new Map<string, { day: string; text: string }>()
-  /** Made once a day at most: what is deprecated is so from a day on. */
+  /** Generated at most once a day, since deprecations begin on a date. */
   const print = (version: string): string => {
     const at = now()
     const day = at.toISOString().slice(0, 10)
@@ -46,7 +46,7 @@ export function serveDocs(app: FastifyInstance, now: () => Date): void {
     )
   })
   app.get('/', async (_request, reply) => reply.redirect('/docs'))
-  // Every browser asks for one.
+  // Every browser requests one.
   app.get('/favicon.ico', async (_request, reply) => reply.code(204).send())
   app.get('/docs', async (request, reply) =>
     reply

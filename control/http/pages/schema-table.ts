@@ -8,7 +8,7 @@ interface Row {
   notes: string
 }
 
-/** The fields of an object as a table: one row each, inner ones by their path. Empty for an object without fields. */
+/** The fields of an object as a table, one row per field, nested ones by path. Empty for an object without fields. */
 export function schemaTable(schema: Schema, showRequired: boolean): string {
   const rows = fieldRows(schema, '')
   if (rows.length === 0) return ''

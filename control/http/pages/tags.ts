@@ -1,4 +1,4 @@
-/** The groups of operations, as `/openapi.json` describes them; a `tag` of a route that is not here fails a test. */
+/** The groups of operations with their descriptions in `/openapi.json`. A route with an unknown `tag` fails a test. */
 export const TAGS: Readonly<Record<string, string>> = {
   Calls: 'Calls in and out, what is done with them while they run, and what they were when they are over.',
   'Media streams': "Copies of a call's audio, sent to a WebSocket receiver.",

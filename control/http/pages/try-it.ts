@@ -6,7 +6,7 @@ interface Field {
   required?: boolean
 }
 
-/** The request of one operation as a form; what it does, `docs-try.js` says. `body`: a first draft of it, null: it takes none. */
+/** The form of one operation; `docs-try.js` handles it. `body`: an initial example, null: the operation has none. */
 export function tryForm(
   { id, method, path }: { id: string; method: string; path: string },
   parameters: readonly Field[],
@@ -28,6 +28,6 @@ ${fields.join('\n')}${draft}
 const field = ({ name, in: place, required }: Field): string =>
   `<label>${escapeHtml(name)}<input name="${place}.${escapeHtml(name)}"${required ? ' required' : ''} autocomplete="off"></label>`
 
-/** Where the one key of all forms is typed in. */
+/** The input of the key that all forms share. */
 export const KEY_FIELD = `<p class="key"><label>Test key for “Try it”<input id="test-key" type="password" placeholder="sk_test_…" autocomplete="off" spellcheck="false"></label>
 It stays in this page. Live keys are refused here: nobody outside is called by a test key.</p>`

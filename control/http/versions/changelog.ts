@@ -3,13 +3,13 @@ import type { ApiVersion, Tag } from '../../kernel/versions/version.ts'
 
 /** One line of the changelog. */
 export interface ChangelogEntry {
-  /** Stable: the version and the entry's place in its file, counted from the end, for new ones are put on top. */
+  /** Stable: the version and the entry's position in its file, counted from the end, because new ones are added on top. */
   id: string
   /** `YYYY-MM-DD`. */
   date: string
   tag: Tag
   text: string
-  /** `YYYY-MM-DD`, of a deprecation. */
+  /** `YYYY-MM-DD`, for a deprecation. */
   sunset: string | null
 }
 

@@ -1,7 +1,7 @@
 import { API_VERSIONS } from '../../kernel/versions/all.ts'
 import type { ApiVersion } from '../../kernel/versions/version.ts'
 
-/** That a version or an operation will go. */
+/** Deprecation of a version or an operation. */
 export interface Deprecation {
   /** The version whose release deprecated it; its anchor in the changelog. */
   by: string
@@ -10,7 +10,7 @@ export interface Deprecation {
   sunset: string
 }
 
-/** The deprecations of a version, and of an operation in any version, the one that goes first in front. */
+/** The deprecations of a version, and of an operation in any version, the earliest sunset first. */
 export function deprecationsOf(
   what: { version: string; operation?: string },
   versions: readonly ApiVersion[] = API_VERSIONS,
@@ -31,7 +31,7 @@ export function deprecationAt(deprecations: readonly Deprecation[], now: Date): 
   return deprecations.find(({ since }) => since <= today) ?? null
 }
 
-/** RFC 9745, RFC 8594: since when, until when, and where to read about it. `baseUrl` without a slash at its end. */
+/** RFC 9745, RFC 8594: since when, until when, and where to read about it. `baseUrl` without a trailing slash. */
 export function deprecationHeaders({ by, since, sunset }: Deprecation, baseUrl: string): Record<string, string> {
   const page = `${baseUrl}/changelog#${by}`
   return {

@@ -16,7 +16,7 @@ interface Document {
   paths: Record<string, Record<string, object>>
 }
 
-/** The description of the current API as that of an older version. */
+/** The description of the current API, converted to an older version. */
 export function documentOf<D extends Document>(
   current: D,
   version: string,

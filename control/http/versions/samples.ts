@@ -3,7 +3,7 @@ import { CURRENT_VERSION } from '../../kernel/versions/current.ts'
 import type { Json } from '../../kernel/versions/shape.ts'
 import { renderEvent } from './translate.ts'
 
-/** The fullest sample of each kind of object that events tell of, by its `object`, as a version shows it. */
+/** The most complete sample of each kind of object in events, by its `object`, in the shape of a version. */
 export function samplesOf(version: string): Map<string, Json> {
   const samples = new Map<string, Json>()
   for (const type of eventTypes()) {

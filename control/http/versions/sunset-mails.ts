@@ -15,15 +15,15 @@ export interface SunsetMailDeps {
   vault: Vault
   now: () => Date
   log: Logger
-  /** Where the changelog is; without a slash at its end. */
+  /** The site of the changelog, without a trailing slash. */
   publicUrl: string
   versions?: readonly ApiVersion[]
 }
 
 /**
- * Mails the owners and administrators of organisations whose keys or webhook endpoints are pinned to a version that will go: six
- * months, three months and one month before, each person once for each. A notice whose time passed while nobody looked is left out
- * when the next one is due. Returns how many mails it queued.
+ * Mails the owners and administrators of organisations whose keys or webhook endpoints are pinned to a version with a sunset: six
+ * months, three months and one month before, each person once per notice. A missed notice is skipped once the next one is due. Returns the
+ * number of queued mails.
  */
 export async function queueSunsetMails(deps: SunsetMailDeps): Promise<number> {
   const { store, now, versions = API_VERSIONS } = deps
@@ -38,7 +38,7 @@ export async function queueSunsetMails(deps: SunsetMailDeps): Promise<number> {
   return queued
 }
 
-/** The last notice whose time has come, in months before the sunset; null: none yet, or the sunset is over. */
+/** The latest notice that is due, in months before the sunset; null: none yet, or the sunset is over. */
 export function dueNotice(sunset: string, now: Date): number | null {
   const end = DateTime.fromISO(sunset, { zone: 'utc' })
   const at = DateTime.fromJSDate(now)
@@ -49,11 +49,11 @@ export function dueNotice(sunset: string, now: Date): number | null {
 interface Pinned {
   id: string
   name: string
-  /** What must be changed: names of keys, URLs of endpoints. */
+  /** What has to be changed: names of keys, URLs of endpoints. */
   places: string[]
 }
 
-/** The organisations with keys that still work, or enabled endpoints, of a version, in either mode. */
+/** The organisations with valid keys or enabled endpoints of a version, in either mode. */
 async function organisationsOn(db: Db, version: string, now: Date): Promise<Pinned[]> {
   const keys = await db
     .selectFrom('api_keys')
@@ -80,7 +80,7 @@ async function organisationsOn(db: Db, version: string, now: Date): Promise<Pinn
 
 const MAX_PLACES = 50
 
-/** A row for each person says that the mail was queued: both or none, whatever dies in between. */
+/** A row per person records that the mail was queued: both are written or neither, whatever dies in between. */
 async function tell(
   deps: SunsetMailDeps,
   organisation: Pinned,

@@ -4,8 +4,8 @@ import type { Json, Schema, Shape } from '../../kernel/versions/shape.ts'
 import type { ApiVersion, Change } from '../../kernel/versions/version.ts'
 
 /**
- * Handlers, schemas and the database know the current shapes only. What an older version sends goes up through each version that
- * came since, and what it gets comes down through them (specification, "Versioning" 9).
+ * Handlers, schemas and the database know only the current shapes. A request of an older version is converted up through each version since,
+ * and its answer down through them (specification, "Versioning" 9).
  */
 
 export type Translate = (value: unknown) => unknown
@@ -14,9 +14,9 @@ export type Translate = (value: unknown) => unknown
 export interface OlderOperation {
   body: Schema | undefined
   reply: Schema
-  /** The older body as the current one. */
+  /** Converts the older body to the current one. */
   up(body: unknown): unknown
-  /** The current answer as the older one. */
+  /** Converts the current answer to the older one. */
   down: Translate
   /** The older name of a parameter. */
   param(path: string): string
@@ -24,7 +24,7 @@ export interface OlderOperation {
 
 type Step = Change & { shape: Shape }
 
-/** What changed since `version`, oldest first. */
+/** The changes since `version`, oldest first. */
 const stepsSince = (version: string, versions: readonly ApiVersion[]): Step[] =>
   versions
     .filter(({ date }) => date > version)
@@ -49,14 +49,14 @@ export function olderOperation(
   }
 }
 
-/** An event as it is stored or shown. */
+/** An event as stored or shown. */
 export interface VersionedEvent {
   type: string
   api_version: string
   data: { object: Json; previous_attributes?: Json | undefined }
 }
 
-/** An event, stored in the shape of its own `api_version`, in the shape of another one. */
+/** Converts an event from the shape of its own `api_version` to another one. */
 export function renderEvent<E extends VersionedEvent>(
   event: E,
   version: string,
@@ -75,7 +75,7 @@ export function renderEvent<E extends VersionedEvent>(
 const run = (translations: Translate[], value: unknown): unknown =>
   translations.reduce((translated, translate) => translate(translated), value)
 
-/** A current schema as it was before `steps`, and what translates its values there (in this order) and back. */
+/** A current schema as it was before `steps`, with the conversions of its values down (in this order) and up. */
 function chain(current: Schema, steps: Step[]): { schema: Schema; down: Translate[]; up: Translate[] } {
   const all = { schema: current, down: [] as Translate[], up: [] as Translate[] }
   for (const { shape, objects = [] } of steps.toReversed()) {
@@ -89,8 +89,8 @@ function chain(current: Schema, steps: Step[]): { schema: Schema; down: Translat
 }
 
 /**
- * Applies `change` to the named objects wherever a value has them by its schema; null: nowhere. By the schema, for what a client
- * has put into `metadata` may look like any object.
+ * Applies `change` to the named objects wherever the schema says that a value has them; null: nowhere. It goes by the schema, because client
+ * data in `metadata` may look like any object.
  */
 function inSchema(schema: Schema, objects: readonly string[], change: (object: Json) => Json): Translate | null {
   if (schema.anyOf !== undefined) return inBranches(schema.anyOf, objects, change)
@@ -127,7 +127,7 @@ function fits(schema: Schema, value: unknown): boolean {
   return isObject(value) && (kind === undefined || kind === value.object)
 }
 
-/** The schema with the named objects in it as they were. */
+/** The schema, with the former shapes of the named objects. */
 export function schemaBefore(schema: Schema, objects: readonly string[], shape: Shape): Schema {
   const inner = (part: Schema): Schema => schemaBefore(part, objects, shape)
   const before = {
@@ -143,7 +143,7 @@ export function schemaBefore(schema: Schema, objects: readonly string[], shape: 
 
 const names = (schema: Schema, objects: readonly string[]): boolean => objects.includes(String(kindOf(schema)))
 
-/** What `object` says in objects of this schema; OpenAPI writes a constant as a list of one. */
+/** The `object` value of this schema; OpenAPI writes a constant as a list of one. */
 const kindOf = ({ properties }: Schema): unknown => properties?.object?.const ?? properties?.object?.enum?.[0]
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)

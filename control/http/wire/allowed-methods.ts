@@ -1,8 +1,8 @@
-/** Which methods paths answer to, for a request with another one (RFC 9110 §15.5.6). */
+/** The methods of each path, for requests with another method (RFC 9110 §15.5.6). */
 export class AllowedMethods {
   readonly #paths = new Map<string, { segments: string[]; methods: Set<string> }>()
 
-  /** `path` is a route's, with a colon before what stands for a parameter. */
+  /** `path` is a route's, with a colon before each parameter. */
   add(method: string | string[], path: string): void {
     const { methods } = this.#paths.get(path) ?? this.#keep(path)
     for (const name of [method].flat()) methods.add(name)
@@ -14,7 +14,7 @@ export class AllowedMethods {
     return kept
   }
 
-  /** The methods of a request's path, sorted; none: nothing is there. */
+  /** The methods of a request's path, sorted; empty: unknown path. */
   of(path: string): string[] {
     const asked = path.split('/')
     const fitting = [...this.#paths.values()].filter(

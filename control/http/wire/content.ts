@@ -1,14 +1,14 @@
 import type { Problem } from '../errors.ts'
 import { invalidAt } from './validation.ts'
 
-/** Deeper than any parameter of ours; JSON that is nested without end would cost the stack of whoever writes it out again. */
+/** Deeper than any parameter of ours. Unbounded nesting would overflow the stack of whoever serialises it again. */
 const MAX_DEPTH = 64
-/** With the flag `u` a whole pair is one character, and none of these. */
+/** With the flag `u` a complete pair is one character, which does not match. */
 const HALF_PAIR = /\p{Surrogate}/u
 
 /**
- * Why a request's parameters cannot be kept and given back as they were sent, or null: PostgreSQL's text holds no NUL, and UTF-8
- * no half of a surrogate pair.
+ * Why a request's parameters cannot be stored and returned unchanged, or null: PostgreSQL's text cannot hold NUL, and UTF-8
+ * cannot hold half of a surrogate pair.
  */
 export function contentProblem(value: unknown, param = '', depth = 0): Problem | null {
   if (typeof value === 'string') return textProblem(value, param)

@@ -1,4 +1,4 @@
-/** The schema of a request in which what has a default need not be sent: it is filled in before anything is asked for. */
+/** The schema of a request in which fields with a default are optional: defaults are filled in first. */
 export function defaultsOptional(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(defaultsOptional)
   if (typeof schema !== 'object' || schema === null) return schema

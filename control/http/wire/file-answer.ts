@@ -5,15 +5,15 @@ import { type Problem, problem } from '../errors.ts'
 import type { RawAnswer } from '../route.ts'
 import { byteRange } from './range.ts'
 
-/** Something that can be downloaded, wherever it lies. */
+/** Something that can be downloaded, from any storage. */
 export interface Download {
   /** [bytes] */
   size: number
-  /** The bytes from `first` to `last`, both inclusive; without them all. */
+  /** The bytes from `first` to `last`, both inclusive; all by default. */
   read(first?: number, last?: number): Readable
 }
 
-/** A file, or the part of it that the `Range` header asks for; null when it is not there. */
+/** A file, or the part that the `Range` header asks for; null if it does not exist. */
 export async function fileAnswer(
   path: string,
   contentType: string,
@@ -29,7 +29,7 @@ export async function fileAnswer(
   return downloadAnswer({ size, read }, contentType, range)
 }
 
-/** A download, or the part of it that the `Range` header asks for. */
+/** A download, or the part that the `Range` header asks for. */
 export function downloadAnswer(
   { size, read }: Download,
   contentType: string,
@@ -37,7 +37,7 @@ export function downloadAnswer(
 ): RawAnswer | Problem {
   const part = byteRange(typeof range === 'string' ? range : undefined, size)
   if (part === 'unsatisfiable') {
-    // RFC 9110 §14.4: with 416, what could have been asked for.
+    // RFC 9110 §14.4: with 416, the range that would be valid.
     const headers = { 'Content-Range': `bytes */${size}` }
     return problem('range_not_satisfiable', `The file has ${size} bytes.`, { details: { size_bytes: size }, headers })
   }

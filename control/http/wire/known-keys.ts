@@ -3,29 +3,30 @@ import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Identity } from '../auth.ts'
 
-/** Keys that are remembered; the one that was used longest ago goes first. */
+/** Maximum number of cached keys; the least recently used goes first. */
 const MAX_KEYS = 1000
-/** For so long the store is not asked again [ms]. A key that another node revokes is refused here after that at the latest. */
+/** The store is not asked again for this time [ms]. So a key revoked by another node is refused here after that at the latest. */
 export const BELIEVED_MS = 1000
-/** While the store is away: what it vouched for longer ago is not believed [ms]. */
+/** While the store is unavailable, entries older than this are not trusted [ms]. */
 const MAX_AGE_MS = 60 * 60 * 1000
 
 interface Known {
   identity: Identity
-  /** When the store vouched for it [ms]. */
+  /** When the store confirmed it [ms]. */
   seenAt: number
 }
 
 /**
- * Keys that the store has vouched for, by their hashes (and the client within which they ask). What is revoked in this process is forgotten with the commit; what another
- * process revokes is believed for `BELIEVED_MS` more. While the store is away calls can be ended with these keys; nothing can be revoked then.
+ * Cache of keys that the store has confirmed, by hash (and by the client organisation inside which they act). A key revoked in this process is
+ * forgotten with the commit; one revoked by another process is trusted for `BELIEVED_MS` more. While the store is unavailable, calls can be
+ * ended with these keys; nothing can be revoked in that time.
  */
 export class KnownKeys {
   readonly #known = new LRUCache<string, Known>({ max: MAX_KEYS })
-  /** Of revocations: what was read before one is not remembered after it. */
+  /** Counts revocations: what was read before one is not cached after it. */
   #revision = 0
 
-  /** To be asked for before the store is, and given to `remember`. */
+  /** Read it before asking the store, and pass it to `remember`. */
   get revision(): number {
     return this.#revision
   }
@@ -36,7 +37,7 @@ export class KnownKeys {
     this.#known.set(hash, { identity, seenAt: read.at.getTime() })
   }
 
-  /** The store does not know it, or not any more. */
+  /** The store does not know the key, or no longer does. */
   forget(hash: string): void {
     this.#known.delete(hash)
   }
@@ -47,19 +48,19 @@ export class KnownKeys {
       if (identity.apiKeyId === apiKeyId) this.#known.delete(hash)
   }
 
-  /** What was known of an organisation's keys is asked for again. */
+  /** Forgets all keys of an organisation. */
   forgetAll(organisationId: string): void {
     this.#revision++
     for (const [hash, { identity }] of [...this.#known.entries()])
       if (identity.organisationId === organisationId) this.#known.delete(hash)
   }
 
-  /** Whose key it is, where the store has said so within `BELIEVED_MS`. */
+  /** The identity, if the store confirmed it within `BELIEVED_MS`. */
   believed(hash: string, now: Date): Identity | undefined {
     return this.#find(hash, now, BELIEVED_MS)
   }
 
-  /** The same, for the time when the store is away. */
+  /** The same, while the store is unavailable. */
   find(hash: string, now: Date): Identity | undefined {
     return this.#find(hash, now, MAX_AGE_MS)
   }
@@ -69,7 +70,7 @@ export class KnownKeys {
     if (known === undefined) return undefined
     const { identity, seenAt } = known
     const ageMs = now.getTime() - seenAt
-    // A clock that was set back tells nothing.
+    // If the clock was set back, the age is unknown.
     if (ageMs < 0 || ageMs > maxAgeMs) return undefined
     return identity.expiresAt !== null && Date.parse(identity.expiresAt) <= now.getTime() ? undefined : identity
   }
@@ -77,17 +78,17 @@ export class KnownKeys {
 
 const known = new WeakMap<Store['db'], KnownKeys>()
 
-/** The keys that this process knows of a store. */
+/** The key cache of a store in this process. */
 export function knownKeysOf({ db }: Pick<Store, 'db'>): KnownKeys {
   const keys = known.get(db) ?? new KnownKeys()
   known.set(db, keys)
   return keys
 }
 
-/** To be called in the transaction that deletes a key: with its commit the key is believed no more. */
+/** To be called in the transaction that deletes a key: its commit removes the key from the cache. */
 export const revokeWith = (trx: Trx, store: Store, apiKeyId: string): void =>
   afterCommit(trx, () => knownKeysOf(store).revoke(apiKeyId))
 
-/** The same for all keys of an organisation, in the transaction that changes what they may. */
+/** The same for all keys of an organisation, in the transaction that changes their permissions. */
 export const forgetWith = (trx: Trx, store: Store, organisationId: string): void =>
   afterCommit(trx, () => knownKeysOf(store).forgetAll(organisationId))

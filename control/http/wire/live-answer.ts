@@ -7,24 +7,24 @@ import { LONGEST_STREAM_MS, limitOfKey, type OpenStreams } from './open-streams.
 
 export interface LiveParts {
   streams: OpenStreams
-  /** Between two looks [ms]. */
+  /** Polling interval [ms]. */
   everyMs?: number
-  /** A stream on which nothing else is sent says so often that it is alive [ms]. */
+  /** Interval of heartbeats on an otherwise silent stream [ms]. */
   heartbeatMs?: number
-  /** After which the client connects anew, and its key is judged anew [ms]. */
+  /** After this time the client reconnects, and its key is checked again [ms]. */
   longestMs?: number
 }
 
 const EVERY_MS = 1000
 const HEARTBEAT_MS = 15_000
 
-/** What the route says of its live form. */
+/** The route's description of its live form. */
 export const LIVE =
   '`Accept: text/event-stream` gives the answer as event `snapshot`, and again each time it has changed, at most once a second. The stream sends a heartbeat every 15 s and ends after 15 min: connect again.'
 
 /**
- * What `read` answers, once; or, for who asks for events, again whenever it has changed. One key has a bounded number of such
- * streams, and each looks once a second however much happens; who does not read them is waited for, and nothing piles up.
+ * Answers with `read` once; or, if the client asks for events, again whenever the result has changed. The number of streams per key is
+ * bounded, and each reads once a second however much happens. A slow client is waited for, and nothing is buffered for it.
  */
 export async function liveAnswer<T extends object>(
   parts: LiveParts,
@@ -56,7 +56,7 @@ async function* changes<T extends object>(
     await sleep(everyMs, undefined, { signal }).catch(() => {})
     if (signal.aborted) return
     const next = await read()
-    // What was watched is gone.
+    // The watched object is gone.
     if (isProblem(next)) return
     const text = JSON.stringify(next)
     silence = text === last ? silence + 1 : 0

@@ -13,10 +13,10 @@ import type { Spooled, Upload } from '../route.ts'
 const MAX_FIELDS = 20
 const MAX_FIELD_BYTES = 64 * 1024
 const MAX_PARTS = 32
-/** The JSON around a file, and the parameters beside it. */
+/** Room for the JSON around a file, and for the other parameters. */
 const JSON_MARGIN_BYTES = 256 * 1024
 
-/** The longest JSON body of an operation that takes a file: base64 writes three octets as four characters. */
+/** The maximum JSON body of an operation that takes a file: base64 writes three octets as four characters. */
 export const uploadBodyLimit = ({ maxBytes, spool }: Upload): number =>
   Math.ceil((spool?.jsonBytes ?? maxBytes) / 3) * 4 + JSON_MARGIN_BYTES
 
@@ -25,9 +25,9 @@ export async function acceptMultipart(app: FastifyInstance): Promise<void> {
 }
 
 /**
- * A `multipart/form-data` body in the shape of the JSON one, so that one schema and one handler serve both: the part `file`
- * becomes `file: {content_base64, filename}` (of a route that spools `content_sha256`, and it is on disk), every other part a string
- * parameter of its name, or what its JSON says.
+ * A `multipart/form-data` body in the shape of the JSON one, so that one schema and one handler serve both. The part `file`
+ * becomes `file: {content_base64, filename}` (for a route that spools: `content_sha256`, and the file is on disk). Every other part becomes
+ * a string parameter of its name, or the value of its JSON.
  */
 export async function readMultipart(
   request: FastifyRequest,
@@ -70,7 +70,7 @@ export async function readMultipart(
   return { body: { ...body }, spooled }
 }
 
-/** What a parameter that comes as a file says. */
+/** The value of a parameter that was sent as a file. */
 async function jsonIn({ fieldname: param, mimetype, file }: MultipartFile): Promise<unknown> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -88,7 +88,7 @@ async function jsonIn({ fieldname: param, mimetype, file }: MultipartFile): Prom
   }
 }
 
-/** Writes a part to a file of its own, readable by us alone. Throws when it is larger than it may be. */
+/** Writes a part to a file of its own that only we can read. Throws if it is too large. */
 async function spool(part: Readable & { truncated?: boolean }): Promise<Spooled & { sha256: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'tandem-upload-'))
   const path = join(folder, 'file')

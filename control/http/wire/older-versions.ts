@@ -6,19 +6,19 @@ import type { Route } from '../route.ts'
 import { olderOperation } from '../versions/translate.ts'
 import { compileValidator, validationProblem } from './validation.ts'
 
-/** A route as one older version shows it. */
+/** A route in an older version. */
 export interface OlderRoute {
-  /** The body for the handler, or what is wrong with it in the words of the older version. */
+  /** The body for the handler, or a problem in terms of the older version. */
   read(body: unknown): { body: unknown } | Problem
-  /** The JSON of an answer. */
+  /** Converts the JSON of an answer. */
   write(json: string): string
-  /** A problem that the handler found. */
+  /** Renames the parameters of a problem that the handler found. */
   renamed(failure: Problem): Problem
 }
 
 /**
- * The route in the older version of this date; undefined: it looked the same then. Each is derived when it is first asked for:
- * a control process that was killed must serve again at once, and hardly anybody asks.
+ * The route in the older version of this date; undefined: it was the same. Each is derived at its first use: a
+ * control process that was killed must serve again at once, and older versions are rarely used.
  */
 export function olderVersionsOf(
   route: Route,

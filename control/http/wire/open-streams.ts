@@ -12,37 +12,37 @@ declare module '../../kernel/store/tables.ts' {
   }
 }
 
-/** A place that an event stream has of a limit; a stream of two limits has two. */
+/** An event stream's place within a limit. A stream under two limits has two. */
 export interface OpenStreamTable {
   id: string
   /** An API key or an organisation in one mode. */
   subject: string
-  /** Where it is open. The places of a lost node count for nothing. */
+  /** The node where it is open. Places of a lost node do not count. */
   node_id: string
-  /** By then it is over, whatever became of its node. */
+  /** It is over by then, whatever became of its node. */
   ends_at: string
 }
 
-/** The longest that an event stream stays open; its client then connects again, and its key is checked again [ms]. */
+/** Maximum duration of an event stream. Its client then reconnects, and its key is checked again [ms]. */
 export const LONGEST_STREAM_MS = 15 * 60 * 1000
 /** A client that does not read keeps its stream a little longer [ms]. */
 const GRACE_MS = 60_000
-/** Streams at once with one key: a connection held open costs more than a request. */
+/** Streams at once with one key: an open connection costs more than a request. */
 export const MAX_STREAMS_PER_KEY = 10
 const FULL_RETRY_S = 5
 
 export interface StreamLimit {
   subject: string
   max: number
-  /** As the refusal says it: "with this key". */
+  /** For the refusal, for example "with this key". */
   whose: string
 }
 
 /** An open stream's place. */
 export interface StreamPlace {
-  /** Aborts when the stream is to end. */
+  /** Aborted when the stream is to end. */
   signal: AbortSignal
-  /** Gives the place back; idempotent. */
+  /** Releases the place; idempotent. */
   leave(): void
 }
 
@@ -58,7 +58,7 @@ export const limitOfOrganisation = ({ organisationId, livemode }: Tenant, max: n
   whose: 'of this organisation',
 })
 
-/** Counts the event streams that are open at all nodes, and ends those of this one when its server closes. */
+/** Counts the open event streams of all nodes, and ends those of this node when its server closes. */
 export class OpenStreams {
   readonly #store: Store
   readonly #now: () => Date
@@ -71,7 +71,7 @@ export class OpenStreams {
     this.#log = log
   }
 
-  /** A place within all limits, or 429 `stream_limit` for the first one that is reached. */
+  /** A place within all limits, or 429 `stream_limit` for the first limit that is reached. */
   async take(limits: readonly StreamLimit[]): Promise<StreamPlace | Problem> {
     const id = randomUUID()
     const now = this.#now()
@@ -95,7 +95,7 @@ export class OpenStreams {
   #leave(end: AbortController, id: string): void {
     if (!this.#here.delete(end)) return
     end.abort()
-    // While the database is away the place stays taken until its end.
+    // While the database is unavailable, the place stays taken until its end.
     this.#store.db
       .deleteFrom('open_streams')
       .where('id', '=', id)
@@ -103,7 +103,7 @@ export class OpenStreams {
       .catch(err => this.#log?.warn({ err }, 'the place of an event stream was not given back'))
   }
 
-  /** Ends the streams of this node: the server closes. */
+  /** Ends the streams of this node because its server closes. */
   close(): void {
     for (const end of this.#here) end.abort()
   }
@@ -121,12 +121,12 @@ async function openOf(trx: Trx, subject: string, now: Date): Promise<number> {
   return Number(open)
 }
 
-/** The streams that this node had before it was started again: their clients have gone with it. */
+/** Removes the streams that this node had before its restart: their connections are gone. */
 export async function forgetStreams(db: Db): Promise<void> {
   await db.deleteFrom('open_streams').where('node_id', '=', nodeOf(db)).execute()
 }
 
-/** To be called from time to time. */
+/** To be called regularly. */
 export async function sweepStreams(db: Db, now: Date): Promise<void> {
   await db.deleteFrom('open_streams').where('ends_at', '<=', now.toISOString()).execute()
 }

@@ -24,21 +24,21 @@ const errorSchema = Type.Object({
   ),
 })
 
-/** Of what takes no parameters. */
+/** For requests without parameters. */
 const NOTHING = input({})
 
 export const takesIdempotencyKey = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'DELETE'
 
-/** The statuses with which an operation may fail. A key used again with other parameters is a conflict wherever keys are taken. */
+/** The statuses of an operation's failures. Wherever keys are taken, reusing one with other parameters is a conflict. */
 export function failureStatuses(route: Route): number[] {
   const own = [...(route.errors ?? []), ...(takesIdempotencyKey(route) ? [409] : [])]
   return [...new Set([...EVERYWHERE, ...own])].sort((a, b) => a - b)
 }
 
 /**
- * What Fastify validates and serialises by. Failures are not in it: they are written by `sendProblem`, and a serialiser for each
- * status of each operation would be most of what a start costs.
+ * The schema for Fastify's validation and serialisation. Failures are left out: `sendProblem` writes them, and a serialiser for each
+ * status of each operation would dominate the start-up time.
  */
 export function routeSchema(route: Route): FastifySchema {
   return {
@@ -49,7 +49,7 @@ export function routeSchema(route: Route): FastifySchema {
   } as FastifySchema
 }
 
-/** What `/openapi.json` is printed from. */
+/** The schema from which `/openapi.json` is generated. */
 export function describedSchema(route: Route): FastifySchema {
   const { querystring, body, ...schema } = routeSchema(route)
   const failures = failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }])
@@ -79,7 +79,7 @@ function describe(route: Route): string {
   return `${route.description ?? ''}\n\nScope: \`${route.scope}\`.${mode}`.trim()
 }
 
-/** Headers are only described here: the pipeline checks them itself, with errors of its own. */
+/** Headers are only described here; the pipeline checks them with its own errors. */
 function headersOf(route: Route) {
   const version = {
     'Service-Version': Type.Optional(

@@ -7,8 +7,8 @@ export interface Query {
 const PART = /^([^[\]]+)\[([^[\]]*)\]$/
 
 /**
- * A query string as parameters. `metadata[order]=7` is `{metadata: {order: '7'}}`; a parameter sent twice becomes a list, which no
- * schema takes for a single value.
+ * Parses a query string. `metadata[order]=7` is `{metadata: {order: '7'}}`. A parameter sent twice becomes a list, which no
+ * schema accepts as a single value.
  */
 export function readQuery(text: string): Query {
   const query: Query = Object.create(null)

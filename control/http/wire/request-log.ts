@@ -6,9 +6,9 @@ import type { RequestLogTable } from '../../kernel/store/tables.ts'
 
 export type RequestLogRow = Selectable<RequestLogTable>
 
-/** Entries that wait to be written; beyond that the newest is left out and counted. */
+/** Entries waiting to be written; beyond that the newest is dropped and counted. */
 const MAX_WAITING = 5000
-/** Entries of one INSERT at most: SQLite takes 32,766 parameters at once, PostgreSQL 65,535. */
+/** Maximum entries of one INSERT: SQLite takes 32,766 parameters at once, PostgreSQL 65,535. */
 const BATCH = 256
 const FLUSH_AFTER_MS = 500
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
@@ -24,8 +24,8 @@ export interface RequestLogParts {
 }
 
 /**
- * What was asked of the API and how it was answered; neither parameters nor answers, for PINs and keys are among them. Written
- * behind the answers, many at once, so that no request waits for it: a process that is killed loses the last half second. Kept
+ * The requests to the API and the statuses of their answers, without parameters and bodies, which may include PINs and keys. Written
+ * after the answers, in batches, so that no request waits for it: a process that is killed loses the last half second. Kept
  * for seven days, the latest 500,000 at most.
  */
 export class RequestLog {
@@ -49,7 +49,7 @@ export class RequestLog {
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS).unref()
   }
 
-  /** Resolves when everything added so far is written, or could not be. */
+  /** Resolves when everything added so far has been written, or could not be. */
   flush(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
@@ -60,7 +60,7 @@ export class RequestLog {
   async #write(): Promise<void> {
     const { store, log } = this.#parts
     while (this.#waiting.length > 0) {
-      // Of few sizes, each of which is compiled once.
+      // A few batch sizes only: each is compiled once.
       const size = Math.min(BATCH, 2 ** Math.floor(Math.log2(this.#waiting.length)))
       const batch = this.#waiting.splice(0, size)
       try {
@@ -95,9 +95,9 @@ export class RequestLog {
 
 const ID = /^[a-z]{1,12}_[0-9a-z]{26}$/
 
-/** The path of a request with its IDs; whatever else stands in the place of one is left out, for it may be a secret. */
+/** The path of a request with its IDs. Anything that is not an ID is omitted, because it may be a secret. */
 export function loggedPath(pattern: string): (params: unknown) => string {
-  // Of `/calls/:id/streams`: the text before each name, the name, and what is left.
+  // For `/calls/:id/streams`: the text before each name, the name, and the rest.
   const pieces = pattern.split(/:([a-z_]+)/)
   return params =>
     pieces.reduce((path, piece, i) => {

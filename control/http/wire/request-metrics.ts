@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-/** Measures every request by method, route and status; the route's pattern stands for its IDs, so the series stay few. */
+/** Measures every request by method, route and status. The route's pattern replaces its IDs, which keeps the number of series small. */
 export function measureRequests(app: FastifyInstance): Registry {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'tandem_control_' })

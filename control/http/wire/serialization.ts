@@ -2,11 +2,11 @@ import fastJsonStringify from 'fast-json-stringify'
 
 type Serializer = (answer: unknown) => string
 
-/** Of the schemas that were needed so far; several servers in one process share them. */
+/** Serialisers compiled so far; several servers in one process share them. */
 const compiled = new WeakMap<object, Serializer>()
 
 /**
- * Makes the serialiser of an answer's schema. Like a validator it is compiled when the first answer needs it, for a control
+ * Makes the serialiser of an answer's schema. Like a validator it is compiled at its first use, because a control
  * process that was killed must serve again at once.
  */
 export function compileSerializer(schema: object): Serializer {
@@ -21,8 +21,8 @@ export function compileSerializer(schema: object): Serializer {
 }
 
 /**
- * `nullable` in place of a branch for null. The serialiser asks a validator which branch a value takes, each time; a list takes a
- * quarter of the time without.
+ * Uses `nullable` instead of a branch for null. With a branch, the serialiser asks a validator for each value; without, a list takes a
+ * quarter of the time.
  */
 function nullableBranches(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(nullableBranches)

@@ -10,46 +10,47 @@ declare module '../../kernel/store/tables.ts' {
   }
 }
 
-/** A bucket that all nodes take from. */
+/** A token bucket that all nodes share. */
 export interface RequestBudgetTable {
   /** An API key, or an organisation, and its rate. */
   subject: string
-  /** When it is full again, Unix time [µs]. */
+  /** When it will be full again, Unix time [µs]. */
   full_us: number
-  /** What the last one who asked was given. */
+  /** The tokens given to the last node that asked. */
   taken: number
 }
 
-/** A node takes what passes in this time at once [s]. */
+/** A node reserves as much as passes in this time [s]. */
 const SLICE_S = 0.25
-/** What lies further ahead was written by a clock that went wrong, and counts for nothing [s]. */
+/** A time further ahead was written by a wrong clock, and is ignored [s]. */
 const MAX_AHEAD_S = 10
 const SECOND_US = 1_000_000
 const MAX_SUBJECTS = 10_000
-/** A bucket that has been full for so long is forgotten: it is as good as a new one [ms]. */
+/** A bucket that has been full for this long is deleted: a new one is equivalent [ms]. */
 const KEPT_MS = 60 * 60 * 1000
 
-/** The database is away, and nobody waits for it again before then [ms]. */
+/** While the database is unavailable, it is not tried again before this time [ms]. */
 const AWAY_MS = 1000
 
-/** What this node has of a bucket. */
+/** What this node has reserved of a bucket. */
 interface Slice {
   left: number
-  /** Nothing is there before, so nobody asks [Unix ms]. */
+  /** There are no tokens before this time, so the database is not asked [Unix ms]. */
   emptyUntil: number
   asking: Promise<void> | null
 }
 
 interface Taken {
   requests: number
-  /** Before the next one is there. */
+  /** Time until the next token. */
   waitMs: number
 }
 
 /**
- * Token buckets in the database, for several nodes. A node takes a quarter of a second's worth by one statement and lets that through without another;
- * where nothing is left it asks again no sooner than the next slice is there. In any time all nodes together let through the burst, the rate, and
- * at most one slice for each node, which it has taken before. While the database is away, each node counts by itself.
+ * Token buckets in the database, for several nodes. A node reserves a quarter of a second's worth with one statement, and lets these requests
+ * through without another. If the bucket is empty, the node does not ask again before the next slice is available. In any period all nodes
+ * together let through the burst, the rate, and at most one slice per node, reserved before. While the database is unavailable, each node counts
+ * alone.
  */
 export class SharedRates {
   readonly #db: Db
@@ -64,9 +65,9 @@ export class SharedRates {
     this.#alone = new RateLimits(rate)
   }
 
-  /** 0: one more may pass; else the whole seconds after which to try again. A promise only where the database has to be asked. */
+  /** 0: one more may pass; otherwise the whole seconds after which to retry. A promise only if the database has to be asked. */
   take(subject: string, rate: Rate): number | Promise<number> {
-    // Another limit is another bucket.
+    // A different limit is a different bucket.
     const name = `${subject} ${rate.perSecond}`
     const slice: Slice = this.#slices.get(name) ?? { left: 0, emptyUntil: 0, asking: null }
     this.#slices.set(name, slice)
@@ -83,7 +84,7 @@ export class SharedRates {
     return waitMs > 0 ? Math.max(1, Math.ceil(waitMs / 1000)) : null
   }
 
-  /** Who comes while one asks waits for the same answer. */
+  /** Requests that arrive meanwhile wait for the same answer. */
   async #ask(slice: Slice, name: string, rate: Rate): Promise<number> {
     for (;;) {
       if (this.#now().getTime() < this.#awayUntil) return this.#takeAlone(name, rate)
@@ -114,12 +115,12 @@ export class SharedRates {
   }
 }
 
-/** Takes a slice, or what there is of it. One statement, so that two nodes never take the same. */
+/** Takes a slice, or what is left. One statement, so that two nodes never take the same tokens. */
 async function takeFrom(db: Db, subject: string, { burst, perSecond }: Rate, nowMs: number): Promise<Taken> {
   const step = Math.ceil(SECOND_US / perSecond)
   const most = Math.min(burst, Math.max(1, Math.floor(perSecond * SLICE_S)))
   const now = Math.round(nowMs * 1000)
-  // As text of a type: PostgreSQL knows none of two bare parameters.
+  // With an explicit type: PostgreSQL cannot infer one from two bare parameters.
   const number = (value: number) => sql<number>`cast(${value} as bigint)`
   const full = sql<number>`request_budgets.full_us`
   const end = number(now + burst * step)
@@ -140,7 +141,7 @@ async function takeFrom(db: Db, subject: string, { burst, perSecond }: Rate, now
   return { requests: Number(row.taken), waitMs: Math.max(0, Math.ceil(lackingUs / 1000)) }
 }
 
-/** To be called from time to time. */
+/** To be called regularly. */
 export async function sweepBudgets(db: Db, now: Date): Promise<void> {
   await db
     .deleteFrom('request_budgets')

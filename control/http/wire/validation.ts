@@ -6,9 +6,9 @@ import { type ErrorCode, type Problem, problem } from '../errors.ts'
 import { isTime } from '../time.ts'
 import { defaultsOptional } from './defaults.ts'
 
-/** `verbose`: an error knows its schema, and so the names that an unknown one may stand for. */
+/** `verbose`: an error includes its schema, and with it the names that an unknown one may have meant. */
 const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false, verbose: true } as const
-/** Its optimiser takes half the time of a compilation, and V8 has one of its own. */
+/** Its optimiser takes half of the compilation time, and V8 has its own. */
 const CODE = { optimize: false } as const
 
 function makeAjv(coerceTypes: boolean): Ajv {
@@ -18,20 +18,20 @@ function makeAjv(coerceTypes: boolean): Ajv {
   return ajv
 }
 
-/** Twice what the API has; beyond it the one that was wanted longest ago makes way. */
+/** Twice the number in the API; beyond it, the least recently used goes. */
 const MAX_COMPILED = 1000
 
-/** JSON has types: a body is taken as it is. A query string has none: there, and only there, `"20"` is a number. */
+/** JSON has types, so a body is taken as it is. A query string has none: only there, `"20"` is a number. */
 const exact = compilerOf(makeAjv(false), MAX_COMPILED)
 const coercing = compilerOf(makeAjv(true), MAX_COMPILED)
 
-/** Schemas that say the same share a validator: of five, four say what another one says. */
+/** Equal schemas share a validator: four of five are duplicates. */
 export function compilerOf(ajv: Ajv, max: number): (schema: object) => ValidateFunction {
   const compiled = remembered(max, text => compileOnce(ajv, JSON.parse(text)))
   return schema => compiled(JSON.stringify(schema))
 }
 
-/** Ajv would keep it as well, and for ever. */
+/** Ajv itself would cache it forever. */
 function compileOnce(ajv: Ajv, schema: object): ValidateFunction {
   try {
     return ajv.compile(schema)
@@ -40,20 +40,20 @@ function compileOnce(ajv: Ajv, schema: object): ValidateFunction {
   }
 }
 
-/** Judges a part of a request; when it is false, `errors` says why. */
+/** Validates a part of a request. If it returns false, `errors` says why. */
 export interface Validator {
   (part: unknown): boolean
   errors?: ErrorObject[] | null
 }
 
 /**
- * Makes the validator of a schema. The schema is compiled when the first request needs it: a control process that was killed
- * must serve again at once, and compiling them all takes longer than everything else that it does before.
+ * Makes the validator of a schema. It is compiled at the first request that needs it: a control process that was killed
+ * must serve again at once, and compiling all of them would take longer than the rest of its start.
  */
 export const compileValidator = (schema: object, httpPart: string | undefined): Validator =>
   compiledLater(() => compilerFor(httpPart)(schema))
 
-/** The same for what a request of now brings: what has a default need not be sent. */
+/** The same for requests of the current version: fields with a default are optional. */
 export const compileRequestValidator = (schema: object, httpPart: string | undefined): Validator =>
   compiledLater(() => compilerFor(httpPart)(defaultsOptional(schema) as object))
 
@@ -70,7 +70,7 @@ function compiledLater(compile: () => Validator): Validator {
   return validate
 }
 
-/** Parameters whose shape is so rich that what is wrong inside them has a code of its own. */
+/** Parameters with so much structure that errors inside them have their own code. */
 const CODE_WITHIN: Readonly<Record<string, ErrorCode>> = { graph: 'graph_malformed' }
 
 const codeWithin = (param: string): ErrorCode | undefined => CODE_WITHIN[param.split('.', 1)[0] ?? '']
@@ -81,7 +81,7 @@ export const invalidAt = (param: string, fault: string): Problem =>
     ...(param === '' ? {} : { param }),
   })
 
-/** The failure that Ajv's errors mean; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
+/** The problem for Ajv's errors; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
 export function validationProblem(errors: ErrorObject[]): Problem {
   const error = mostTelling(errors)
   const at = paramPath(error.instancePath)
@@ -102,7 +102,7 @@ export function validationProblem(errors: ErrorObject[]): Problem {
   return invalidAt(param, `${faultOf(error)}${allowed}`)
 }
 
-/** Where one is missing, another that is there may have been meant for it, or for one that is not required. */
+/** If a required parameter is missing, an unknown one may be its misspelling, or that of an optional one. */
 function misspeltIn({ parentSchema, data }: ErrorObject, at: string): Problem | null {
   if (parentSchema?.additionalProperties !== false) return null
   const known = Object.keys((parentSchema.properties as object | undefined) ?? {})
@@ -116,14 +116,14 @@ function misspeltIn({ parentSchema, data }: ErrorObject, at: string): Problem | 
   return null
 }
 
-/** The parameter that was likely meant, as a sentence after another. */
+/** The parameter that was probably meant, as an additional sentence. */
 function suggestion({ parentSchema }: ErrorObject, at: string, param: string): string {
   const known = Object.keys((parentSchema?.properties as object | undefined) ?? {})
   const meant = didYouMean(at === '' ? param : param.slice(at.length + 1), known)
   return meant === null ? '' : ` Did you mean ${join(at, meant)}?`
 }
 
-/** What is wrong, as a sentence that begins with the parameter. */
+/** The fault as a sentence that begins with the parameter. */
 function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): string {
   const { limit, type } = params as { limit?: number; type?: string | string[] }
   const least = keyword.startsWith('min') ? 'at least' : 'at most'
@@ -150,7 +150,7 @@ function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): st
   }
 }
 
-/** Of the errors that the branches of an `anyOf` give, the one that lies deepest and is not about `null`. */
+/** Of the errors from the branches of an `anyOf`, the deepest one that is not about `null`. */
 function mostTelling(errors: ErrorObject[]): ErrorObject {
   const rank = (error: ErrorObject): number =>
     error.instancePath.length * 4 +
