@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { CaptureState, Target } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { written } from '../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Of } from './conductor/event-handler.ts'
@@ -69,8 +70,13 @@ export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<Captur
     .execute()
 
 /** The last pause of the call, and its event; undefined: there was none. */
-export const lastPause = (db: Db, tenant: Tenant, callId: string): Promise<{ id: string; at: string } | undefined> =>
-  forTenant(db, tenant)
+export async function lastPause(
+  db: Db,
+  tenant: Tenant,
+  callId: string,
+): Promise<{ id: string; at: string } | undefined> {
+  await written(db)
+  return forTenant(db, tenant)
     .select('events')
     .select(['id', 'timestamp as at'])
     .where('call_id', '=', callId)
@@ -78,6 +84,7 @@ export const lastPause = (db: Db, tenant: Tenant, callId: string): Promise<{ id:
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst()
+}
 
 /**
  * Stores what media reports about the capture of a call's leg or room. Emits events when the call's first pause begins and when its last

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { SUSPENDED } from '../http/auth.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { written } from '../kernel/store/after-commit.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
@@ -69,6 +70,7 @@ async function running(db: Db, tenant: Tenant, most: number): Promise<number> {
 
 /** Of calls that began in a month (`2026-11`). */
 async function talkedMs(db: Db, tenant: Tenant, month: string): Promise<number> {
+  await written(db)
   const row = await forTenant(db, tenant)
     .select('usage_entries')
     .select(({ fn }) => fn.sum<number | string | null>('quantity').as('ms'))

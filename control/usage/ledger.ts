@@ -1,5 +1,6 @@
 import { newId, registerIds } from '../kernel/ids.ts'
-import { type Place, run } from '../kernel/store/compiled.ts'
+import { together, written } from '../kernel/store/after-commit.ts'
+import { insertRows } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Meter } from './tables.ts'
@@ -16,33 +17,28 @@ export interface Use {
   amounts: Partial<Record<Meter, number>>
 }
 
-const columns = ['id', 'organisation_id', 'livemode', 'meter', 'quantity', 'source_id', 'at'] as const
-
 /**
  * Writes what was used into the ledger, in the transaction of what it counts. A source is counted once by each meter: again is nothing,
  * so an event that is told twice counts once.
  */
 export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }: Use): Promise<void> {
-  const build = (place: Place) =>
-    trx
-      .insertInto('usage_entries')
-      .values(Object.fromEntries(columns.map(column => [column, place(column)])) as never)
-      .onConflict(conflict => conflict.columns(['meter', 'source_id']).doNothing())
   for (const [meter, amount] of Object.entries(amounts)) {
-    await run(trx, 'count usage', build, {
+    const row = {
       id: newId('usage_entry'),
       organisation_id: tenant.organisationId,
       livemode: tenant.livemode ? 1 : 0,
-      meter,
+      meter: meter as Meter,
       quantity: Math.round(amount),
       source_id: sourceId,
       at,
-    })
+    }
+    await together(trx, 'usage_entries', row, rows => insertRows(trx, 'usage_entries', rows, ['meter', 'source_id']))
   }
 }
 
 /** What was stored of a source is kept no more. Does nothing where nothing was. */
 export async function release(trx: Trx, tenant: Tenant, sourceId: string, at: string): Promise<void> {
+  await written(trx)
   const stored = await forTenant(trx, tenant).findBy('usage_entries', { meter: 'stored_bytes', source_id: sourceId })
   if (stored === undefined) return
   await count(trx, tenant, { sourceId, at, amounts: { released_bytes: Number(stored.quantity) } })

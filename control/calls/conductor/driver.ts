@@ -130,7 +130,7 @@ export class CallDriver implements MediaHandler {
   async events(batch: readonly NumberedEvent[]): Promise<void> {
     const { store } = this.#deps
     const pins = batch.some(({ event }) => event.name === 'leg.collected') ? await judgePins(store.db, batch) : NO_PINS
-    await store.transaction(trx => this.#apply(trx, batch, pins))
+    await store.transaction(trx => this.#apply(trx, batch, pins), { gathers: true })
   }
 
   async #apply(trx: Trx, batch: readonly NumberedEvent[], pins: ReadonlyMap<number, PinVerdict>): Promise<void> {

@@ -1,3 +1,4 @@
+import { written } from '../../kernel/store/after-commit.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { digitRuns } from '../../organisation/redaction/digits.ts'
@@ -39,6 +40,7 @@ export async function redacted(trx: Trx, tenant: Tenant, text: string, telling: 
 /** Also reaches waiting deliveries: they send an event as it is at that time. */
 export async function retell(trx: Trx, tenant: Tenant, { id, text }: Earlier, into: Telling['retell']): Promise<void> {
   const scoped = forTenant(trx, tenant)
+  await written(trx)
   const events = await scoped.select('events').select(['id', 'data']).where('object_id', '=', id).execute()
   for (const event of events) {
     const data = JSON.parse(event.data) as { object: Record<string, unknown> }

@@ -1,7 +1,8 @@
 import { newId } from '../ids.ts'
-import { noteFact } from '../store/after-commit.ts'
+import { noteFact, together } from '../store/after-commit.ts'
+import { insertRows } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
-import { forTenant, type Tenant } from '../tenancy.ts'
+import type { Tenant } from '../tenancy.ts'
 import { CURRENT_VERSION } from '../versions/current.ts'
 import type { EventType } from './catalog.ts'
 import { enqueueEvent, enqueueFor } from './outbox.ts'
@@ -31,7 +32,7 @@ const objectId = (object: { id?: string; user_id?: string; call_id?: string }): 
 export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Promise<string> {
   const id = newId('event')
   const data = { object: event.object, previous_attributes: event.previousAttributes }
-  await forTenant(trx, tenant).insert('events', {
+  const row = {
     id,
     type: event.type,
     timestamp: event.at,
@@ -41,7 +42,10 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     idempotency_key: event.request?.idempotencyKey ?? null,
     call_id: event.callId ?? null,
     object_id: objectId(event.object),
-  })
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+  }
+  await together(trx, 'events', row, rows => insertRows(trx, 'events', rows))
   const queued = { id, type: event.type }
   if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)
   else await enqueueFor(trx, tenant, event.onlyEndpointId, [queued], event.at)

@@ -1,10 +1,8 @@
 import { newId } from '../ids.ts'
-import { type Place, rowsOf } from '../store/compiled.ts'
+import { together, written } from '../store/after-commit.ts'
+import { insertRows, type Place, rowsOf } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../tenancy.ts'
-
-/** Rows of one INSERT: databases bound the number of values in a statement. */
-const ROWS_AT_ONCE = 500
 
 /** What a delivery needs to know of its event. */
 export interface OutboxEvent {
@@ -16,17 +14,37 @@ export interface OutboxEvent {
 export const subscribes = (eventTypes: readonly string[], type: string): boolean =>
   eventTypes.includes('*') || eventTypes.includes(type)
 
+interface Due {
+  tenant: Tenant
+  event: OutboxEvent
+  at: string
+}
+
 /**
  * Puts an event into the outbox of every endpoint that subscribes to it, in the transaction that caused it: whoever sees the
  * event committed can rely on its deliveries. `at`: the time of the database, ISO-8601 UTC.
  */
-export async function enqueueEvent(trx: Trx, tenant: Tenant, event: OutboxEvent, at: string): Promise<void> {
+export const enqueueEvent = (trx: Trx, tenant: Tenant, event: OutboxEvent, at: string): Promise<void> =>
+  together(trx, 'webhook_deliveries', { tenant, event, at }, all => enqueueAll(trx, all))
+
+async function enqueueAll(trx: Trx, all: readonly Due[]): Promise<void> {
   const build = (place: Place) =>
     ofTenant(trx, 'webhook_endpoints', place).select(['id', 'event_types']).where('status', '=', 'enabled')
-  const endpoints = await rowsOf(trx, 'enabled endpoints', build, valuesOf(tenant))
-  for (const { id, event_types } of endpoints) {
-    if (subscribes(JSON.parse(event_types), event.type)) await enqueueFor(trx, tenant, id, [event], at)
+  const known = new Map<string, { id: string; types: string[] }[]>()
+  const rows = []
+  for (const { tenant, event, at } of all) {
+    const whose = `${tenant.organisationId} ${tenant.livemode}`
+    let endpoints = known.get(whose)
+    if (endpoints === undefined) {
+      const enabled = await rowsOf(trx, 'enabled endpoints', build, valuesOf(tenant))
+      endpoints = enabled.map(({ id, event_types }) => ({ id, types: JSON.parse(event_types) as string[] }))
+      known.set(whose, endpoints)
+    }
+    for (const { id, types } of endpoints) {
+      if (subscribes(types, event.type)) rows.push(deliveryOf(tenant, id, event, at))
+    }
   }
+  await insertRows(trx, 'webhook_deliveries', rows)
 }
 
 /** Puts events into the outbox of one endpoint, due at once. Returns the deliveries' IDs. */
@@ -37,25 +55,29 @@ export async function enqueueFor(
   events: readonly OutboxEvent[],
   at: string,
 ): Promise<string[]> {
-  const rows = events.map(({ id, type }) => ({
-    id: newId('webhook_delivery'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
-    endpoint_id: endpointId,
-    event_id: id,
-    event_type: type,
-    status: 'pending' as const,
-    attempts: 0,
-    step: 0,
-    next_attempt_at: at,
-    created: at,
-    updated: at,
-  }))
-  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
-    await trx
-      .insertInto('webhook_deliveries')
-      .values(rows.slice(from, from + ROWS_AT_ONCE))
-      .execute()
-  }
+  // They hang on their events.
+  await written(trx)
+  const rows = events.map(event => deliveryOf(tenant, endpointId, event, at))
+  await insertRows(trx, 'webhook_deliveries', rows)
   return rows.map(row => row.id)
 }
+
+const deliveryOf = (
+  { organisationId, livemode }: Tenant,
+  endpointId: string,
+  { id, type }: OutboxEvent,
+  at: string,
+) => ({
+  id: newId('webhook_delivery'),
+  organisation_id: organisationId,
+  livemode: livemode ? 1 : 0,
+  endpoint_id: endpointId,
+  event_id: id,
+  event_type: type,
+  status: 'pending' as const,
+  attempts: 0,
+  step: 0,
+  next_attempt_at: at,
+  created: at,
+  updated: at,
+})

@@ -25,18 +25,27 @@ class Following<DB> extends Carrier {
   /** What is asked for once, however often. */
   readonly asked = new Set<string>()
   readonly listeners: Listeners<DB>
-  constructor(listeners: Listeners<DB>) {
+  /** What is to be written together; null: each at once. */
+  readonly gathered: Map<string, Gathered> | null
+  constructor(listeners: Listeners<DB>, gathers: boolean) {
     super()
     this.listeners = listeners
+    this.gathered = gathers ? new Map() : null
   }
 }
 
-/** A transaction that `afterCommit` may be asked for, and what does all that was asked once it is committed. */
+interface Gathered {
+  rows: unknown[]
+  write: (rows: never[]) => Promise<void>
+}
+
+/** A transaction that `afterCommit` may be asked for, and what does all that was asked once it is committed. `gathers`: for `together`. */
 export function following<DB>(
   trx: Transaction<DB>,
   listeners: Listeners<DB>,
+  gathers: boolean,
 ): { trx: Transaction<DB>; run: () => void } {
-  const plugin = new Following(listeners)
+  const plugin = new Following(listeners, gathers)
   const run = (): void => {
     for (const task of plugin.tasks) {
       try {
@@ -83,8 +92,39 @@ export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<vo
   })
 }
 
+/**
+ * Writes a row in this transaction: where it is one of many facts, with the others of the same `table` at its end. Who reads such rows, or
+ * changes them, where others may have been written before in the same transaction, asks for `written` first.
+ */
+export async function together<DB, R>(
+  trx: Kysely<DB>,
+  table: string,
+  row: R,
+  write: (rows: readonly R[]) => Promise<void>,
+): Promise<void> {
+  const gathered = findFollowing(trx)?.gathered ?? null
+  if (gathered === null) return write([row])
+  const known = gathered.get(table)
+  if (known === undefined) gathered.set(table, { rows: [row], write })
+  else known.rows.push(row)
+}
+
+/** Writes what waits for the end of this transaction, if it is one. */
+export async function written<DB>(db: Kysely<DB>): Promise<void> {
+  const gathered = findFollowing(db)?.gathered
+  if (gathered == null) return
+  // What is written may have more written.
+  for (const [table, { rows, write }] of gathered) {
+    gathered.delete(table)
+    await write(rows as never[])
+  }
+}
+
+const findFollowing = <DB>(db: Kysely<DB>): Following<DB> | undefined =>
+  db.getExecutor().plugins.find((one): one is Following<DB> => one instanceof Following)
+
 function followingOf<DB>(trx: Kysely<DB>): Following<DB> {
-  const plugin = trx.getExecutor().plugins.find(one => one instanceof Following)
-  if (!(plugin instanceof Following)) throw new Error('outside a transaction of the store')
+  const plugin = findFollowing(trx)
+  if (plugin === undefined) throw new Error('outside a transaction of the store')
   return plugin
 }

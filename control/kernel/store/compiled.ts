@@ -107,18 +107,34 @@ export function inList(name: string, values: readonly unknown[]) {
   }
 }
 
-/** Inserts rows that have the same columns; compiled once for each number of them. */
+/** Rows of one INSERT: databases bound the number of values in a statement, and each number of rows is a query of its own. */
+const ROWS_AT_ONCE = 64
+
+/** Inserts rows that have the same columns; compiled once for each number of them. `unless`: those of which these columns are taken are left out. */
 export async function insertRows<T extends keyof Database>(
   db: Db,
   table: T,
+  all: readonly Insertable<Database[T]>[],
+  unless: readonly (keyof Database[T] & string)[] = [],
+): Promise<void> {
+  for (let from = 0; from < all.length; from += ROWS_AT_ONCE) {
+    await insertSome(db, table, all.slice(from, from + ROWS_AT_ONCE), unless)
+  }
+}
+
+async function insertSome<T extends keyof Database>(
+  db: Db,
+  table: T,
   rows: readonly Insertable<Database[T]>[],
+  unless: readonly (keyof Database[T] & string)[],
 ): Promise<void> {
   const columns = Object.keys(rows[0] ?? {})
   const build = (place: Place) => {
     const row = Object.fromEntries(columns.map(column => [column, place(column)]))
-    return db.insertInto(table).values(rows.map(() => row) as never)
+    const insert = db.insertInto(table).values(rows.map(() => row) as never)
+    return unless.length === 0 ? insert : insert.onConflict(conflict => conflict.columns(unless as never).doNothing())
   }
-  const query = compiledOnce(db, `insert ${table} ${columns} ${rows.length}`, build)
+  const query = compiledOnce(db, `insert ${table} ${columns} ${rows.length} ${unless}`, build)
   const names = query.parameters.slice(0, columns.length).map(parameter => (parameter as Parameter).name)
   const values = rows.flatMap(row => names.map(name => (row as Record<string, unknown>)[name]))
   await execute(db, query, values)

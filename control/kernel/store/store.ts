@@ -3,7 +3,7 @@ import { type Kysely, Migrator, sql, type Transaction } from 'kysely'
 import { FollowUps } from '../follow-ups.ts'
 import { MIGRATIONS } from '../migrations/all.ts'
 import { Turns } from '../turns.ts'
-import { type Fact, following } from './after-commit.ts'
+import { type Fact, following, written } from './after-commit.ts'
 import { faultOf } from './faults.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
 import { sqliteDatabase } from './sqlite.ts'
@@ -26,8 +26,9 @@ export interface Store {
    * All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest, and behave as if
    * one ran after the other, whichever process they are of: what `run` has read is still so when it commits. Where that cannot be
    * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit` and `followUp`.
+   * `gathers`: it writes many facts, and what belongs to all of them goes into the database together (`together`).
    */
-  transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  transaction<T>(run: (trx: Trx) => Promise<T>, options?: { gathers: boolean }): Promise<T>
   /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
   readonly within: Set<(trx: Trx, fact: Fact) => Promise<void> | undefined>
   /** Who hears what transactions of this process have committed. */
@@ -83,16 +84,18 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
     within,
     committed,
     followUps,
-    transaction: run =>
+    transaction: (run, { gathers } = { gathers: false }) =>
       retrying(async () => {
         const transaction = db.transaction()
         let follow = (): void => {}
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
-        const result = await isolated.execute(raw => {
-          const { trx, run: then } = following(raw, { within, committed, followUps })
+        const result = await isolated.execute(async raw => {
+          const { trx, run: then } = following(raw, { within, committed, followUps }, gathers)
           follow = then
-          return run(trx)
+          const made = await run(trx)
+          await written(trx)
+          return made
         })
         follow()
         return result

@@ -63,7 +63,10 @@ const media = {
 
 const world = await makeProduct()
 const { store } = world
-const mortal: Store = { ...store, transaction: async run => dieAt('commit', await store.transaction(run)) as never }
+const mortal: Store = {
+  ...store,
+  transaction: async (...asked) => dieAt('commit', await store.transaction(...asked)) as never,
+}
 const parts = { media, config: { ...APP_CONFIG, dataDir: world.dataDir } }
 const dying = await serve(
   { ...world, store: mortal },
