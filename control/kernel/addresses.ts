@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 export const DEFAULT_WS_PORT = 8081
 const DEFAULT_SIP_PORT = 5060
 
-/** An address that others can reach, for one that we listen on: that itself, or when it is "any" one of this machine's. */
+/** An address that others can reach, for one that we listen on: the address itself, or for "any" one of this machine's. */
 export function reachableHost(host: string): string {
   return host === '0.0.0.0' || host === '::' ? (ownAddress() ?? '127.0.0.1') : host
 }
@@ -13,27 +13,27 @@ export function reachableHost(host: string): string {
 export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 interface PublicAddresses {
-  /** What an operator says that browsers use; null: our own. */
+  /** The address that browsers use, as configured by the operator; null: our own. */
   publicUrl?: string | null
   /** At most one of each family. */
   publicIps: readonly string[]
   httpHost: string
   httpPort: number
-  /** What SIP listens on, the most important one first. */
+  /** The addresses SIP listens on, the preferred one first. */
   sipHosts: readonly string[]
   /** Absent: the default port. */
   wsPort?: number
 }
 
-/** Where browsers find pages and the API; no slash at its end. */
+/** Where browsers find pages and the API, without a trailing slash. */
 export const publicUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'httpHost' | 'httpPort'>): string =>
   config.publicUrl ?? `http://${urlHost(reachableHost(config.httpHost))}:${config.httpPort}`
 
-/** Where browsers find the call WebSocket: the media process's own port, or the proxy before it; no slash at its end. */
+/** Where browsers find the call WebSocket: the media process's own port, or the proxy in front of it. No trailing slash. */
 export const wsUrlOf = (config: Pick<PublicAddresses, 'publicUrl' | 'publicIps' | 'sipHosts' | 'wsPort'>): string =>
   config.publicUrl?.replace(/^http/, 'ws') ?? `ws://${sipHostOf(config)}:${config.wsPort ?? DEFAULT_WS_PORT}`
 
-/** Our SIP host as it stands in a URI. */
+/** Our SIP host in the form for a URI. */
 export const sipHostOf = ({ publicIps, sipHosts }: Pick<PublicAddresses, 'publicIps' | 'sipHosts'>): string =>
   urlHost(publicIps[0] ?? reachableHost(sipHosts[0]!))
 

@@ -4,52 +4,52 @@ import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { DEFAULT_WS_PORT } from './addresses.ts'
 
-/** The configuration contract: one table, from which parsing, error lines and `tandem --help` are made. */
+/** The configuration contract: one table for parsing, error messages and `tandem --help`. */
 export interface Config {
   /** Absolute path. */
   dataDir: string
   httpHost: string
   /** 0: any free port. */
   httpPort: number
-  /** To listen on for SIP and RTP; `::`: every address of both families. */
+  /** Addresses for SIP and RTP; `::`: every address of both families. */
   sipHosts: string[]
   sipPort: number
-  /** Of SIP over TLS, when there is a certificate. */
+  /** Port of SIP over TLS, if there is a certificate. */
   sipTlsPort: number
   /** PEM files, absolute paths; null: no TLS. */
   sipTlsCert: string | null
   sipTlsKey: string | null
-  /** PEM file of the key that calls are signed with, and where far ends find its certificate; null: they are not signed. */
+  /** PEM file of the key that signs calls, and the URL where far ends find its certificate; null: calls are not signed. */
   stirKey: string | null
   stirCertUrl: string | null
-  /** PEM file of the authorities whose certificates prove who signed a call; null: none is judged. */
+  /** PEM file of the authorities trusted to certify signers of calls; null: no signature is verified. */
   stirAnchors: string | null
-  /** Of the call WebSocket, on `sipHosts`. */
+  /** Port of the call WebSocket, on `sipHosts`. */
   wsPort: number
-  /** The same over TLS, with the certificate of SIP; null: not listened for. */
+  /** The same over TLS, with the certificate of SIP; null: disabled. */
   wssPort: number | null
-  /** Of pages elsewhere that may speak SIP over WebSocket; `*`: all. */
+  /** Origins of other sites whose pages may use SIP over WebSocket; `*`: all. */
   sipWsOrigins: string[]
-  /** Where browsers find the product when that is another address than our own; no slash at its end. */
+  /** Where browsers find the product, if not at our own address; no trailing slash. */
   publicUrl: string | null
-  /** CIDR blocks of the proxies that are believed about X-Forwarded-For. */
+  /** CIDR blocks of the proxies whose X-Forwarded-For is trusted. */
   trustedProxies: string[]
   rtpPorts: { first: number; last: number }
   rtpSockets: (typeof RTP_SOCKETS)[number]
-  /** What every packet passes is compiled before the first call. */
+  /** Compiles the packet path before the first call. */
   warmUp: boolean
-  /** What far ends reach us at instead, at most one of each family. */
+  /** The addresses that far ends use instead of ours, at most one of each family. */
   publicIps: string[]
-  /** Asked where the servers of SIP domains are; empty: the machine's own. */
+  /** Name servers for SIP domains; empty: the machine's own. */
   dnsServers: string[]
-  /** CIDR blocks of the SIP proxies that are believed about who calls through them. */
+  /** CIDR blocks of the SIP proxies that are trusted to name the caller. */
   sipProxies: string[]
-  /** Where SIP and RTCP are told to as HEP; null: nowhere. */
+  /** The HEP collector for SIP and RTCP; null: none. */
   hepTarget: HepTarget | null
   engineThreads: number
   /** `postgres://…`; null: SQLite in the data directory. */
   databaseUrl: string | null
-  /** Null: made once, and kept in the data directory. */
+  /** Null: generated once, and kept in the data directory. */
   nodeId: string | null
   liveKey: string | null
   testKey: string | null
@@ -59,33 +59,33 @@ export interface Config {
   modelUrl: string | null
   modelKey: string | null
   modelName: string
-  /** Others that may be named. */
+  /** Further models that may be named. */
   modelNames: string[]
-  /** The same for vectors of what customers say; null: those of this machine. */
+  /** The same for embeddings; null: those of this machine. */
   embeddingsUrl: string | null
   embeddingsKey: string | null
   embeddingsName: string
-  /** What a million tokens cost, by model. */
+  /** The price of a million tokens, by model. */
   modelPrices: ReadonlyMap<string, { input: number; output: number }>
-  /** Speech by a provider that speaks OpenAI's HTTP API; null: offline alone. */
+  /** Speech from a provider that speaks OpenAI's HTTP API; null: offline only. */
   ttsUrl: string | null
   ttsKey: string | null
   ttsModel: string
   ttsVoice: string
-  /** What the provider speaks with; `language`: BCP 47, null: that of the text. */
+  /** The provider's voices. `language`: BCP 47, null: that of the text. */
   ttsVoices: { name: string; language: string | null }[]
-  /** The same for understanding it; `ws://` and `wss://`: its realtime WebSocket. */
+  /** The same for recognition; `ws://` and `wss://`: its realtime WebSocket. */
   sttUrl: string | null
   sttKey: string | null
   sttModel: string
-  /** A provider that takes longer is left for the offline engine [ms]. */
+  /** After this time without an answer from a provider, the offline engine is used [ms]. */
   speechTimeoutMs: number
   /** Load the offline engines at the start. */
   speechPreload: boolean
   /** Of the mail server; null: none. */
   smtpUrl: string | null
   logLevel: LogLevel
-  /** 0: none is asked for. */
+  /** 0: no session timer is asked for. */
   sipSessionSeconds: number
   drainSeconds: number
   maxCalls: number
@@ -106,12 +106,12 @@ type Parsed<T> = { value: T } | { bad: string }
 
 interface Setting<T> {
   name: string
-  /** As one would write it; null: none. */
+  /** In the form that a user would write; null: none. */
   default: string | null
   help: string
   /** `{ bad }` says what to set instead. */
   parse(text: string): Parsed<T>
-  /** The value of an absent variable without a textual default. */
+  /** The value if the variable is not set and has no textual default. */
   absent?: T
   /** Its value is never printed. */
   secret?: true
@@ -257,7 +257,7 @@ function sttUrl(text: string): Parsed<string> {
       )
 }
 
-/** As browsers send them, or `*` for all. */
+/** Origins as browsers send them, or `*` for all. */
 function originList(text: string): Parsed<string[]> {
   const origins = text.split(',').map(part => part.trim())
   const wrong = origins.find(origin => origin !== '*' && !(URL.canParse(origin) && new URL(origin).origin === origin))
@@ -266,7 +266,7 @@ function originList(text: string): Parsed<string[]> {
 
 const path = (text: string): Parsed<string> => (text.includes('\0') ? bad('set a path') : ok(resolve(text)))
 
-/** RFC 4028 §4 knows no session shorter than 90 s. */
+/** RFC 4028 §4 allows no session shorter than 90 s. */
 function sessionSeconds(text: string): Parsed<number> {
   const parsed = integer(0, 86_400)(text)
   return 'value' in parsed && parsed.value > 0 && parsed.value < 90 ? bad('set 0, or 90 to 86400') : parsed
@@ -615,7 +615,7 @@ const SETTINGS: Settings = {
   },
 }
 
-/** The configuration in `env`, or one line for each bad value that names the variable, the value and what to do. */
+/** The configuration in `env`, or one line for each bad value with the variable, the value and what to do. */
 export function readConfig(env: Record<string, string | undefined>): { config: Config } | { errors: string[] } {
   const errors: string[] = []
   const values: Record<string, unknown> = {}

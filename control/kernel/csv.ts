@@ -1,4 +1,4 @@
-/** A spreadsheet takes these for the start of a formula, and callers choose what their addresses say. */
+/** Spreadsheets take these for the start of a formula, and callers choose what their addresses contain. */
 const FORMULA = /^[=@\t\r+-]/
 const NUMBER = /^[+-]?\d+$/
 

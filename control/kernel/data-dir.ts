@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { sha256 } from './secrets.ts'
 
-/** sun_path holds 104 bytes where it holds least, its closing zero included. */
+/** sun_path has at least 104 bytes on every system, including the terminating zero. */
 const MAX_SOCKET_PATH_BYTES = 103
 const PRIVATE_MODE = 0o700
 
@@ -13,21 +13,21 @@ export type ProcessName = 'supervisor' | 'media' | 'control'
 
 export const databaseFile = (dataDir: string): string => join(dataDir, 'tandem.db')
 
-/** Who this installation is on a database that it shares: made once. */
+/** Identifies this installation in a shared database; generated once. */
 export function ownNodeId(dataDir: string): string {
   const file = join(dataDir, 'node-id')
   if (!existsSync(file)) writeFileSync(file, `node-${randomBytes(6).toString('hex')}\n`)
   return readFileSync(file, 'utf8').trim()
 }
 
-/** Where media listens for control: in the data directory, or for a long path in the system's temporary one. */
+/** Where media listens for control: in the data directory, or, if its path is too long, in the system's temporary directory. */
 export function mediaSocketPath(dataDir: string): string {
   const path = join(dataDir, 'run', 'media.sock')
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return path
   return join(tmpdir(), `tandem-${sha256(dataDir).slice(0, 16)}`, 'media.sock')
 }
 
-/** Makes the data directory and all folders in it, or says in one line why it cannot be used. */
+/** Creates the data directory and all folders in it, or says in one line why it cannot be used. */
 export function prepareDataDir(dataDir: string): { error: string } | null {
   try {
     makeFolder(dataDir)
@@ -45,7 +45,7 @@ export function prepareDataDir(dataDir: string): { error: string } | null {
   }
 }
 
-/** Not mkdir's own `recursive`: on a file system that refuses with ENOENT, such as /proc, that one loops for ever. */
+/** Not mkdir's own `recursive`: on a file system that refuses with ENOENT, such as /proc, it loops forever. */
 function makeFolder(path: string): void {
   if (existsSync(path)) {
     if (statSync(path).isDirectory()) return
@@ -56,8 +56,8 @@ function makeFolder(path: string): void {
 }
 
 /**
- * Keeps a second instance out: an exclusive lock of SQLite's, which the operating system takes back even from a process that
- * was killed. `release` gives it up.
+ * Prevents a second instance by an exclusive SQLite lock. The operating system releases it even if the process is killed. `release` gives
+ * it up.
  */
 export function lockDataDir(dataDir: string): { release(): void } | { error: string } {
   const lock = new BetterSqlite3(join(dataDir, 'run', 'lock'), { timeout: 0 })

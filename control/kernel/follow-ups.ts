@@ -1,37 +1,37 @@
-/** What waits at most; who brings more waits until there is room. */
+/** Maximum number of pending tasks; whoever adds more waits until there is room. */
 export const MAX_PENDING = 1000
 
-/** What follow-ups work with: each storey adds what it has to offer (`declare module`). */
+/** The environment of follow-ups: each folder adds what it offers (`declare module`). */
 // biome-ignore lint/suspicious/noEmptyInterface: it is filled from above
 export interface Outside {}
 
-/** What follows a commit: a command, and what its answer leads to. */
+/** Follow-up work of a commit: a command, and the consequences of its answer. */
 export type FollowUp = (outside: Outside) => Promise<void>
 
-/** `key`: what it concerns, mostly a call. Follow-ups of one key are done one after the other, in the order in which they were asked for. */
+/** `key`: what it concerns, mostly a call. Follow-ups of one key run one after the other, in the order of their requests. */
 export interface FollowUpTask {
   key: string
   run: FollowUp
 }
 
-/** Does a task, or leaves it where nobody is there to be told: then a later comparison finds it. Never rejects. */
+/** Runs a task, or drops it if there is nobody to carry it out: a later comparison then finds it. Never rejects. */
 export type Perform = (task: FollowUpTask) => Promise<void>
 
-/** What follows the commits of one store. Whatever hangs holds up its own kind alone. */
+/** Runs the follow-ups of one store's commits. A task that hangs delays only others of its key. */
 export class FollowUps {
-  /** The last of each key. */
+  /** The last task of each key. */
   readonly #chains = new Map<string, Promise<void>>()
   #perform: Perform | null = null
-  /** How many have not been done yet. */
+  /** Number of unfinished tasks. */
   pending = 0
   #ended: (() => void)[] = []
 
-  /** Who does what follows from now on; before, nobody does. */
+  /** Sets who runs follow-ups from now on; before, nobody does. */
   performedBy(perform: Perform): void {
     this.#perform = perform
   }
 
-  /** Begins at once, or when those before it with its key are done. */
+  /** Starts at once, or after the earlier tasks of its key. */
   begin(task: FollowUpTask): void {
     const perform = this.#perform
     if (perform === null) return
@@ -50,7 +50,7 @@ export class FollowUps {
     this.#chains.set(key, done)
   }
 
-  /** Resolves when what has been asked for of this key by now is done. */
+  /** Resolves when everything requested for this key so far is done. */
   async done(key: string): Promise<void> {
     await this.#chains.get(key)
   }
@@ -60,7 +60,7 @@ export class FollowUps {
     while (this.pending >= MAX_PENDING) await this.#oneEnds()
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no task is running. */
   async idle(): Promise<void> {
     while (this.pending > 0) await this.#oneEnds()
   }

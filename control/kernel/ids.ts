@@ -59,7 +59,7 @@ export const PREFIXES = {
 export interface IdKinds {}
 export type IdKind = keyof typeof PREFIXES | (keyof IdKinds & string)
 
-/** Makes a noun's kinds of IDs known, once for the process. */
+/** Registers a noun's kinds of IDs, once per process. */
 export const registerIds = (prefixes: Readonly<Record<string, string>>): void => void Object.assign(PREFIXES, prefixes)
 
 const prefixOf = (kind: IdKind): string => (PREFIXES as Record<string, string>)[kind] ?? kind
@@ -68,7 +68,7 @@ const POOL_BYTES = 1024
 const pool = Buffer.alloc(POOL_BYTES)
 let poolUsed = POOL_BYTES
 
-/** 0 to 255/256, a byte of chance each; ulid asks for sixteen of them, and the system is slow to give them one by one. */
+/** 0 to 255/256, from one random byte each. ulid asks for sixteen of them, and the system is slow to provide them one by one. */
 function randomFraction(): number {
   if (poolUsed === POOL_BYTES) {
     randomFillSync(pool)
@@ -79,11 +79,11 @@ function randomFraction(): number {
 
 const nextUlid = monotonicFactory(randomFraction)
 
-/** A new ID, for example `call_01kah3…`: IDs of one kind sort by the time they were made. */
+/** A new ID, for example `call_01kah3…`. IDs of one kind sort by their time of creation. */
 export const newId = (kind: IdKind): string => `${prefixOf(kind)}_${nextUlid().toLowerCase()}`
 
 const CHANCE_LENGTH = 16
 
-/** The least ID that could have been made at this time [ms]. */
+/** The smallest ID that could have been created at this time [ms]. */
 export const idAt = (kind: IdKind, atMs: number): string =>
   `${prefixOf(kind)}_${encodeTime(Math.max(0, atMs)).toLowerCase()}${'0'.repeat(CHANCE_LENGTH)}`

@@ -1,4 +1,4 @@
-/** The languages of the product, by the first part of their BCP 47 tags: what it says by itself it says in these. */
+/** The product's languages, by the first part of their BCP 47 tags: it speaks its own phrases in these. */
 export const LANGUAGES = {
   en: 'English',
   he: 'Hebrew',

@@ -3,7 +3,7 @@ import type { LogLevel } from './config.ts'
 
 const HIDDEN = ['authorization', 'secret', 'pin', 'moderator_pin', 'password', 'token', 'digits', 'key']
 
-/** Lines on stderr, JSON but for a terminal's reader; what must not be read there is blotted out wherever it may have slipped in. */
+/** Logs to stderr, as JSON or for a terminal. Secrets are masked wherever they may occur. */
 export async function makeLog(level: LogLevel, name: string): Promise<Logger> {
   const paths = HIDDEN.flatMap(word => [word, `*.${word}`, `*.*.${word}`])
   const stream = process.stderr.isTTY

@@ -1,13 +1,13 @@
 import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A file that is written right now has no row yet [ms]. */
+/** A file that is being written has no row yet [ms]. */
 const MIN_AGE_MS = 60 * 60 * 1000
 const BATCH = 500
 
 /**
- * Removes the files of a folder that belong to no row: what a process left behind that died between the one and the other.
- * `known` gives, of file names, those to keep; files younger than an hour are not asked about. Returns how many it removed.
+ * Removes the files of a folder that have no row: a process died between writing the file and the row.
+ * `known` returns, of some file names, those to keep. Files younger than an hour are left alone. Returns the number removed.
  */
 export async function sweepOrphans(
   folder: string,
@@ -33,7 +33,7 @@ export async function sweepOrphans(
   return removed
 }
 
-/** Nothing when there is no such folder: nobody has written to it yet. */
+/** Empty if the folder does not exist: nobody has written to it yet. */
 async function* filesOf(folder: string): AsyncGenerator<string> {
   const entries = await opendir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null

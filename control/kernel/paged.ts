@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 
 /**
- * A long answer, a page at a time. What comes from SQLite never waits for the loop by itself: between two pages everybody else has their turn, where
- * a list of a million would hold up calls for seconds.
+ * A long answer, a page at a time. SQLite never yields to the event loop by itself. Between two pages everything else gets its turn;
+ * otherwise a list of a million would block calls for seconds.
  */
 export const paged = (pages: AsyncIterable<string | Buffer>): Readable =>
   Readable.from(inTurns(pages), { objectMode: false })

@@ -2,13 +2,13 @@ import { RE2JS } from 're2js'
 import { remembered } from './remembered.ts'
 
 /**
- * A larger program takes too long with a long text: matching takes the product of both, and `(a?){1000}` forty times over would hold the
+ * A larger program takes too long on a long text: the time is the product of both, and forty times `(a?){1000}` would block the
  * process for half a minute.
  */
 export const MAX_PROGRAM = 2000
 const MAX_REMEMBERED = 2000
 
-/** A customer's regular expression, matched in time linear in the text (RE2), or what is wrong with it in words. */
+/** A customer's regular expression, matched in time linear in the text (RE2), or a description of its error. */
 export function compilePattern(source: string, flags = 0): RE2JS | string {
   try {
     const pattern = RE2JS.compile(source, flags)
@@ -18,12 +18,12 @@ export function compilePattern(source: string, flags = 0): RE2JS | string {
   }
 }
 
-/** To RE2 the letters of `\w` are English ones, and so are the words of `\b`. */
+/** RE2's `\w` and `\b` know English letters only. */
 const LETTERS = '\\p{L}\\p{N}_'
-/** What is escaped, and where classes begin and end. */
+/** Escapes, and the beginnings and ends of classes. */
 const TOKENS = /\\.|\[\^?\]?|\]/gs
 
-/** The same for what people say or type, in any language: case does not matter, and `.` is any character. */
+/** The same for what people say or type, in any language: case is ignored, and `.` matches any character. */
 export const compileSpoken = remembered(MAX_REMEMBERED, (source): RE2JS | string => {
   if (source.match(TOKENS)?.some(token => token.toLowerCase() === '\\b')) return '\\b is not supported'
   return compilePattern(inAnyScript(source), RE2JS.CASE_INSENSITIVE | RE2JS.DOTALL)

@@ -4,17 +4,17 @@ import { StoreOutage } from './store/outage.ts'
 export interface PeriodicParts {
   /** For the log. */
   name: string
-  /** Between the end of a run and the next one. */
+  /** Time between the end of a run and the next one. */
   everyMs: number
-  /** Before the first run; absent: as between two. A long duty of a process that is often restarted would else never come. */
+  /** Time before the first run; absent: `everyMs`. With a long interval, a process that restarts often would otherwise never run it. */
   firstMs?: number
   run: () => Promise<unknown>
   log: Logger
-  /** Runs `task` after `ms`; what it returns forgets it. */
+  /** Runs `task` after `ms`; the returned function cancels it. */
   later?: (task: () => void, ms: number) => () => void
 }
 
-/** A duty that comes again and again, never twice at once; a run that fails is logged, and the next one comes all the same. */
+/** A recurring duty that never runs twice at once. A failed run is logged, and the next one follows as usual. */
 export class Periodic {
   readonly #parts: PeriodicParts
   #forget: () => void = () => {}
@@ -50,7 +50,7 @@ export class Periodic {
     if (!this.#closed) this.#runIn(everyMs)
   }
 
-  /** Resolves when a run that is under way has ended; none comes after it. Idempotent. */
+  /** Resolves when the current run has ended; none follows. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true
     this.#forget()

@@ -1,27 +1,27 @@
 import type { PlaySource } from '../../media/protocol.ts'
 import type { LanguageCode } from './languages.ts'
 
-/** What the product says by itself in words that no user wrote: assistants, flows and queues. */
+/** The product's own phrases, which no user wrote: for assistants, flows and queues. */
 export interface Phrases {
-  /** While something takes its time. */
+  /** While something takes time. */
   filler: string
   stillThere: string
   goodbye: string
   apology: string
-  /** To whoever has asked not to be called again. */
+  /** To a person who has asked not to be called again. */
   notCalledAgain: string
   /** Before the tone of a voicemail. */
   leaveMessage: string
-  /** Behind it, to who has not agreed to be recorded where that is demanded. */
+  /** After it, to a caller without a required consent to be recorded. */
   messageRecorded: string
-  /** To a caller who pressed the key for it. */
+  /** To a caller who pressed the key for a callback. */
   callBack: string
-  /** The place in line of who is next, and of the others. */
+  /** The queue position: of the next caller, and of the others. */
   next: string
   position: (place: number) => string
-  /** Asks a caller to agree to be recorded, by a key as it is called. */
+  /** Asks a caller to consent to recording; `key` is the spoken name of the key. */
   consent: (key: string) => string
-  /** What the keys are called that are no digits. */
+  /** Names of the keys that are not digits. */
   star: string
   hash: string
 }
@@ -135,7 +135,7 @@ const PHRASES: Readonly<Record<LanguageCode, Phrases>> = {
   },
 }
 
-/** The language by the first part of its tag; English for one that is not among them, and where none is told. */
+/** The language by the first part of its tag; English if it is unknown or missing. */
 const codeOf = (language: string | null): LanguageCode => {
   const code = (language ?? 'en').split('-')[0]!.toLowerCase()
   return code in PHRASES ? (code as LanguageCode) : 'en'
@@ -143,7 +143,7 @@ const codeOf = (language: string | null): LanguageCode => {
 
 export const phrasesOf = (language: string | null): Phrases => PHRASES[codeOf(language)]
 
-/** By which name in `fixtures/prompts` each is recorded, for where no voice speaks the language. */
+/** The recordings of phrases in `fixtures/prompts`, for languages without a voice. */
 export const RECORDED = {
   filler: 'one-moment',
   stillThere: 'still-there',
@@ -157,42 +157,42 @@ export const RECORDED = {
 } as const satisfies Partial<Record<keyof Phrases, string>>
 
 export type FixedPhrase = keyof typeof RECORDED
-/** Places in line that are recorded; beyond them a caller is told that there are so many. */
+/** Queue positions that are recorded; callers further back hear that there are at least so many. */
 export const RECORDED_PLACES = 20
 
 export interface Speaker {
   voice: string | null
   language: string | null
-  /** Absent: 1, as the voice speaks. */
+  /** Absent: 1, the voice's own speed. */
   speed?: number
 }
 
-/** A phrase to be heard: spoken by the voice, else as it was recorded. */
+/** A phrase as audio: spoken by the voice, otherwise the recording. */
 export const phrase = (name: FixedPhrase, speaker: Speaker): PlaySource =>
   spoken(phrasesOf(speaker.language)[name], [RECORDED[name]], speaker)
 
-/** The caller's place in line. */
+/** The caller's queue position. */
 export function placePhrase(place: number, speaker: Speaker): PlaySource {
   if (place === 1) return phrase('next', speaker)
   const recorded = place <= RECORDED_PLACES ? ['place-before', `place-${place}`, 'place-behind'] : ['place-far']
   return spoken(phrasesOf(speaker.language).position(place), recorded, speaker)
 }
 
-/** Asks whether a call may be recorded: the key agrees. */
+/** Asks for consent to record the call: pressing the key is the consent. */
 export function consentPhrase(key: string, speaker: Speaker): PlaySource {
   const { consent, star, hash } = phrasesOf(speaker.language)
   const name = key === '*' ? star : key === '#' ? hash : key
   return spoken(consent(name), ['consent-before', recordedKey(key), 'consent-behind'], speaker)
 }
 
-/** Digits are recorded as places in line are. */
+/** Digits use the recordings of queue positions. */
 function recordedKey(key: string): string {
   if (key === '*') return 'key-star'
   if (key === '#') return 'key-hash'
   return key === '0' ? 'key-0' : `place-${key}`
 }
 
-/** A language that has no phrases hears English, and by an English voice. */
+/** For a language without phrases: English, with an English voice. */
 const spoken = (text: string, recorded: string[], { language, ...voice }: Speaker): PlaySource => ({
   kind: 'speech',
   text,
@@ -201,12 +201,12 @@ const spoken = (text: string, recorded: string[], { language, ...voice }: Speake
   recorded,
 })
 
-/** A phrase where a row names what is heard; else the row names a prompt of rooms. */
+/** A row that names a phrase; any other names a room prompt. */
 const SAID = /^say:(\w+):(.*)$/
 
 export const namedPhrase = (name: FixedPhrase, language: string | null): string => `say:${name}:${language ?? ''}`
 
-/** What `namedPhrase` named, and in which language; null: it is none. */
+/** The phrase of a row written by `namedPhrase`, and its language; null: it is something else. */
 export function phraseNamed(row: string): { source: PlaySource; language: string | null } | null {
   const [, name, tag] = SAID.exec(row) ?? []
   if (name === undefined || !(name in RECORDED)) return null
@@ -214,7 +214,7 @@ export function phraseNamed(row: string): { source: PlaySource; language: string
   return { source: phrase(name as FixedPhrase, { voice: null, language }), language }
 }
 
-/** The phrase that has these words in the speaker's language; null: nobody recorded them. */
+/** The phrase with this text in the speaker's language; null: it is not recorded. */
 export function phraseOf(text: string, speaker: Speaker): PlaySource | null {
   const phrases = phrasesOf(speaker.language)
   const name = (Object.keys(RECORDED) as FixedPhrase[]).find(key => phrases[key] === text)

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 
-/** The same function, which remembers the `most` answers that were asked for last. */
+/** The same function, caching the `most` recently used results. */
 export function remembered<T extends {}>(most: number, make: (text: string) => T): (text: string) => T {
   const known = new LRUCache<string, T>({ max: most })
   return text => {

@@ -12,21 +12,21 @@ import {
 const SECRET_BYTES = 32
 const SALT_BYTES = 16
 const PIN_HASH_BYTES = 32
-/** RFC 7914 parameters; 16 MiB and some 30 ms for one guess. */
+/** RFC 7914 parameters; 16 MiB and some 30 ms per guess. */
 const SCRYPT = { N: 2 ** 14, r: 8, p: 1 }
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** A new secret of 256 random bits behind a readable prefix, for example `sk_live_…`. */
+/** A new secret of 256 random bits with a readable prefix, for example `sk_live_…`. */
 export const newSecret = (prefix: string): string => `${prefix}_${randomBytes(SECRET_BYTES).toString('base64url')}`
 
-/** Right for secrets of many random bits only; a PIN needs `hashPin`. Hex. */
+/** Only for secrets with many random bits; a PIN needs `hashPin`. Hex. */
 export const sha256 = (text: string): string => hash('sha256', text)
 
 /** HMAC-SHA256, hex. */
 export const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('hex')
 
-/** What may be shown of a secret afterwards. */
+/** The part of a secret that may be shown later. */
 export const hintOf = (secret: string): string => `${secret.slice(0, 8)}…${secret.slice(-4)}`
 
 /** A salted, slow hash for the few digits of a PIN: `scrypt$salt$hash` in base64url. */
@@ -35,7 +35,7 @@ export async function hashPin(pin: string): Promise<string> {
   return `scrypt$${salt.toString('base64url')}$${(await derive(pin, salt)).toString('base64url')}`
 }
 
-/** Whether `pin` is the one that `hash` was made of; false for a hash of unknown form. */
+/** Whether `hash` was made from `pin`; false for a hash of unknown form. */
 export async function verifyPin(pin: string, hash: string): Promise<boolean> {
   const [scheme, salt, expected] = hash.split('$')
   if (scheme !== 'scrypt' || salt === undefined || expected === undefined) return false
@@ -49,7 +49,7 @@ const derive = (pin: string, salt: Buffer): Promise<Buffer> =>
     scrypt(pin, salt, PIN_HASH_BYTES, SCRYPT, (error, key) => (error === null ? resolve(key) : reject(error))),
   )
 
-/** Encrypts a text so that only who knows `passphrase` reads it again (AES-256-GCM, key by HKDF). */
+/** Encrypts a text with `passphrase` (AES-256-GCM, key by HKDF). */
 export function seal(text: string, passphrase: string): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', sealKey(passphrase), iv)
@@ -57,7 +57,7 @@ export function seal(text: string, passphrase: string): string {
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** The text that `seal` was given; throws when the passphrase is another one. */
+/** Decrypts a text; throws if the passphrase is a different one. */
 export function unseal(sealed: string, passphrase: string): string {
   const bytes = Buffer.from(sealed, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', sealKey(passphrase), bytes.subarray(0, IV_BYTES))

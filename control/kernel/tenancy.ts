@@ -13,13 +13,13 @@ import type { Db } from './store/store.ts'
 import type { Database } from './store/tables.ts'
 import type { TenantColumns } from './store/tenant-columns.ts'
 
-/** Whose rows: an organisation in one mode. A request's `Context` is one. */
+/** The owner of rows: an organisation in one mode. A request's `Context` is one. */
 export interface Tenant {
   organisationId: string
   livemode: boolean
 }
 
-/** Whose a row is. */
+/** The owner of a row. */
 export const tenantOf = (row: TenantColumns): Tenant => ({
   organisationId: row.organisation_id,
   livemode: row.livemode === 1,
@@ -28,17 +28,17 @@ export const tenantOf = (row: TenantColumns): Tenant => ({
 type TenantTable = { [T in keyof Database]: Database[T] extends TenantColumns ? T : never }[keyof Database]
 export type TableWithId = { [T in TenantTable]: Database[T] extends { id: string } ? T : never }[TenantTable]
 
-/** The tables of a database, seen by one tenant: the rows of others do not exist. */
+/** The tables of a database as one tenant sees them: other tenants' rows do not exist. */
 export interface TenantDb {
   select<T extends TenantTable>(table: T): SelectQueryBuilder<Database, T, object>
-  /** The row with this ID, or undefined: also when it is another tenant's. */
+  /** The row with this ID; undefined if there is none, or it is another tenant's. */
   find<T extends TableWithId>(table: T, id: string): Promise<Selectable<Database[T]> | undefined>
-  /** The first row whose columns have these values, or undefined. */
+  /** The first row with these column values, or undefined. */
   findBy<T extends TenantTable>(
     table: T,
     values: Partial<Selectable<Database[T]>>,
   ): Promise<Selectable<Database[T]> | undefined>
-  /** Writes columns of the row with this ID, if it is there. */
+  /** Updates columns of the row with this ID, if it exists. */
   change<T extends TableWithId>(table: T, id: string, columns: Updateable<Database[T]>): Promise<void>
   insert<T extends TenantTable>(table: T, row: Omit<Insertable<Database[T]>, keyof TenantColumns>): Promise<void>
   update<T extends TenantTable>(table: T): UpdateQueryBuilder<Database, T, T, UpdateResult>
@@ -46,12 +46,12 @@ export interface TenantDb {
 }
 
 /**
- * Every query of a tenant's table goes through here: it adds the organisation and the mode, so that an ID of another
- * organisation or mode is not found by construction. Kysely cannot follow a table name that is a type parameter, hence the casts.
+ * Every query of a tenant's table goes through here. It adds the organisation and the mode, so that an ID of another
+ * organisation or mode is never found. Kysely cannot type a table name that is a type parameter, hence the casts.
  */
 export function forTenant(db: Db, tenant: Tenant): TenantDb {
   const livemode = tenant.livemode ? 1 : 0
-  // By the table's name: what a query joins has such columns too.
+  // Qualified by the table's name, because joined tables have such columns too.
   const narrowed = <Q>(table: string, query: unknown): Q => {
     const whereable = query as { where(column: string, op: string, value: unknown): typeof whereable }
     const ofOrganisation = whereable.where(`${table}.organisation_id`, '=', tenant.organisationId)

@@ -1,9 +1,9 @@
-/** Does things of one key one after the other, and those of different keys at once. */
+/** Runs tasks of one key one after the other, and those of different keys concurrently. */
 export class Turns {
-  /** The last of each key. */
+  /** The last task of each key. */
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Resolves, or rejects, as `run` does when its turn has come. */
+  /** Settles like `run`, once its turn has come. */
   take<T>(key: string, run: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const turn = before === undefined ? run() : before.then(run)
@@ -16,7 +16,7 @@ export class Turns {
     return turn
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no task is running. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())
   }

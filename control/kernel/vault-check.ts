@@ -4,8 +4,8 @@ import type { Vault } from './vault.ts'
 const NAME = 'vault'
 
 /**
- * Whether this vault opens what the database's secrets were sealed with; the first to ask decides. Nodes on one database need
- * one key, and a database that is restored needs its own.
+ * Whether this vault opens the secrets of the database; the first one to use the database sets the key. Nodes on one database need
+ * the same key, and a restored database needs its own.
  */
 export async function vaultFits({ db }: Store, vault: Vault): Promise<boolean> {
   await db

@@ -7,17 +7,17 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 const PRIVATE_MODE = 0o600
 
-/** Keeps secrets that we must be able to read again, such as signing keys, unreadable in the database and its backups. */
+/** Encrypts secrets that we must be able to read again, such as signing keys, in the database and its backups. */
 export interface Vault {
-  /** AES-256-GCM. `owner` is the ID of the row that the text belongs to: in another row it cannot be opened. */
+  /** AES-256-GCM. `owner` is the ID of the row of the text: it cannot be opened in another row. */
   seal(text: string, owner: string): string
-  /** The text that `seal` was given; throws when the key or the owner is another one. */
+  /** Decrypts a text; throws if the key or the owner is a different one. */
   open(sealed: string, owner: string): string
 }
 
 const vaultFile = (dataDir: string): string => join(dataDir, 'vault.key')
 
-/** The vault of this data directory; its key is made on the first start. Throws when the file is not a key. */
+/** The vault of this data directory; its key is generated at the first start. Throws if the file is not a key. */
 export function openVault(dataDir: string): Vault {
   const file = vaultFile(dataDir)
   const key = readKey(file) ?? makeKey(file)
@@ -52,7 +52,7 @@ function readKey(file: string): Buffer | null {
   }
 }
 
-/** Linked into place when it is whole, so that of two processes that start at once one key wins, and a crash leaves none. */
+/** Linked into place once complete: if two processes start at once, one key wins, and a crash leaves none. */
 function makeKey(file: string): Buffer {
   const draft = `${file}.${process.pid}`
   rmSync(draft, { force: true })

@@ -1,4 +1,4 @@
-/** Who waits for something to happen, by a key. That it has happened is all that is told; what it was stands in the database. */
+/** Lets callers wait for something to happen, by a key. Only the fact is signalled; the details are in the database. */
 export class Waiting {
   readonly #waiting = new Map<string, Set<() => void>>()
 
@@ -6,7 +6,7 @@ export class Waiting {
     for (const wake of this.#waiting.get(key) ?? []) wake()
   }
 
-  /** Resolves when the key is woken, after so long, or when it is given up. */
+  /** Resolves when the key is woken, after the time-out, or when it is cancelled. */
   next(key: string, ms: number, signal: AbortSignal): Promise<void> {
     return new Promise(resolve => {
       const waiting = this.#waiting.get(key) ?? new Set()

@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox'
 export interface EventKind {
   /** The schema of `data.object`. */
   object: TSchema
-  /** A believable `data.object`, for documentation and for test events. */
+  /** A realistic `data.object`, for documentation and for test events. */
   sample: object
 }
 
@@ -16,7 +16,7 @@ export type EventType = keyof EventTypes & string
 
 const kinds = new Map<string, EventKind>()
 
-/** Makes a noun's event types known, once for the process (`event-catalog.ts`); all lists of types are derived from it. */
+/** Registers a noun's event types, once per process (`event-catalog.ts`). All lists of types are derived from it. */
 export function registerEvents(events: Readonly<Record<string, EventKind>>): void {
   for (const [type, kind] of Object.entries(events)) kinds.set(type, kind)
 }
@@ -24,5 +24,5 @@ export function registerEvents(events: Readonly<Record<string, EventKind>>): voi
 /** Every type that was registered. */
 export const eventTypes = (): EventType[] => [...kinds.keys()] as EventType[]
 
-/** Undefined for a type that there is no more, or not yet. */
+/** Undefined for a type that no longer exists, or does not exist yet. */
 export const kindOfEvent = (type: string): EventKind | undefined => kinds.get(type)

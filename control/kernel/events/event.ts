@@ -6,7 +6,7 @@ import { eventTypes } from './catalog.ts'
 
 const openObject = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
-/** Also what webhooks carry (api-additions.md, "Events and webhooks"). */
+/** Also the payload of webhooks (api-additions.md, "Events and webhooks"). */
 export const eventSchema = () =>
   Type.Object({
     id: Type.String(),

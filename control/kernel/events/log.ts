@@ -11,14 +11,14 @@ export interface NewEvent {
   type: EventType
   /** When it happened, ISO-8601 UTC. */
   at: string
-  /** `data.object`: the API object as it is after the event. */
+  /** `data.object`: the API object in its state after the event. */
   object: object
   previousAttributes?: object
-  /** The call that it is about, for `GET /calls/{id}/events`. */
+  /** The call it belongs to, for `GET /calls/{id}/events`. */
   callId?: string
-  /** The request that caused it; absent when the telephone network did. A `Context` is one. */
+  /** The request that caused it; absent if the telephone network did. A `Context` is one. */
   request?: { requestId: string; idempotencyKey: string | null }
-  /** The one webhook endpoint that gets it, whatever it subscribes to; absent: all that subscribe to the type. */
+  /** The only webhook endpoint to receive it, whatever it subscribes to; absent: all that subscribe to the type. */
   onlyEndpointId?: string
 }
 

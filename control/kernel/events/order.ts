@@ -5,23 +5,23 @@ import { forTenant, type Tenant } from '../tenancy.ts'
 import type { EventType } from './catalog.ts'
 
 /**
- * A place in the order in which events were committed. On SQLite transactions run one after the other, and IDs tell that order. On PostgreSQL they do
- * not: of two transactions the one that began first may end last, and who has gone on behind the other's event would miss what it wrote.
+ * A position in the commit order of events. On SQLite transactions run one after the other, so IDs give that order. On PostgreSQL they do
+ * not: of two transactions, the one that began first may commit last, and a reader that has passed the other's event would miss its events.
  */
 export interface EventPlace {
-  /** The transaction, by PostgreSQL's count; SQLite: always 0. */
+  /** The transaction number of PostgreSQL; SQLite: always 0. */
   at: number
-  /** Within a transaction events follow their IDs. */
+  /** Within a transaction events are ordered by their IDs. */
   id: string
 }
 
-/** Behind all events of a transaction: no ID sorts there. */
+/** After all events of a transaction: no ID sorts there. */
 const LAST_ID = 'z'
 
 const isServer = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter
 const numberIn = (db: Db): RawBuilder<number> => (isServer(db) ? sql<number>`written_by` : sql<number>`0`)
 
-/** Behind everything that is complete: nothing will be committed before it any more. */
+/** The position after everything complete: nothing will be committed before it any more. */
 export async function endOfEvents(db: Db): Promise<EventPlace> {
   if (!isServer(db)) {
     const last = await db.selectFrom('events').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst()
@@ -31,11 +31,11 @@ export async function endOfEvents(db: Db): Promise<EventPlace> {
   return { at: Number(rows[0]?.at ?? 0) - 1, id: LAST_ID }
 }
 
-/** Whether one place lies before another, or is the same. */
+/** Whether one position lies before another, or is the same. */
 export const isBehind = (place: EventPlace, end: EventPlace): boolean =>
   place.at === end.at ? end.id >= place.id : end.at > place.at
 
-/** Where an event stands, or undefined when it is gone or another tenant's. */
+/** The position of an event, or undefined if it is gone or another tenant's. */
 export async function placeOfEvent(db: Db, tenant: Tenant, id: string): Promise<EventPlace | undefined> {
   const rows = forTenant(db, tenant).select('events').select(numberIn(db).as('at')).where('id', '=', id)
   const row = await rows.executeTakeFirst()
@@ -47,14 +47,14 @@ export interface PlacedEvent {
   row: Selectable<EventTable>
 }
 
-/** The next events of a tenant behind a place, in their order, and the place that is reached with them. */
+/** The next events of a tenant after a position, in order, and the position reached with them. */
 export async function eventsBehind(
   db: Db,
   tenant: Tenant,
   { at, id }: EventPlace,
   { types, limit }: { types: readonly EventType[] | null; limit: number },
 ): Promise<{ events: PlacedEvent[]; reached: EventPlace }> {
-  // First: what is committed after this look belongs to the next one.
+  // First, so that events committed during the query belong to the next one.
   const end = await endOfEvents(db)
   const rows = await between(db, tenant, { at, id }, end)
     .$if(types !== null, query => query.where('type', 'in', types ?? []))
@@ -63,7 +63,7 @@ export async function eventsBehind(
   const events = rows.map(row => ({ row, place: { at: Number(row.at), id: row.id } }))
   const last = events.at(-1)
   if (last !== undefined && events.length === limit) return { events, reached: last.place }
-  // Who begins behind an event of now may be ahead of those that are still being written.
+  // An event that was just committed may lie ahead of others that are still being written.
   return { events, reached: isBehind({ at, id }, end) ? end : { at, id } }
 }
 
@@ -78,8 +78,8 @@ function between(db: Db, tenant: Tenant, from: EventPlace, end: EventPlace) {
 }
 
 /**
- * PostgreSQL counts transactions by server: events of a database that was restored on another one may come from numbers that this one has not
- * reached. They are put before all others.
+ * PostgreSQL numbers transactions per server. In a database restored on another server, events may have numbers that this server has not
+ * reached yet. They are moved before all others.
  */
 export async function settleEvents({ engine, db, transaction }: Store, tenant: Tenant): Promise<void> {
   if (engine === 'sqlite') return

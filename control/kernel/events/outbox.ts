@@ -10,7 +10,7 @@ export interface OutboxEvent {
   type: string
 }
 
-/** Whether an endpoint with this list (`*` stands for all) gets events of a type. */
+/** Whether an endpoint with this list (`*` stands for all) subscribes to a type. */
 export const subscribes = (eventTypes: readonly string[], type: string): boolean =>
   eventTypes.includes('*') || eventTypes.includes(type)
 
@@ -21,8 +21,8 @@ interface Due {
 }
 
 /**
- * Puts an event into the outbox of every endpoint that subscribes to it, in the transaction that caused it: whoever sees the
- * event committed can rely on its deliveries. `at`: the time of the database, ISO-8601 UTC.
+ * Puts an event into the outbox of every endpoint that subscribes to it, in the transaction that caused it: once the event is committed,
+ * its deliveries are certain. `at`: the time of the database, ISO-8601 UTC.
  */
 export const enqueueEvent = (trx: Trx, tenant: Tenant, event: OutboxEvent, at: string): Promise<void> =>
   together(trx, 'webhook_deliveries', { tenant, event, at }, all => enqueueAll(trx, all))

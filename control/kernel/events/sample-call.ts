@@ -1,4 +1,4 @@
-/** What the samples of all nouns tell of: a call of two and a half minutes into a conference room. */
+/** The scenario of all nouns' samples: a call of two and a half minutes into a conference room. */
 
 export const CREATED = '2026-11-01T09:00:00.000Z'
 export const ANSWERED = '2026-11-01T09:00:04.000Z'

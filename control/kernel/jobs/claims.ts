@@ -5,28 +5,28 @@ import type { Db } from '../store/store.ts'
 import type { JobRow } from './tables.ts'
 
 /**
- * Who may attempt which job, decided in the database: a claim is a lease, renewed while the attempt runs. When its holder dies, it
- * runs out, and the job is due again; at once, where the same node is started anew.
+ * The database decides who may attempt which job. A claim is a lease, renewed while the attempt runs. If its holder dies, the lease
+ * expires, and the job is due again; at once, if the same node restarts.
  */
 
 export interface JobClaimRules {
   now: Date
   leaseMs: number
   kinds: readonly string[]
-  /** How many each organisation may have under way in this process, by `ownerOf`. */
+  /** How many jobs each organisation may have running in this process, by `ownerOf`. */
   shares: FairShares
 }
 
-/** A row whose lease is ours. */
+/** A row whose lease this process holds. */
 export type ClaimedJob = JobRow & { lease: string; due_at: string }
 
 /** Who competes for places: an organisation, or the operator. */
 export const ownerOf = ({ organisation_id }: Pick<JobRow, 'organisation_id'>): string => organisation_id ?? ''
 
-/** Jobs that are looked at together. */
+/** Number of candidate jobs per query. */
 const WINDOW = 100
 
-/** Takes jobs that are due, the most overdue first, as far as each one's share reaches. Each holds a place until it is given back. */
+/** Claims due jobs, the most overdue first, within each owner's share. Each occupies a place until it is released. */
 export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJob[]> {
   const at = rules.now.toISOString()
   const chosen = await choose(db, at, rules)
@@ -42,7 +42,7 @@ export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJo
       }))
       .where('id', 'in', [...chosen.keys()])
       .where('due_at', '<=', at)
-      // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+      // Checked again by the claiming statement, so that of two processes with the same candidates only one gets each.
       .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
       .returningAll()
       .execute()
@@ -53,7 +53,7 @@ export async function claimJobs(db: Db, rules: JobClaimRules): Promise<ClaimedJo
   }
 }
 
-/** Takes a place for each that may begin: its owner by its ID. Whose share is used up is passed by, so that others are found. */
+/** Reserves a place for each job that may begin: its owner by its ID. Owners at their limit are skipped, so that others are found. */
 async function choose(db: Db, at: string, { kinds, shares }: JobClaimRules): Promise<Map<string, string>> {
   const chosen = new Map<string, string>()
   const passed = new Set<string>()
@@ -85,13 +85,13 @@ function candidates(db: Db, at: string, kinds: readonly string[], passed: string
   return due.orderBy('due_at').limit(WINDOW).execute()
 }
 
-/** What this node's process before had under way is due at once: it is dead. To be called before any is claimed. */
+/** Makes this node's previous process's running jobs due at once: that process is dead. To be called before anything is claimed. */
 export async function releaseInterruptedJobs({ db }: { db: Db }): Promise<void> {
   const free = db.updateTable('jobs').set({ lease: null, leased_until: null })
   await free.where('node', '=', nodeOf(db)).where('lease', 'is not', null).execute()
 }
 
-/** Lengthens the leases that are still ours; returns these jobs with what they have now. */
+/** Extends the leases that are still ours, and returns these jobs with their new leases. */
 export async function renewLeases(
   db: Db,
   jobs: ClaimedJob[],
@@ -118,7 +118,7 @@ const later = ({ now, leaseMs }: { now: Date; leaseMs: number }): string =>
   new Date(now.getTime() + leaseMs).toISOString()
 
 /**
- * Ends a claim: the job is done and goes. One that was enqueued again meanwhile stays for its own attempt. False when the lease
+ * Ends a claim: the job is done and is deleted. If it was enqueued again meanwhile, it stays for its own attempt. False if the lease
  * was lost: then another attempt decides.
  */
 export async function finishJob(db: Db, { id, lease, version }: ClaimedJob): Promise<boolean> {
@@ -131,10 +131,10 @@ export async function finishJob(db: Db, { id, lease, version }: ClaimedJob): Pro
   return done.numDeletedRows === 1n || releaseJob(db, { id, lease, version }, {})
 }
 
-/** How an attempt that is not done leaves its job. */
+/** What changes on a job whose attempt did not finish it. */
 export type Leaving = Partial<Pick<JobRow, 'due_at' | 'attempts' | 'last_error' | 'key'>>
 
-/** Ends a claim and leaves the job for later, or for good; one that was enqueued again meanwhile stays as that made it. */
+/** Ends a claim and leaves the job for later, or for good. If it was enqueued again meanwhile, it stays as enqueued. */
 export async function releaseJob(
   db: Db,
   { id, lease, version }: Pick<ClaimedJob, 'id' | 'lease' | 'version'>,
@@ -151,7 +151,7 @@ export async function releaseJob(
   return numUpdatedRows === 1n
 }
 
-/** Forgets up to `limit` given-up jobs that were enqueued before `before`. Returns how many. */
+/** Deletes up to `limit` given-up jobs that were enqueued before `before`. Returns the number. */
 export async function forgetGivenUp(db: Db, before: Date, limit: number): Promise<number> {
   const old = db
     .selectFrom('jobs')

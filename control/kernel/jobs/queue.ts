@@ -5,16 +5,16 @@ import type { JobKind, JobPayloads } from './kinds.ts'
 export interface EnqueueOptions {
   /** The time of the database. */
   now: Date
-  /** Whose it is: organisations share the places where jobs run. Null: the operator's. */
+  /** Its owner: organisations share the places where jobs run. Null: the operator's. */
   organisationId: string | null
   /** Absent: at once. */
   dueAt?: Date
-  /** A waiting job of this kind and key is replaced: its payload, its time and its attempts begin anew. */
+  /** Replaces a waiting job of this kind and key: payload, time and attempts start anew. */
   key?: string
 }
 
 /**
- * Writes a job in the transaction that wants it, so that neither exists without the other. A job runs at least once: its handler
+ * Writes a job in the transaction that needs it, so that neither exists without the other. A job runs at least once: its handler
  * finds out what is left to do, or finishes the job in the transaction of its effect.
  */
 export async function enqueue<K extends JobKind>(
@@ -40,7 +40,7 @@ export async function enqueue<K extends JobKind>(
     .execute()
 }
 
-/** Forgets the job of this kind and key; an attempt under way is told by its signal. False when there is none. */
+/** Deletes the job of this kind and key; a running attempt is told by its signal. False if there is none. */
 export async function cancel(trx: Trx, kind: JobKind, key: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('jobs')

@@ -19,18 +19,18 @@ export interface JobAttempt {
   id: string
   /** 1 for the first. */
   attempt: number
-  /** Aborted when the lease is lost, the job cancelled, or the process ends: then stop, and leave no effect. */
+  /** Aborted if the lease is lost, the job cancelled, or the process ends: then stop, and leave no effect. */
   signal: AbortSignal
-  /** Ends the job in the transaction of its effect, so that the effect happens once; throws when the lease is lost. */
+  /** Ends the job in the transaction of its effect, so that the effect happens once; throws if the lease is lost. */
   finish(trx: Trx): Promise<void>
 }
 
 export interface JobHandler<P> {
-  /** What it throws is logged and kept, and the job is tried again. */
+  /** An exception is logged and stored, and the job is retried. */
   run(payload: P, attempt: JobAttempt): Promise<void>
-  /** Attempts in all before the job is given up. */
+  /** Total attempts before the job is given up. */
   maxAttempts?: number
-  /** Before the second attempt; doubles with each [ms]. */
+  /** Delay before the second attempt; doubles each time [ms]. */
   backoffMs?: number
 }
 
@@ -40,13 +40,13 @@ export interface JobRunnerParts {
   store: Store
   now: () => Date
   log: Logger
-  /** Kinds that have none here are left to processes that know them. */
+  /** Kinds without a handler are left to processes that have one. */
   handlers: JobHandlers
-  /** Jobs under way at once in this process, shared among the organisations; all others wait in the database. */
+  /** Concurrent jobs in this process, shared among the organisations; all others wait in the database. */
   concurrency?: number
-  /** How long a killed process's jobs stay its own. */
+  /** How long the jobs of a killed process stay claimed. */
   leaseMs?: number
-  /** How often to look for what is due. */
+  /** How often to look for due jobs. */
   pollMs?: number
   later?: PeriodicParts['later']
 }
@@ -58,10 +58,10 @@ const MAX_ATTEMPTS = 12
 const BACKOFF_MS = 5000
 const MAX_BACKOFF_MS = 60 * 60 * 1000
 const MAX_ERROR_LENGTH = 500
-/** Given-up jobs are kept so long, for people to look at. */
+/** How long given-up jobs are kept, for inspection. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
 const SWEEP_ROWS = 1000
-/** How long running jobs may finish when the process stops, before and after they are told. */
+/** How long running jobs may finish when the process stops: this long before the signal, and again after it. */
 const CLOSE_WAIT_MS = 2000
 
 interface Running {
@@ -70,7 +70,7 @@ interface Running {
   ended: Promise<void>
 }
 
-/** Runs due jobs. Any number of control processes may have one each on the same database: none runs a job that another runs. */
+/** Runs due jobs. Any number of control processes may have one each on the same database; no job runs in two of them at once. */
 export class JobRunner {
   readonly counters = { done: 0, retried: 0, givenUp: 0, lost: 0 }
   readonly #parts: JobRunnerParts
@@ -97,7 +97,7 @@ export class JobRunner {
     for (const duty of this.#duties) duty.start()
   }
 
-  /** Runs all that is due at this moment, and what becomes due meanwhile; resolves when nothing is left. Returns how many ran. */
+  /** Runs everything due now, and what becomes due meanwhile; resolves when nothing is left. Returns the number of jobs run. */
   async runDue(): Promise<number> {
     let ran = 0
     for (;;) {
@@ -106,7 +106,7 @@ export class JobRunner {
       ran += begun
       if (begun > 0) continue
       if (running.length === 0) return ran
-      // One that ended while we looked may have left something due.
+      // A job that ended during the query may have made another one due.
       await Promise.race(running.map(({ ended }) => ended))
     }
   }
@@ -128,7 +128,7 @@ export class JobRunner {
     clearTimeout(timer)
   }
 
-  /** Begins what is due, as far as there is room. Returns how many began. */
+  /** Starts due jobs, as far as there is room. Returns the number started. */
   #claim(): Promise<number> {
     this.#claiming ??= this.#claimOnce().finally(() => {
       this.#claiming = null
@@ -148,13 +148,13 @@ export class JobRunner {
   #begin(job: ClaimedJob): void {
     const abort = new AbortController()
     const ended = this.#attempt(job, abort.signal)
-      // The lease runs out, and the job is due again.
+      // The lease expires, and the job is due again.
       .catch(error => this.#parts.log.error({ err: error, jobId: job.id, kind: job.kind }, 'job cannot be settled'))
       .then(() => {
         const wasFull = !this.#shares.mayTake(ownerOf(job))
         this.#running.delete(job.lease + job.id)
         this.#shares.giveBack(ownerOf(job))
-        // What waits for this place need not wait for the next poll.
+        // A job waiting for this place need not wait for the next poll.
         if (wasFull) this.#claim().catch(error => this.#parts.log.error({ err: error }, 'jobs cannot be claimed'))
       })
     this.#running.set(job.lease + job.id, { job, abort, ended })
@@ -164,7 +164,7 @@ export class JobRunner {
     const { store, log } = this.#parts
     const handler = this.#parts.handlers[job.kind as JobKind] as JobHandler<unknown>
     const { maxAttempts = MAX_ATTEMPTS } = handler
-    // It took the process down as often as it may: `attempts` counts those that nobody could end.
+    // It has killed the process as often as allowed: `attempts` also counts attempts that nobody could end.
     if (job.attempts > maxAttempts) return this.#leave(job, this.#afterFailure(job, handler, job.last_error ?? 'died'))
     let finished = false
     const finish = async (trx: Trx): Promise<void> => {
@@ -191,13 +191,13 @@ export class JobRunner {
   #afterFailure({ attempts }: ClaimedJob, handler: JobHandler<unknown>, error: string): Leaving {
     const { maxAttempts = MAX_ATTEMPTS, backoffMs = BACKOFF_MS } = handler
     const last_error = error.slice(0, MAX_ERROR_LENGTH)
-    // Without its key, so that the next of its kind can be enqueued.
+    // Without its key, so that the next one of its kind can be enqueued.
     if (attempts >= maxAttempts) return { last_error, due_at: null, key: null }
     const waitMs = Math.min(backoffMs * 2 ** (attempts - 1), MAX_BACKOFF_MS)
     return { last_error, due_at: new Date(this.#parts.now().getTime() + waitMs).toISOString() }
   }
 
-  /** Keeps what runs here ours, and tells those that are ours no more. */
+  /** Renews the leases of running jobs, and aborts those that are lost. */
   async #renew(): Promise<void> {
     const running = [...this.#running.values()]
     if (running.length === 0) return
@@ -205,7 +205,7 @@ export class JobRunner {
     const at = now()
     const jobs = running.map(({ job }) => job)
     const kept = await renewLeases(store.db, jobs, { now: at, leaseMs }).catch((error: unknown) => {
-      // Nobody else has them before their leases run out.
+      // Nobody else can claim them before their leases expire.
       this.#parts.log.error({ err: error }, 'job leases cannot be renewed')
       return jobs.filter(job => (job.leased_until ?? '') > at.toISOString())
     })

@@ -8,11 +8,11 @@ export interface JobTables {
   jobs: JobTable
 }
 
-/** Work that is to be done once, at some time, by whichever control process gets to it. Done jobs have no row. */
+/** Work to be done once, at some time, by any control process. Finished jobs have no row. */
 export interface JobTable {
   id: string
   kind: string
-  /** Whose it is; null: the operator's. */
+  /** Its owner; null: the operator. */
   organisation_id: string | null
   /** At most one waiting job of a kind has it; null: any number. */
   key: string | null
@@ -22,12 +22,12 @@ export interface JobTable {
   due_at: string | null
   /** Attempts begun since it was enqueued. */
   attempts: number
-  /** Grows when it is enqueued again under its key, so that the attempt under way does not take the new one for done. */
+  /** Grows when it is enqueued again under its key, so that a running attempt does not finish the new one. */
   version: number
-  /** Whose attempt is running, and until when nobody else may begin one. */
+  /** The running attempt, and until when nobody else may start one. */
   lease: string | null
   leased_until: string | null
-  /** Whose process attempts it, or was the last to. */
+  /** The node that attempts it, or did last. */
   node: Generated<string | null>
   last_error: string | null
   created: string

@@ -6,7 +6,7 @@ import type { Vault } from '../vault.ts'
 import { isTemporary, type Mail, type SendMail } from './mail.ts'
 import type { MailJob } from './payload.ts'
 
-/** Queues a mail in the transaction that it tells of; one of the same key that still waits is replaced. */
+/** Queues a mail in the transaction that causes it; a waiting one with the same key is replaced. */
 export async function queueMail(
   trx: Trx,
   vault: Vault,
@@ -17,7 +17,7 @@ export async function queueMail(
   await enqueue(trx, 'mail', { id, sealed: vault.seal(JSON.stringify(content), id) }, { now, organisationId, key })
 }
 
-/** Sends queued mails; what the server refuses for good is logged and not tried again. */
+/** Sends queued mails. A permanent refusal by the server is logged and not retried. */
 export const mailHandler = (deps: { vault: Vault; sendMail: SendMail; log: Logger }): JobHandler<MailJob> => ({
   backoffMs: 30_000,
   run: async ({ id, sealed }) => {

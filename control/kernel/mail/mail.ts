@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Transporter } from 'nodemailer'
 
 export interface Mail {
-  /** The same when the mail is sent again, so that whoever has it can tell; without domain. */
+  /** The same if the mail is sent again, so that the recipient's server can tell; without domain. */
   id: string
   to: string
   subject: string
@@ -10,14 +10,14 @@ export interface Mail {
   attachments?: { filename: string; contentType: string; content: Readable }[]
 }
 
-/** Sends one mail; rejects with the server's or the network's reason. */
+/** Sends one mail; rejects with the reason of the server or the network. */
 export type SendMail = (mail: Mail) => Promise<void>
 
 export const NO_MAIL_SERVER = 'There is no mail server: set TANDEM_SMTP_URL.'
 
 const TIMEOUT_MS = 10_000
 
-/** Mail by SMTP. `url`: `smtp://` or `smtps://`, user and password in it, the sender as `?from=`. */
+/** Mail by SMTP. `url`: `smtp://` or `smtps://` with user and password, the sender as `?from=`. */
 export function smtpMailer(url: string): SendMail {
   const server = new URL(url)
   const from = server.searchParams.get('from') ?? `tandem@${server.hostname}`
@@ -30,7 +30,7 @@ export function smtpMailer(url: string): SendMail {
   }
 }
 
-/** Loaded with the first mail: a control process that was killed must serve again at once, and few send any. */
+/** Loaded with the first mail: a control process that was killed must serve again at once, and few processes send mail. */
 async function transportTo(url: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({
@@ -43,7 +43,7 @@ async function transportTo(url: string): Promise<Transporter> {
   })
 }
 
-/** Whether a mail that could not be sent is worth another try: the network failed, or the server said "not now" (RFC 5321 §4.2.1). */
+/** Whether a failed mail is worth a retry: the network failed, or the server's refusal is temporary (RFC 5321 §4.2.1). */
 export function isTemporary(error: unknown): boolean {
   const { responseCode, code } = error as { responseCode?: number; code?: string }
   if (responseCode !== undefined) return responseCode >= 400 && responseCode < 500

@@ -4,7 +4,7 @@ declare module '../jobs/kinds.ts' {
   }
 }
 
-/** What a job of kind `mail` carries: sealed, for there may be a link in it that is as good as a key. */
+/** Payload of a job of kind `mail`: sealed, because a link in it may be as good as a key. */
 export interface MailJob {
   id: string
   /** The vault's; JSON of `to`, `subject` and `text`. */

@@ -1,4 +1,4 @@
-/** What metrics mean that are counted as plain numbers; those of `prom-client` say it where they are made. */
+/** Descriptions of metrics that are plain numbers; those of `prom-client` are described where they are made. */
 const HELP: Readonly<Record<string, string>> = {
   tandem_media_up: '1: the media process answers; 0: it does not',
   tandem_channel_connections_total: 'Connections to the media process since the start',
@@ -87,10 +87,10 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_media_speech_memory_bytes: 'Memory of the speech process',
 }
 
-/** Those that the list explains. */
+/** The metrics in the list. */
 export const explainedMetrics = (): string[] => Object.keys(HELP)
 
-/** What a metric means: as the list above says, else the words of its name. */
+/** The description of a metric: from the list, otherwise from the words of its name. */
 export function helpOf(name: string): string {
   const words = name
     .replace(/^tandem_/, '')

@@ -1,4 +1,4 @@
-/** Numbers in the text format of Prometheus (its "Exposition formats"); names in camel case become snake case. */
+/** Numbers in the Prometheus text format ("Exposition formats"); names in camel case become snake case. */
 
 import { helpOf } from './help.ts'
 
@@ -20,10 +20,10 @@ export const namedCounterLines = (prefix: string, values: Numbers): string => li
 
 export const gaugeLines = (prefix: string, values: Numbers): string => lines('gauge', prefix, '', values)
 
-/** How often a size came, by its upper bound; sizes above the last bound are in `count` alone. */
+/** A histogram of sizes, by upper bound. Sizes above the last bound are only in `count`. */
 export interface Sizes {
   bounds: readonly number[]
-  /** Of those up to the bound and above the one before it. */
+  /** Up to the bound and above the one before it. */
   counts: readonly number[]
   sum: number
   count: number

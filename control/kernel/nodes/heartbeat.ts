@@ -3,20 +3,20 @@ import type { Db, Store, Trx } from '../store/store.ts'
 import type { NodeRow } from './tables.ts'
 
 /**
- * The heartbeat of a node says that its calls are alive: it comes while control and media are joined. A node without one for a while
+ * A node's heartbeat says that its calls are alive. It is sent while control and media are connected. A node without one for a while
  * is lost, and the others end its calls at the time when it was last seen.
  */
 
-/** Between two beats [ms]. */
+/** Interval of heartbeats [ms]. */
 export const BEAT_MS = 5000
-/** Longer than control or media takes to be started again, or to be replaced by a new version [ms]. */
+/** Longer than control or media takes to restart, or to be replaced by a new version [ms]. */
 export const LOST_AFTER_MS = 60_000
 /** Longer than it takes to end all calls of a node [ms]. */
 const ENDING_MS = 300_000
 
 const isOld = (seenAt: string, now: Date): boolean => now.getTime() - Date.parse(seenAt) > LOST_AFTER_MS
 
-/** This node is alive. True: others have taken it for lost meanwhile, and its calls are over in the rows. */
+/** Sends a heartbeat. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
 export async function beat(store: Store, now: Date): Promise<boolean> {
   const seen_at = now.toISOString()
   const id = nodeOf(store.db)
@@ -31,22 +31,22 @@ export async function beat(store: Store, now: Date): Promise<boolean> {
   })
 }
 
-/** When the calls that this node had before were last seen alive; null: a moment ago, or never. */
+/** When this node's former calls were last seen alive; null: a moment ago, or never. */
 export async function lastSeen(db: Db, now: Date): Promise<string | null> {
   const row = await db.selectFrom('nodes').select('seen_at').where('id', '=', nodeOf(db)).executeTakeFirst()
   return row !== undefined && isOld(row.seen_at, now) ? row.seen_at : null
 }
 
 /**
- * What this node has seen of the others' beats, by its own steady clock: a node is silent when nothing of its row has changed for a
- * while. A time of day that somebody sets, there or here, makes nobody lost.
+ * The heartbeats of other nodes, observed by this node's own steady clock: a node is silent if its row has not changed for a
+ * while. So a wall clock that is set, there or here, makes no node lost.
  */
 export class Beats {
   readonly #seen = new Map<string, { row: NodeRow; sinceMs: number }>()
 
-  /** The nodes that are lost, or whose calls somebody began to end and did not. To be asked again and again. */
+  /** Nodes that are lost, and those whose calls somebody began to end without finishing. To be called regularly. */
   async silent(db: Db): Promise<NodeRow[]> {
-    // Its own clock: nobody asks in this node's place.
+    // Its own clock: nobody asks on behalf of this node.
     const nowMs = steadyMsOf(db)!
     const rows = await db.selectFrom('nodes').selectAll().where('id', '!=', nodeOf(db)).orderBy('id').execute()
     const gone = new Set(this.#seen.keys())
@@ -67,8 +67,8 @@ export class Beats {
 const isSame = (one: NodeRow, other: NodeRow): boolean => one.seen_at === other.seen_at && one.lost_at === other.lost_at
 
 /**
- * Takes a silent node for lost. False: it has come back, another node has taken it, or it has nothing left to be ended. Of several
- * that try at once one gets it, by its transaction.
+ * Declares a silent node lost. False: it has come back, another node has taken it, or nothing is left to be ended. If several nodes try
+ * at once, the transaction lets one succeed.
  */
 export async function takeLost(trx: Trx, silent: NodeRow, now: Date): Promise<boolean> {
   const row = await trx.selectFrom('nodes').selectAll().where('id', '=', silent.id).executeTakeFirst()
@@ -79,7 +79,7 @@ export async function takeLost(trx: Trx, silent: NodeRow, now: Date): Promise<bo
   return true
 }
 
-/** Whether a node is still away. */
+/** Whether a node is still lost. */
 export async function isLost(trx: Trx, id: string): Promise<boolean> {
   const row = await trx.selectFrom('nodes').select('lost_at').where('id', '=', id).executeTakeFirst()
   return row !== undefined && row.lost_at !== null

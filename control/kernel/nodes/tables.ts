@@ -13,7 +13,7 @@ export interface NodeTable {
   id: string
   /** When its calls were last known to be alive. */
   seen_at: string
-  /** When others took it for lost and ended its calls; null: it is not. */
+  /** When others declared it lost and ended its calls; null: it is not lost. */
   lost_at: string | null
 }
 

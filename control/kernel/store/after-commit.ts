@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { FollowUp, FollowUps } from '../follow-ups.ts'
 import { Carrier } from './shortcut.ts'
 
-/** Something that a transaction has written and told of: an event's type and object, of whom, and when (ISO-8601 UTC). */
+/** Something that a transaction has written and reports: an event's type and object, its owner, and when (ISO-8601 UTC). */
 export interface Fact {
   type: string
   object: object
@@ -11,18 +11,18 @@ export interface Fact {
 }
 
 export interface Listeners<DB> {
-  /** Write what follows of a fact into its own transaction. */
+  /** Listeners that write consequences of a fact into its own transaction. */
   readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void> | undefined>
-  /** Hear what transactions have committed. */
+  /** Listeners for facts that were committed. */
   readonly committed: ReadonlySet<(fact: Fact) => void>
-  /** Take what is to be done outside of the database once it is committed. */
+  /** Carries out effects outside of the database, after the commit. */
   readonly followUps: FollowUps
 }
 
-/** What is to follow a transaction. */
+/** What follows a transaction. */
 class Following<DB> extends Carrier {
   readonly tasks: (() => void)[] = []
-  /** What is asked for once, however often. */
+  /** Requests that are carried out once, however often they are made. */
   readonly asked = new Set<string>()
   readonly listeners: Listeners<DB>
   /** What is to be written together; null: each at once. */
@@ -51,7 +51,7 @@ export function following<DB>(
       try {
         task()
       } catch (error) {
-        // A bug of who asked: what was committed stays, and so does what others have asked for.
+        // A bug of the requester: the commit stays, and so do others' requests.
         process.emitWarning(error instanceof Error ? error : String(error))
       }
     }
@@ -59,7 +59,7 @@ export function following<DB>(
   return { trx: trx.withPlugin(plugin), run }
 }
 
-/** A listener that is told of facts of these types and no others. */
+/** A listener for facts of these types only. */
 export const only =
   <A extends unknown[], R>(types: readonly string[], listener: (...told: [...A, Fact]) => R) =>
   (...told: [...A, Fact]): R | undefined => {
@@ -67,12 +67,12 @@ export const only =
     return types.includes(fact.type) ? listener(...told) : undefined
   }
 
-/** Runs `task` once this transaction is committed; never, when it is rolled back. What it begins handles its own failures. */
+/** Runs `task` once this transaction is committed; never after a rollback. Whatever it starts handles its own failures. */
 export const afterCommit = <DB>(trx: Kysely<DB>, task: () => void): void => void followingOf(trx).tasks.push(task)
 
 /**
- * Begins `run` once this transaction is committed, in its turn among what follows for the same `key`. `once`: who asks again for the same
- * in this transaction has asked already.
+ * Starts `run` once this transaction is committed, in its turn among the follow-ups of the same `key`. `once`: repeated requests with this
+ * value in the same transaction are ignored.
  */
 export function followUp<DB>(trx: Kysely<DB>, key: string, run: FollowUp, once?: string): void {
   const { tasks, asked, listeners } = followingOf(trx)
@@ -83,7 +83,7 @@ export function followUp<DB>(trx: Kysely<DB>, key: string, run: FollowUp, once?:
   tasks.push(() => listeners.followUps.begin({ key, run }))
 }
 
-/** Told to `store.within` now, to `store.committed` once this transaction is committed; what is rolled back is told to nobody. */
+/** Reports to `store.within` now, and to `store.committed` once this transaction is committed; after a rollback to nobody. */
 export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<void> {
   const { tasks, listeners } = followingOf(trx)
   for (const listener of listeners.within) await listener(trx, fact)

@@ -14,7 +14,7 @@ import { runAtOnce, shortcutOf } from './shortcut.ts'
 import type { Db } from './store.ts'
 import type { Database } from './tables.ts'
 
-/** Stands in a query for a value that is given when the query is run. */
+/** Placeholder in a query for a value that is given when the query runs. */
 class Parameter {
   readonly name: string
   constructor(name: string) {
@@ -22,14 +22,14 @@ class Parameter {
   }
 }
 
-/** Puts a parameter into a query; its type is that of whatever stands beside it. */
+/** Puts a parameter into a query; its type is that of the expression beside it. */
 export type Place = (name: string) => never
 const place: Place = name => new Parameter(name) as never
 
-/** What the parameters of a query are when it is run. */
+/** The values of a query's parameters. */
 export type Values = Readonly<Record<string, unknown>>
 
-/** The compiled queries of each kind of database, by their names. */
+/** The compiled queries of each kind of database, by name. */
 const compiled = new Map<DialectAdapter['constructor'], Map<string, CompiledQuery>>()
 
 function compiledOnce<R>(db: Kysely<Database>, name: string, build: (place: Place) => Compilable<R>): CompiledQuery<R> {
@@ -50,9 +50,9 @@ async function execute<R>(db: Db, query: CompiledQuery<R>, given: unknown[]): Pr
 }
 
 /**
- * Runs a query that is built and compiled only once, for that takes Kysely many times as long as SQLite needs to answer. `name` says
- * which query it is: two that differ in more than their parameters have two names. So a name is made of what the product says, such
- * as tables and columns, and never of what a client sends: all of them are kept.
+ * Runs a query that is built and compiled only once, because Kysely needs many times as long for that as SQLite for the answer. `name`
+ * identifies the query: two queries that differ in more than their parameters need two names. All of them are kept, so a name may contain only
+ * the product's own words, such as tables and columns, and never client input.
  */
 export async function run<R>(
   db: Db,
@@ -65,7 +65,7 @@ export async function run<R>(
   return execute(db, query, given)
 }
 
-/** The rows that a query gives (`run`). */
+/** The rows of a query (`run`). */
 export const rowsOf = async <R>(
   db: Db,
   name: string,
@@ -73,7 +73,7 @@ export const rowsOf = async <R>(
   values: Values,
 ): Promise<R[]> => (await run(db, name, build, values)).rows
 
-/** The first row that a query gives (`run`), or undefined. */
+/** The first row of a query (`run`), or undefined. */
 export const rowOf = async <R>(
   db: Db,
   name: string,
@@ -81,14 +81,14 @@ export const rowOf = async <R>(
   values: Values,
 ): Promise<R | undefined> => (await run(db, name, build, values)).rows[0]
 
-/** The first row of a table whose columns have these values (`run`), or undefined. */
+/** The first row of a table with these column values (`run`), or undefined. */
 export async function rowBy<T extends keyof Database>(
   db: Db,
   table: T,
   values: Partial<Selectable<Database[T]>>,
 ): Promise<Selectable<Database[T]> | undefined> {
   const columns = Object.keys(values)
-  // Kysely cannot follow a table name that is a type parameter.
+  // Kysely cannot type a table name that is a type parameter.
   const build = (place: Place) => {
     const all = db.selectFrom(table as never).selectAll() as unknown as SelectQueryBuilder<Database, 'api_keys', object>
     return columns.reduce((query, column) => query.where(column as 'id', '=', place(column)), all).limit(1)
@@ -96,7 +96,7 @@ export async function rowBy<T extends keyof Database>(
   return (await rowOf(db, `first ${table} by ${columns}`, build, values)) as never
 }
 
-/** A list of values for `in (…)`: its length is rounded up, so that few queries are compiled, and its last value fills what is over. */
+/** Values for `in (…)`. The length is rounded up, so that few queries are compiled, and the last value fills the rest. */
 export function inList(name: string, values: readonly unknown[]) {
   const length = 2 ** Math.ceil(Math.log2(Math.max(1, values.length)))
   const names = Array.from({ length }, (_, i) => `${name}${i}`)

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { databaseFile, ownNodeId } from '../data-dir.ts'
 import { openStore, type Store } from './store.ts'
 
-/** Opens the database that the configuration names. What it throws is one line that says what to do. */
+/** Opens the configured database. It throws one line that says what to do. */
 export async function openConfiguredStore(config: Pick<Config, 'dataDir' | 'databaseUrl' | 'nodeId'>): Promise<Store> {
   const { dataDir, databaseUrl } = config
   // A database in the data directory belongs to that directory, whatever its node is called.

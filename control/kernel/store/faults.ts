@@ -1,8 +1,8 @@
 /**
- * What a database error means to whoever sees it:
- * `conflict`: another transaction was in the way; the same again may succeed.
- * `taken`: a row with this unique key is there already.
- * `outage`: the database cannot be reached or cannot write; no fault of the statement.
+ * The meaning of a database error:
+ * `conflict`: another transaction interfered; a retry may succeed.
+ * `taken`: a row with this unique key exists already.
+ * `outage`: the database cannot be reached or cannot write; the statement is not at fault.
  */
 export type DatabaseFault = 'conflict' | 'taken' | 'outage'
 
@@ -12,7 +12,7 @@ const FAULTS: [RegExp, DatabaseFault][] = [
   [/^(23505|SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY))$/, 'taken'],
   [/^(08...|53...|57P0.|25P03|58...|SQLITE_(FULL|IOERR.*|READONLY.*|CANTOPEN.*))$/, 'outage'],
   [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/, 'outage'],
-  // Of the log's file, when it is synced.
+  // When the log file is synced.
   [/^(ENOSPC|EDQUOT|EIO|EROFS)$/, 'outage'],
 ]
 
@@ -20,7 +20,7 @@ const FAULTS: [RegExp, DatabaseFault][] = [
 const LOST =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
-/** The one place that reads database errors; null: none of the above, so a bug. */
+/** The only place that classifies database errors; null: none of the above, so a bug. */
 export function faultOf(error: unknown): DatabaseFault | null {
   if (!(error instanceof Error)) return null
   const code = 'code' in error ? String(error.code) : ''
@@ -29,7 +29,7 @@ export function faultOf(error: unknown): DatabaseFault | null {
   return LOST.test(error.message) ? 'outage' : null
 }
 
-/** It cannot write now, or too many want to: whoever asked is none the worse. */
+/** It cannot write now, or there are too many writers. The requester has lost nothing. */
 export function isStoreOutage(error: unknown): boolean {
   const fault = faultOf(error)
   return fault === 'outage' || fault === 'conflict'

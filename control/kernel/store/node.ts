@@ -1,18 +1,18 @@
 import type { DialectAdapter, Kysely, KyselyPlugin, Transaction } from 'kysely'
 import { Carrier } from './shortcut.ts'
 
-/** A clock of the machine that nobody sets [ms]: for how long something takes, and comparable on its own machine alone. */
+/** A steady clock of the machine [ms], for durations; only comparable on the same machine. */
 export type SteadyClock = () => number
 
-/** Since the machine was started: it outlives this process. */
+/** Since the machine was booted, so it outlives this process. */
 export const sinceBoot: SteadyClock = () => Number(process.hrtime.bigint() / 1_000_000n)
 
-/** Where nobody says another: the one node of a database of its own. */
+/** The default: the only node of its own database. */
 export const ONLY_NODE = 'node'
 
 /**
- * A node is a control process with its media process. Who asks the database is a property of the connection, so that no
- * query can forget to say, or say another; the adapter is what every transaction of a database shares.
+ * A node is a control process with its media process. The asking node is a property of the connection, so no query can forget it or name
+ * another one. All transactions of a database share the adapter, which carries it.
  */
 export function ofNode<A extends DialectAdapter>(adapter: A, node: string, steadyMs: SteadyClock): A {
   owners.set(adapter, { node, steadyMs })
@@ -21,7 +21,7 @@ export function ofNode<A extends DialectAdapter>(adapter: A, node: string, stead
 
 const owners = new WeakMap<DialectAdapter, { node: string; steadyMs: SteadyClock }>()
 
-/** Makes queries speak for another node. */
+/** Makes queries act for another node. */
 class InPlaceOf extends Carrier {
   readonly node: string
   constructor(node: string) {
@@ -30,14 +30,14 @@ class InPlaceOf extends Carrier {
   }
 }
 
-/** The same, asking in place of a node that cannot ask any more. */
+/** The same, on behalf of a node that can no longer ask. */
 export function inPlaceOf<DB>(db: Transaction<DB>, node: string): Transaction<DB>
 export function inPlaceOf<DB>(db: Kysely<DB>, node: string): Kysely<DB>
 export function inPlaceOf<DB>(db: Kysely<DB>, node: string): Kysely<DB> {
   return db.withPlugin(new InPlaceOf(node))
 }
 
-/** The node that asks. */
+/** The asking node. */
 export function nodeOf<DB>(db: Kysely<DB>): string {
   const { adapter, plugins }: { adapter: DialectAdapter; plugins: readonly KyselyPlugin[] } = db.getExecutor()
   const other = plugins.find(plugin => plugin instanceof InPlaceOf)
@@ -45,7 +45,7 @@ export function nodeOf<DB>(db: Kysely<DB>): string {
   return owners.get(adapter)?.node ?? ONLY_NODE
 }
 
-/** What the steady clock of the node that asks shows [ms]; null: it cannot be asked, for others ask in its place. */
+/** The steady clock of the asking node [ms]; null: unavailable, because others ask on its behalf. */
 export function steadyMsOf<DB>(db: Kysely<DB>): number | null {
   const { adapter, plugins }: { adapter: DialectAdapter; plugins: readonly KyselyPlugin[] } = db.getExecutor()
   if (plugins.some(plugin => plugin instanceof InPlaceOf)) return null
@@ -53,8 +53,8 @@ export function steadyMsOf<DB>(db: Kysely<DB>): number | null {
 }
 
 /**
- * How long ago `since` was, which both clocks of a node have told [ms]: by the steady one, where that node asks and its machine has not
- * been started anew; else by the time of day, which an operator may have set.
+ * The time since `since`, which was taken by both clocks of a node [ms]: by the steady clock, if the same node asks and its machine was not
+ * rebooted; otherwise by the wall clock, which an operator may have set.
  */
 export function elapsedMs<DB>(
   db: Kysely<DB>,

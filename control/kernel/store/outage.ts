@@ -1,16 +1,16 @@
 import { faultOf } from './faults.ts'
 
-/** Between two lines of the log about one outage [ms]. */
+/** Interval of log lines about one outage [ms]. */
 const SAY_EVERY_MS = 60_000
 
 interface Log {
   warn(fields: object, message: string): void
 }
 
-/** It cannot be reached or written: no fault of what was asked. */
+/** It cannot be reached or written; the request was fine. */
 export const isOutage = (error: unknown): boolean => faultOf(error) === 'outage'
 
-/** One place's account of the store's absence: it says so once a minute, however often it finds out, and says when it is over. */
+/** Logs an outage of the store for one place: once a minute, however often it is noticed, and once when it is over. */
 export class StoreOutage {
   readonly counters = { storeOutages: 0 }
   readonly #log: Log
@@ -28,7 +28,7 @@ export class StoreOutage {
     return this.#isOn
   }
 
-  /** Tells of an error that is the store's absence; false: it is another one, and the caller's to tell of. */
+  /** Logs an error if it is an outage; false: it is another error, which the caller must report. */
   note(error: unknown, fields: object = {}): boolean {
     if (!isOutage(error)) return false
     if (!this.#isOn) this.counters.storeOutages++
@@ -39,7 +39,7 @@ export class StoreOutage {
     return true
   }
 
-  /** Something was written, or read. */
+  /** Something was written or read successfully. */
   over(fields: object = {}): void {
     if (!this.#isOn) return
     this.#isOn = false

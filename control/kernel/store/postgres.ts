@@ -14,20 +14,20 @@ import pg from 'pg'
 import { ofNode, type SteadyClock } from './node.ts'
 import { asPostgresText } from './postgres-text.ts'
 
-/** Connections of one control process. */
+/** Connections per control process. */
 const MAX_CONNECTIONS = 16
-/** How long a query waits for a connection, and a connection for its server. */
+/** How long a query waits for a connection, and a connection attempt for its server. */
 const CONNECT_TIMEOUT_MS = 5000
 const STATEMENT_TIMEOUT_MS = 15_000
-/** A transaction whose process is stuck gives back its locks. */
+/** The locks of a transaction whose process hangs are released after this. */
 const IDLE_TRANSACTION_MS = 30_000
-/** A connection that nobody needs is given back. */
+/** An idle connection is closed after this. */
 const IDLE_CONNECTION_MS = 60_000
 const OLDEST = { number: 150_000, name: '15' }
 
 /**
- * PostgreSQL made to hold what SQLite holds, whatever the server's settings: `integer` has 64 bits, text is compared byte by
- * byte, and a NUL, which its text cannot hold, becomes U+FFFD as other broken characters do.
+ * PostgreSQL, configured to behave like SQLite, whatever the server's settings: `integer` has 64 bits, text is compared byte by
+ * byte, and NUL, which its text cannot hold, becomes U+FFFD like other invalid characters.
  */
 class Compiler extends PostgresQueryCompiler {
   protected override visitDataType(node: DataTypeNode): void {
@@ -60,7 +60,7 @@ class Dialect extends PostgresDialect {
   }
 }
 
-/** int8 and numeric (`count`, `sum`) come as text by default; ours are below 2^53. */
+/** int8 and numeric (`count`, `sum`) arrive as text by default; ours are below 2^53. */
 const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NUMERIC]
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format: 'text') =>
@@ -76,23 +76,23 @@ export function postgresDatabase<DB>(url: string, node: string, steadyMs: Steady
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
-    // For a server that cannot even say so.
+    // For a server that cannot even report that.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
     keepAlive: true,
-    // Idle connections do not keep a process that has nothing else to do.
+    // Idle connections do not keep the process alive.
     allowExitOnIdle: true,
     application_name: 'tandem',
   })
-  // A connection that breaks leaves the pool, and the query on it fails; the next one opens another, or says why it cannot.
+  // A broken connection leaves the pool, and its query fails. The next query opens another, or reports why it cannot.
   pool.on('error', () => {})
   pool.on('connect', client => client.on('error', () => {}))
-  // `in ()`, which SQLite knows and PostgreSQL does not, is false.
+  // `in ()`, which only SQLite knows, becomes false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
   return new Kysely<DB>({ dialect: new Dialect({ pool }, node, steadyMs), plugins })
 }
 
-/** Why this server cannot hold our tables, or null. */
+/** Why this server cannot hold our tables; null: it can. */
 export async function serverProblem<DB>(db: Kysely<DB>): Promise<string | null> {
   const { rows } = await sql<{ version: number; name: string; encoding: string }>`
     select current_setting('server_version_num')::int as version, current_setting('server_version') as name,
@@ -102,7 +102,7 @@ export async function serverProblem<DB>(db: Kysely<DB>): Promise<string | null> 
   return encoding === 'UTF8' ? null : `its encoding is ${encoding}: make it with ENCODING 'UTF8' TEMPLATE template0`
 }
 
-/** What to do about a server that was not reached, by SQLSTATE or Node's code. */
+/** Advice for a server that was not reached, by SQLSTATE or Node's code. */
 const ADVICE: [RegExp, string][] = [
   [/^28/, 'check user and password in TANDEM_DATABASE_URL'],
   [/^3D000$/, 'create that database, or name another one in TANDEM_DATABASE_URL'],
@@ -111,7 +111,7 @@ const ADVICE: [RegExp, string][] = [
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'check the host in TANDEM_DATABASE_URL'],
 ]
 
-/** One line that says what to change. `url` is not shown whole: it holds a password. */
+/** One line that says what to change. `url` is shown without its password. */
 export function describeOpenError(url: string, error: unknown): string {
   const { host, pathname } = new URL(url)
   const { code = '', message } = error as Error & { code?: string }

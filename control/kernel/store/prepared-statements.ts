@@ -4,20 +4,20 @@ import { LRUCache } from 'lru-cache'
 import { RememberedRows } from './remembered-rows.ts'
 import { Revisions } from './revisions.ts'
 
-/** Statements kept at most: far more than the product has, but for lists of every length in `in (…)`. */
+/** Maximum number of cached statements: far more than the product has, apart from `in (…)` lists of various lengths. */
 const MAX_KEPT = 500
 const CHANGES_TABLES = /^\s*(create|alter|drop)\b/i
 
 /** Kysely's. */
 const BEGIN = 'begin'
 
-/** What was written is no more. */
+/** The writes were rolled back. */
 const ROLLS_BACK = /^\s*rollback\b/i
 
 /**
- * A SQLite database that compiles each SQL text once: Kysely asks for a new statement with every query, and compiling takes
- * longer than most of ours run. At most `MAX_KEPT` statements are kept; the least recently used goes first. When the tables change,
- * none of before is used again: it would not know new columns.
+ * A SQLite database that compiles each SQL text once. Kysely requests a new statement for every query, and compiling takes
+ * longer than running most of ours. At most `MAX_KEPT` statements are cached, and the least recently used goes first. When the tables change,
+ * the cache is dropped: old statements would not know new columns.
  */
 export class PreparedStatements {
   readonly #sqlite: BetterSqlite3.Database
@@ -26,7 +26,7 @@ export class PreparedStatements {
   readonly #remembered: RememberedRows
   #asked = 0
   #transactions = 0
-  /** By the open transaction, which may not last. */
+  /** By the open transaction, which may be rolled back. */
   #hasChangedTables = false
 
   constructor(sqlite: BetterSqlite3.Database) {
@@ -35,7 +35,7 @@ export class PreparedStatements {
     this.#remembered = new RememberedRows(sqlite, this.revisions)
   }
 
-  /** Statements that SQLite was asked, transactions that were begun, and queries that were answered from memory. */
+  /** Counts statements sent to SQLite, transactions begun, and queries answered from memory. */
   get counters(): { statements: number; transactions: number; remembered: number } {
     const { hits } = this.#remembered
     return { statements: this.#asked - hits, transactions: this.#transactions, remembered: hits }
@@ -98,13 +98,13 @@ export class PreparedStatements {
   }
 }
 
-/** What says by itself how many rows it has changed. */
+/** A statement that reports how many rows it has changed. */
 const COUNTS_ROWS = /^\s*(?:insert\s+into|update\s+"?\w+"?\s+set|delete\s+from)\b/i
 
-/** Told what a statement was run with, and how many rows it has changed; null: it does not say, or has failed. */
+/** Called with a statement's parameters and its number of changed rows; null: unknown, or it failed. */
 type Note = (parameters: readonly unknown[], changes: number | null) => void
 
-/** The same statement, which tells that it has written, also where it has failed half way. */
+/** Wraps a statement to report its writes, even if it failed half-way. */
 function noted(sql: string, statement: SqliteStatement, note: Note): SqliteStatement {
   const counts = COUNTS_ROWS.test(sql)
   const telling =
@@ -135,8 +135,8 @@ function noted(sql: string, statement: SqliteStatement, note: Note): SqliteState
 }
 
 /**
- * The same statement, whose rows become objects here. The driver sets property by property from C++, which takes longer than the query
- * itself: of a page of 20 calls more than half of the time.
+ * Wraps a statement to build its row objects here. The driver sets property by property from C++, which takes longer than the query
+ * itself: more than half of the time for a page of 20 calls.
  */
 function rowsMadeHere(statement: BetterSqlite3.Statement): SqliteStatement {
   if (!statement.reader) return statement
@@ -152,7 +152,7 @@ function rowsMadeHere(statement: BetterSqlite3.Statement): SqliteStatement {
   }
 }
 
-/** Written as code, so that all rows of a statement have one shape that V8 knows from the beginning. */
+/** Generated as code, so that V8 knows one shape for all rows of a statement from the beginning. */
 const rowMaker = (columns: readonly string[]): ((values: unknown) => unknown) =>
   new Function(
     'values',

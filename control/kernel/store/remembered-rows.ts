@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache'
 import type { Revisions } from './revisions.ts'
 import { RowsByKey } from './rows-by-key.ts'
 
-/** A query whose answer depends on its tables and parameters alone. What compares with a time is asked once with each. */
+/** A query whose answer depends only on its tables and parameters. One that compares with a time occurs once per time. */
 const PLAIN = /^select (?!.*(?: [<>]=? |\w\(| match ))/s
 const TABLES = /\b(?:from|join) "(\w+)"/g
-/** Asks what is no table, or more of them than it says by these words. */
+/** Reads something other than a table, or more tables than these words name. */
 const OTHERS = /\b(?:from|join) (?:(?!")|"\w+"(?: as "\w+")?,)/
 
-/** Answers that are kept, and what one may hold: lists and texts are read once. */
+/** Maximum number of cached answers, and maximum size of one: lists and texts are read only once. */
 const MAX_KEPT = 1000
 const MAX_ROWS = 4
 const MAX_CHARACTERS = 8192
@@ -22,15 +22,15 @@ interface Answer {
 }
 
 /**
- * What queries have answered, for as long as nothing was written to their tables, and rows by their keys, whatever is written to others: an
- * event of a call asks for the same call, leg and connection a dozen times. Answers are copies: their reader may change them.
+ * Caches answers of queries until their tables are written, and rows by key until those rows are written: one event of a call reads the
+ * same call, leg and connection a dozen times. Answers are copies, so their reader may change them.
  */
 export class RememberedRows {
   readonly #revisions: Revisions
   readonly #rows: RowsByKey
   readonly #kept = new LRUCache<string, Answer>({ max: MAX_KEPT })
   #statements = 0
-  /** Queries that were not sent to SQLite. */
+  /** Queries answered without SQLite. */
   hits = 0
 
   constructor(sqlite: BetterSqlite3.Database, revisions: Revisions) {
@@ -38,18 +38,18 @@ export class RememberedRows {
     this.#rows = new RowsByKey(sqlite, revisions)
   }
 
-  /** Tables may have other columns now. */
+  /** Tables may have new columns. */
   forget(): void {
     this.#rows.forget()
     this.#kept.clear()
   }
 
-  /** What is to be told whenever a statement that writes was run, with how many rows it has changed; null: nobody knows. */
+  /** To be called after every writing statement, with its number of changed rows; null: unknown. */
   writing(sql: string): (parameters: readonly unknown[], changes: number | null) => void {
     return this.#rows.writing(sql)
   }
 
-  /** The same query, which remembers, where it can. */
+  /** Wraps a query with the cache, if it can be cached. */
   remembering(sql: string, all: (parameters: readonly unknown[]) => unknown[]): typeof all {
     const tables = PLAIN.test(sql) && !OTHERS.test(sql) ? [...sql.matchAll(TABLES)].map(([, table]) => table!) : []
     if (tables.length === 0 || tables.some(table => this.#revisions.isOfTriggers(table))) return all
@@ -97,7 +97,7 @@ function isSmall(rows: readonly Row[]): boolean {
   for (const row of rows) {
     for (const value of Object.values(row)) {
       if (typeof value === 'string') characters += value.length
-      // Bytes can be changed in place.
+      // Byte arrays are mutable.
       else if (typeof value === 'object' && value !== null) return false
     }
   }

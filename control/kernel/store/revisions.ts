@@ -1,14 +1,14 @@
 import type BetterSqlite3 from 'better-sqlite3'
 
-/** A statement that writes rows of the table that it names, and of no other. */
+/** A statement that writes rows of the one table it names. */
 const WRITES = /^\s*(?:insert\s+into|update)\s+"?(\w+)"?/i
 const DELETES = /^\s*delete\s+from\s+"?(\w+)"?/i
-/** What the body of a trigger writes to. */
+/** The tables that the body of a trigger writes. */
 const WRITES_OF_TRIGGER = /\b(?:insert\s+into|update|delete\s+from)\s+"?(\w+)"?/gi
 
 /**
- * Tells whether something was written to tables of a SQLite database since another time it was asked, by whomever: every statement of this
- * process is told to it, and SQLite tells when another connection has committed (https://sqlite.org/pragma.html#pragma_data_version).
+ * Tells whether tables of a SQLite database were written since an earlier question, by anybody. Every statement of this process is reported
+ * to it, and SQLite tells when another connection has committed (https://sqlite.org/pragma.html#pragma_data_version).
  */
 export class Revisions {
   readonly #sqlite: BetterSqlite3.Database
@@ -25,12 +25,12 @@ export class Revisions {
     this.#dataVersion = sqlite.prepare<[], number>('pragma data_version').pluck()
   }
 
-  /** What is to be told whenever this statement was run. */
+  /** To be called after this statement has run. */
   noteOf(sql: string): () => void {
     const table = WRITES.exec(sql)?.[1]
     if (table !== undefined) return () => this.#note(table)
     const emptied = DELETES.exec(sql)?.[1]
-    // Of other statements nobody knows.
+    // Other statements may write anything.
     if (emptied === undefined) return () => this.noteAll()
     return () => (this.#takesAlong(emptied) ? this.noteAll() : this.#note(emptied))
   }
@@ -44,14 +44,14 @@ export class Revisions {
     this.#ofAll++
   }
 
-  /** Tables themselves may have changed. */
+  /** The schema may have changed. */
   noteTables(): void {
     this.noteAll()
     this.#ofTriggers = null
     this.#parents = null
   }
 
-  /** Whether what is deleted from a table changes rows of others. */
+  /** Whether deletes from a table also change rows of others. */
   #takesAlong(table: string): boolean {
     this.#parents ??= new Set(
       this.#sqlite
@@ -65,7 +65,7 @@ export class Revisions {
     return this.#parents.has(table)
   }
 
-  /** Whether triggers write to a table: nobody tells when. */
+  /** Whether triggers write a table: such writes are not reported. */
   isOfTriggers(table: string): boolean {
     this.#ofTriggers ??= this.#readTriggers()
     return this.#ofTriggers.has(table)
@@ -76,7 +76,7 @@ export class Revisions {
     return new Set(texts.flatMap(text => [...text.matchAll(WRITES_OF_TRIGGER)].map(([, table]) => table!)))
   }
 
-  /** Grows with each write that may have been one to any table. */
+  /** Grows with every write that may affect any table. */
   ofAll(): number {
     const version = this.#dataVersion.get()
     if (version !== this.#seenVersion) {
@@ -86,7 +86,7 @@ export class Revisions {
     return this.#ofAll
   }
 
-  /** Grows with each write to one of these tables. */
+  /** Grows with every write to one of these tables. */
   of(tables: readonly string[]): number {
     let revision = this.ofAll()
     for (const table of tables) revision += this.#byTable.get(table) ?? 0

@@ -5,10 +5,10 @@ import type { Revisions } from './revisions.ts'
 type Row = Record<string, unknown>
 type Parameters = readonly unknown[]
 
-/** What a column makes of a value that it is given (https://sqlite.org/datatype3.html#determination_of_column_affinity). */
+/** How a column converts a value (https://sqlite.org/datatype3.html#determination_of_column_affinity). */
 type Affinity = 'text' | 'number' | 'any'
 
-/** A table whose rows are told apart by one column of text. */
+/** A table with a single text column as its key. */
 interface Keyed {
   name: string
   key: string
@@ -16,12 +16,12 @@ interface Keyed {
 }
 
 interface Known {
-  /** Of the table and of all tables, when it was read or written. */
+  /** Revisions of the table and of all tables when it was read or written. */
   revision: number
   row: Row
 }
 
-/** All rows together, and one of them [characters]; rows of columns count as long as their texts. */
+/** Maximum size of all rows together, and of one [characters]; rows count by the length of their texts. */
 const MAX_CHARACTERS = 8_000_000
 const MAX_OF_ROW = 8192
 const OF_EACH = 200
@@ -36,18 +36,18 @@ const HALF_CHARACTER = /\p{Surrogate}/u
 const TABLE = /^\s*(?:insert\s+into|update|delete\s+from)\s+"?(\w+)"?/i
 
 /**
- * Rows by the column that tells them apart, as they were read or written: what is known of one outlives what is written to others, and what
- * is written to it is known without asking. A call's events ask for the same call and the same leg some twenty times, while others of their
- * tables are written at any moment.
+ * Caches rows by key, as they were read or written. A cached row survives writes to other rows, and a write to it updates the cache without a
+ * query. The events of one call read the same call and leg some twenty times, while other rows of these tables are written all the
+ * time.
  */
 export class RowsByKey {
   readonly #sqlite: BetterSqlite3.Database
   readonly #revisions: Revisions
   readonly #rows = new LRUCache<string, Known>({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ row }) => sizeOf(row) })
-  /** What statements wrote that do not say which row. */
+  /** Counts writes that do not say which row they change. */
   readonly #unsaid = new Map<string, number>()
   readonly #tables = new Map<string, Keyed | null>()
-  /** Nobody reads others by their key. */
+  /** Other tables are not read by key. */
   readonly #asked = new Set<string>()
 
   constructor(sqlite: BetterSqlite3.Database, revisions: Revisions) {
@@ -55,13 +55,13 @@ export class RowsByKey {
     this.#revisions = revisions
   }
 
-  /** Tables may have other columns now. */
+  /** Tables may have new columns. */
   forget(): void {
     this.#tables.clear()
     this.#rows.clear()
   }
 
-  /** Answers a query for one row by its key; null: it is another query. The answer is null when it is not known. */
+  /** Answers a query for one row by its key; null: it is another kind of query. The answer is null if it is not cached. */
   reading(sql: string): Reader | null {
     const [, columns = '', name = '', where = ''] = SELECT.exec(sql) ?? []
     const table = this.#tableOf(name)
@@ -77,7 +77,7 @@ export class RowsByKey {
         const row = this.#known(table, parameters[at])
         if (row === undefined) return null
         for (const { column, place } of others) {
-          // Whether that is another row or another way to write the same, the database knows.
+          // Only the database knows whether that is another row, or the same key in another form.
           if (row[column] === null || row[column] !== parameters[place]) return null
         }
         return [wanted === null ? { ...row } : Object.fromEntries(wanted.map(column => [column, row[column]]))]
@@ -88,7 +88,7 @@ export class RowsByKey {
     }
   }
 
-  /** What is to be told whenever this statement was run, with how many rows it has changed; null: it has failed, or does not say. */
+  /** To be called after this statement has run, with its number of changed rows; null: it failed, or the number is unknown. */
   writing(sql: string): (parameters: Parameters, changes: number | null) => void {
     const name = TABLE.exec(sql)?.[1]
     if (name === undefined) return () => this.#rows.clear()
@@ -130,7 +130,7 @@ export class RowsByKey {
     const columns = set.split(', ').map(item => SET.exec(item)?.[1])
     const conditions = conditionsOf(where)
     const key = conditions?.find(({ column, isEqual }) => isEqual && column === table?.key)
-    // What is set by anything else than parameters may hold some.
+    // A value that is not set by a parameter may itself contain some.
     if (table === null || key === undefined || columns.includes(undefined) || columns.includes(table.key)) return null
     return (parameters, changes) => {
       const id = parameters[columns.length + key.place]
@@ -162,7 +162,7 @@ export class RowsByKey {
     return this.#revisions.ofAll() + (this.#unsaid.get(name) ?? 0)
   }
 
-  /** Null: it has no such key, or nobody tells when triggers write to it. */
+  /** Null: it has no such key, or triggers write to it unreported. */
   #tableOf(name: string): Keyed | null {
     if (name === '' || this.#revisions.isOfTriggers(name)) return null
     const known = this.#tables.get(name)
@@ -185,9 +185,9 @@ export class RowsByKey {
 }
 
 export interface Reader {
-  /** The answer; null: it is not known. */
+  /** The answer; null: not cached. */
   known(parameters: Parameters): Row[] | null
-  /** What the database has answered. */
+  /** Stores the database's answer. */
   learn(rows: readonly unknown[]): void
 }
 
@@ -198,7 +198,7 @@ interface Condition {
   place: number
 }
 
-/** Conditions that all have to hold; null: they are others. */
+/** The conditions of a conjunction; null: it is something else. */
 function conditionsOf(where: string): Condition[] | null {
   if (!CONDITIONS.test(where)) return null
   let place = 0
@@ -216,7 +216,7 @@ function affinityOf(type: string): Affinity {
   return 'number'
 }
 
-/** Whether a column gives back what it was given: it would make a text of a number, and the driver something else of half a character. */
+/** Whether a column returns the value unchanged: some turn a number into text, and the driver changes unpaired surrogates. */
 function isExact({ columns }: Keyed, column: string, value: unknown): boolean {
   const affinity = columns.get(column)
   if (affinity === undefined) return false

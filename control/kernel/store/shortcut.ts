@@ -10,7 +10,7 @@ import type {
 import type { PreparedStatements } from './prepared-statements.ts'
 import type { Database } from './tables.ts'
 
-/** Travels with a database, or a transaction in it, and carries something for whoever has it; queries and results stay as they are. */
+/** Carries something along with a database or a transaction; queries and results pass unchanged. */
 export abstract class Carrier implements KyselyPlugin {
   transformQuery({ node }: PluginTransformQueryArgs) {
     return node
@@ -22,16 +22,16 @@ export abstract class Carrier implements KyselyPlugin {
 
 const shortcuts = new WeakMap<DialectAdapter, PreparedStatements>()
 
-/** Says that the database of this adapter is one of SQLite's, in this thread, with one connection. */
+/** Marks the adapter's database as SQLite, in this thread, with one connection. */
 export function withShortcut<A extends DialectAdapter>(adapter: A, statements: PreparedStatements): A {
   shortcuts.set(adapter, statements)
   return adapter
 }
 
 /**
- * The statements by which a compiled query can be run at once, or null: Kysely is to be asked. Kysely hands its one connection from promise
- * to promise, which takes longer than SQLite needs for most queries. That is needed only to keep others out of an open transaction: so
- * this is a way for the transaction itself, and for all while none is open. Nor is it one where somebody wants to see the queries.
+ * The statements by which a compiled query can run synchronously, or null: use Kysely. Kysely passes its one connection along by promises,
+ * which takes longer than SQLite needs for most queries. That is only needed to keep others out of an open transaction. So the
+ * transaction itself may use this shortcut, and everybody may while none is open; not if somebody wants to see the queries.
  */
 export function shortcutOf(db: Kysely<Database>): PreparedStatements | null {
   const { adapter, plugins } = db.getExecutor()
@@ -41,20 +41,20 @@ export function shortcutOf(db: Kysely<Database>): PreparedStatements | null {
   return statements
 }
 
-/** Statements and transactions of this process so far; empty where nobody counts them (PostgreSQL does itself: `pg_stat_statements`). */
+/** Statements and transactions of this process so far; empty if nobody counts them (PostgreSQL itself does: `pg_stat_statements`). */
 export const storeCounters = (db: Kysely<Database>): Readonly<Record<string, number>> =>
   shortcuts.get(db.getExecutor().adapter)?.counters ?? {}
 
 /**
- * Grows with each write to one of these tables, whoever writes it; null where nobody can say (PostgreSQL, an open transaction). What was
- * read between two times that show the same number is what would be read now.
+ * Grows with each write to one of these tables, by anybody; null if that is unknown (PostgreSQL, an open transaction). If the number is the
+ * same before and after, what was read in between is still current.
  */
 export function revisionOf(db: Kysely<Database>, tables: readonly (keyof Database)[]): number | null {
   const statements = shortcuts.get(db.getExecutor().adapter)
   return statements === undefined || statements.inTransaction ? null : statements.revisions.of(tables)
 }
 
-/** Runs a compiled query with these parameters, as Kysely's driver does. */
+/** Runs a compiled query with these parameters, like Kysely's driver. */
 export function runAtOnce<R>(
   statements: PreparedStatements,
   { sql }: CompiledQuery<R>,

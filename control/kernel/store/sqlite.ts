@@ -7,8 +7,8 @@ import { withShortcut } from './shortcut.ts'
 const BUSY_TIMEOUT_MS = 5000
 
 /**
- * After a full or failing disk SQLite has rolled the transaction back by itself (https://sqlite.org/lang_transaction.html), and a
- * ROLLBACK fails. Its error must not take the place of the one that tells why.
+ * After a full or failing disk SQLite has already rolled the transaction back (https://sqlite.org/lang_transaction.html), so a
+ * ROLLBACK fails. Its error must not hide the one with the cause.
  */
 class CausalDriver extends SqliteDriver {
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
@@ -40,9 +40,9 @@ class Dialect extends SqliteDialect {
 }
 
 /**
- * The database in `file`, or one in memory: a new one, `:memory:`, or one that begins as the image of a file.
+ * The database in `file`, or in memory: a new one (`:memory:`), or a copy of a file's image.
  *
- * `synchronous = NORMAL`: a commit is not synced by itself; what we acknowledge is, by `WalSync`, before the answer.
+ * `synchronous = NORMAL`: a commit is not synced by itself. `WalSync` syncs it before it is acknowledged.
  */
 export function sqliteDatabase<DB>(file: string | Buffer, node: string, steadyMs: SteadyClock): Kysely<DB> {
   const sqlite = new BetterSqlite3(file)

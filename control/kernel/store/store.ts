@@ -10,11 +10,11 @@ import { sqliteDatabase } from './sqlite.ts'
 import type { Database } from './tables.ts'
 import { WalSync } from './wal-sync.ts'
 
-/** Something to query with: the database itself, or a transaction in it. */
+/** Runs queries: the database itself, or a transaction in it. */
 export type Db = Kysely<Database> | Transaction<Database>
 export type Trx = Transaction<Database>
 
-/** Does one of many in a transaction of its own; what it throws stops none of the others. */
+/** Runs one of many steps in a transaction of its own; an exception does not stop the others. */
 export type Step = (run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
 export type Engine = 'sqlite' | 'postgres'
@@ -31,34 +31,35 @@ export interface Store {
   transaction<T>(run: (trx: Trx) => Promise<T>, options?: { gathers: boolean }): Promise<T>
   /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
   readonly within: Set<(trx: Trx, fact: Fact) => Promise<void> | undefined>
-  /** Who hears what transactions of this process have committed. */
+  /** Listeners for what transactions of this process have committed. */
   readonly committed: Set<(fact: Fact) => void>
-  /** What transactions of this process are followed by outside of the database. */
+  /** Follow-ups of this process's transactions outside of the database. */
   readonly followUps: FollowUps
-  /** Resolves when everything committed before the call outlives a power cut; to be awaited before a write is acknowledged. */
+  /** Resolves when everything committed before the call survives a power cut; to be awaited before a write is acknowledged. */
   durable(): Promise<void>
   close(): Promise<void>
 }
 
-/** Tries of a transaction that others are in the way of; the last one's error is thrown. */
+/** Attempts of a transaction that meets conflicts; the error of the last one is thrown. */
 const MAX_TRIES = 12
 /**
- * Whoever has met others in so many tries goes on with the rest one after the other: of fifty that write the same rows at once (a campaign's calls that
- * find their connection full) each try lets one through, and the last would have none left.
+ * After this many conflicts, a transaction queues with the others in the same situation and runs one after the other. If fifty write the
+ * same rows at once (a campaign's calls that find their connection full), each attempt lets only one through, and the last would run out
+ * of attempts.
  */
 const TRIES_BESIDE = 4
-/** A unique key that is taken was free when we looked: looking once more tells by whom. Twice taken is a bug. */
+/** A unique key that turned out taken was free when we looked. A retry finds its owner; twice is a bug. */
 const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
 
 /**
- * Opens the database, a `postgres://` URL or a file of SQLite's (or `:memory:`, or the image of a file), and brings its tables up to date. `node`: who
- * asks, where several nodes share a database; `steadyMs`: its clock for how long something takes.
+ * Opens the database, a `postgres://` URL or a SQLite file (or `:memory:`, or the image of a file), and migrates it. `node`: the asking
+ * node, if several share a database; `steadyMs`: its clock for durations.
  */
 export async function openStore(target: string | Buffer, node = ONLY_NODE, steadyMs = sinceBoot): Promise<Store> {
   const isServer = typeof target === 'string' && isPostgres(target)
   const engine = isServer ? 'postgres' : 'sqlite'
-  // Only who has such a server waits until its driver is loaded.
+  // Loads the driver only if it is needed.
   const postgres = isServer ? await import('./postgres.ts') : null
   const db =
     postgres === null
@@ -72,7 +73,7 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
     await db.destroy()
     throw error
   }
-  // PostgreSQL syncs with each commit, and many at once, by itself.
+  // PostgreSQL itself syncs each commit, and batches the syncs.
   const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
   const within: Store['within'] = new Set()
   const committed: Store['committed'] = new Set()
@@ -110,7 +111,7 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
 
 export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
-/** Processes that start at once take turns: Kysely locks its table of migrations, or, on SQLite, the database. */
+/** Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
 async function migrate(db: Kysely<Database>): Promise<void> {
   if (await isUpToDate(db)) return
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
@@ -118,18 +119,18 @@ async function migrate(db: Kysely<Database>): Promise<void> {
   if (error !== undefined) throw error
 }
 
-/** What a start finds nearly always. Kysely would read every column of every table to find that there is nothing to do. */
+/** At most starts there is nothing to migrate. Kysely would read every column of every table to find that out. */
 async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
   const made = await sql<{ name: string }>`select name from kysely_migration`.execute(db).then(
     ({ rows }) => new Set(rows.map(({ name }) => name)),
-    // There are no tables yet; what else it may be, who migrates is told too.
+    // There are no tables yet. Any other error will recur in the migration.
     () => new Set<string>(),
   )
   const names = Object.keys(MIGRATIONS)
   return made.size === names.length && names.every(name => made.has(name))
 }
 
-/** The one place that tries again what another transaction was in the way of. `turns`: of those in whose way others were again and again. */
+/** The only place that retries after conflicts. `turns`: the queue of transactions with repeated conflicts. */
 async function retrying<T>(run: () => Promise<T>, turns: Turns, tries = 1): Promise<T> {
   try {
     return await run()
@@ -138,7 +139,7 @@ async function retrying<T>(run: () => Promise<T>, turns: Turns, tries = 1): Prom
     const most = fault === 'conflict' ? MAX_TRIES : fault === 'taken' ? MAX_TRIES_TAKEN : 1
     if (tries >= most) throw error
   }
-  // Apart at random, so that those who met do not meet again.
+  // After a random delay, so that the same transactions do not conflict again.
   await sleep(Math.random() * Math.min(MAX_WAIT_MS, 2 ** (tries + 2)))
   const again = (): Promise<T> => retrying(run, turns, tries + 1)
   return tries === TRIES_BESIDE ? turns.take('', again) : again()

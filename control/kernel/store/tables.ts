@@ -2,8 +2,8 @@ import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from './tenant-columns.ts'
 
 /**
- * The database as Kysely sees it. Types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
- * times as ISO-8601 UTC text. Each noun adds its own tables, where it describes them (`declare module`).
+ * The database schema for Kysely, with types that SQLite and PostgreSQL share: text, integer, JSON as text, booleans as 0 and 1,
+ * times as ISO-8601 UTC text. Each noun adds its own tables where it describes them (`declare module`).
  */
 export interface Database {
   organisations: OrganisationTable
@@ -23,12 +23,12 @@ export interface OrganisationTable {
   pci_enabled: number
   pci_mask_dtmf: number
   pci_max_seconds: number
-  /** A caller's keys reach payment numbers alone. */
+  /** Callers' keys reach payment numbers only. */
   pci_numbers_only: Generated<number>
   /** Two columns, so that the test mode never signs with the live secret. */
   live_stream_secret: string
   test_stream_secret: string
-  /** ISO 3166 code of the country whose local numbers are meant; null: none. */
+  /** ISO 3166 code of the country for local numbers; null: none. */
   country: string | null
   /** JSON, or null: always open. */
   business_hours: string | null
@@ -43,13 +43,13 @@ export interface OrganisationTable {
   redaction: Generated<string | null>
   /** JSON of `QualitySettings`, or null. */
   quality: Generated<string | null>
-  /** JSON of the purposes that nothing is done for without a consent, or null: none. */
+  /** JSON of the purposes that require a consent; null: none. */
   require_consent: Generated<string | null>
   created: string
   updated: string
 }
 
-/** An organisation that another one, whose row this is, has made and runs; only from the mode in which it was made. */
+/** An organisation that another one, the owner of this row, has created and runs; only in the mode in which it was created. */
 export interface PartnerOrganisationTable extends TenantColumns {
   /** The organisation of the client. */
   id: string
@@ -69,7 +69,7 @@ export interface ApiKeyTable extends TenantColumns {
   name: string
   /** SHA-256 of the secret, hex. */
   hash: string
-  /** What may be shown of the secret: its prefix and last four characters. */
+  /** The part of the secret that may be shown: its prefix and last four characters. */
   hint: string
   /** JSON list, or null: all scopes. */
   scopes: string | null
@@ -87,9 +87,9 @@ export interface EventTable extends TenantColumns {
   data: string
   request_id: string | null
   idempotency_key: string | null
-  /** The call that the event is about, for `GET /calls/{id}/events`. */
+  /** The call that the event belongs to, for `GET /calls/{id}/events`. */
   call_id: string | null
-  /** `id` of `data.object`; of an agent's presence the user, of what has no ID of its own the call. */
+  /** `id` of `data.object`; for an agent's presence the user, for an object without an ID the call. */
   object_id: string | null
 }
 
@@ -102,13 +102,13 @@ export interface IdempotencyKeyTable extends TenantColumns {
   /** Null while the first request is running. */
   status: number | null
   body: string | null
-  /** The node whose process is on it, while it runs, and until when no other may take it for dead. */
+  /** The node whose process handles it, and until when no other may assume that it is dead. */
   lease: string | null
   leased_until: string | null
   created: string
 }
 
-/** Who was told, how many months before, that an API version goes. */
+/** Who was notified, how many months before, of the sunset of an API version. */
 export interface SunsetNoticeTable {
   organisation_id: string
   version: string
@@ -117,7 +117,7 @@ export interface SunsetNoticeTable {
   created: string
 }
 
-/** One request to the API, as it was answered. */
+/** One request to the API, with its status. */
 export interface RequestLogTable extends TenantColumns {
   /** `Request-Id` of the answer. */
   id: string
@@ -133,7 +133,7 @@ export interface RequestLogTable extends TenantColumns {
   created: string
 }
 
-/** Facts about this installation, such as which media process was last spoken to. */
+/** Facts about this installation, such as the last media process it spoke to. */
 export interface SettingTable {
   name: string
   value: string

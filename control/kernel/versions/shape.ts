@@ -1,7 +1,7 @@
 /** A JSON object of any kind. */
 export type Json = Record<string, unknown>
 
-/** As much of JSON Schema as our routes use. */
+/** The part of JSON Schema that our routes use. */
 export interface Schema {
   type?: string | string[]
   const?: unknown
@@ -27,21 +27,21 @@ export interface Schema {
 }
 
 /**
- * How one kind of object looked before a version and looks since: all of it works on copies, and on objects of which only some
- * fields are there (a PATCH, `previous_attributes`).
+ * The difference between the shapes of an object before and since a version. All functions work on copies, and on partial objects
+ * (a PATCH, `previous_attributes`).
  */
 export interface Shape {
-  /** The newer shape's schema as the older one. */
+  /** Converts the newer schema to the older one. */
   schema(newer: Schema): Schema
-  /** An object of the older shape as the newer one. */
+  /** Converts an object of the older shape to the newer one. */
   up(older: Json): Json
-  /** An object of the newer shape as the older one. */
+  /** Converts an object of the newer shape to the older one. */
   down(newer: Json): Json
   /** The older name of a parameter, for `error.param`; `newer` is a path such as `phone` or `overflow.action`. */
   param(newer: string): string
 }
 
-/** A field that had another name. */
+/** A field that was renamed. */
 export function renamed(older: string, newer: string): Shape {
   return {
     schema: schema => ({
@@ -55,7 +55,7 @@ export function renamed(older: string, newer: string): Shape {
   }
 }
 
-/** A field whose values were others. `null` stays `null`. */
+/** A field whose values were renamed. `null` stays `null`. */
 export function revalued<Older, Newer>(
   field: string,
   change: {
@@ -83,7 +83,7 @@ export function revalued<Older, Newer>(
   }
 }
 
-/** A list whose entries had no `kind`, since all of them were `only`. */
+/** A list whose entries had no `kind`, because all of them were `only`. */
 export function listed(field: string, kind: string, only: string): Shape {
   const entries = (object: Json, change: (entry: Json) => Json[]): Json =>
     Array.isArray(object[field]) ? { ...object, [field]: (object[field] as Json[]).flatMap(change) } : object
@@ -109,7 +109,7 @@ export function listed(field: string, kind: string, only: string): Shape {
 const sameNullability = (newer: Schema, older: Schema): Schema =>
   newer.anyOf?.some(branch => branch.type === 'null') ? { anyOf: [older, { type: 'null' }] } : older
 
-/** In the order of the fields before. An object that has not the field stays as it is. */
+/** Keeps the order of the fields. An object without the field is not changed. */
 function rename<T>(object: Record<string, T>, from: string, to: string): Record<string, T> {
   if (!(from in object)) return object
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [name === from ? to : name, value]))

@@ -1,27 +1,27 @@
 import type { Shape } from './shape.ts'
 
-/** What clients must know of an entry (specification, "Versioning" 11). */
+/** How an entry affects clients (specification, "Versioning" 11). */
 export type Tag = 'Added' | 'Changed (versioned)' | 'Deprecated'
 
-/** One entry of the changelog; with a shape it is also what translates between this version and the one before. */
+/** One entry of the changelog; one with a shape also translates between this version and the one before. */
 export interface Change {
   tag: Tag
   /** For people; `code` in backticks. */
   text: string
-  /** When it came, `YYYY-MM-DD`; absent: with its version. Only additions come between versions. */
+  /** Its date, `YYYY-MM-DD`; absent: that of the version. Only additions come between versions. */
   date?: string
   /** Operations (by `operationId`) whose body changed shape, or that are deprecated. */
   operations?: readonly string[]
-  /** Objects (by their `object` field) that changed shape, wherever answers, events and webhooks carry them. */
+  /** Objects (by their `object` field) that changed shape, in all answers, events and webhooks. */
   objects?: readonly string[]
   shape?: Shape
-  /** Of a deprecation: which version; absent: the `operations`. */
+  /** For a deprecation: the version; absent: the `operations`. */
   version?: string
-  /** Of a deprecation: the first day on which it may be gone, at least 12 months after this version. */
+  /** For a deprecation: the first day on which it may be removed, at least 12 months after this version. */
   sunset?: string
 }
 
-/** A dated version: what changed with it, and after it without breaking anybody. Newest change first. */
+/** A dated version: its changes, and later additions. Newest change first. */
 export interface ApiVersion {
   /** `YYYY-MM-DD`. */
   date: string
