@@ -1,5 +1,5 @@
 import { type Problem, problem } from '../http/errors.ts'
-import type { User } from '../http/references.ts'
+import type { User, UsesOf } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -36,6 +36,20 @@ export async function secretUsers(db: Db, tenant: Tenant): Promise<ReadonlyMap<s
     }
   }
   return users
+}
+
+/** The tools that give calls to a queue, a room, an assistant or a flow. */
+export const toolsTransferringTo: UsesOf = async (db, tenant, id) => {
+  const transfers = forTenant(db, tenant).select('tools').select(['id', 'name', 'definition'])
+  const named = await transfers
+    .where('kind', '=', 'transfer')
+    // Narrows what has to be parsed.
+    .where('definition', 'like', `%${id}%`)
+    .orderBy('id')
+    .execute()
+  return named
+    .filter(({ definition }) => (JSON.parse(definition) as Definition).target?.id === id)
+    .map(tool => ({ object: 'tool', id: tool.id, name: tool.name }))
 }
 
 /** The columns that hold a definition. */

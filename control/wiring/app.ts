@@ -152,7 +152,7 @@ import { serveForms } from '../sites/form.ts'
 import { siteRoutes } from '../sites/routes.ts'
 import { sitesUsing } from '../sites/uses.ts'
 import { toolRoutes } from '../tools/routes.ts'
-import { secretUsers } from '../tools/store.ts'
+import { secretUsers, toolsTransferringTo } from '../tools/store.ts'
 import { connectionRoutes } from '../trunks/connection-routes.ts'
 import { inboundRouteRoutes } from '../trunks/inbound-routes.ts'
 import { ConnectionKeeper } from '../trunks/keeper.ts'
@@ -512,7 +512,7 @@ export function routes(
       now,
       publicUrl,
       userExists: existsIn('users'),
-      usesOf: routesLeadingTo,
+      usesOf: usersOf(routesLeadingTo, toolsTransferringTo),
     }),
     ...roomHistoryRoutes({ store, now }),
     ...roomParticipantRoutes(dial),
@@ -639,7 +639,7 @@ function contactCentre(
       streamsProblem: fits,
       voices: new OfferedVoices(config),
       models: new OfferedModels(config),
-      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing),
+      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing, toolsTransferringTo),
     }),
     ...webCallRoutes({ store }),
     ...clientTokenRoutes({ store, vault, now, exists, wsUrl: wsUrlOf(config) }),
@@ -656,7 +656,7 @@ function contactCentre(
       now,
       exists,
       streamsProblem: fits,
-      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing, sitesUsing),
+      usesOf: usersOf(queuesUsing, callbacksUsing, routesLeadingTo, campaignsUsing, sitesUsing, toolsTransferringTo),
     }),
     ...queueStatsRoutes({ store, now, live, timezoneOf }),
     ...callbackRoutes({ store, now, exists, settings: organisationSettings }),
@@ -713,7 +713,7 @@ function flows(
     knownAssets,
     knownTargets,
     urlProblem: serverUrlsOf(config),
-    usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo, campaignsUsing),
+    usesOf: usersOf(assistantsLedBy, profilesScriptedBy, routesLeadingTo, campaignsUsing, toolsTransferringTo),
     modelFor: flowModels({
       store,
       models: modelsOf(config),

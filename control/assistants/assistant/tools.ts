@@ -23,7 +23,8 @@ export function toolsOf(settings: LiveSettings): ChatTool[] {
       parameters: BUILT_IN_TOOLS.transfer.parameters,
     })),
     ...ownTools(settings),
-    ...shared.filter(({ kind }) => kind === PRESS_KEYS || kind === TAKE_PAYMENT).map(asFunction),
+    ...shared.filter(({ kind }) => kind === PRESS_KEYS).map(asFunction),
+    ...shared.filter(({ kind }) => kind === TAKE_PAYMENT).map(asPayment),
   ]
 }
 
@@ -42,6 +43,13 @@ const asFunction = ({ name, definition: { description, parameters } }: SharedToo
   description,
   parameters: objectSchema(parameters),
 })
+
+/** The model says amounts; in which currency they are is told to it. */
+function asPayment(tool: SharedTool): ChatTool {
+  const shown = asFunction(tool)
+  const { currency } = tool.definition.payment ?? {}
+  return currency === undefined ? shown : { ...shown, description: `${shown.description} Amounts are in ${currency}.` }
+}
 
 /** The assistant's own tools, and those that it shares: all that needs nothing of the call. */
 export const ownTools = ({ tools, shared }: Pick<LiveSettings, 'tools' | 'shared'>): ChatTool[] => [
