@@ -37,7 +37,7 @@ function toMono({ channels, samples }: Wav): Int16Array {
   })
 }
 
-/** A buffer that holds these samples and nothing else can be handed to the other thread without a copy. */
+/** A buffer with only these samples, which can be transferred to another thread without a copy. */
 const ownCopy = (samples: Int16Array): Int16Array<ArrayBuffer> => new Int16Array(samples)
 
 parentPort?.on('message', async ({ id, job }: JobRequest<ClipJob>) => {

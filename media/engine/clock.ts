@@ -1,16 +1,16 @@
 import { FRAME_MS } from '../../codecs/audio.ts'
 
-/** A 20 ms frame is cut into this many slots; each room belongs to one, which spreads the work and the sends. */
+/** A 20 ms frame has this many slots. Each room belongs to one, which spreads the work and the sends. */
 export const SLOTS = 4
 const SLOT_MS = FRAME_MS / SLOTS
 
-/** More than a timer is late by itself. */
+/** More than the normal lateness of a timer. */
 const BEHIND_MS = 2
 
-/** After a stall this much is caught up at once; what is older is left out and counted [slots]. */
+/** After a stall, at most this much is caught up at once; older slots are skipped and counted [slots]. */
 const MAX_CATCH_UP = 5 * SLOTS
 
-/** What the engine needs of its clock; it calls `tick` for each slot while it is started. */
+/** The engine's view of its clock, which calls `tick` for each slot while it is started. */
 export interface EngineClock {
   readonly slots: number
   readonly behind: number
@@ -31,7 +31,7 @@ export class Clock implements EngineClock {
   behind = 0
   /** Slots that began more than 5 ms after their deadline. */
   late = 0
-  /** Slots left out after a stall. */
+  /** Slots skipped after a stall. */
   skipped = 0
   readonly #onSlot: (slot: number, now: number) => void
   readonly #now: () => number
@@ -62,7 +62,7 @@ export class Clock implements EngineClock {
     this.#timer = undefined
   }
 
-  /** Runs what is due without waiting for the timer. @returns until the next slot [ms] */
+  /** Runs what is due without waiting for the timer. @returns time until the next slot [ms] */
   turn(): number {
     if (!this.running) return SLOT_MS
     if (this.#next <= this.#now()) {
@@ -76,7 +76,7 @@ export class Clock implements EngineClock {
   #arm(): void {
     this.#timer = setTimeout(
       () => {
-        // Timers run before sockets are read. One turn later, whatever has arrived by now is in the jitter buffers, so that
+        // Timers run before sockets are read. One turn of the loop later, everything that has arrived is in the jitter buffers, so
         // a stall of this thread makes nobody's packets late.
         this.#immediate = setImmediate(() => this.#run())
       },
@@ -96,7 +96,7 @@ export class Clock implements EngineClock {
     if (this.#timer !== undefined) this.#arm()
   }
 
-  /** Gives up what lies too far behind: whole frames, so that every room keeps its slot and loses the same number. */
+  /** Skips slots that are too late: whole frames, so that every room keeps its slot and loses the same number. */
   #leaveOut(now: number): void {
     const behind = Math.floor((now - this.#next) / SLOT_MS) - MAX_CATCH_UP
     if (behind <= 0) return

@@ -15,9 +15,9 @@ import { SaidWords } from './said-words.ts'
 
 export interface DialogueHooks {
   emit<N extends EventName>(name: N, body: Events[N]): void
-  /** The leg is to be ended by signalling. */
+  /** Signalling has to end the leg. */
   end(legId: string, reason: EndedReason): void
-  /** The keys that it was asked for have come: this is kept of its room from now on. */
+  /** The party has pressed the key of consent: its room is captured in this way from now on. */
   agreed(capture: RoomCapture): void
 }
 
@@ -37,7 +37,7 @@ interface Collect {
 type Ok = Record<string, never>
 
 /**
- * What we say to one party and what it answers: what plays to it, the keys and the words it gives, and how a word of it silences
+ * The exchange with one party: what plays to it, the keys and words it gives, and how its words interrupt
  * what plays.
  */
 export class Dialogue implements Waiter {
@@ -47,9 +47,9 @@ export class Dialogue implements Waiter {
   readonly #playback: LegPlayback
   readonly #hearing: Hearing
   #collect: Collect | null = null
-  /** A secret entry has ended, however, and the party may type on: until it collects again or moves, its keys are secret. */
+  /** A secret entry has ended in any way, and the party may continue typing: until it collects again or moves, its keys stay secret. */
   #typesSecret = false
-  /** Goes to those who write down. */
+  /** For the transcripts. */
   readonly #words: SaidWords
 
   constructor(leg: Leg, options: DialogueOptions, hooks: DialogueHooks) {
@@ -74,7 +74,7 @@ export class Dialogue implements Waiter {
     return this.#collect !== null
   }
 
-  /** Its keys are a secret now. */
+  /** Its keys are currently secret. */
   get secret(): boolean {
     return this.#collect?.request.sensitive === true || this.#typesSecret
   }
@@ -128,7 +128,7 @@ export class Dialogue implements Waiter {
     return { failure: 'invalid', message: problem.error }
   }
 
-  /** A key was pressed; whether it was collected. */
+  /** A key was pressed; returns whether it was collected. */
   key(key: string): boolean {
     const collect = this.#collect
     if (collect === null) return false
@@ -137,14 +137,14 @@ export class Dialogue implements Waiter {
     return true
   }
 
-  /** Time-outs; `now` [ms]. In a card-payment pause whoever waits for keys waits on: they are not for him. */
+  /** Runs time-outs; `now` [ms]. In a card-payment pause, a collection is suspended: the keys are not for it. */
   tick(now: number, isPaused: boolean): void {
     if (this.#collect === null) return
     if (isPaused) this.#collect.keys.standStill(now)
     else if (!this.#hearsAnswer) this.#end(this.#collect.keys.advance(now))
   }
 
-  /** Somebody is about to answer in words: no time-out cuts in. */
+  /** Somebody is about to answer in words: no time-out interrupts. */
   get #hearsAnswer(): boolean {
     return this.#collect?.request.speech != null && this.#hearing.busy
   }
@@ -187,7 +187,7 @@ export class Dialogue implements Waiter {
     return {}
   }
 
-  /** Nobody is left who would say whether what was silenced goes on: it does. */
+  /** Without a listener nobody decides whether interrupted audio continues: it does. */
   #listenTo(listen: ListenSpec | null): void {
     this.#hearing.listenTo(listen, this.#collect?.request.sensitive !== true)
     this.#playback.resume()
@@ -201,7 +201,7 @@ export class Dialogue implements Waiter {
     this.#hearing.removeScribe(scribe)
   }
 
-  /** A card-payment pause is on, or is over. */
+  /** A card-payment pause has begun or ended. */
   paused(isPaused: boolean): void {
     this.#words.pause(isPaused)
     if (!isPaused) return
@@ -214,7 +214,7 @@ export class Dialogue implements Waiter {
     return { failure: 'invalid', message: `no engine here understands ${language}` }
   }
 
-  /** Before anything of this tick is played: the frame in which the voice was declared is silent already. */
+  /** Runs before anything of this tick is played: the frame in which voice is detected is already silent. */
   #speechStarted(listen: ListenSpec): boolean {
     const bargedIn = listen.bargeIn !== null && this.#playback.playing
     if (bargedIn && listen.bargeIn?.resume === true) this.#playback.pause()
@@ -251,11 +251,11 @@ export class Dialogue implements Waiter {
     }
   }
 
-  /** What was silenced goes on when that was a false alarm; whether it does. */
+  /** Resumes interrupted audio after a false alarm; returns whether it did. */
   #settleBargeIn({ bargeIn }: ListenSpec, text: string): boolean {
     if (!this.#playback.paused) return false
     const isFalseAlarm = isWordless(text) || isBackChannel(text, bargeIn?.backChannels ?? [])
-    // Who speaks again decides by that.
+    // If the party is speaking again, that decides.
     if (isFalseAlarm && this.#hearing.busy) return false
     if (isFalseAlarm) this.#playback.resume()
     else this.#playback.stop()
@@ -264,7 +264,7 @@ export class Dialogue implements Waiter {
 
   // ------------------------------------------------------------------ the end
 
-  /** The party goes to another room: what was for it alone is over. */
+  /** The party moves to another room: what was for it alone ends. */
   leaveRoom(): void {
     this.#dropCollect()
     this.#typesSecret = false

@@ -1,7 +1,7 @@
 import type { EngineHandlers } from './engine-protocol.ts'
 import type { Members } from './member.ts'
 
-/** What is asked of the dialogues of an engine thread. */
+/** Commands to the dialogues of an engine thread. */
 export const dialogueCommands = (members: Members) =>
   ({
     'leg.play': async request => await members.with(request.legId, ({ dialogue }) => dialogue.play(request)),

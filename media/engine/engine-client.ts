@@ -12,44 +12,44 @@ import type {
   ToEngine,
 } from './engine-protocol.ts'
 
-/** Commands that wait for one thread at most; further ones fail as `capacity`. */
+/** Maximum number of commands that wait for one thread; further ones fail as `capacity`. */
 const MAX_PENDING = 10_000
-/** A command that a thread has not answered by then is `unanswered` [ms]: before control gives it up, which waits for 5 s. */
+/** A command without an answer by then is `unanswered` [ms]. Shorter than the 5 s after which control gives up. */
 const DEADLINE_MS = 4500
 
 export interface EngineHooks {
   event(event: MediaEvent): void
-  /** What a command began on it is over: a stream, a recording. */
+  /** Something that a command began has ended: a stream, a recording. */
   over(kind: string, id: string): void
-  /** The thread wants a leg ended. */
+  /** The thread wants signalling to end a leg. */
   end(legId: string, reason: EndedReason): void
-  /** A key is to be told to a browser's page. */
+  /** A key for a browser's page. */
   key(legId: string, key: string, durationMs: number): void
-  /** A report of a leg's audio. */
+  /** An RTCP report of a leg. */
   report(report: LegReport): void
-  /** What another thread is to know. */
+  /** A message to another thread. */
   cross(message: CrossMessage): void
-  /** Which UDP sockets it has; `problem`: why not the system's own. */
+  /** The kind of UDP sockets it uses; `problem`: why not the native ones. */
   sockets(kind: string, problem: string | null): void
-  /** Something threw in the thread; the legs that it belongs to are being ended. */
+  /** An exception in the thread; the legs it belongs to are being ended. */
   fault(error: string, legIds: readonly string[]): void
   /** The thread died: all of its calls are lost. */
   failed(error: Error): void
 }
 
-/** Who carries out what belongs to the audio of legs. */
+/** Carries out commands that concern the audio of legs. */
 export interface EngineThread {
   request<N extends EngineCommandName>(
     name: N,
     body: EngineCommands[N]['request'],
-    /** How long the answer may take; null: as long as it likes; absent: a while. */
+    /** Maximum time for the answer; null: unlimited; absent: the default. */
     deadlineMs?: number | null,
   ): Promise<EngineCommands[N]['reply'] | Failure>
 }
 
-/** A thread as it is, and how busy. */
+/** A thread with its load. */
 export interface WorkingThread extends EngineThread {
-  /** Which share of the time since it was last asked it has worked; absent: nobody knows. */
+  /** The share of time that it has worked since the last question; absent: unknown. */
   busy?(): number
 }
 
@@ -64,16 +64,16 @@ function startThread(config: EngineConfig): Worker {
   })
 }
 
-/** The main thread's end of one engine thread. */
+/** The main thread's side of one engine thread. */
 export class EngineClient implements WorkingThread {
   /** Commands without an answer in time. */
   unanswered = 0
-  /** Resolves once the thread carries out commands; it may be asked before. */
+  /** Resolves once the thread carries out commands; requests may be made before. */
   readonly ready: Promise<void>
   readonly #worker: Worker
   readonly #pending = new Map<number, (reply: object) => void>()
   #nextId = 1
-  /** Of its event loop, when it was last asked. */
+  /** Of its event loop, at the last question. */
   #utilisation: EventLoopUtilization | undefined
   #isClosing = false
 
@@ -105,7 +105,7 @@ export class EngineClient implements WorkingThread {
     })
   }
 
-  /** Asks the thread; replies come after the events that were raised before them. `deadlineMs` null: it may take its time. */
+  /** Sends a command. Replies come after the events that were raised before them. `deadlineMs` null: unlimited. */
   request<N extends EngineCommandName>(
     name: N,
     body: EngineCommands[N]['request'],

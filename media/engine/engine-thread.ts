@@ -17,7 +17,7 @@ import type { EngineConfig, FromEngine, ToEngine } from './engine-protocol.ts'
 import { Prompts } from './prompts.ts'
 import { warmUp } from './warm-up.ts'
 
-/** Entry of an engine thread: builds the engine and joins it to the main thread. */
+/** Entry of an engine thread: builds the engine and connects it to the main thread. */
 const config = workerData as EngineConfig
 const port = parentPort!
 const post = (message: FromEngine): void => port.postMessage(message)
@@ -60,7 +60,7 @@ const options: EngineOptions = {
   random: () => randomBytes(4).readUInt32BE(),
 }
 
-// Before the thread says that it is there: the first minute is as good as the tenth.
+// Before the thread reports ready, so that the first minute is as good as the tenth.
 if (config.warmsUp) await warmUp(options)
 const engine = new Engine(options)
 

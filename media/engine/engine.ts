@@ -25,36 +25,36 @@ import { byClockOf, type ThreadPlace } from './threads/spans.ts'
 
 export interface EngineOptions extends LegsOptions {
   dataDir: string
-  /** How we call ourselves to others, for example `tandem/0.1.0`. */
+  /** Our User-Agent, for example `tandem/0.1.0`. */
   userAgent: string
   createResampler: CreateResampler
-  /** The system's own calls for sockets; absent, or null: they are not used here. */
+  /** The system's own socket calls; absent or null: not used here. */
   libc?: Libc | null
   createNoiseSuppressor: CreateNoiseSuppressor
   emit: (event: MediaEvent) => void
-  /** What a command began is over: a stream, a recording. */
+  /** Something that a command began has ended: a stream, a recording. */
   over: (kind: string, id: string) => void
-  /** Something threw; the legs that it belongs to are ended. */
+  /** An exception; the legs it belongs to are ended. */
   fault: (error: unknown, legIds: readonly string[]) => void
   clock: EngineClock
-  /** Which of the engine threads it is; absent: the only one. */
+  /** Which of the engine threads this is; absent: the only one. */
   place?: ThreadPlace
-  /** What another thread is to know. */
+  /** Sends a message to another thread. */
   cross?: (message: CrossMessage) => void
-  /** Packets are wanted when they come, or not any more. */
+  /** Switches immediate delivery of packets on or off. */
   attend?: (isOn: boolean) => void
-  /** Packets that the system refused to send, so far. */
+  /** Packets that the system has refused to send so far. */
   sendErrors: () => number
-  /** All that may listen; absent: what the product has. */
+  /** All kinds of sinks; absent: the product's. */
   sinks?: readonly SinkNoun[]
 }
 
 /**
- * Everything of one engine thread, on one clock: it joins legs, rooms, keys and what listens. Each of them carries out its own
- * commands; what happens goes out as events.
+ * Everything on one engine thread, with one clock: connects legs, rooms, keys and sinks. Each of them carries out its own
+ * commands. Results leave as events.
  */
 export class Engine {
-  /** One slot of the clock: a 20 ms frame for each room that belongs to it. `now` is the slot's deadline [ms]. */
+  /** One slot of the clock: a 20 ms frame for each room of the slot. `now` is the slot's deadline [ms]. */
   readonly tick: Rooms['tick']
   readonly #options: EngineOptions
   readonly #members = new Members()
@@ -146,7 +146,7 @@ export class Engine {
     return found.chorus
   }
 
-  /** What the product has said to all who are in a room. */
+  /** What the product has said to everybody in a room. */
   #told(room: Room, words: Words): void {
     const { legs } = room
     const guests = guestsIn(room)
@@ -172,12 +172,12 @@ export class Engine {
     return {}
   }
 
-  /** Carries out a command, at once as far as it can. */
+  /** Carries out a command, synchronously as far as possible. */
   do<N extends keyof EngineCommands>(name: N, body: EngineCommands[N]['request']): Answer<N> {
     return (this.#handlers[name] as (request: typeof body) => Answer<N>)(body)
   }
 
-  /** Carries out a command; what throws ends the leg that it names, and nothing else. */
+  /** Carries out a command. An exception ends the leg it names, and nothing else. */
   async run<N extends keyof EngineCommands>(
     name: N,
     body: EngineCommands[N]['request'],
@@ -230,7 +230,7 @@ export class Engine {
     }
   }
 
-  /** Ends what is left and resolves when all recordings are written. */
+  /** Ends whatever is left, and resolves when all recordings are written. */
   async shutdown(): Promise<Record<string, never>> {
     this.#legs.closeAll()
     await this.#sinks.shutdown()

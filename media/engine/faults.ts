@@ -1,9 +1,9 @@
-/** What throws on an engine thread: it is told of and counted, and what is to happen happens all the same. */
+/** Handles exceptions on an engine thread: they are reported and counted, and the work continues. */
 export class Faults {
   count = 0
   readonly #tell: (error: unknown, legIds: readonly string[]) => void
 
-  /** @param tell gets what was thrown, and the legs that it belongs to */
+  /** @param tell receives the exception, and the legs it belongs to */
   constructor(tell: (error: unknown, legIds: readonly string[]) => void) {
     this.#tell = tell
   }
@@ -13,7 +13,7 @@ export class Faults {
     this.#tell(error, legIds)
   }
 
-  /** Does each of these, whatever becomes of the others: what a leg has opened is closed in any case. */
+  /** Runs each step even if others fail: whatever a leg has opened is always closed. */
   allOf(...steps: (() => void)[]): void {
     for (const step of steps) {
       try {

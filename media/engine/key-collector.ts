@@ -1,6 +1,6 @@
 import type { Request } from '../protocol.ts'
 
-/** What ends a collection; the rules of `leg.collect`. */
+/** The rules of `leg.collect` about the end of a collection. */
 export type KeyRules = Pick<
   Request<'leg.collect'>,
   'maxDigits' | 'terminators' | 'firstDigitTimeoutMs' | 'interDigitTimeoutMs'
@@ -13,8 +13,8 @@ export interface Collected {
 }
 
 /**
- * Collects the keys of one `leg.collect`. Pure: `now` is monotonic [ms]. While a prompt plays no time-out runs; the first key
- * stops the prompt (`prompting` turns false, and the owner stops what plays).
+ * Collects the keys of one `leg.collect`. Pure: `now` is monotonic [ms]. While a prompt plays no time-out runs. The first key
+ * stops the prompt (`prompting` becomes false, and the owner stops the playback).
  */
 export class KeyCollector {
   readonly #rules: KeyRules
@@ -23,45 +23,45 @@ export class KeyCollector {
   #deadline: number | null
   #isOver = false
 
-  /** @param hasPrompt a prompt begins now: time-outs wait for `promptEnded` or for a key */
+  /** @param hasPrompt a prompt begins now: time-outs wait for `promptEnded` or a key */
   constructor(rules: KeyRules, hasPrompt: boolean, now: number) {
     this.#rules = rules
     this.#deadline = hasPrompt ? null : now + rules.firstDigitTimeoutMs
   }
 
-  /** The prompt may still be heard: no key was pressed and it has not ended. */
+  /** The prompt may still play: no key was pressed, and it has not ended. */
   get prompting(): boolean {
     return this.#deadline === null && !this.#isOver
   }
 
-  /** The result was given out; further keys and ticks do nothing. */
+  /** The result was returned; further keys and ticks have no effect. */
   get over(): boolean {
     return this.#isOver
   }
 
-  /** What was pressed so far. */
+  /** The keys pressed so far. */
   get digits(): string {
     return this.#digits
   }
 
-  /** Something else held the party up: the time-out for the next key begins again, unless a prompt plays. */
+  /** The party was busy with something else: the time-out for the next key restarts, unless a prompt plays. */
   rearm(now: number): void {
     if (this.#deadline === null) return
     this.#deadline = now + (this.#digits === '' ? this.#rules.firstDigitTimeoutMs : this.#rules.interDigitTimeoutMs)
   }
 
-  /** A card-payment pause is on: nothing that was typed is kept, and no time-out runs. */
+  /** A card-payment pause is on: earlier keys are discarded, and no time-out runs. */
   standStill(now: number): void {
     this.#digits = ''
     this.rearm(now)
   }
 
-  /** The prompt was heard to its end. Without meaning after a key. */
+  /** The prompt has been heard to its end. No effect after a key. */
   promptEnded(now: number): void {
     this.#deadline ??= now + this.#rules.firstDigitTimeoutMs
   }
 
-  /** A key was pressed; the result when it is the last one. */
+  /** A key was pressed; returns the result if it is the last one. */
   key(key: string, now: number): Collected | null {
     if (this.#isOver) return null
     if (this.#rules.terminators.includes(key)) return this.#end('terminator')
@@ -71,7 +71,7 @@ export class KeyCollector {
     return null
   }
 
-  /** The result when a time-out has passed; call it every tick. */
+  /** Returns the result if a time-out has passed; to be called every tick. */
   advance(now: number): Collected | null {
     if (this.#isOver || this.#deadline === null || now < this.#deadline) return null
     return this.#end('timeout')

@@ -7,19 +7,19 @@ import type { Room } from '../rooms/room.ts'
 import type { CrossMessage, EngineCommands, EngineHandlers } from './engine-protocol.ts'
 import type { Member, Members } from './member.ts'
 
-/** What a key that came by signalling sounds like may come so much later than what it was told by [ms]. */
+/** The tone of a key that also came by signalling may arrive this much later [ms]. */
 const SIGNALLED_TAIL_MS = 250
 
-/** The echo of a tone comes back within this time [ms]. */
+/** The echo of a tone returns within this time [ms]. */
 const ECHO_MS = 500
 
 export interface KeysOptions {
   members: Members
   now: () => number
   emit: <N extends EventName>(name: N, body: Events[N]) => void
-  /** A key that is no secret, for those who listen. */
+  /** Reports a key that is not secret to the sinks. */
   pressed: (legId: string, roomId: string | null, key: string) => void
-  /** What other threads know of a pause is known here from now on. */
+  /** Updates a pause from what other threads have set. */
   refresh: (room: Room) => void
   cross: (message: CrossMessage) => void
 }
@@ -27,7 +27,7 @@ export interface KeysOptions {
 type Ok = Record<string, never>
 type GuestKey = Extract<CrossMessage, { kind: 'key' }>
 
-/** Where the keys that parties press go: to who collects them, to those who listen, to control, and to whoever is to get them in the room. */
+/** Routes the keys that parties press: to a collection, the sinks, control, and the right parties of the room. */
 export class Keys {
   readonly commands = {
     'leg.key': request => this.#signalled(request),
@@ -39,7 +39,7 @@ export class Keys {
     this.#options = options
   }
 
-  /** A party has pressed one. */
+  /** A party has pressed a key. */
   key(leg: Leg, key: DtmfKey, source: KeySource, pressedAt: number): void {
     const { members, now: clock, emit, pressed } = this.#options
     const member = members.get(leg.id)
@@ -63,7 +63,7 @@ export class Keys {
     else if (isRelayed) relay(room, leg, key)
   }
 
-  /** What comes back of it from others is an echo, on whatever thread they are. */
+  /** The same key from other parties is then an echo, on whatever thread they are. */
   #noteFor(room: Room | null, leg: Leg, key: string, now: number): void {
     leg.pressed = key
     leg.pressedAt = now
@@ -71,7 +71,7 @@ export class Keys {
     if (guests.length > 0) this.#options.cross({ kind: 'pressed', legIds: guests, key })
   }
 
-  /** Its room is on another thread, and so is what becomes of the key there. */
+  /** The room is on another thread, and so is the routing of the key. */
   #cross(
     { id: legId }: Leg,
     key: string,
@@ -81,7 +81,7 @@ export class Keys {
     this.#options.cross({ kind: 'key', legId, key, source, ...how })
   }
 
-  /** A guest has pressed one: its own thread has told of it, and done with it what there was to do there. */
+  /** A guest has pressed a key. Its own thread has reported it, and has done its part. */
   ofGuest(leg: Leg, room: Room, { key, source, isOfPause, isSecret, isRelayed }: GuestKey): void {
     this.#options.refresh(room)
     this.#noteFor(room, leg, key, this.#options.now())
@@ -91,7 +91,7 @@ export class Keys {
     if (isRelayed) relay(room, leg, key)
   }
 
-  /** It goes to the payment line, whatever waits for keys; one that comes when the pause is over goes to nobody. */
+  /** It goes only to the payment line, whatever waits for keys; after the pause, to nobody. */
   #keyOfPause({ leg, room, dialogue }: Member, key: string, source: KeySource): void {
     this.#options.emit('leg.dtmf', { legId: leg.id, key: '*', masked: true, source })
     if (room instanceof Annex)
@@ -107,7 +107,7 @@ export class Keys {
     }
   }
 
-  /** One that came by signalling, with the time for which it says that it is down. */
+  /** A key that came by signalling, with its stated duration. */
   #signalled({ legId, key, source, durationMs }: EngineCommands['leg.key']['request']): Ok | Failure {
     return this.#options.members.with(legId, ({ leg }) => {
       const now = this.#options.now()
@@ -125,14 +125,14 @@ export class Keys {
   }
 }
 
-/** Somebody else in the room has just pressed it: what a far end that uses no tones sends back of that. */
+/** Somebody else in the room has just pressed the same key: a far end that sends no tones itself is returning its echo. */
 function isEcho({ leg, room }: Member, key: string, now: number): boolean {
   if (room === null) return false
   if (room instanceof Annex && room.pressed === key && now - room.pressedAt < ECHO_MS) return true
   return room.legs.some(other => other !== leg && other.pressed === key && now - other.pressedAt < ECHO_MS)
 }
 
-/** All others get the keys of a call, but not those of a conference. */
+/** In a call, all other parties get the key; in a conference they do not. */
 function relay(room: Room | null, leg: Leg, key: string): void {
   if (room?.spec.kind !== 'call') return
   for (const other of room.legs) if (other !== leg) other.sendKey(key)

@@ -8,53 +8,53 @@ import type { SpeechOwner } from '../speech/speech-engines.ts'
 import { type Clip, type ClipWatcher, Player } from './player.ts'
 import type { Prompts } from './prompts.ts'
 
-/** Plays that may wait behind the one that is heard; a further one is refused. */
+/** Plays that may wait behind the current one; a further one is refused. */
 const MAX_WAITING_PLAYS = 100
-/** Sentences that are made ahead of the one that is heard: enough for no gap, few enough that little is made for nothing. */
+/** Sentences synthesised ahead of the current one: enough to avoid gaps, few enough to waste little. */
 const SENTENCES_AHEAD = 2
-/** Less than the deadline that control has for a command [frames]. */
+/** Shorter than control's deadline for a command [frames]. */
 const PATIENCE_FRAMES = 3000 / FRAME_MS
 
 export type PlayEnded = Events['play.finished']['ended']
 
 export interface PlayHooks {
-  /** The first frame is on its way. */
+  /** The first frame is being sent. */
   started?(): void
-  /** Exactly once. `heardMs`: how much of it was sent. */
+  /** Called exactly once. `heardMs`: how much was sent. */
   finished(ended: PlayEnded, heardMs: number): void
 }
 
-/** One list of sources that is played to a leg. */
+/** A list of sources played to a leg. */
 interface Play {
-  /** What is still to be loaded, in order; what is at hand already is a clip. */
+  /** Parts that remain to be loaded, in order; a loaded one is a clip. */
   parts: (PlaySource | Clip)[]
   player: Player
   hooks: PlayHooks
   frames: number
   loading: boolean
-  /** Tells who asked for it that it is on its way; null: was told. */
+  /** Tells the requester that playback has begun; null: it was told. */
   accept: (() => void) | null
-  /** For how long it was not [frames]. */
+  /** How long it has not begun [frames]. */
   waited: number
-  /** A part could not be made; it ends once what was made is heard. */
+  /** A part could not be made; the play ends when the parts before it were heard. */
   failed: boolean
   over: boolean
 }
 
 /**
- * What is heard by one leg alone: lists of sources, one after the other. Speech is made sentence by sentence while it is heard, so
- * that its first sound comes early. While paused it is silent and keeps its place to the sample.
+ * Audio for one leg only: lists of sources, one after the other. Speech is synthesised sentence by sentence during playback, so
+ * that it starts early. While paused it is silent and keeps its position to the sample.
  */
 export class LegPlayback implements Source {
   readonly #prompts: Prompts
   readonly #owner: () => SpeechOwner
   readonly #watcher: ClipWatcher
   readonly #hearer: { player: Source | null }
-  /** The first is heard. */
+  /** The first one is playing. */
   readonly #plays: Play[] = []
   #isPaused = false
 
-  /** @param owner for whom speech is made @param hearer has us as its player while something plays */
+  /** @param owner whose turn the synthesis uses @param hearer has this as its player while something plays */
   constructor(prompts: Prompts, owner: () => SpeechOwner, watcher: ClipWatcher, hearer: { player: Source | null }) {
     this.#hearer = hearer
     this.#prompts = prompts
@@ -71,9 +71,9 @@ export class LegPlayback implements Source {
   }
 
   /**
-   * Loads and plays; takes the place of all that plays, or waits behind it with `append`. Resolves when its first sound is at hand,
-   * or with an error when it cannot be: then nothing of it is played and `finished` is not called. A voice that takes long does not
-   * hold up who asked: after three seconds it is taken as played, and its failure is one of `finished`.
+   * Loads and plays. Replaces everything that plays, or queues behind it with `append`. Resolves when the first audio is available, or
+   * with an error if it cannot be: then nothing is played and `finished` is not called. A slow voice does not block the requester: after
+   * three seconds the play counts as accepted, and a later failure is reported by `finished`.
    */
   async play(
     sources: PlaySource[],
@@ -112,13 +112,13 @@ export class LegPlayback implements Source {
     }
     this.#plays.splice(this.#plays.indexOf(play), 1)
     this.#fallSilent()
-    // Whoever was told that it plays is told that it does not.
+    // A requester that was told of the beginning is told of the failure.
     if (play.accept === null) end(play, 'failed')
     play.over = true
     return problem
   }
 
-  /** Everything but speech, so that a bad name is an error before the first sound. */
+  /** Loads everything but speech, so that a bad name is an error before the first sound. */
   async #loadFiles(play: Play): Promise<{ error: string } | null> {
     const loaded = await Promise.all(
       play.parts.map(part => ('kind' in part && part.kind !== 'speech' ? this.#prompts.load(part) : part)),
@@ -131,7 +131,7 @@ export class LegPlayback implements Source {
     return null
   }
 
-  /** Adds what is at hand, or the next sentence. */
+  /** Adds loaded parts, or the next sentence. */
   async #loadNext(play: Play): Promise<{ error: string } | null> {
     if (addClips(play) || play.parts.length === 0 || play.over) return null
     const clip = await this.#prompts.load(play.parts.shift() as PlaySource, this.#owner())
@@ -140,7 +140,7 @@ export class LegPlayback implements Source {
     return null
   }
 
-  /** Gives the player what it is to have by now: all files, and speech a little ahead of what is heard. */
+  /** Gives the player what it should have by now: all files, and speech a little ahead of the playback. */
   async #fill(play: Play): Promise<void> {
     if (play.loading) return
     play.loading = true
@@ -156,7 +156,7 @@ export class LegPlayback implements Source {
     if (play.parts.length === 0) play.player.complete()
   }
 
-  /** Ends all, what waits too: each is `interrupted`. */
+  /** Ends everything, queued plays too: each is `interrupted`. */
   stop(): void {
     this.#isPaused = false
     const plays = this.#plays.splice(0)
@@ -164,7 +164,7 @@ export class LegPlayback implements Source {
     for (const play of plays) end(play, 'interrupted')
   }
 
-  /** Who hears nothing is not asked in each tick. */
+  /** A leg without playback is not asked in each tick. */
   #fallSilent(): void {
     if (!this.playing) this.#hearer.player = null
   }
@@ -192,7 +192,7 @@ export class LegPlayback implements Source {
       this.#plays.shift()
       this.#fallSilent()
       end(play, play.failed ? 'failed' : 'played')
-      // Its end may have begun another play, or a pause.
+      // Its end may have started another play, or a pause.
       if (this.#isPaused) return null
     }
     return null
@@ -201,7 +201,7 @@ export class LegPlayback implements Source {
 
 const wantsMore = ({ parts, player }: Play): boolean => parts.length > 0 && player.waiting < SENTENCES_AHEAD
 
-/** Moves what is at hand to the player; whether there was something. */
+/** Moves loaded parts to the player; returns whether there were any. */
 function addClips({ parts, player }: Play): boolean {
   let added = false
   for (let part = parts[0]; part !== undefined && !('kind' in part); part = parts[0]) {

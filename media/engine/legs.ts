@@ -34,27 +34,27 @@ import type { Sounds } from './sounds.ts'
 /** The sockets of one leg. */
 export interface LegSocket extends PacketOut {
   readonly port: number
-  /** Packets go to the receiver from now on; what it throws goes to `broke`. */
+  /** Delivers packets to the receiver from now on; its exceptions go to `broke`. */
   listen(receiver: RtpReceiver, broke: (error: unknown) => void): void
   close(): void
 }
 
-/** Nobody presses keys faster; a sender that seems to is held to this, so that it cannot flood control. */
+/** Nobody presses keys faster. A faster sender is limited to this rate, so that it cannot flood control. */
 const KEYS = { burst: 40, perSecond: 20 }
 
 export interface LegsOptions {
-  /** A leg is to be ended by signalling. */
+  /** Signalling has to end a leg. */
   end: (legId: string, reason: EndedReason) => void
-  /** Opens the sockets of a leg at one of our addresses; null when no port is left. */
+  /** Opens the sockets of a leg at one of our addresses; null if no port is left. */
   openSocket: (host: string) => Promise<LegSocket | null>
-  /** A key that goes to its party by signalling: a browser's page, or a SIP peer that wants INFO. */
+  /** A key to be sent to its party by signalling: to a browser's page, or a SIP peer that wants INFO. */
   sendKey: (legId: string, key: string, durationMs: number) => void
-  /** A report of a leg's audio; absent: nobody wants to know. */
+  /** An RTCP report of a leg; absent: not wanted. */
   report?: (report: LegReport) => void
   prompts: Prompts
-  /** What a leg that is listened to needs beside the clock. */
+  /** Tools for speech recognition of a leg, besides the clock. */
   hearing: Omit<HearingTools, 'now' | 'owner'>
-  /** Who we are to browsers; absent: there is no WebRTC. */
+  /** Our DTLS identity; absent: no WebRTC. */
   identity?: DtlsIdentity
   /** Monotonic [ms]. */
   now: () => number
@@ -62,7 +62,7 @@ export interface LegsOptions {
   random: () => number
 }
 
-/** What legs have to do with on their thread. */
+/** The environment of legs on their thread. */
 export interface LegsWorld {
   members: Members
   rooms: Rooms
@@ -73,11 +73,11 @@ export interface LegsWorld {
   /** A party has pressed a key. */
   key: LegHooks['key']
   cross: (message: CrossMessage) => void
-  /** Who is in a room already comes onto what has just begun. */
+  /** Announces the current members of rooms to a sink that has just begun. */
   enterAll: () => void
 }
 
-/** The legs of an engine thread, from the first socket to the last report. Who closes whom stands in docs/closing.md. */
+/** The legs of an engine thread, from the first socket to the last report. docs/closing.md says who closes whom. */
 export class Legs implements LegHooks {
   readonly commands = {
     'leg.open': request => this.#open(request),
@@ -98,9 +98,9 @@ export class Legs implements LegHooks {
   readonly heard: HearingCounters = newHearingCounters()
   readonly #options: LegsOptions
   readonly #world: LegsWorld
-  /** Those whose sockets are being opened. */
+  /** Legs whose sockets are being opened. */
   readonly #opening = new Map<string, { isGivenUp: boolean }>()
-  /** What those that are over have refused. */
+  /** Packets refused by legs that have ended. */
   #packetsRefused = 0
 
   constructor(options: LegsOptions, world: LegsWorld) {
@@ -109,7 +109,7 @@ export class Legs implements LegHooks {
     this.key = world.key
   }
 
-  /** What was no packet of theirs. */
+  /** Datagrams that were not valid packets of their leg. */
   get packetsRefused(): number {
     let packets = this.#packetsRefused
     for (const { leg } of this.#world.members.all()) packets += leg.packetsRefused
@@ -146,7 +146,7 @@ export class Legs implements LegHooks {
     return this.#world.members.has(legId) || this.#opening.has(legId)
   }
 
-  /** A leg whose frames come and go through memory that the main thread shares. */
+  /** A leg whose frames pass through memory shared with the main thread. */
   #openBrowser({
     legId,
     pipe,
@@ -176,14 +176,14 @@ export class Legs implements LegHooks {
     return { port: socket.port, ssrc: way.packets.ssrc }
   }
 
-  /** What takes the packets of a leg; null: none come. */
+  /** The receiver of a leg's packets; null: it gets none. */
   #packetsOf(legId: string): RtpLeg | null {
     const leg = this.#world.members.get(legId)?.leg
     if (leg instanceof RtpLeg) return leg
     return leg instanceof BrowserLeg ? (leg.way?.packets ?? null) : null
   }
 
-  /** @param affinity whose leg it is */
+  /** @param affinity the leg's owner */
   #add(leg: Leg, affinity: string, disconnect: () => void, sound?: LegSound): void {
     const { prompts, hearing, now, end } = this.#options
     const { members, emit } = this.#world
@@ -200,7 +200,7 @@ export class Legs implements LegHooks {
     if (sound !== undefined) this.#world.sounds.change(member, sound)
   }
 
-  /** The party has pressed the key by which it agrees: from here on, not from when control has heard of it. */
+  /** The party has pressed the key of consent: it counts from now, not from when control hears of it. */
   #agreed(legId: string, capture: RoomCapture): void {
     const { members, sinks, cross, enterAll } = this.#world
     const room = members.get(legId)?.room ?? null
@@ -240,7 +240,7 @@ export class Legs implements LegHooks {
     })
   }
 
-  /** Of who opens a room they begin with it; who comes into one that is open brings its own. */
+  /** The opener of a room brings the room's capture; a leg that enters an open room brings its own. */
   #enter(member: Member, spec: RoomSpec, link: LinkSpec | undefined): void {
     const { rooms, sinks } = this.#world
     const isOpen = link === undefined ? rooms.get(spec.roomId) !== undefined : link.isOpen
@@ -249,7 +249,7 @@ export class Legs implements LegHooks {
     else rooms.lend(member, spec, link)
   }
 
-  /** Before the answer nothing is kept of it; from the answer on what its room says. */
+  /** Before the answer nothing is captured; from the answer on, what its room says. */
   #enterEarly(member: Member, { capture, ...spec }: RoomSpec, isAnswered: boolean, link: LinkSpec | undefined): void {
     const { room } = member
     if (room === null) this.#enter(member, spec, link)
@@ -267,12 +267,12 @@ export class Legs implements LegHooks {
     return members.with<EngineLeg | Failure>(legId, member => {
       const target = rooms.get(spec.roomId)
       const isThere = member.room?.spec.roomId === spec.roomId
-      // The thread of the room has looked after that, and keeps a place.
+      // The thread of the room has checked that, and keeps a place.
       if (!isThere && link === undefined) {
         if (mustExist && target === undefined) return { failure: 'not_found', message: `no room ${spec.roomId}` }
         if (target !== undefined && rooms.isFull(target, legId)) return roomFull(spec.roomId)
       }
-      // Before it is heard by anybody: the pause goes with the leg.
+      // Before anybody hears the leg: the pause moves with it.
       const refused = payment === undefined ? null : rooms.pauseFor(legId, payment)
       if (refused !== null) return refused
       if (isThere) return readingOf(member)
@@ -288,7 +288,7 @@ export class Legs implements LegHooks {
     })
   }
 
-  /** The two are alone in their room, as `leg.fax_partner` has found. */
+  /** The two are alone in their room, as `leg.fax_partner` has checked. */
   #fax({ legId, remote, partnerId, partnerRemote }: EngineCommands['leg.fax']['request']) {
     const now = this.#options.now()
     return this.#world.members.with<Record<string, never> | Failure>(legId, member => {
@@ -329,17 +329,17 @@ export class Legs implements LegHooks {
     })
   }
 
-  /** None of the far end's audio comes, or no more. */
+  /** The far end's audio is missing, or has returned. */
   oneWay({ id, quality: { packetsReceived, packetsSent } }: Leg): void {
     this.#world.emit('leg.one_way', { legId: id, packetsReceived, packetsSent })
   }
 
-  /** What is heard of the far end has become poor, or is well again. */
+  /** The far end's audio has become poor, or has recovered. */
   quality({ id, quality }: Leg, isPoor: boolean): void {
     this.#world.emit('leg.quality', { legId: id, isPoor, quality })
   }
 
-  /** A fax machine or a modem: whoever is alone with it is one, too. A larger room's other members are people. */
+  /** A fax machine or a modem: then a party alone with it is one, too. In a larger room, other members are people. */
   faxTone(leg: Leg, tone: FaxTone): void {
     this.#world.emit('leg.fax_tone', { legId: leg.id, tone })
     leg.leaveAlone()
@@ -347,7 +347,7 @@ export class Legs implements LegHooks {
     if (legs.length === 2) for (const other of legs) other.leaveAlone()
   }
 
-  /** Who is called is heard before the answer. */
+  /** The called party is heard before the answer. */
   earlyAudio({ id }: Leg): void {
     this.#world.emit('leg.early_media', { legId: id, isHeard: true })
   }
@@ -374,7 +374,7 @@ export class Legs implements LegHooks {
 
   // ------------------------------------------------------------------ the end
 
-  /** A leg has thrown: it alone is out of its room at once, lest the next tick throws again, and ended by signalling. */
+  /** A leg has thrown: it leaves its room at once, so that the next tick does not throw again, and signalling ends it. */
   broke(legId: string, error: unknown): void {
     const { members, rooms, faults } = this.#world
     faults.tell(error, [legId])
@@ -383,7 +383,7 @@ export class Legs implements LegHooks {
     this.#options.end(legId, 'internal_error')
   }
 
-  /** Idempotent; the reply is the last quality. */
+  /** Idempotent; the reply has the final quality figures. */
   #close(legId: string): EngineCommands['leg.close']['reply'] | Failure {
     const opening = this.#opening.get(legId)
     if (opening !== undefined) {
@@ -398,7 +398,7 @@ export class Legs implements LegHooks {
       this.#packetsRefused += leg.packetsRefused
       const now = this.#options.now()
       faults.allOf(
-        // What was heard of our last words is still written down.
+        // What was heard of our last words is still transcribed.
         () => dialogue.leaveRoom(),
         () => rooms.leave(member),
         () => rooms.unpause(legId),
@@ -427,7 +427,7 @@ const NO_FAX: Failure = {
   message: 'T.38 passes between two phones that are alone in a room, in the clear',
 }
 
-/** Who a leg's fax goes to. In a card-payment pause nothing passes that we cannot read. */
+/** The fax partner of a leg. In a card-payment pause nothing passes that we cannot read. */
 function faxPartnerOf({ leg, room }: Member): { legId: string } | Failure {
   const partner = room?.legs.length === 2 ? room.legs.find(other => other !== leg) : undefined
   const mayFax = [leg, partner].every(one => one instanceof RtpLeg && one.mayFax && !one.onHold)
@@ -435,7 +435,7 @@ function faxPartnerOf({ leg, room }: Member): { legId: string } | Failure {
   return partner === undefined || !mayFax || room!.pause !== null ? NO_FAX : { legId: partner.id }
 }
 
-/** What is told of a leg. */
+/** The state of a leg as reported. */
 export const readingOf = ({ leg, room, dialogue }: Member): EngineLeg => ({
   legId: leg.id,
   roomId: room?.spec.roomId ?? null,

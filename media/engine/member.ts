@@ -4,16 +4,16 @@ import type { Party } from '../sinks/sink-kind.ts'
 import type { SpeechOwner } from '../speech/speech-engines.ts'
 import type { Dialogue } from './dialogue.ts'
 
-/** Who is in a room: a leg of this thread, or a guest of another one. */
+/** A member of a room: a leg of this thread, or a guest of another one. */
 export interface Seated extends Party {
   room: Room | null
 }
 
-/** A leg with what the engine keeps beside it. */
+/** A leg with what the engine keeps for it. */
 export interface Member extends Seated {
-  /** Closes what connects it. */
+  /** Closes its connection. */
   readonly disconnect: () => void
-  /** In whose turn speech is made and understood. */
+  /** Whose turn it uses in speech synthesis and recognition. */
   readonly owner: () => SpeechOwner
   readonly dialogue: Dialogue
   readonly keyRate: RateLimit
@@ -43,7 +43,7 @@ export class Members {
     return this.#members.values()
   }
 
-  /** What `act` does with a leg, or why it cannot. */
+  /** The result of `act` with a leg, or a failure if it does not exist. */
   with<T>(legId: string, act: (member: Member) => T): T | Failure {
     const member = this.#members.get(legId)
     return member === undefined ? noLeg(legId) : act(member)

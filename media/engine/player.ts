@@ -1,19 +1,19 @@
 import type { Frame } from '../../codecs/audio.ts'
 import type { Source } from '../rooms/source.ts'
 
-/** Loaded audio at the room's rate, mono; shared by all who play it, so nobody writes to it. */
+/** Loaded audio at the room's rate, mono. Shared by all players, so it must not be written to. */
 export interface Clip {
   readonly samples: Int16Array
-  /** Length [samples]; what `samples` does not reach is silence. */
+  /** Length [samples]; beyond `samples` it is silence. */
   readonly length: number
-  /** What is said in it, where it is speech that was made of a text. */
+  /** The words in it, if it is synthesised speech. */
   readonly text?: string
 }
 
-/** Told of each clip that is heard. */
+/** Notified of each clip that is heard. */
 export interface ClipWatcher {
   began(clip: Clip): void
-  /** @param heard how much of it was given out [samples] */
+  /** @param heard how much of it was played [samples] */
   ended(clip: Clip, heard: number): void
 }
 
@@ -21,14 +21,14 @@ export interface PlayerOptions {
   loop: boolean
   /** Length of the room's frame [samples]. */
   frameSamples: number
-  /** More clips come by `add`, until `complete`. Absent: these are all. */
+  /** More clips follow by `add`, until `complete`. Absent: these are all. */
   open?: boolean
   watcher?: ClipWatcher
 }
 
 /**
- * Plays clips one after the other, sample by sample without a gap; the last frame is filled up with silence. A player that is
- * not pulled for a while goes on where it stood: hold music keeps its place.
+ * Plays clips one after the other, sample by sample without a gap; the last frame is padded with silence. A player that is
+ * not pulled for a while continues at its position: hold music keeps its place.
  */
 export class Player implements Source {
   readonly #clips: Clip[]
@@ -41,7 +41,7 @@ export class Player implements Source {
   #isOver: boolean
 
   constructor(clips: readonly Clip[], options: PlayerOptions) {
-    // Without the empty ones: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
+    // Without empty clips: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
     this.#clips = clips.filter(clip => clip.length > 0)
     this.#loop = options.loop
     this.#frame = new Int16Array(options.frameSamples)
@@ -50,7 +50,7 @@ export class Player implements Source {
     this.#isOver = this.#clips.length === 0 && !this.#isOpen
   }
 
-  /** The last frame was given out, or `stop` was called. While it is open a `pull` of null only means that it waits. */
+  /** The last frame was returned, or `stop` was called. While the player is open, a `pull` of null only means that it waits. */
   get ended(): boolean {
     return this.#isOver
   }
@@ -87,7 +87,7 @@ export class Player implements Source {
     return frame
   }
 
-  /** Ends at once: the next pull gives null. Idempotent. */
+  /** Ends at once: the next pull returns null. Idempotent. */
   stop(): void {
     const clip = this.#clips[this.#clip]
     if (!this.#isOver && this.#at > 0 && clip !== undefined) this.#watcher?.ended(clip, this.#at)

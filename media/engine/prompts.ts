@@ -12,24 +12,24 @@ import { NO_TEXT_TO_SPEECH, type SpeechOwner, shareOf, type TextToSpeech } from 
 import type { ClipAnswer, ClipJob } from './clip-worker.ts'
 import type { Clip } from './player.ts'
 
-/** Kept audio; what was not played for longest is let go [bytes]. */
+/** Size of the audio cache; the least recently played goes first [bytes]. */
 const MAX_CACHE_BYTES = 64 * 1024 * 1024
-/** Counted for each entry beside its samples, so that empty files are bounded too [bytes]. */
+/** Counted for each entry in addition to its samples, so that the number of empty files is bounded too [bytes]. */
 const ENTRY_BYTES = 256
-/** Longest silence that may be asked for [ms]. */
+/** Maximum length of a silence [ms]. */
 const MAX_SILENCE_MS = 3_600_000
 
 const PROMPT_NAME = /^[a-z0-9-]+$/
-/** English lies in the folder itself, each other language in one of its name. */
+/** English is in the folder itself, each other language in a folder of its name. */
 const ENGLISH = 'en'
 const LANGUAGE = /^[a-z]{2,3}$/
 const NO_SAMPLES = new Int16Array(0)
 
 export interface PromptsOptions {
   sampleRateHz: number
-  /** Makes `speech`, at 8 kHz. Absent: there is none. */
+  /** Synthesises `speech`, at 8 kHz. Absent: not available. */
   tts?: TextToSpeech
-  /** Holds `prompts/<name>.wav` and `music/hold.wav`; the product's own unless told otherwise. */
+  /** Contains `prompts/<name>.wav` and `music/hold.wav`; default: the product's own. */
   fixturesDir?: string
   maxCacheBytes?: number
 }
@@ -37,9 +37,9 @@ export interface PromptsOptions {
 type PromptTexts = Record<string, Record<string, string> | undefined>
 
 /**
- * Turns what shall be played into samples at the room's rate. Files are read, decoded and resampled on another thread; what was
- * loaded is shared and kept within a bound. Everything is one round long: ringback is one ring and its pause, music is the file
- * once; who wants more plays it in a loop.
+ * Turns sources into samples at the room's rate. Files are read, decoded and resampled on another thread; loaded audio is
+ * shared and cached within a bound. Everything is one round long: ringback is one ring and its pause, music is the file
+ * once. Use a loop to repeat it.
  */
 export class Prompts {
   /** Files that could not be played. */
@@ -48,11 +48,11 @@ export class Prompts {
   readonly #sampleRateHz: number
   readonly #fixturesDir: string
   readonly #cache: LRUCache<string, Clip>
-  /** What is being loaded. */
+  /** Loads in progress. */
   readonly #loading = new Map<string, Promise<Clip | { error: string }>>()
   readonly #tts: TextToSpeech
   readonly #jobs = new WorkerJobs<ClipJob, ClipAnswer>(workerEntry('media/engine/clip-worker'))
-  /** Of the prompts, by language and name. */
+  /** Texts of the prompts, by language and name. */
   #texts: Promise<PromptTexts> | null = null
 
   constructor(options: PromptsOptions) {
@@ -65,12 +65,12 @@ export class Prompts {
     })
   }
 
-  /** Bytes of audio that are kept at present. */
+  /** Bytes of cached audio. */
   get cachedBytes(): number {
     return this.#cache.calculatedSize
   }
 
-  /** All sources in their order, or the first error. Never rejects. `owner`: in whose turn speech is made. */
+  /** All sources in order, or the first error. Never rejects. `owner`: whose turn the synthesis uses. */
   async loadAll(sources: readonly PlaySource[], owner?: SpeechOwner): Promise<Clip[] | { error: string }> {
     const loaded = await Promise.all(sources.map(source => this.#loadPieces(source, owner)))
     const clips: Clip[] = []
@@ -81,7 +81,7 @@ export class Prompts {
     return clips
   }
 
-  /** Speech sentence by sentence, so that a long text leaves room for those of others. */
+  /** Speech sentence by sentence, so that a long text lets those of others in between. */
   async #loadPieces(source: PlaySource, owner: SpeechOwner | undefined): Promise<Clip[] | { error: string }> {
     const clips: Clip[] = []
     for (const piece of piecesOf(source)) {
@@ -125,7 +125,7 @@ export class Prompts {
     return this.#jobs.close()
   }
 
-  /** In its language where it was recorded in that, else in English. */
+  /** In the requested language if recorded, otherwise in English. */
   #loadPrompt(name: string, language: string): Promise<Clip | { error: string }> {
     const folder = join(this.#fixturesDir, 'prompts')
     const english = join(folder, `${name}.wav`)
@@ -136,7 +136,7 @@ export class Prompts {
     )
   }
 
-  /** With the words that are spoken in it, for those who write down what is heard. */
+  /** Adds the spoken words, for transcripts. */
   async #withText(
     loading: Promise<Clip | { error: string }>,
     name: string,
@@ -149,7 +149,7 @@ export class Prompts {
     return text === undefined ? clip : { ...clip, text }
   }
 
-  /** A file that may be replaced while the process runs: the key names the version that was read. */
+  /** A file that may be replaced while the process runs: the key includes its version. */
   async #loadChanging(path: string): Promise<Clip | { error: string }> {
     try {
       const { mtimeMs, size } = await stat(path)
@@ -167,15 +167,15 @@ export class Prompts {
   }
 
   /**
-   * A phrase that was said lately to somebody of the same organisation is not made again: another one's may wait for its turn. One that is
-   * recorded needs no voice.
+   * A phrase that was recently said to somebody of the same organisation is not synthesised again; another organisation's may have to wait
+   * for its turn. A recorded phrase needs no voice.
    */
   async #speak(
     source: Extract<PlaySource, { kind: 'speech' }>,
     owner?: SpeechOwner,
   ): Promise<Clip | { error: string }> {
     const { text, voice, language, speed = 1, recorded } = source
-    // A voice that does not know the language is not asked, or its refusal would be counted as a failure.
+    // A voice that does not know the language is not asked, because its refusal would count as a failure.
     if (recorded !== undefined && !this.#tts.speaks(language)) return this.#joinRecorded(text, recorded, language)
     const said = JSON.stringify([shareOf(owner), voice, language, speed, text])
     const clip = await this.#cached(`speech ${said}`, async () => {
@@ -223,7 +223,7 @@ function joined(clips: readonly Clip[]): Int16Array {
   return all
 }
 
-/** Recordings without texts are heard, and written down by nobody. */
+/** Recordings without texts are played, but not transcribed. */
 const readTexts = (path: string): Promise<PromptTexts> =>
   readFile(path, 'utf8').then(
     text => JSON.parse(text) as PromptTexts,
@@ -238,5 +238,5 @@ const exists = (path: string): Promise<boolean> =>
 
 const clipOf = (samples: Int16Array): Clip => ({ samples, length: samples.length })
 
-/** Resolved by the package's own name, which leads to the same place from the sources and from `dist`. */
+/** Resolved by the package's own name, which works from the sources and from `dist`. */
 const packageRoot = (): string => dirname(fileURLToPath(import.meta.resolve('tandem/package.json')))

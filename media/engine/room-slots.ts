@@ -4,35 +4,35 @@ import { ENOUGH_MS } from '../rtp/playout-delay.ts'
 import { SLOTS } from './clock.ts'
 
 const SLOT_MS = FRAME_MS / SLOTS
-/** When a room's phase is looked at once somebody has come or gone (what is known of packets reaches back so far), and else [ms]. */
+/** When a room's phase is checked after somebody has entered or left (arrival statistics reach back this far), and otherwise [ms]. */
 const KNOWN_MS = 4000
 const LOOK_MS = 5000
-/** A move stays for so long: the first one after somebody came or went, which many others may do at the same time, and each further one [ms]. */
+/** Minimum time between moves: after the first one (many rooms may change at the same time), and after each further one [ms]. */
 const FIRST_SETTLE_MS = 10_000
 const SETTLE_MS = 60_000
-/** What a move has to save each member, on average [ms]. */
+/** What a move has to save per member, on average [ms]. */
 const WORTH_MS = 2
 /** Rooms that a slot may have beyond its share. */
 const CROWD = 4
 
 interface Place {
   readonly room: Room
-  /** No tick before [ms]. */
+  /** No check before this time [ms]. */
   dueAt: number
   lookAt: number
-  /** As many were in it at the last tick. */
+  /** Number of members at the last tick. */
   members: number
-  /** How long the next move stays [ms]. */
+  /** How long the next move lasts at least [ms]. */
   settleMs: number
 }
 
 /**
- * The slot of the clock that each room is mixed in. A new room goes where the fewest are. Later its slot follows the packets of its members:
- * it is mixed soon after most of them have come. It moves seldom (soon after somebody came or went, else once a minute at most), and only to
- * a later time, so that nobody's packets are late for it: one frame comes some milliseconds after its time, and no sample is left out or said twice.
+ * The clock slot in which each room is mixed. A new room goes to the slot with the fewest. Later its slot follows the packets of its members:
+ * it is mixed soon after most of them have arrived. It moves rarely (soon after somebody entered or left, otherwise at most once a minute), and
+ * only to a later time, so that nobody's packets are late: one frame comes some milliseconds late, and no sample is skipped or repeated.
  */
 export class RoomSlots {
-  /** Of each slot a list that is replaced, not changed: while it is gone through, rooms may open and close. */
+  /** For each slot a list that is replaced, not changed: while it is iterated, rooms may open and close. */
   readonly #slots: (readonly Place[])[] = Array.from({ length: SLOTS }, () => [])
   #rooms = 0
 
@@ -60,7 +60,7 @@ export class RoomSlots {
     this.#rooms--
   }
 
-  /** A frame for each room of this slot, by `mix`. `now` is the slot's deadline [ms]. */
+  /** Mixes a frame for each room of this slot. `now` is the slot's deadline [ms]. */
   tick(slot: number, now: number, mix: (room: Room, now: number) => void): void {
     for (const place of this.#slots[slot]!) {
       if (now < place.dueAt) continue
@@ -93,7 +93,7 @@ export class RoomSlots {
     this.#slots[slot] = [...this.#slots[slot]!, place]
   }
 
-  /** Slots by which the room is better mixed later; 0: it stays. */
+  /** By how many slots the room should move; 0: it stays. */
   #bestMove(slot: number, room: Room): number {
     const now = waitOf(room, 0)
     let best = 0
@@ -109,7 +109,7 @@ export class RoomSlots {
   }
 }
 
-/** How long the members' latest packets wait on average, were the room mixed so much later; 0: nothing is known of them [ms]. */
+/** How long the members' latest packets would wait on average if the room were mixed this much later; 0: unknown [ms]. */
 function waitOf({ legs }: Room, laterMs: number): number {
   let sum = 0
   let known = 0

@@ -37,30 +37,30 @@ export interface RoomsOptions {
   place: ThreadPlace
   clock: EngineClock
   members: Members
-  /** What listens to them. */
+  /** The sinks. */
   sinks: () => Sinks
   /** Monotonic [ms]. */
   now: () => number
   emit: <N extends EventName>(name: N, body: Events[N]) => void
-  /** Something threw in a room's tick, in the turn of these legs. */
+  /** An exception in a room's tick, while these legs were being served. */
   broke: (legIds: readonly string[], error: unknown) => void
   faults: Faults
   sounds: Sounds
   /** The time of a payment line is over. */
   end: (legId: string, reason: EndedReason) => void
-  /** What the product has said in a room, for those who write it down on the threads of its guests. */
+  /** What the product has said in a room, for transcripts on the threads of its guests. */
   told: (room: Room, words: Words) => void
-  /** Packets are wanted when they come, or not any more. */
+  /** Switches immediate delivery of packets on or off. */
   attend?: (isOn: boolean) => void
-  /** What is done with the audio of all in a room, for the threads of its guests. */
+  /** Audio processing of everybody in a room, for the threads of its guests. */
   crossSound: (room: Room, sound: LegSound) => void
 }
 
 type Ok = Record<string, never>
 
 /**
- * The rooms of an engine thread, and the slot of the clock that each is mixed in: opened by the first who enters, gone with the last.
- * Which of them are in a card-payment pause is decided here.
+ * The rooms of an engine thread, each mixed in a slot of the clock. The first member opens a room, the last one closes it.
+ * Card-payment pauses are decided here.
  */
 export class Rooms {
   readonly commands = {
@@ -70,17 +70,17 @@ export class Rooms {
   } satisfies Partial<EngineHandlers>
   readonly #options: RoomsOptions
   readonly #rooms = new Map<string, Room>()
-  /** The parts here of rooms that are on other threads. */
+  /** The local parts of rooms on other threads. */
   readonly #annexes = new Map<string, Annex>()
   readonly #spans: Spans
-  /** Where those stand who are followed into rooms of other threads: nobody hears them there, but what listens to them. */
+  /** Rooms for legs that are followed into rooms of other threads: nobody hears them there, except the sinks. */
   readonly #shadows = new Set<Room>()
-  /** What is said to all who are in each. */
+  /** What is said to everybody in each room. */
   readonly #words = new Map<Room, SaidWords>()
-  /** When each was opened, on the engine's clock [ms]. */
+  /** When each was opened, by the engine's clock [ms]. */
   readonly #openedMs = new Map<string, number>()
   readonly #slots = new RoomSlots()
-  /** Rooms in which packets pass as they come. */
+  /** Number of rooms in pass-through mode. */
   #passing = 0
   readonly #captures = new Captures(
     change => this.#captureChanged(change),
@@ -115,7 +115,7 @@ export class Rooms {
       if (room.isSpread) this.refresh(room)
       room.tick(now)
     } catch (error) {
-      // Whose turn it was; what belongs to all of a room ends it.
+      // The leg that was being served; an exception outside of any leg ends all of them.
       const guilty = room.turn === null ? room.legs : [room.turn]
       room.turn = null
       this.#options.broke(
@@ -142,7 +142,7 @@ export class Rooms {
     this.#syncPause(room)
   }
 
-  /** What it says of the audio of all, where nobody has said anything before, is done on the threads of guests as well. */
+  /** A member's setting for the audio of everybody, if there is none before, also applies on the threads of guests. */
   #brings(member: Seated, room: Room, sound: LegSound | undefined): void {
     const before = room.sound
     this.#options.sounds.moved(member, sound)
@@ -158,7 +158,7 @@ export class Rooms {
     room.passing = isOn => this.#passes(isOn)
     this.#schedule(room)
     if (spec.musicWhenAlone) void this.#loadMusic(room)
-    // What is kept of it begins with its first sample; what cannot be is told to whoever asks for it once more.
+    // Its capture begins with the first sample. What fails here is reported when it is requested again.
     if (spec.capture !== undefined) this.#options.sinks().begin(spec.roomId, spec.capture, 'room')
     this.#options.emit('room.opened', { roomId: spec.roomId })
     return room
@@ -211,7 +211,7 @@ export class Rooms {
     if (room.spec.chimes) room.announce(playerOf([CHIMES.leave], false))
   }
 
-  /** One that somebody is about to enter stays open. */
+  /** A room that somebody is about to enter stays open. */
   #closeIfEmpty(room: Room): void {
     if (room.legs.length === 0 && this.#spans.placesIn(room.spec.roomId) === 0) this.#close(room)
   }
@@ -232,7 +232,7 @@ export class Rooms {
 
   // ------------------------------------------------------------------ rooms whose members are on several threads
 
-  /** Keeps a place for a leg of another thread, and its room open. */
+  /** Reserves a place for a leg of another thread, and keeps the room open. */
   reserve(legId: string, spec: RoomSpec, mustExist: boolean): Omit<LinkSpec, 'memory'> | Failure {
     const { roomId } = spec
     const room = this.#rooms.get(roomId)
@@ -243,25 +243,25 @@ export class Rooms {
     return { board: this.#spans.reserve(legId, roomId, room), isOpen: room !== undefined, sound }
   }
 
-  /** For who has no place that is kept. */
+  /** For a leg without a reserved place. */
   isFull({ legs, spec }: Room, legId: string): boolean {
     return !this.#spans.isKept(legId) && legs.length + this.#spans.placesIn(spec.roomId) >= spec.maxMembers
   }
 
-  /** Nobody comes, or who comes is of this thread after all. */
+  /** The reservation is void: nobody comes, or the leg is of this thread after all. */
   giveUp(legId: string): void {
     const room = this.#rooms.get(this.#spans.giveUp(legId) ?? '')
     if (room !== undefined) this.#closeIfEmpty(room)
   }
 
-  /** A leg of another thread takes the place that was kept for it. */
+  /** A leg of another thread takes its reserved place. */
   seat(guest: Seated, spec: RoomSpec): void {
     const room = this.#rooms.get(spec.roomId) ?? this.#open(spec)
     this.#spans.take(guest.leg.id, room)
     this.enter(guest, spec)
   }
 
-  /** A leg of this thread goes into a room of another one. */
+  /** A leg of this thread enters a room of another one. */
   lend(member: Seated, spec: RoomSpec, link: LinkSpec): void {
     const annex = this.#annexes.get(spec.roomId) ?? this.#openAnnex(spec, link.board)
     annex.link(member.leg, link.memory)
@@ -276,7 +276,7 @@ export class Rooms {
     return annex
   }
 
-  /** A leg of another thread that is in a room of another one, too. */
+  /** Follows a leg of another thread that is in a room of another one. */
   follow(guest: Seated, spec: RoomSpec): void {
     const shadow = new Room(spec)
     this.#shadows.add(shadow)
@@ -284,7 +284,7 @@ export class Rooms {
     this.#sitDown(guest, shadow, spec)
   }
 
-  /** A pause over the room in which it is. */
+  /** Applies the pause of the leg's current room. */
   followPause({ room }: Seated, pause: RoomPause | null): void {
     if (room === null || !this.#shadows.has(room)) return
     room.pause = pause
@@ -301,12 +301,12 @@ export class Rooms {
     this.#unschedule(annex)
   }
 
-  /** Sees what other threads have said of pauses, before anything is heard, kept or pressed. */
+  /** Reads what other threads have set about pauses, before anything is heard, captured or pressed. */
   refresh(room: Room): void {
     if (this.#spans.isDue(room)) this.#syncPause(room)
   }
 
-  /** In whose turn speech is made for a room. */
+  /** Whose turn speech synthesis for a room uses. */
   #ownerIn(room: Room | undefined): SpeechOwner | undefined {
     const first = room?.legs[0]
     if (room === undefined || first === undefined) return undefined
@@ -314,7 +314,7 @@ export class Rooms {
     return { legId: first.id, callId: room.spec.roomId, affinity: first.affinity }
   }
 
-  /** Plays to all who are in a room. */
+  /** Plays to everybody in a room. */
   async #play({ roomId, sources, loop }: Request<'room.play'>): Promise<Ok | Failure> {
     const loaded = await this.#options.prompts.loadAll(sources, this.#ownerIn(this.#rooms.get(roomId)))
     if ('error' in loaded) return { failure: 'invalid', message: loaded.error }
@@ -333,14 +333,14 @@ export class Rooms {
     return this.#captures.pause(request, this.#options.now(), Date.now())
   }
 
-  /** A payment line is about to be heard: its pause goes where it goes. Null: it is on, by this or since an earlier command. */
+  /** Pauses for a payment line that is about to be heard; the pause moves with it. Null: it is on, by this or an earlier command. */
   pauseFor(legId: string, payment: PaymentPause): Failure | null {
     const request = { ...payment, target: { legId }, destinationLegId: legId }
     const paused = this.#captures.pause(request, this.#options.now(), Date.now(), true)
     return isFailure(paused) && paused.failure !== 'conflict' ? paused : null
   }
 
-  /** The leg is gone, and its pause with it. */
+  /** The leg has gone, and its pause with it. */
   unpause(legId: string): void {
     this.#captures.drop({ legId })
   }
@@ -349,7 +349,7 @@ export class Rooms {
     return this.#captures.list()
   }
 
-  /** The connection ends with its pause: first the two are apart, then the pause is over, then the line is told. */
+  /** The pause of a payment connection has expired: first the two are separated, then the pause ends, then the line is told. */
   #paymentExpired(legId: string): void {
     const member = this.#options.members.get(legId)
     if (member === undefined) return
@@ -379,7 +379,7 @@ export class Rooms {
   }
 }
 
-/** A player of whole clips, frame by frame of a leg. */
+/** A player of whole clips, one frame of a leg at a time. */
 export const playerOf = (clips: readonly Clip[], loop: boolean): Player =>
   new Player(clips, { loop, frameSamples: LEG_SAMPLES })
 

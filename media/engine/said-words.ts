@@ -1,21 +1,21 @@
 import type { Words } from '../speech/hearing/hearing.ts'
 import type { Clip, ClipWatcher } from './player.ts'
 
-/** The words of ours that are heard, as far as they were: for those who write down. Nothing of a card-payment pause. */
+/** The product's own words, as far as they were heard, for transcripts. Nothing of a card-payment pause. */
 export class SaidWords implements ClipWatcher {
   readonly #now: () => number
   readonly #told: (words: Words) => void
-  /** Since when they are heard; null: none are that may be written down. */
+  /** Since when they are heard; null: there are none that may be transcribed. */
   #since: number | null = null
   #isPaused = false
 
-  /** @param now ms of the engine's clock */
+  /** @param now engine clock [ms] */
   constructor(now: () => number, told: (words: Words) => void) {
     this.#now = now
     this.#told = told
   }
 
-  /** A card-payment pause is on, or is over: what it cuts in two is not written. */
+  /** A card-payment pause has begun or ended: words that it interrupts are not transcribed. */
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused
     if (isPaused) this.#since = null
@@ -34,7 +34,7 @@ export class SaidWords implements ClipWatcher {
   }
 }
 
-/** The words of a text of which this share was heard: one that was cut in two was not. */
+/** The words of a text of which this share was heard, without one that was cut in two. */
 function wordsUpTo(text: string, share: number): string {
   if (share >= 1) return text
   const cut = text.slice(0, Math.floor(text.length * share))

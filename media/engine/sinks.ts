@@ -8,10 +8,10 @@ import type { Words } from '../speech/hearing/hearing.ts'
 import { streams } from '../streams/streams.ts'
 import { transcripts } from '../transcripts/transcript-sinks.ts'
 
-/** Every kind of sinks. A new one is a line here (CONTRIBUTING, "A sink"). */
+/** Every kind of sink. Add a line here for a new one (CONTRIBUTING, "A sink"). */
 export const SINKS: readonly SinkNoun[] = [recordings, streams, transcripts, answering]
 
-/** All that listens on one engine thread, of whatever kind. */
+/** All sinks on one engine thread, of every kind. */
 export class Sinks {
   readonly commands: SinkCommands
   readonly #kinds: readonly SinkKind[]

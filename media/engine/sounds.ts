@@ -6,20 +6,20 @@ import { LEG_SAMPLES, type Leg } from '../rooms/leg.ts'
 import type { Room } from '../rooms/room.ts'
 import { AS_IT_CAME, isAsItCame, Sound, type SoundSettings, type SoundTools } from '../rooms/sound.ts'
 
-/** Whose audio it is. */
+/** The owner of the audio. */
 interface Party {
   readonly leg: Leg
   readonly room: Room | null
 }
 
 /**
- * What is done with the audio of the legs of one engine thread: as each says of itself, else as its room does. Where nothing is wanted
- * there is nothing that could cost.
+ * Audio processing for the legs of one engine thread: by a leg's own settings, else by its room's. Without settings
+ * there is no cost.
  */
 export class Sounds {
   readonly #tools: SoundTools
   readonly #emit: <N extends EventName>(name: N, body: Events[N]) => void
-  /** What was said of a leg itself. */
+  /** The leg's own settings. */
   readonly #own = new WeakMap<Leg, LegSound>()
   readonly #rooms = new WeakMap<Room, ActiveSpeaker>()
 
@@ -28,13 +28,13 @@ export class Sounds {
     this.#emit = emit
   }
 
-  /** What is to be done with one leg, wherever it goes; null: as its room says, absent: as before. */
+  /** Sets one leg's processing, wherever it goes. null: the room's setting; absent: unchanged. */
   change(party: Party, sound: LegSound): void {
     this.#own.set(party.leg, { ...this.#own.get(party.leg), ...sound })
     this.#apply(party)
   }
 
-  /** It is in another room, or in none. What the first one brings who says anything is what all in the room have. */
+  /** The party has moved to another room, or to none. The first setting that a member brings applies to everybody in the room. */
   moved(party: Party, room?: LegSound): void {
     if (party.room !== null && room !== undefined && party.room.sound === null) {
       party.room.sound = room
@@ -44,7 +44,7 @@ export class Sounds {
 
   #apply({ leg, room }: Party): void {
     if (leg instanceof GuestLeg) {
-      // What is done with its audio is done on its own thread, which tells whether it speaks.
+      // A leg's audio is processed on its own thread, which reports whether it speaks.
       if (room?.spec.kind === 'conference') this.#watch(room)
       return
     }
@@ -61,7 +61,7 @@ export class Sounds {
     if (settings.speechEvents && room?.spec.kind === 'conference' && !(room instanceof Annex)) this.#watch(room)
   }
 
-  /** On the room's own thread alone. */
+  /** Only on the room's own thread. */
   #watch(room: Room): void {
     if (this.#rooms.has(room)) return
     const { roomId } = room.spec

@@ -14,16 +14,16 @@ import { SLOTS } from './clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { LegSocket } from './legs.ts'
 
-/** Frames of 20 ms, for each of six legs, as fast as they go: some 200 ms of a core. What every packet passes is compiled by then. */
+/** Frames of 20 ms, for each of six legs, at full speed: some 200 ms of a core, enough to compile the packet path. */
 const TICKS = 400
-/** The product does not start later than by this on a machine that has no time [ms]. */
+/** Limits the delay of the start on a slow machine [ms]. */
 const LIMIT_MS = 1500
 const ROOMS = 2
 const HOST = '192.0.2.1'
 const TELEPHONE_EVENT = 101
-/** One packet of so many is lost. */
+/** One of this many packets is lost. */
 const LOST_EVERY = 40
-/** A key is pressed so often, and lasts so long [ticks]. */
+/** Interval and duration of a key press [ticks]. */
 const KEY_EVERY = 150
 const KEY_TICKS = 6
 
@@ -40,14 +40,14 @@ const srtp = (sendKey: string, receiveKey: string): SrtpKeys => ({
   receiveKey,
 })
 
-/** Who is in a room: each law, keys as events and as tones, encrypted and not. */
+/** The members of a room: each law, keys as events and as tones, encrypted and not. */
 const KINDS: readonly Kind[] = [
   { codec: 'PCMU', telephoneEvent: true, srtp: null },
   { codec: 'PCMA', telephoneEvent: false, srtp: null },
   { codec: 'PCMU', telephoneEvent: true, srtp: { ours: srtp(KEYS[0], KEYS[1]), theirs: srtp(KEYS[1], KEYS[0]) } },
 ]
 
-/** A leg's sockets, and its far end: what it sends ends here, and what it gets is made here. */
+/** The sockets of a leg together with its far end: consumes what the leg sends, and makes what it receives. */
 class WarmParty implements LegSocket {
   readonly port = 4000
   readonly sendRtp: PacketOut['sendRtp'] = () => {}
@@ -67,7 +67,7 @@ class WarmParty implements LegSocket {
     this.#place = place
     this.#sender = new RtpSender({ ssrc: place + 1, sequence: 1, timestamp: 0, maxPayload: LEG_SAMPLES })
     const deliver = (bytes: Uint8Array, length: number): void =>
-      // As the sockets have it: a Buffer, which they write over.
+      // As from a socket: a Buffer that is overwritten later.
       this.#receiver?.rtp(Buffer.from(bytes.buffer, bytes.byteOffset, length), HOST, 4000, this.#now)
     const out: PacketOut = { sendRtp: deliver, sendRtcp: () => {} }
     this.#way = kind.srtp === null ? out : new SrtpWire(out, kind.srtp.theirs)
@@ -133,9 +133,9 @@ class WarmParty implements LegSocket {
 }
 
 /**
- * Runs calls that nobody makes through an engine of their own, on a clock of their own, so that what every packet and every frame
- * passes is compiled before the first call: else its first minute would be interpreted, many times slower. It leaves nothing behind.
- * @returns how many frames were run
+ * Runs simulated calls through an engine of their own, with a clock of their own, so that the path of packets and frames
+ * is compiled before the first call. Otherwise its first minute would be interpreted, many times slower. It leaves nothing behind.
+ * @returns number of frames run
  */
 export async function warmUp(options: EngineOptions): Promise<number> {
   let now = 0

@@ -8,79 +8,79 @@ import type { Sink } from '../rooms/sink.ts'
 import type { Libc } from '../rtp/datagrams/libc.ts'
 import type { Scribe, Words } from '../speech/hearing/hearing.ts'
 
-/** Who may be listened to. */
+/** A party that sinks may listen to. */
 export interface Party {
   readonly leg: Leg
-  /** The room that it is in. */
+  /** Its current room. */
   readonly room: Room | null
-  /** What it says, as words. */
+  /** Its words. */
   readonly dialogue: { addScribe(scribe: Scribe): void; removeScribe(scribe: Scribe): void }
 }
 
-/** What an engine thread gives to the kinds of sinks that listen on it. */
+/** What an engine thread offers to its kinds of sinks. */
 export interface SinkWorld {
   dataDir: string
-  /** How we call ourselves to others, for example `tandem/0.1.0`. */
+  /** Our User-Agent, for example `tandem/0.1.0`. */
   userAgent: string
   createResampler: CreateResampler
   createVoiceDetector: CreateVoiceDetector
-  /** The system's own calls for sockets; absent, or null: they are not used here. */
+  /** The system's own socket calls; absent or null: not used here. */
   libc?: Libc | null
   /** Monotonic [ms]. */
   now(): number
   emit<N extends EventName>(name: N, body: Events[N]): void
-  /** What a command began is over; before it is told of. `kind`: what its commands begin with, as "stream". */
+  /** Reports the end of something that a command began, before its event. `kind`: prefix of its commands, such as "stream". */
   over(kind: string, id: string): void
   /** The sinks of a leg or room; null: it is not here. */
   sinksOf(target: Target): Sink[] | null
-  /** What speaks to a leg or room besides, made with the first who asks; null: it is not here. */
+  /** Additional voices to a leg or room, created at the first use; null: it is not here. */
   chorusOf(target: Target): Chorus | null
-  /** Presses a key to a party; false: it takes none, or it is a room. */
+  /** Sends a key to a party; false: it accepts none, or it is a room. */
   press(target: Target, key: string): boolean
-  /** Whoever is in a room is told of to all kinds once more (`enter`): something has just begun. */
+  /** Announces all current members of rooms to all kinds again (`enter`), because something has just begun. */
   enterAll(): void
-  /** Whether words of this language are understood. */
+  /** Whether speech in this language is recognised. */
   understands(language: string | null): boolean
-  /** How long what records this target has run, null: nothing does [frames]. */
+  /** How long the recording of this target has run; null: there is none [frames]. */
   framesOf(target: Target): number | null
 }
 
 type Answer = object | Failure
 
-/** What carries out the commands of a kind, by their names. What a request may be stands in its declaration. */
+/** Handlers of the commands of a kind, by name. The declaration of a command defines its request. */
 export type SinkCommands = Record<string, (request: never) => Answer | Promise<Answer>>
 
-/** One kind of what listens, on one engine thread: it hears of what legs and rooms do, and hangs its sinks on them. */
+/** One kind of sink on one engine thread: it is notified of legs and rooms, and attaches its sinks to them. */
 export interface SinkKind {
   readonly commands: SinkCommands
-  /** A party came into this room, or was in it when something began. */
+  /** A party entered this room, or was in it when something began. */
   enter?(party: Party, room: Room): void
   /** It is about to leave its room, for another one or for good. */
   leave?(party: Party): void
-  /** It is gone. */
+  /** The leg has ended. */
   closed?(leg: Leg): void
-  /** Whether something listens on to a leg that has left its room, wherever it goes. */
+  /** Whether something continues to listen to a leg that has left its room, wherever it goes. */
   follows?(leg: Leg): boolean
   roomClosed?(roomId: string): void
   /** A card-payment pause over this room began or ended. */
   pauseChanged?(room: Room): void
-  /** A key was pressed that is no secret. */
+  /** A key was pressed that is not secret. */
   key?(legId: string, roomId: string | null, key: string): void
-  /** What the product has said to all of these at once. */
+  /** The product has said this to all of these legs at once. */
   told?(legIds: readonly string[], words: Words): void
-  /** What a room is to be captured by, without a command. `party`: it came with somebody into a room that was there. */
+  /** Starts a room's capture, without a command. `party`: it came with somebody who entered an existing room. */
   begin?(roomId: string, capture: RoomCapture, by: 'room' | 'party'): void
   framesOf?(target: Target): number | null
-  /** What it adds to the snapshot of its thread, and to its figures. */
+  /** Its part of the thread's snapshot and figures. */
   snapshot?(): object
   stats?(): { counters: Record<string, number>; gauges: Record<string, number> }
-  /** Ends what is left; resolves when all of it is written. */
+  /** Ends whatever is left; resolves when everything is written. */
   shutdown?(): Promise<void>
 }
 
-/** A kind of sinks, as its folder brings it. */
+/** A kind of sink, as exported by its folder. */
 export interface SinkNoun {
-  /** Its commands beside those of `protocol/commands.ts`. */
+  /** Its commands in addition to those of `protocol/commands.ts`. */
   declares?: Record<string, Command<Extract<CommandHome, 'starts' | 'started'>>>
   create(world: SinkWorld): SinkKind
 }

@@ -3,7 +3,7 @@ import { isFailure, isUndecided } from '../../protocol.ts'
 import { newLegLink } from '../../rooms/leg-link.ts'
 import type { CrossMessage, EngineCommandName, EngineCommands, LinkSpec } from '../engine-protocol.ts'
 
-/** A command to a thread; its reply comes back into the steps. */
+/** A command to a thread; its reply is returned to the steps. */
 export interface Asked {
   thread: number
   name: EngineCommandName
@@ -17,42 +17,42 @@ export interface Begun {
 }
 
 type Reply = object
-/** What is asked of threads, one after the other. */
+/** Commands to threads, one after the other. */
 export type Steps = Generator<Asked, Reply, Reply>
 type Move = EngineCommands['leg.move']['request']
 type Connect = EngineCommands['leg.connect']['request']
 
-/** A leg of which more than its own thread knows. */
+/** A leg that other threads know as well. */
 interface Traveller {
-  /** The room of another thread in which it is; null: none. */
+  /** The room on another thread that it is in; null: none. */
   seat: { thread: number; roomId: string } | null
-  /** The threads that it was a guest on and that listen on to it. */
+  /** The threads where it was a guest and that still listen to it. */
   followers: Set<number>
-  /** All that it was a guest on. */
+  /** All threads where it was a guest. */
   visited: Set<number>
 }
 
 /**
- * How legs come into rooms of other engine threads, on the main thread: a leg stays where its sockets are, is a guest in the room, and
- * what it says and hears crosses by shared memory. The order of steps keeps the order of events: it has left the one room before it is
- * told to be in the other, and a room is closed after its last member has left.
+ * Brings legs into rooms of other engine threads, on the main thread. A leg stays with its sockets and is a guest in the room; its audio
+ * crosses by shared memory. The order of steps keeps the order of events: a leg is reported to have left one room before it has entered the
+ * other, and a room closes after its last member has left.
  */
 export class Crossings {
   readonly #homes = new Map<string, Begun>()
   readonly #legs = new Map<string, Traveller>()
-  /** Of open rooms. */
+  /** The threads of open rooms. */
   readonly #rooms = new Map<string, number>()
-  /** Of rooms that somebody is told to enter; by how many. */
+  /** The threads of rooms that legs have been told to enter, and how many. */
   readonly #entering = new Map<string, { thread: number; count: number }>()
 
-  /** An event of a thread passes by on its way to control. */
+  /** Sees the events of a thread on their way to control. */
   note(event: MediaEvent, thread: number): void {
     if (event.name === 'room.opened') this.#rooms.set(event.body.roomId, thread)
     else if (event.name === 'room.closed' && this.#rooms.get(event.body.roomId) === thread)
       this.#rooms.delete(event.body.roomId)
   }
 
-  /** The thread of a leg's own; undefined: it has not begun, or is over. */
+  /** The leg's own thread; undefined: it has not begun, or has ended. */
   homeOf(legId: string): number | undefined {
     return this.#homes.get(legId)?.home
   }
@@ -63,12 +63,12 @@ export class Crossings {
     return legs
   }
 
-  /** The thread that a room is on, or is being opened on. */
+  /** The thread on which a room is, or is being opened. */
   threadOfRoom(roomId: string): number | undefined {
     return this.#rooms.get(roomId) ?? this.#entering.get(roomId)?.thread
   }
 
-  /** Whether a command concerns more threads than the leg's own, or may by the time that it is carried out. */
+  /** Whether a command concerns more threads than the leg's own, or may when it is carried out. */
   concerns(home: number, name: EngineCommandName, body: object): boolean {
     const legId = 'legId' in body ? (body.legId as string) : undefined
     if (legId === undefined) return false
@@ -79,7 +79,7 @@ export class Crossings {
     return thread !== undefined && thread !== home
   }
 
-  /** A command that is carried out on the leg's own thread alone begins there. @returns what is called when it is over */
+  /** Notes the start of a command that the leg's own thread carries out alone. @returns to be called at its end */
   begins(home: number, name: EngineCommandName, body: object): (() => void) | null {
     if (name === 'leg.open' || name === 'leg.open_browser') {
       const { legId, affinity } = body as EngineCommands['leg.open']['request']
@@ -120,7 +120,7 @@ export class Crossings {
       if (from !== null) yield* this.#unseat(legId)
       const link = to === home ? undefined : { memory: newLegLink(), ...kept }
       const moved = yield ask(home, 'leg.move', link === undefined ? request : { ...request, link })
-      // There it has the place of its own from now on, or none.
+      // From now on its own thread has its place, or it has none.
       if (link === undefined || isFailure(moved)) yield* this.#giveUp(to, legId)
       if (isFailure(moved)) return moved
       if (link !== undefined) yield* this.#seat(home, to, { legId, room, link, muted })
@@ -192,7 +192,7 @@ export class Crossings {
     if (!isFailure(reply) && (reply as { follows: boolean }).follows) traveller.followers.add(thread)
   }
 
-  /** What began on other threads listens on to it. @param at the thread of its room, which hears it anyway */
+  /** Sinks that began on other threads continue to listen. @param at the thread of its room, which hears it anyway */
   *#beFollowed(
     home: number,
     legId: string,
@@ -209,7 +209,7 @@ export class Crossings {
 
   // ------------------------------------------------------------------ in the middle and at the end
 
-  /** The thread of its room first: who is not to be heard is not from the reply on. */
+  /** The thread of its room first: a leg that must not be heard is silent from the reply on. */
   *#update(home: number, request: EngineCommands['leg.update']['request']): Steps {
     const { legId, heardBy, hears } = request
     const thread = this.#legs.get(legId)?.seat?.thread
@@ -231,7 +231,7 @@ export class Crossings {
 
   // ------------------------------------------------------------------ what threads tell each other
 
-  /** To which threads a message goes, and what of it. */
+  /** The target threads of a message, with the part for each. */
   *ways(message: CrossMessage): Generator<[number, CrossMessage]> {
     if ('legIds' in message) {
       const homes = new Map<number, string[]>()
@@ -266,7 +266,7 @@ const ask = <N extends EngineCommandName>(thread: number, name: N, body: EngineC
   body,
 })
 
-/** The room that a command has a leg enter on the thread that carries it out. */
+/** The room that a leg enters by a command, on the thread that carries it out. */
 function roomEntered(name: EngineCommandName, body: object): string | undefined {
   if (name === 'leg.connect') return (body as Connect).enter?.roomId
   return name === 'leg.move' ? (body as Move).room.roomId : undefined

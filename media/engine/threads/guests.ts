@@ -24,7 +24,7 @@ export interface GuestsWorld {
 type Of<K extends CrossMessage['kind']> = Extract<CrossMessage, { kind: K }>
 type Ok = Record<string, never>
 
-/** Those of other engine threads who are in rooms of this one, or were and are still listened to from here. */
+/** Legs of other engine threads that are in rooms of this one, or were and are still listened to from here. */
 export class Guests {
   readonly commands = {
     'room.reserve': ({ legId, room, mustExist }) => this.#world.rooms.reserve(legId, room, mustExist),
@@ -35,7 +35,7 @@ export class Guests {
   } satisfies Partial<EngineHandlers>
   readonly #world: GuestsWorld
   readonly #guests = new Map<string, Guest>()
-  /** Who writes down here what guests say, until their threads have told all. */
+  /** Transcribers here of guests' words, until their threads have reported everything. */
   readonly #scribes = new Map<string, { scribe: Scribe; expected: number; isStopped: boolean }>()
   #scribesSoFar = 0
 
@@ -47,7 +47,7 @@ export class Guests {
     return this.#guests.values()
   }
 
-  /** Ticks of guests that did not come in time. */
+  /** Ticks for which guests' audio did not arrive in time. */
   get missed(): number {
     let ticks = 0
     for (const { leg } of this.#guests.values()) ticks += leg.missed
@@ -104,7 +104,7 @@ export class Guests {
     return {}
   }
 
-  /** One has thrown in its turn: it alone is out of its room at once. */
+  /** A guest has thrown while it was served: it alone leaves its room at once. */
   broke(legId: string): void {
     const guest = this.#guests.get(legId)
     if (guest !== undefined) this.#world.rooms.leave(guest)
@@ -131,7 +131,7 @@ export class Guests {
 
   // ------------------------------------------------------------------ what they say, as words
 
-  /** Their words are understood on their own thread. */
+  /** Their speech is recognised on their own thread. */
   #dialogueOf(legId: string): Seated['dialogue'] {
     const { cross, place } = this.#world
     const thread = place.index
@@ -148,7 +148,7 @@ export class Guests {
         const scribeId = ids.get(scribe)
         if (scribeId === undefined) return
         ids.delete(scribe)
-        // Its last words may be on their way: it waits for what ends them.
+        // Its last words may be on their way: the scribe waits for the end marker.
         scribe.expect()
         cross({ kind: 'stop_writing', legId, scribeId, thread })
       },
@@ -167,7 +167,7 @@ export class Guests {
   }
 }
 
-/** @param aheadMs of the clock of all to ours */
+/** @param aheadMs how far the common clock is ahead of ours */
 function tell(scribe: Scribe, what: Written, aheadMs: number): void {
   if (what.call === 'expect') scribe.expect()
   else if (what.call === 'stopped') scribe.unexpect()

@@ -22,7 +22,7 @@ export interface LentLegsWorld {
 
 type Of<K extends CrossMessage['kind']> = Extract<CrossMessage, { kind: K }>
 
-/** What other engine threads have of the legs of this one: words that are written down there, and audio of whom they listen on to. */
+/** Serves other engine threads with legs of this one: their words for transcripts there, and their audio for sinks that follow them. */
 export class LentLegs implements SinkKind {
   readonly commands = {}
   readonly handlers = { 'leg.follow': request => this.#follow(request) } satisfies Partial<EngineHandlers>
@@ -63,7 +63,7 @@ export class LentLegs implements SinkKind {
     members.get(legId)?.dialogue.addScribe(scribe)
   }
 
-  /** What is being said is still written down; in any case who has asked is told that no more comes. */
+  /** What is being said is still transcribed; in any case the requester is told that no more comes. */
   stopWriting({ legId, scribeId, thread }: Of<'stop_writing'>): void {
     const { members, cross } = this.#world
     const scribe = this.#scribes.get(scribeId)
@@ -111,7 +111,7 @@ export class LentLegs implements SinkKind {
   }
 }
 
-/** Tells another thread what it writes. */
+/** Forwards a transcript to another thread. */
 class RemoteScribe implements Scribe {
   readonly language: string | null
   readonly isLive: boolean
@@ -132,7 +132,7 @@ class RemoteScribe implements Scribe {
     this.#tell({ call: 'expect' })
   }
 
-  /** Of a dialogue all comes that was expected. */
+  /** A dialogue reports everything that was expected. */
   unexpect(): void {}
 
   heard(legId: string, words: HeardWords | null, utterance: number): void {
@@ -152,7 +152,7 @@ class RemoteScribe implements Scribe {
   }
 }
 
-/** Gives another thread what a leg says, and what is played to it, in whatever room of this thread it is. */
+/** Sends another thread a leg's audio and what is played to it, in whatever room of this thread it is. */
 class FollowedLeg implements Sink, RoomTap {
   readonly onPause = 'silence'
   readonly #leg: Leg

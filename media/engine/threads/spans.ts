@@ -1,18 +1,18 @@
 import { PauseBoard } from '../../rooms/pause-board.ts'
 import type { Room, RoomPause } from '../../rooms/room.ts'
 
-/** A pause ends so much later in a room whose members are on several threads: what was said in it is still on its way [ms]. */
+/** In a room with members on several threads, a pause ends this much later, because audio spoken in it is still in transit [ms]. */
 const LINGER_MS = 60
 
 /** Which of the engine threads this is. */
 export interface ThreadPlace {
   index: number
   count: number
-  /** What its clock is behind the one that all threads have; absent: nothing [ms]. */
+  /** How far its clock is behind the common one; absent: not at all [ms]. */
   clockMs?: number
 }
 
-/** Words as another thread tells of them: by the clock of all, and by its own. */
+/** Converts another thread's words from the common clock to its own. */
 export const byClockOf = <W extends { startMs: number; endMs: number }>(words: W, aheadMs: number): W => ({
   ...words,
   startMs: words.startMs + aheadMs,
@@ -21,16 +21,16 @@ export const byClockOf = <W extends { startMs: number; endMs: number }>(words: W
 
 interface Span {
   board: PauseBoard
-  /** When a pause that is over for all ends here; null: none is. */
+  /** When a pause that has ended elsewhere ends here; null: no such pause. */
   endsAt: number | null
 }
 
-/** What the rooms of a thread need whose members are on several: places that are kept for who comes, and pauses that all know of. */
+/** For a thread's rooms with members on several threads: reserved places, and pauses shared by all of them. */
 export class Spans {
   readonly #place: ThreadPlace
   readonly #now: () => number
   readonly #spans = new Map<Room, Span>()
-  /** Who of another thread is about to enter which room. */
+  /** Legs of other threads that are about to enter a room. */
   readonly #reserved = new Map<string, { roomId: string; board: PauseBoard }>()
 
   constructor(place: ThreadPlace, now: () => number) {
@@ -38,7 +38,7 @@ export class Spans {
     this.#now = now
   }
 
-  /** @param room undefined: it opens with who comes. @returns what its threads share */
+  /** @param room undefined: the leg will open it. @returns the memory that its threads share */
   reserve(legId: string, roomId: string, room: Room | undefined): SharedArrayBuffer {
     const board = (room === undefined ? undefined : this.#spans.get(room)?.board) ?? this.#boardToCome(roomId)
     this.#reserved.set(legId, { roomId, board })
@@ -67,14 +67,14 @@ export class Spans {
     return roomId
   }
 
-  /** The place that was kept in this room is taken. */
+  /** The reserved place in this room is taken. */
   take(legId: string, room: Room): void {
     const board = this.#reserved.get(legId)?.board ?? this.#boardToCome(room.spec.roomId)
     this.#reserved.delete(legId)
     if (!this.#spans.has(room)) this.#spread(room, board)
   }
 
-  /** A part here of a room of another thread. */
+  /** A local part of a room on another thread. */
   join(room: Room, board: SharedArrayBuffer): void {
     this.#spread(room, new PauseBoard(board, this.#place.index))
   }
@@ -89,14 +89,14 @@ export class Spans {
     this.#spans.delete(room)
   }
 
-  /** Whether `pauseOf` may have changed by another thread, or by the time. */
+  /** Whether `pauseOf` may have changed, by another thread or by the time. */
   isDue(room: Room): boolean {
     const span = this.#spans.size === 0 ? undefined : this.#spans.get(room)
     if (span === undefined) return false
     return span.board.hasChanged || (span.endsAt !== null && this.#now() >= span.endsAt)
   }
 
-  /** @param own what this thread knows of a pause of the room */
+  /** @param own the pause of the room as this thread knows it */
   pauseOf(room: Room, own: RoomPause | null): RoomPause | null {
     const span = this.#spans.get(room)
     if (span === undefined) return own

@@ -5,30 +5,30 @@ import type { EngineThread, WorkingThread } from '../engine-client.ts'
 import type { CrossMessage, EngineCommandName, EngineCommands } from '../engine-protocol.ts'
 import { Crossings, type Steps } from './crossings.ts'
 
-/** A thread that is busier takes nobody whom another one can take [share of its time]. */
+/** A thread with a higher load gets no leg that another one can take [share of its time]. */
 const FULL = 0.75
-/** How often it is asked how busy they are [ms]. */
+/** Interval of load measurements [ms]. */
 const LOOK_MS = 1000
-/** How much of its time a leg takes, as long as nobody knows; and at least, and at most. */
+/** Estimated load per leg: until it is known, minimum, and maximum. */
 const LEG_SHARE = { first: 0.002, least: 0.0002, most: 0.01 }
-/** Places to which somebody has come and more may. */
+/** Maximum number of remembered meeting places. */
 const MAX_PLACES = 10_000
 
 /**
- * All engine threads, to those who ask them for something: a leg is asked for on its own thread, wherever its room is. New legs go to the
- * thread of whom they are to meet, unless that is full, or to the one that has most time left.
+ * The front of all engine threads. A command goes to the leg's own thread, wherever its room is. A new leg goes to the thread of the
+ * party it is to meet, unless that is full; otherwise to the one with the most spare time.
  */
 export class Threads {
   readonly all: readonly EngineThread[]
   readonly #threads: readonly WorkingThread[]
   readonly #now: () => number
   readonly #crossings = new Crossings()
-  /** Legs that are on the way to another thread's room, or back. */
+  /** Legs on the way to another thread's room, or back. */
   readonly #crossing = new Map<string, Promise<unknown>>()
-  /** Where somebody was placed to meet whom this is the ID of. */
+  /** The thread of the first leg that was to meet this room or leg. */
   readonly #places = new LRUCache<string, number>(atMost(MAX_PLACES))
   #lookedAt = Number.NEGATIVE_INFINITY
-  /** By thread, when it was last looked. */
+  /** By thread, at the last measurement. */
   readonly #busy: number[]
   #legsThen: number[]
   #legShare = LEG_SHARE.first
@@ -46,7 +46,7 @@ export class Threads {
 
   // ------------------------------------------------------------------ which one
 
-  /** The thread of a new leg. @param near the room or leg that it is likely to meet; null: nobody knows */
+  /** The thread of a new leg. @param near the room or leg it is likely to meet; null: unknown */
   place(near: string | null): EngineThread {
     this.#look()
     const met = near === null ? undefined : this.#threadNear(near)
@@ -70,7 +70,7 @@ export class Threads {
     ).index
   }
 
-  /** How busy it is, with those who came since it was looked. */
+  /** Its load, with the legs that came since the last measurement. */
   #load(index: number): number {
     return this.#busy[index]! + (this.#crossings.legsOn(index) - this.#legsThen[index]!) * this.#legShare
   }
@@ -134,17 +134,17 @@ export class Threads {
 
   // ------------------------------------------------------------------ what they tell
 
-  /** The thread that a room is on, or is being opened on. */
+  /** The thread on which a room is, or is being opened. */
   ofRoom(roomId: string): EngineThread | undefined {
     return this.all[this.#crossings.threadOfRoom(roomId) ?? -1]
   }
 
-  /** An event passes by on its way to control. */
+  /** Sees an event on its way to control. */
   note(event: MediaEvent, thread: number): void {
     this.#crossings.note(event, thread)
   }
 
-  /** One thread tells another something. */
+  /** A message between threads. */
   cross(message: CrossMessage): void {
     for (const [thread, part] of this.#crossings.ways(message)) {
       void this.#threads[thread]?.request('engine.cross', { message: part })
