@@ -6,6 +6,7 @@ import { listOf, listQuery, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES, type Scope } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
+import { endStreams } from '../http/wire/open-streams.ts'
 import { newId } from '../kernel/ids.ts'
 import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
@@ -107,6 +108,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
           if (params.id === context.apiKeyId) return conflict('in_use', 'A key cannot revoke itself; use another one.')
           await keys.delete('api_keys').where('id', '=', params.id).execute()
           revokeWith(trx, store, params.id)
+          await endStreams(trx, [params.id])
           return { object: 'api_key', id: params.id, deleted: true as const, livemode: context.livemode }
         }),
     }),

@@ -5,6 +5,7 @@ import { listOf, listQuery, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
+import { endStreams } from '../http/wire/open-streams.ts'
 import { deletedObject, idParams, input, oneOf } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import type { Db } from '../kernel/store/store.ts'
@@ -86,6 +87,7 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
           if ((await keys.find('api_keys', key_id)) === undefined) return missing('api_key', key_id)
           await keys.delete('api_keys').where('id', '=', key_id).execute()
           revokeWith(trx, store, key_id)
+          await endStreams(trx, [key_id])
           return { object: 'api_key', id: key_id, deleted: true as const, livemode: context.livemode }
         }),
     }),

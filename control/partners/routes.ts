@@ -4,6 +4,7 @@ import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { forgetWith } from '../http/wire/known-keys.ts'
+import { endStreamsOfAll } from '../http/wire/open-streams.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { idParams } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
@@ -80,7 +81,7 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
         id: suspended ? 'suspendPartnerOrganisation' : 'resumePartnerOrganisation',
         summary: suspended ? 'Suspend an organisation of a client' : 'Resume an organisation of a client',
         description: suspended
-          ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second. Running calls go on. 409 when it is suspended.'
+          ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second; its event streams end. Running calls go on. 409 when it is suspended.'
           : 'Its keys and calls work again. 409 when it is not suspended.',
         scope: 'partners:write',
         params: idParams,
@@ -176,6 +177,7 @@ const suspend = (
     const changed = { suspended: isOn ? 1 : 0, updated: now().toISOString() }
     await scoped.change('partner_organisations', id, changed)
     forgetWith(trx, store, id)
+    if (isOn) await endStreamsOfAll(trx, id)
     return tell(trx, context, isOn ? 'suspended' : 'resumed', { ...row, ...changed }, changed.updated)
   })
 
@@ -185,6 +187,7 @@ const handOver = ({ store, now }: PartnerDeps, context: Context, id: string) =>
     if (row === undefined) return missing('partner_organisation', id)
     if (row.suspended === 1) return conflict('suspended', 'The organisation is suspended: resume it first.')
     const client = { organisationId: id, livemode: context.livemode }
+    await endStreamsOfAll(trx, id)
     await forTenant(trx, client).delete('api_keys').execute()
     await forTenant(trx, context).delete('partner_organisations').where('id', '=', id).execute()
     forgetWith(trx, store, id)

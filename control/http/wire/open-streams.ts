@@ -30,6 +30,8 @@ const GRACE_MS = 60_000
 /** Streams at once with one key: an open connection costs more than a request. */
 export const MAX_STREAMS_PER_KEY = 10
 const FULL_RETRY_S = 5
+/** Time between two checks whether a stream still has its place [ms]. */
+const LOOK_MS = 1000
 
 export interface StreamLimit {
   subject: string
@@ -63,7 +65,8 @@ export class OpenStreams {
   readonly #store: Store
   readonly #now: () => Date
   readonly #log: Pick<FastifyBaseLogger, 'warn'> | null
-  readonly #here = new Set<AbortController>()
+  readonly #here = new Map<string, AbortController>()
+  #timer: NodeJS.Timeout | null = null
 
   constructor(store: Store, now: () => Date, log: Pick<FastifyBaseLogger, 'warn'> | null = null) {
     this.#store = store
@@ -88,12 +91,32 @@ export class OpenStreams {
     if (full !== null)
       return problem('stream_limit', `Too many streams at once ${full.whose}.`, { retryAfterS: FULL_RETRY_S })
     const end = new AbortController()
-    this.#here.add(end)
+    this.#here.set(id, end)
+    this.#watch()
     return { signal: end.signal, leave: () => this.#leave(end, id) }
   }
 
+  /** Runs only while streams are open. */
+  #watch(): void {
+    this.#timer ??= setTimeout(async () => {
+      await this.look().catch(err => this.#log?.warn({ err }, 'the event streams could not be checked'))
+      this.#timer = null
+      if (this.#here.size > 0) this.#watch()
+    }, LOOK_MS).unref()
+  }
+
+  /** Ends the streams of this node whose places were removed (`endStreams`), whichever node did it. */
+  async look(): Promise<void> {
+    const open = [...this.#here]
+    if (open.length === 0) return
+    const { db } = this.#store
+    const rows = await db.selectFrom('open_streams').select('id').where('node_id', '=', nodeOf(db)).execute()
+    const kept = new Set(rows.map(({ id }) => id))
+    for (const [id, end] of open) if (!kept.has(id)) end.abort()
+  }
+
   #leave(end: AbortController, id: string): void {
-    if (!this.#here.delete(end)) return
+    if (!this.#here.delete(id)) return
     end.abort()
     // While the database is unavailable, the place stays taken until its end.
     this.#store.db
@@ -105,8 +128,26 @@ export class OpenStreams {
 
   /** Ends the streams of this node because its server closes. */
   close(): void {
-    for (const end of this.#here) end.abort()
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    for (const end of this.#here.values()) end.abort()
   }
+}
+
+/** The subjects of the streams of an organisation as a whole, in both modes. */
+const organisationSubjects = (organisationId: string): string[] =>
+  [true, false].map(livemode => limitOfOrganisation({ organisationId, livemode }, 0).subject)
+
+/** Ends the streams of these keys, within a second of the commit on every node. */
+export async function endStreams(trx: Trx, subjects: readonly string[]): Promise<void> {
+  if (subjects.length === 0) return
+  const ended = trx.selectFrom('open_streams').select('id').where('subject', 'in', subjects)
+  await trx.deleteFrom('open_streams').where('id', 'in', ended).execute()
+}
+
+/** Ends all streams of an organisation, in the same way. */
+export async function endStreamsOfAll(trx: Trx, organisationId: string): Promise<void> {
+  const keys = await trx.selectFrom('api_keys').select('id').where('organisation_id', '=', organisationId).execute()
+  await endStreams(trx, [...keys.map(({ id }) => id), ...organisationSubjects(organisationId)])
 }
 
 async function openOf(trx: Trx, subject: string, now: Date): Promise<number> {

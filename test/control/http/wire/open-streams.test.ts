@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { isProblem } from '../../../../control/http/errors.ts'
 import {
+  endStreams,
   forgetStreams,
   LONGEST_STREAM_MS,
   OpenStreams,
@@ -94,6 +95,21 @@ test('the places of a node that is lost, or that is started again, are free; and
   assert.ok(isPlace(await b.take([KEY])), 'their time is over')
   await sweepStreams(db, clock.now())
   assert.is(await taken(), 1)
+  await close()
+})
+
+test('a key that is revoked has its streams ended at every node, under all their limits, and no others', async () => {
+  const { stores, a, b, taken, close } = await makeNodes()
+  const other = { ...KEY, subject: 'key_b' }
+  const places = await Promise.all([a.take([ORGANISATION, KEY]), b.take([KEY]), b.take([ORGANISATION, other])])
+  const look = async () => {
+    await Promise.all([a.look(), b.look()])
+    return places.map(place => isPlace(place) && place.signal.aborted)
+  }
+  assert.equal(await look(), [false, false, false])
+  await stores[0].transaction(trx => endStreams(trx, [KEY.subject]))
+  assert.equal(await look(), [true, true, false])
+  assert.is(await taken(), 2, 'both places of the other one')
   await close()
 })
 
