@@ -1,15 +1,15 @@
 import type { Leg } from './leg.ts'
 import type { Room, RoomTap } from './room.ts'
 
-/** How often it is looked who speaks [ticks]. */
+/** Interval of checks [ticks]. */
 const EVERY_TICKS = 5
-/** Who interrupts is the active speaker when it has been louder by so much for so long: a word in between is not [dB, looks]. */
+/** An interrupting speaker becomes the active one when it has been louder by this much for this long, so not by a single word [dB, checks]. */
 const LOUDER_DB = 3
 const LOUDER_LOOKS = 6
 
 /**
- * Who of a room speaks: the loudest of those who do. Who has fallen silent stays it until somebody else speaks, so that a breath
- * changes nothing; two who speak at once do not take turns with every syllable.
+ * The active speaker of a room: the loudest one. A speaker who falls silent stays it until somebody else speaks, so that a breath
+ * changes nothing. Two who speak at once do not alternate with every syllable.
  */
 export class ActiveSpeaker implements RoomTap {
   #legId: string | null = null

@@ -5,17 +5,17 @@ import { Mixer } from './mixer.ts'
 import { Room } from './room.ts'
 
 /**
- * Where the legs of this thread are that are in a room of another thread. There they are guests (`guest-leg.ts`) and are mixed; here
- * they are pulled, hear what has come back, and what is played to each alone. What listens to a leg alone listens here.
+ * Holds this thread's legs that are in a room of another thread. There they are guests (`guest-leg.ts`) and are mixed. Here
+ * they are pulled, hear the returned mix and what is played to each alone, and feed the sinks that listen to one leg only.
  */
 export class Annex extends Room {
   readonly #links = new Map<Leg, LegEnd>()
   readonly #mixer = new Mixer(LEG_SAMPLES)
-  /** The key that somebody on another thread has pressed last, and when. */
+  /** The last key pressed on another thread, and when. */
   pressed: string | null = null
   pressedAt = 0
 
-  /** A leg whose other end is in the room. */
+  /** Adds a leg whose other end is in the room. */
   link(leg: Leg, memory: SharedArrayBuffer): void {
     this.#links.set(leg, new LegEnd(memory))
   }
@@ -49,7 +49,7 @@ export class Annex extends Room {
     this.turn = null
   }
 
-  /** @param isFirst of this tick: what is played to all is told of once */
+  /** @param isFirst first leg of this tick: what is played to all is reported once */
   #serve(leg: Leg, now: number, isFirst: boolean): void {
     const link = this.#links.get(leg)
     const isPaused = this.pause !== null
@@ -72,7 +72,7 @@ export class Annex extends Room {
     leg.tapHeard(frame, isPaused)
   }
 
-  /** What was mixed before keypad tones were taken out may hold one. */
+  /** Audio that was mixed before keypad tones were removed may contain one. */
   #mayHear(flags: number): boolean {
     return (flags & LINK.voice) !== 0 && (this.pause?.maskDtmf !== true || (flags & LINK.masked) !== 0)
   }
@@ -87,7 +87,7 @@ export class Annex extends Room {
     )
   }
 
-  /** The room and what is played to this leg alone, below full scale. */
+  /** Adds the room's audio and what is played to this leg alone, below full scale. */
   #both(leg: Leg, heard: Frame | null, own: Frame | null): Frame | null {
     if (own === null && leg.limiter.gain === 1) return heard
     if (own === null && heard === null) return null

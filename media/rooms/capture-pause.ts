@@ -3,13 +3,13 @@ import type { CaptureState, Failure } from '../protocol.ts'
 type PauseStatus = 'running' | 'paused'
 type PauseInput = 'pause' | 'resume' | 'deadline' | 'ended'
 
-/** The specification's table "Call recording pause (card payment)", line by line; what is missing is a conflict. */
+/** The specification's table "Call recording pause (card payment)", line by line; missing entries are conflicts. */
 const NEXT: Record<PauseStatus, Partial<Record<PauseInput, PauseStatus>>> = {
   running: { pause: 'paused' },
   paused: { resume: 'running', deadline: 'running', ended: 'running' },
 }
 
-/** Longer than any organisation's maximum: guards the arithmetic of dates [s]. */
+/** Longer than any organisation's maximum: guards the date arithmetic [s]. */
 const MAX_SECONDS = 86_400
 
 export interface PauseRequest {
@@ -20,8 +20,8 @@ export interface PauseRequest {
 }
 
 /**
- * The card-payment pause of one leg or room. The deadline is held here, on the monotonic clock, so that neither a restart of
- * control nor a corrected wall clock lengthens or loses it. Pure.
+ * The card-payment pause of one leg or room. It holds the deadline, by the monotonic clock, so that neither a restart of
+ * control nor a corrected wall clock extends or loses it. Pure.
  */
 export class CapturePause {
   #status: PauseStatus = 'running'
@@ -37,7 +37,7 @@ export class CapturePause {
   }
 
   /**
-   * Begins a pause. Failure `conflict` when paused already, `invalid` when `maxSeconds` is not within 0 to a day.
+   * Begins a pause. Failure `conflict` if already paused, `invalid` if `maxSeconds` is not between 0 and a day.
    * @param now monotonic [ms] @param wallClock [ms] since 1970, for the times shown
    */
   pause(request: PauseRequest, now: number, wallClock: number): CaptureState | Failure {
@@ -57,27 +57,27 @@ export class CapturePause {
     return this.#go('pause', state, now + lengthMs) ?? { failure: 'conflict', message: 'paused already' }
   }
 
-  /** Ends the pause. Failure `conflict` when not paused. */
+  /** Ends the pause. Failure `conflict` if not paused. */
   resume(): CaptureState | Failure {
     return this.#go('resume') ?? { failure: 'conflict', message: 'not paused' }
   }
 
-  /** When its time is over, monotonic [ms]; Infinity while nothing is paused. */
+  /** The deadline, monotonic [ms]; Infinity while not paused. */
   get deadline(): number {
     return this.#deadline
   }
 
-  /** Its time is over. */
+  /** The deadline has passed. */
   isDue(now: number): boolean {
     return now >= this.#deadline
   }
 
-  /** The new state when the deadline has ended the pause, else null; call it every tick. */
+  /** The new state if the deadline has ended the pause, else null; to be called every tick. */
   advance(now: number): CaptureState | null {
     return this.isDue(now) ? this.#go('deadline') : null
   }
 
-  /** The leg or room is over: the new state when that ended a pause, else null. */
+  /** The leg or room has ended: the new state if that ended a pause, else null. */
   end(): CaptureState | null {
     return this.#go('ended')
   }

@@ -5,26 +5,26 @@ import type { RoomPause } from './room.ts'
 interface Entry {
   target: Target
   pause: CapturePause
-  /** It came with a payment line, which does not outlast it. */
+  /** It came with a payment line, and the line ends with it. */
   isPaymentLine: boolean
 }
 
-/** The key of a leg or room in maps: a leg that waits for somebody is in a room of the same ID. */
+/** The map key of a leg or room. Prefixed, because a waiting leg is in a room with the same ID. */
 export const targetId = (target: Target): string =>
   'legId' in target ? `leg ${target.legId}` : `room ${target.roomId}`
 
 /**
- * The card-payment pauses of one engine thread. A pause belongs to a leg's call or to a room's session; while one is on,
- * it covers the whole room that the leg is in, since whoever is in a conversation hears and captures all of it.
+ * The card-payment pauses of one engine thread. A pause belongs to a leg's call or to a room's session. While it is on, it covers the whole
+ * room that the leg is in, because everyone in a conversation hears and captures all of it.
  */
 export class Captures {
-  /** When `advance` has something to do, monotonic [ms]. */
+  /** The next time at which `advance` has something to do, monotonic [ms]. */
   dueAt = Number.POSITIVE_INFINITY
   readonly #entries = new Map<string, Entry>()
   readonly #changed: (change: Events['capture.changed']) => void
   readonly #lineExpired: (legId: string) => void
 
-  /** @param changed called whenever a pause began or ended @param lineExpired the pause of a payment line is about to end by its time */
+  /** @param changed called when a pause begins or ends @param lineExpired the deadline is about to end the pause of a payment line */
   constructor(changed: (change: Events['capture.changed']) => void, lineExpired: (legId: string) => void) {
     this.#changed = changed
     this.#lineExpired = lineExpired
@@ -50,7 +50,7 @@ export class Captures {
     return state
   }
 
-  /** Ends the pauses whose time is over. */
+  /** Ends the pauses whose deadline has passed. */
   advance(now: number): void {
     for (const entry of this.#entries.values()) {
       if (!entry.pause.isDue(now)) continue
@@ -60,7 +60,7 @@ export class Captures {
     }
   }
 
-  /** The leg or room is gone, and its pause with it. */
+  /** The leg or room has gone, and its pause with it. */
   drop(target: Target): void {
     const entry = this.#entries.get(targetId(target))
     if (entry === undefined) return
@@ -78,7 +78,7 @@ export class Captures {
     this.dueAt = Math.min(...Array.from(this.#entries.values(), ({ pause }) => pause.deadline))
   }
 
-  /** What all pauses of a room and its legs come to, or null. */
+  /** The combined pause of a room and its legs, or null. */
   over(roomId: string, legIds: Iterable<string>): RoomPause | null {
     if (this.#entries.size === 0) return null
     const ids = [targetId({ roomId }), ...Array.from(legIds, legId => targetId({ legId }))]

@@ -3,7 +3,7 @@ import { Limiter } from '../../codecs/limiter.ts'
 import { Mixer } from './mixer.ts'
 import type { Source } from './source.ts'
 
-/** Sources that go on beside each other, as one: what receivers of bidirectional streams say to a party, or to all of a room. */
+/** Several parallel sources as one: the audio of bidirectional streams' receivers, for one party or a whole room. */
 export class Chorus {
   readonly #sources: Source[] = []
   readonly #mixer: Mixer
@@ -28,7 +28,7 @@ export class Chorus {
     if (at >= 0) this.#sources.splice(at, 1)
   }
 
-  /** What all of them give for this tick, on top of `beside`; null: nothing. Borrowed until the next pull. */
+  /** The sum of all sources for this tick and of `beside`; null: nothing. Borrowed until the next pull. */
   pull(beside: Frame | null): Frame | null {
     const mixer = this.#mixer
     let only = beside

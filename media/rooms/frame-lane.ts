@@ -3,23 +3,23 @@ import { LEG_SAMPLES } from './leg.ts'
 
 /** Ticks that a lane holds: 160 ms, far more than one thread ever waits for the other. */
 export const LANE_TICKS = 8
-/** What is further behind is given up: the writer is about to write there. */
+/** Ticks further behind are dropped: the writer is about to overwrite them. */
 const MAX_BEHIND = LANE_TICKS - 2
-/** So long at least one tick too many waited before one is left out [ticks]. */
+/** A surplus tick must have waited for this long before one is dropped [ticks]. */
 const PATIENCE = 50
-/** So many ticks too many are not waited out until somebody is silent. */
+/** With this many surplus ticks, one is dropped even if it is not silent. */
 const FAR_BEHIND = 3
 
 const HEADER_INTS = 1 + LANE_TICKS
 
-/** Bytes of a lane that brings so many frames with each tick. */
+/** Size of a lane with this many frames per tick [bytes]. */
 export const laneBytes = (frames: number): number =>
   HEADER_INTS * Int32Array.BYTES_PER_ELEMENT + LANE_TICKS * frames * LEG_SAMPLES * Int16Array.BYTES_PER_ELEMENT
 
-/** The memory of a lane: how many ticks were written, the flags of each tick, and its frames. */
+/** The memory of a lane: the number of ticks written, the flags of each tick, and its frames. */
 class Lane {
   protected readonly header: Int32Array
-  /** By tick and by place in the tick. */
+  /** By tick, and by position in the tick. */
   protected readonly frames: readonly (readonly Int16Array[])[]
 
   constructor(memory: SharedArrayBuffer, offset: number, frames: number) {
@@ -36,11 +36,11 @@ class Lane {
 }
 
 /**
- * The writing end of a lane: what one thread gives to another with each of its ticks, some frames and some flags, through shared
- * memory. No message, no allocation, and nobody waits: what is not read in time is written over.
+ * The writing end of a lane, which passes some frames and flags per tick from one thread to another through shared
+ * memory: no message, no allocation, no waiting. What is not read in time is overwritten.
  */
 export class LaneWriter extends Lane {
-  /** Of the next tick, until `end`; what its flags do not name may hold anything. */
+  /** Adds a frame to the next tick, until `end`. Frames that its flags do not name are undefined. */
   put(place: number, frame: Frame): void {
     this.frames[(this.header[0]! >>> 0) % LANE_TICKS]![place]!.set(frame)
   }
@@ -52,26 +52,26 @@ export class LaneWriter extends Lane {
 }
 
 /**
- * The reading end. Both threads tick by the same clock, so that one tick waits at most, and which part of it depends on their
- * phases. After a stall more may wait: they are left out one by one, best where they are silent.
+ * The reading end. Both threads tick by the same clock, so at most one tick waits; for which part of a tick depends on their
+ * phases. After a stall more may wait: they are dropped one by one, preferably where they are silent.
  */
 export class LaneReader extends Lane {
-  /** Ticks for which nothing had come. */
+  /** Ticks that did not arrive in time. */
   missed = 0
   readonly #silent: number
   #read = -1
   #at = 0
-  /** The fewest that waited behind the one that was read, and of how many ticks. */
+  /** The minimum number of ticks waiting behind the one read, and over how many ticks it was measured. */
   #least = LANE_TICKS
   #looked = 0
 
-  /** @param silent flags of which none is set when nothing can be heard in a tick */
+  /** @param silent the flags that are all unset in a silent tick */
   constructor(memory: SharedArrayBuffer, offset: number, frames: number, silent: number) {
     super(memory, offset, frames)
     this.#silent = silent
   }
 
-  /** The flags of the next tick; -1: it has not come. */
+  /** The flags of the next tick; -1: it has not arrived. */
   next(): number {
     const written = Atomics.load(this.header, 0)
     if (this.#read === -1) this.#read = Math.max(0, written - 1)
@@ -87,12 +87,12 @@ export class LaneReader extends Lane {
     return this.header[1 + this.#at]!
   }
 
-  /** A frame of the tick that `next` told of; borrowed until the next one. */
+  /** A frame of the tick returned by `next`; borrowed until the next one. */
   frame(place: number): Frame {
     return this.frames[this.#at]![place]!
   }
 
-  /** @param behind how many wait behind the one that is about to be read */
+  /** @param behind number of ticks waiting behind the one about to be read */
   #leaveOut(behind: number): void {
     if (behind < this.#least) this.#least = behind
     if (++this.#looked < PATIENCE) return

@@ -4,18 +4,18 @@ import { LEG_SAMPLES, Leg, type LegHooks, NO_QUALITY, type Voice } from './leg.t
 import { LEVEL_SHIFT, LINK, RoomEnd } from './leg-link.ts'
 import type { Room, RoomTap } from './room.ts'
 
-/** What its own thread tells of it, nobody tells here. */
+/** Its own thread reports these events. */
 const NO_HOOKS: LegHooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
 
 /**
- * A leg of another engine thread, in a room of this one. Its packets, its keys, its prompts and what listens to it alone stay where its
- * sockets are; what it says and what it hears cross by shared memory, a tick at a time. To the room it is a leg like any other.
+ * A leg of another engine thread, in a room of this one. Its packets, keys, prompts and own sinks stay with its
+ * sockets. What it says and hears crosses by shared memory, one tick at a time. To the room it is a leg like any other.
  */
 export class GuestLeg extends Leg implements RoomTap {
   readonly law = null
   readonly packetsRefused = 0
   readonly quality = NO_QUALITY
-  /** In whose turn speech is made for it. */
+  /** Whose turn speech synthesis for it uses. */
   readonly affinity: string
   #room: Room | null = null
   #link: RoomEnd
@@ -43,7 +43,7 @@ export class GuestLeg extends Leg implements RoomTap {
     this.#sendKey = sendKey
   }
 
-  /** Ticks that did not come in time. */
+  /** Ticks that did not arrive in time. */
   get missed(): number {
     return this.#link.missed
   }
@@ -52,7 +52,7 @@ export class GuestLeg extends Leg implements RoomTap {
     return this.#hasVoice ? this.#voice : null
   }
 
-  /** It comes by another way from now on. */
+  /** Switches to another link. */
   relink(memory: SharedArrayBuffer): void {
     this.#link = new RoomEnd(memory)
   }
@@ -74,7 +74,7 @@ export class GuestLeg extends Leg implements RoomTap {
   }
 
   /**
-   * Its own thread has taken keypad tones out. What it said just before it knew of the pause is heard by nobody but the payment line.
+   * Its own thread has removed keypad tones. Only the payment line hears what it said just before that thread knew of the pause.
    */
   override pull(_now: number, _paused: boolean, maskTones: boolean): void {
     const flags = this.#link.next()
@@ -120,7 +120,7 @@ export class GuestLeg extends Leg implements RoomTap {
     this.#productFlags = 0
   }
 
-  /** To those who record the room. */
+  /** For recordings of the room. */
   #tellPlayed(): void {
     if (this.#room === null) return
     for (const tap of this.#room.taps) if (tap !== this) tap.played(this.#played, this)
@@ -132,5 +132,5 @@ export class GuestLeg extends Leg implements RoomTap {
   }
 }
 
-/** Of other threads. */
+/** The IDs of the guests in a room. */
 export const guestsIn = ({ legs }: Room): string[] => legs.filter(leg => leg instanceof GuestLeg).map(leg => leg.id)

@@ -4,25 +4,25 @@ import { SILENCE } from './leg.ts'
 
 /** From the leg's thread to its room's: what it says, the same with keypad tones, what is played to it there. */
 const UP = { said: 0, raw: 1, played: 2, frames: 3 } as const
-/** Back: what it hears of the room, and what the product plays in there. */
+/** In the other direction: what it hears of the room, and what the product plays there. */
 const DOWN = { heard: 0, product: 1, frames: 2 } as const
 
 /** Flags of a tick, in either direction. */
 export const LINK = {
-  /** The first frame is there: what is said, or heard. */
+  /** The first frame is valid: what is said, or heard. */
   voice: 1,
-  /** What was said is not what was meant for all: `raw` is there. */
+  /** `raw` is valid, because it differs from what everybody hears. */
   raw: 2,
-  /** What the product plays is there. */
+  /** The frame that the product plays is valid. */
   product: 4,
-  /** It is for all who are in the room. */
+  /** It is for everybody in the room. */
   toAll: 8,
-  /** Made while keypad tones were taken out for a card payment. */
+  /** Made while keypad tones were being removed for a card payment. */
   masked: 16,
   muted: 32,
   onHold: 64,
   deaf: 128,
-  /** It is known whether it speaks, and how loud, in the bits from `LEVEL_SHIFT` on [dBov]. */
+  /** The leg's voice state is known; its level is in the bits from `LEVEL_SHIFT` on [dBov]. */
   hasVoice: 256,
   speaking: 512,
 } as const
@@ -31,7 +31,7 @@ export const LEVEL_SHIFT = 16
 
 const UP_BYTES = laneBytes(UP.frames)
 
-/** Memory that the thread of a leg and the thread of its room share. */
+/** Memory shared by the thread of a leg and the thread of its room. */
 export const newLegLink = (): SharedArrayBuffer => new SharedArrayBuffer(UP_BYTES + laneBytes(DOWN.frames))
 
 /** The leg's end of a link. */
@@ -44,12 +44,12 @@ export class LegEnd {
     this.#down = new LaneReader(memory, UP_BYTES, DOWN.frames, LINK.voice | LINK.product)
   }
 
-  /** Ticks for which nothing had come from the room. */
+  /** Ticks of the room that did not arrive in time. */
   get missed(): number {
     return this.#down.missed
   }
 
-  /** A tick of the leg; null: silence. */
+  /** Sends a tick of the leg; null: silence. */
   say(said: Frame | null, raw: Frame | null, played: Frame | null, flags: number): void {
     let all = flags
     if (said !== null) {
@@ -67,7 +67,7 @@ export class LegEnd {
     this.#up.end(all)
   }
 
-  /** The flags of the room's next tick; -1: it has not come. */
+  /** The flags of the room's next tick; -1: it has not arrived. */
   next(): number {
     return this.#down.next()
   }
@@ -91,12 +91,12 @@ export class RoomEnd {
     this.#down = new LaneWriter(memory, UP_BYTES, DOWN.frames)
   }
 
-  /** Ticks for which nothing had come from the leg. */
+  /** Ticks of the leg that did not arrive in time. */
   get missed(): number {
     return this.#up.missed
   }
 
-  /** The flags of the leg's next tick; -1: it has not come. */
+  /** The flags of the leg's next tick; -1: it has not arrived. */
   next(): number {
     return this.#up.next()
   }
@@ -113,7 +113,7 @@ export class RoomEnd {
     return this.#up.frame(UP.played)
   }
 
-  /** A tick of the room; null: nothing. */
+  /** Sends a tick of the room; null: nothing. */
   hear(heard: Frame | null, product: Frame | null, flags: number): void {
     let all = flags
     if (heard !== null) {

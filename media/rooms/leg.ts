@@ -16,40 +16,40 @@ export const LEG_SAMPLES = 160
 
 export type KeySource = 'rfc4733' | 'inband' | 'info'
 
-/** What a leg tells its owner. */
+/** Events of a leg for its owner. */
 export interface LegHooks {
-  /** A key was pressed, at `pressedAt` of our clock as far as its sender tells [ms]. */
+  /** A key was pressed, at `pressedAt` of our clock as far as the sender's timestamps tell [ms]. */
   key(leg: Leg, key: DtmfKey, source: KeySource, pressedAt: number): void
-  /** None of its audio comes, or no more, although it should; told once until some comes again. */
+  /** Its audio is missing although it should arrive; reported once until some arrives again. */
   oneWay(leg: Leg): void
-  /** Audio comes from who is called, before the answer; told once. */
+  /** Early media of the called party arrives; reported once. */
   earlyAudio(leg: Leg): void
-  /** What is heard of it has become poor, or is well again. */
+  /** Its audio has become poor, or has recovered. */
   quality?(leg: Leg, isPoor: boolean): void
-  /** A fax machine, or a modem, calls or answers there; told once. */
+  /** A fax machine or a modem calls or answers there; reported once. */
   faxTone?(leg: Leg, tone: FaxTone): void
   /** No packet for a minute. */
   timedOut(leg: Leg): void
-  /** A report of its audio came, or is sent, to or from there; not encrypted, and borrowed until the call returns. */
+  /** An RTCP report was received from there or is sent there; not encrypted, and borrowed until the call returns. */
   report?(leg: Leg, isSent: boolean, bytes: Uint8Array, host: string, port: number): void
 }
 
-/** What is known of a voice. */
+/** State of a party's voice. */
 export interface Voice {
   readonly isSpeaking: boolean
   /** Over the last 200 ms. */
   readonly levelDbov: number
 }
 
-/** Wants to know at each tick how late it is. */
+/** Needs time-outs: called at each tick. */
 export interface Waiter {
   /** `isPaused`: a card-payment pause is on. */
   tick(now: number, isPaused: boolean): void
 }
 
 /**
- * One party, whatever connects it (`rtp-leg.ts`, `browser-leg.ts`): gives a frame per tick, takes a frame per tick. The room sees
- * linear frames only.
+ * One party, however it is connected (`rtp-leg.ts`, `browser-leg.ts`): provides a frame per tick, accepts a frame per tick. The room
+ * deals with linear frames only.
  */
 export abstract class Leg {
   readonly id: string
@@ -61,52 +61,52 @@ export abstract class Leg {
   hears: ReadonlySet<string> | null = null
   /** Its call is not answered yet. */
   isEarly = false
-  /** We have put it on hold: it neither hears the room nor is heard, and hears `holdAudio`. */
+  /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
   onHold = false
   holdAudio: Source | null = null
-  /** What the party said in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
+  /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
-  /** The same as it came, before `sound`: for who understands words. */
+  /** The same as received, before `sound`: for speech recognition. */
   plain: Frame | null = null
-  /** The same before keypad tones were taken out, too: for the payment line only. */
+  /** The same before keypad tones were removed, too: for the payment line only. */
   raw: Frame | null = null
-  /** It speaks and hears above 4 kHz too. */
+  /** It also transmits and receives audio above 4 kHz. */
   isWide = false
-  /** Its room wants to have that, as others hear it. */
+  /** Its room uses that band, as others hear it. */
   isUpperWanted = false
-  /** What of `said` is above 4 kHz (`codecs/bands.ts`); null: nothing, or nobody wants it. */
+  /** The part of `said` above 4 kHz (`codecs/bands.ts`); null: none, or not used. */
   saidUpper: Frame | null = null
-  /** The same of what it hears in this tick. */
+  /** The part above 4 kHz of what it hears in this tick. */
   hearsUpper: Frame | null = null
-  /** Where the room writes that. */
+  /** Buffer for that part, written by the room. */
   readonly heardUpper: Frame = new Int16Array(LEG_SAMPLES)
-  /** What is done with its audio, and known of it; null: nothing is wanted. */
+  /** Processing and analysis of its audio; null: none. */
   sound: Sound | null = null
-  /** Where the room writes what this leg hears, until it is sent: all legs have one, which so stays in the cache. */
+  /** Buffer for what this leg hears, until it is sent. All legs share one, which therefore stays in the cache. */
   readonly heard: Frame = HEARD
   /** Keeps that below full scale. */
   readonly limiter = new Limiter()
-  /** Heard by this leg alone; null: nothing is. */
+  /** Playback for this leg only; null: none. */
   player: Source | null = null
-  /** Heard by this leg alone too, beside all else and until it ends, but not on hold: it waits then; null: nobody speaks so. */
+  /** More audio for this leg only, in parallel to everything else; it waits while on hold. Null: none. */
   chorus: Chorus | null = null
-  /** Waits for something that may not come, a key for one; null: nobody does. */
+  /** Waits for something that may not come, for example a key; null: nobody does. */
   waiter: Waiter | null = null
   readonly sinks: Sink[] = []
-  /** A fax machine or a modem talks here, or with whom is here: its audio is left alone. */
+  /** A fax machine or a modem is here, or talks with this party: the audio must not be changed. */
   isLeftAlone = false
-  /** What it called or answered with; null: nothing was heard of one. */
+  /** The tone with which it called or answered; null: none was heard. */
   faxDetected: FaxTone | null = null
-  /** Its keys that come as tones. */
+  /** Keys that arrive as tones. */
   readonly tones = new ToneKeys()
-  /** The key that it has pressed last, and when. */
+  /** The last key that it pressed, and when. */
   pressed: string | null = null
   pressedAt = 0
 
   readonly #hooks: LegHooks
   readonly #faxTones = new FaxTones()
   readonly #mask = new CardMask(LEG_SAMPLES)
-  /** Keypad tones are being taken out, or the tail of a pause runs. */
+  /** Keypad tones are being removed, or the tail of a pause runs. */
   #isMasked = false
 
   constructor(id: string, hooks: LegHooks) {
@@ -114,50 +114,50 @@ export abstract class Leg {
     this.#hooks = hooks
   }
 
-  /** The G.711 law of the wire; null: none was agreed on yet, or it is another codec. */
+  /** The G.711 law on the wire; null: not negotiated yet, or another codec. */
   abstract get law(): LawName | null
   abstract get quality(): Quality
-  /** From the arrival of nearly every packet to the tick that needs it [ms]; null: nothing is known of that. */
+  /** Time from the arrival of nearly every packet to the tick that needs it [ms]; null: unknown. */
   get spareMs(): number | null {
     return null
   }
-  /** What came and was not what was agreed on. */
+  /** Received datagrams that were not valid packets. */
   abstract get packetsRefused(): number
   /** The party's next frame; null: it is silent. Borrowed until the next call. */
   protected abstract receive(now: number): Frame | null
-  /** What is above 4 kHz of the frame that was received last, if wanted. */
+  /** The part above 4 kHz of the last received frame, if wanted. */
   protected upper: Frame | null = null
   /**
-   * Ends the tick: sends what the party hears. `frame` null is silence; `encoded` is the frame in this leg's law when
-   * somebody has encoded it already.
+   * Ends the tick: sends what the party hears. `frame` null is silence. `encoded` is the frame in this leg's law, if it has been
+   * encoded already.
    */
   abstract send(frame: Frame | null, encoded: Uint8Array | null, now: number): void
-  /** Whether what comes of it may go to `other` as it comes, as far as its own wire is concerned. */
+  /** Whether its packets may be relayed to `other` unchanged, as far as its own wire is concerned. */
   mayPassTo(_other: Leg, _now: number): boolean {
     return false
   }
-  /** From now on it does, packet by packet, while `isOpen`, and until it is pulled again. @returns false: it does not just now */
+  /** Relays packets from now on, while `isOpen`, until it is pulled again. @returns false: not possible now */
   passTo(_other: Leg, _isOpen: () => boolean, _now: number): boolean {
     return false
   }
-  /** A tick in which it is not pulled, for what it hears and says passes it by. @returns false: it does not any more */
+  /** A tick in which it is not pulled because its packets are relayed. @returns false: the relay has to end */
   passed(_now: number): boolean {
     return false
   }
-  /** Nothing but the voice of the party itself is in what others hear of it, and nobody but they hear it. */
+  /** Others hear nothing from it but the party's own voice, and nobody else hears it. */
   get isPlain(): boolean {
     if (this.muted || this.deaf || this.onHold || this.heardBy !== null || this.hears !== null) return false
     if (this.player !== null || this.waiter !== null || this.sound !== null || this.#isMasked) return false
     return this.sinks.length === 0 && (this.chorus?.isEmpty ?? true)
   }
-  /** Tells the far end that it goes, as far as its audio is concerned. Before `close`. */
+  /** Tells the far end that the audio ends. Before `close`. */
   goodbye(_now: number): void {}
-  /** Queues a key to be sent; false when it is none or too many wait. */
+  /** Queues a key to be sent; false if it is not a key or too many wait. */
   abstract sendKey(key: string, durationMs?: number): boolean
 
   /**
-   * Begins the tick: sets `said` and `raw`. `paused`: a card-payment pause is on; `maskTones`: others must not hear the
-   * keys of it (during the pause's tail nobody may, in any case).
+   * Begins the tick: sets `said` and `raw`. `paused`: a card-payment pause is on. `maskTones`: others must not hear its
+   * keys (during the pause's tail nobody may, in any case).
    */
   pull(now: number, paused: boolean, maskTones: boolean): void {
     const raw = this.receive(now)
@@ -167,7 +167,7 @@ export abstract class Leg {
     if (paused || this.#isMasked) this.#takeTonesOut(paused, maskTones, now)
     this.plain = this.said
     if (this.sound !== null && !this.isLeftAlone) this.said = this.sound.process(this.said, paused || this.isUnheard)
-    // Of what was changed only the lower band is right.
+    // After processing only the lower band is right.
     this.saidUpper = this.said === raw && raw !== null ? this.upper : null
   }
 
@@ -176,14 +176,14 @@ export abstract class Leg {
     return this.tones.isListening && !this.isLeftAlone
   }
 
-  /** Looks for keys in the next frame that came. @param soundsMs until the room has heard it */
+  /** Looks for keys in the next received frame. @param soundsMs until the room hears it */
   protected hearTones(frame: Frame, now: number, soundsMs: number): void {
     const key = this.tones.hear(frame, now)
     if (key !== null) this.#hooks.key(this, key, 'inband', now)
     if (this.tones.isDown) this.keyDown(now + soundsMs)
   }
 
-  /** Looks for the tones of a fax machine in the next frame of it. */
+  /** Looks for the tones of a fax machine in its next frame. */
   protected hearFax(frame: Frame): void {
     if (this.faxDetected !== null) return
     const tone = this.#faxTones.write(frame)
@@ -193,8 +193,8 @@ export abstract class Leg {
   }
 
   /**
-   * A fax machine or a modem talks with somebody: what comes is passed on as it came, for as long as the leg lasts. Losses are silence, nothing is
-   * made louder, softer, faster or slower, and no tone is a key. A card-payment pause still masks: who whistles must not end that.
+   * A fax machine or a modem is in the conversation: audio passes unchanged for the rest of the leg. Losses are silence, gain and playout speed are
+   * not changed, and no tone is a key. A card-payment pause still masks; otherwise anybody could end the masking by whistling.
    */
   leaveAlone(): void {
     this.isLeftAlone = true
@@ -211,18 +211,18 @@ export abstract class Leg {
     this.#mask.paused(now)
   }
 
-  /** A key is down until then by events or signalling: in a pause nobody but the payment line hears this leg meanwhile. */
+  /** A key is down until then, by events or signalling: in a pause only the payment line hears this leg meanwhile. */
   keyDown(until: number): void {
     this.#mask.keyDown(until)
   }
 
-  /** Whether a key that comes now is one of a pause, though that may be over. */
+  /** Whether a key that arrives now belongs to a pause, even if the pause has ended. */
   coversKey(source: KeySource, pressedAt: number, now: number): boolean {
     return this.#mask.covers(source, pressedAt, now)
   }
 
   /**
-   * Gives the sinks what the party said in this tick, or what the pause leaves of it. Before anything is played: whoever hears a
+   * Gives the sinks what the party said in this tick, or what the pause leaves of it. Runs before anything is played: a sink that detects
    * voice in it can still silence this tick.
    */
   tapSaid(paused: boolean): void {
@@ -246,7 +246,7 @@ export abstract class Leg {
     return this.muted || this.onHold || this.heardBy?.size === 0
   }
 
-  /** Whether it speaks, and how loud others hear it; null: nobody wants to know. */
+  /** Whether it speaks, and how loud others hear it; null: not requested. */
   get voice(): Voice | null {
     return this.sound?.settings.speechEvents === true ? this.sound : null
   }
@@ -263,7 +263,7 @@ export abstract class Leg {
 
 const HEARD: Frame = new Int16Array(LEG_SAMPLES)
 
-/** A silent frame; nobody writes to it. */
+/** A silent frame; it must not be written to. */
 export const SILENCE: Frame = new Int16Array(LEG_SAMPLES)
 
 /** The quality of a leg that never had audio. */

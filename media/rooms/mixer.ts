@@ -11,24 +11,24 @@ import {
 } from '../../codecs/kernels/frames.ts'
 import type { Limiter } from '../../codecs/limiter.ts'
 
-/** Whose sum lies in the kernel. */
+/** The mixer whose sum is in the kernel. */
 let inKernel: Mixer | null = null
 
 /**
- * Mixes one 20 ms frame for a room: summed once, in Int32, so that the order of the parties cannot matter. What fits is exact to the
- * sample; an output that does not is limited.
+ * Mixes one 20 ms frame for a room. It sums once, in Int32, so that the order of the parties does not matter. A sum that fits is exact to the
+ * sample; one that does not is limited.
  */
 export class Mixer {
   readonly #samples: number
-  /** While another mixer's lies in the kernel. */
+  /** Used while another mixer's sum is in the kernel. */
   readonly #sum: Int32Array
   readonly #kernelSum: Int32Array
   readonly #kernelOut: Frame
-  /** How many frames the sum holds; with none every output is silence. */
+  /** Number of frames in the sum; with none every output is silence. */
   voices = 0
-  /** Counts the frames that were mixed. */
+  /** Counts the mixed frames. */
   tick = 0
-  /** The lowest gain of an output of this frame, and of the one before. */
+  /** The lowest gain of an output of this frame, and of the previous one. */
   #gain = 1
   #gainBefore = 1
 
@@ -50,7 +50,7 @@ export class Mixer {
     this.#gain = 1
   }
 
-  /** The kernel has room for one sum. */
+  /** Takes the kernel, which has room for one sum. */
   #take(): void {
     if (inKernel === this) return
     if (inKernel !== null) inKernel.#sum.set(inKernel.#kernelSum)
@@ -65,7 +65,7 @@ export class Mixer {
     this.voices++
   }
 
-  /** Takes a frame that was added out of the sum again: for a listener who must not hear it. */
+  /** Removes a frame from the sum again, for a listener who must not hear it. */
   remove(frame: Frame): void {
     this.#take()
     FRAME_IN.set(frame)
@@ -86,7 +86,7 @@ export class Mixer {
     this.#put(kernelWithout(this.#samples) !== 0, limiter, own, out)
   }
 
-  /** The output that was written last, in this law; to be asked at once, and borrowed until anything else is mixed or encoded. */
+  /** The last output in this law. Must be requested at once; borrowed until anything else is mixed or encoded. */
   encoded(law: G711): Uint8Array {
     return law.encodeOut(this.#samples)
   }
@@ -99,7 +99,7 @@ export class Mixer {
     } else out.set(this.#kernelOut)
   }
 
-  /** Who has heard another output until now, as one who has just begun to speak, goes on from the gain that others had. */
+  /** A listener that heard another output before (for example before it began to speak) continues from the gain that others had. */
   #goOn(limiter: Limiter): void {
     if (limiter.tick !== this.tick - 1) limiter.follow(this.#gainBefore)
     limiter.tick = this.tick

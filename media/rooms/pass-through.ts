@@ -1,21 +1,21 @@
 import type { Leg } from './leg.ts'
 
-/** So long all must be as plain as it is before packets pass: a key, a prompt or a pause of speech seldom comes alone [frames]. */
+/** All conditions must have held this long before packets are relayed: a key, a prompt or a pause in speech seldom comes alone [frames]. */
 const PLAIN_FRAMES = 50
 
-/** A room, as far as who passes packets through it must know it. */
+/** The part of a room that matters for pass-through. */
 export interface PlainRoom {
   readonly legs: readonly Leg[]
-  /** Nothing but its members is heard in it, and nobody but they hear it. */
+  /** It contains nothing but its members' own voices, and nobody else listens. */
   readonly isPlain: boolean
 }
 
 /**
- * Two parties in the same codec, of whom nobody else hears or says anything: there is nothing to mix, and packets go from one to the other as
- * they come. That ends with the first packet for which it is not so any more, whatever was begun: each one is asked for.
+ * Relays packets between two parties with the same codec if nobody else is heard or listens: there is nothing to mix. It ends with
+ * the first packet for which the conditions no longer hold, whatever has begun: they are checked for each packet.
  */
 export class PassThrough {
-  /** Packets pass. */
+  /** Packets are being relayed. */
   isOn = false
   readonly #room: PlainRoom
   readonly #changed: (isOn: boolean) => void
@@ -26,7 +26,7 @@ export class PassThrough {
     this.#changed = changed
   }
 
-  /** Begins a tick. @returns true: nothing is to be mixed in it */
+  /** Begins a tick. @returns true: nothing has to be mixed in it */
   tick(now: number): boolean {
     const [one, other] = this.#room.legs
     if (one === undefined || other === undefined || !this.#isOpen(one, other)) {
@@ -50,7 +50,7 @@ export class PassThrough {
     return legs.length === 2 && legs[0] === one && legs[1] === other && isPlain && one.isPlain && other.isPlain
   }
 
-  /** The mix goes on: whoever is pulled passes nothing more. */
+  /** Back to the mix: a leg that is pulled stops relaying. */
   #end(): false {
     if (this.isOn) this.#plain = 0
     this.#set(false)

@@ -1,6 +1,6 @@
 import type { RoomPause } from './room.ts'
 
-/** Of a pause's details as JSON; a longer reason is cut. */
+/** Size of a pause's details as JSON; a longer reason is truncated. */
 const DETAIL_BYTES = 2048
 const MAX_REASON = 200
 
@@ -9,12 +9,12 @@ const SLOT_BYTES = WORDS * Int32Array.BYTES_PER_ELEMENT + DETAIL_BYTES
 
 const PAUSED = 1
 const MASKED = 2
-/** Counts the changes, above the two bits. */
+/** The change counter occupies the bits above the two flags. */
 const CHANGE = 4
 
 /**
- * The card-payment pauses of a room whose members are on several threads: what each thread knows of it, where all see it at once. No
- * thread waits for a message, so that nobody's next frame or key is taken for one outside of the pause.
+ * The card-payment pauses of a room with members on several threads: each thread's knowledge, in memory that all of them see at once. No
+ * thread waits for a message, so nobody's next frame or key is treated as outside of the pause.
  */
 export class PauseBoard {
   readonly memory: SharedArrayBuffer
@@ -22,7 +22,7 @@ export class PauseBoard {
   readonly #slots: { words: Int32Array; details: Uint8Array; seen: number; pause: RoomPause | null }[]
   #written = ''
 
-  /** @param own which of the threads writes here */
+  /** @param own the index of the thread that writes here */
   constructor(memory: SharedArrayBuffer, own: number) {
     this.memory = memory
     this.#own = own
@@ -38,7 +38,7 @@ export class PauseBoard {
     return new SharedArrayBuffer(threads * SLOT_BYTES)
   }
 
-  /** What this thread knows of a pause. */
+  /** Writes this thread's pause. */
   write(pause: RoomPause | null): void {
     const { maskDtmf = false, destinationLegId = null, reason = '' } = pause ?? {}
     const text =
@@ -46,7 +46,7 @@ export class PauseBoard {
     if (text === this.#written) return
     this.#written = text
     const { words, details } = this.#slots[this.#own]!
-    // From now on it is on for all, whatever the details are.
+    // From now on the pause is on for all threads, even without its details.
     const bits = pause === null ? 0 : PAUSED | (maskDtmf ? MASKED : 0)
     const bytes = Buffer.from(text)
     details.set(bytes.subarray(0, DETAIL_BYTES))
@@ -55,13 +55,13 @@ export class PauseBoard {
     Atomics.store(words, 0, change | bits)
   }
 
-  /** Whether some thread has written since the last `read`. */
+  /** Whether any thread has written since the last `read`. */
   get hasChanged(): boolean {
     for (const { words, seen } of this.#slots) if (Atomics.load(words, 0) !== seen) return true
     return false
   }
 
-  /** What all of them come to; null: no pause is on. */
+  /** The combined pause of all threads; null: none. */
   read(): RoomPause | null {
     let all: RoomPause | null = null
     for (const slot of this.#slots) {
@@ -82,7 +82,7 @@ const bothOf = (one: RoomPause, other: RoomPause): RoomPause => ({
   reason: one.reason,
 })
 
-/** While it is being written over there is no payment line: nobody hears a key. */
+/** While the details are being overwritten there is no payment line: nobody hears a key. */
 function pauseOf(length: number, details: Uint8Array, maskDtmf: boolean): RoomPause {
   try {
     const text = Buffer.from(details.slice(0, length)).toString()

@@ -11,28 +11,28 @@ import type { Sink } from './sink.ts'
 import type { Source } from './source.ts'
 import { UpperBand } from './upper-band.ts'
 
-/** More announcements than this do not wait in a room; the oldest waiting one is dropped. */
+/** Maximum number of waiting announcements; the oldest waiting one is dropped. */
 const MAX_WAITING = 8
 
-/** The card-payment pause as a room sees it: its own and those of its members' calls, taken together. */
+/** The card-payment pause of a room: its own and those of its members' calls, combined. */
 export interface RoomPause {
   maskDtmf: boolean
-  /** The payment line: the one leg that still hears the keys. */
+  /** The payment line: the only leg that still hears the keys. */
   destinationLegId: string | null
   reason: string
 }
 
-/** Hears what the product itself plays in a room, and counts the ticks: a recorder's timeline. */
+/** Hears what the product itself plays in a room, and counts the ticks, as the timeline of a recording. */
 export interface RoomTap {
-  /** To one leg alone, or to all (null). Nothing of a card-payment pause. The frame is borrowed. */
+  /** To one leg only, or to all (null). Nothing of a card-payment pause. The frame is borrowed. */
   played(frame: Frame, leg: Leg | null): void
   /** At the end of each tick. */
   tick(): void
 }
 
 /**
- * Those who hear each other. Each tick: every member is pulled, summed once, and hears the sum without itself.
- * Sinks of the room get as `inbound` the mix of all members and as `outbound` what the room itself plays.
+ * Legs that hear each other. Each tick every member is pulled and summed once, and hears the sum without its own audio.
+ * Sinks of the room get the mix of all members as `inbound`, and what the room itself plays as `outbound`.
  */
 export class Room {
   readonly spec: RoomSpec
@@ -41,29 +41,29 @@ export class Room {
   readonly taps: RoomTap[] = []
   /** Music for a member who is alone; loaded by the owner. */
   music: Source | null = null
-  /** Heard by all, beside announcements; null: nobody speaks so. */
+  /** Heard by everybody, in parallel to announcements; null: none. */
   chorus: Chorus | null = null
   /** Set by the owner when a pause begins or ends. */
   pause: RoomPause | null = null
-  /** What is done with the audio of who is in it and says nothing else; null: nothing was said. */
+  /** Audio processing of members without their own settings; null: none. */
   sound: LegSound | null = null
   /** Its members are on several threads. */
   isSpread = false
-  /** Whose part of the tick runs: who is to blame for what it throws. */
+  /** The leg being served, to attribute an exception. */
   turn: Leg | null = null
 
-  /** Told when packets begin to pass from one member to the other as they come, and when they do not any more. */
+  /** Notified when packets begin to be relayed between the members, and when that ends. */
   passing: (isOn: boolean) => void = () => {}
 
   readonly #passThrough = new PassThrough(this, isOn => this.passing(isOn))
   readonly #mixer = new Mixer(LEG_SAMPLES)
-  /** For a listener who does not hear what the others hear; made when one comes. */
+  /** For a listener who hears a different selection from the others; created when needed. */
   #private: Mixer | null = null
   readonly #shared = new SharedMix()
   readonly #tapped: Frame = new Int16Array(LEG_SAMPLES)
   readonly #tapLimiter = new Limiter()
   readonly #waiting: Source[] = []
-  /** What is above 4 kHz, and the same for one listener alone; null: it does not pay. */
+  /** The mix above 4 kHz, also for single listeners; null: not worth it. */
   #upper: UpperBand | null = null
   #privateUpper: UpperBand | null = null
 
@@ -75,14 +75,14 @@ export class Room {
     return this.legs.length >= this.spec.maxMembers
   }
 
-  /** Nothing but its members is heard in it, and nobody but they hear it. */
+  /** It contains nothing but its members' own voices, and nobody else listens. */
   get isPlain(): boolean {
     if (this.pause !== null || this.isSpread || this.spec.kind === 'echo' || !(this.chorus?.isEmpty ?? true))
       return false
     return this.#waiting.length === 0 && this.sinks.length === 0 && this.taps.length === 0
   }
 
-  /** Plays to everybody, after what is already waiting. */
+  /** Plays to everybody, after announcements that are waiting. */
   announce(source: Source): void {
     if (this.#waiting.length >= MAX_WAITING) this.#waiting.splice(1, 1)
     this.#waiting.push(source)
@@ -169,13 +169,13 @@ export class Room {
     leg.tapHeard(frame, this.pause !== null)
   }
 
-  /** What is heard, in a law, as far as it has just been mixed. */
+  /** The audio in a law, if it was just mixed. */
   #encoded(codec: LawName, frame: Frame, mixed: Frame): Uint8Array | null {
     if (frame === this.#shared.frame) return this.#shared.encoded(codec)
     return frame === mixed ? this.#mixer.encoded(LAWS[codec]) : null
   }
 
-  /** From the next tick on the room has two bands when two are there who gain by it (of an echo, one); not before, since it costs. */
+  /** The room gets two bands from the next tick on if two members benefit (in an echo, one); otherwise it would only cost. */
   #widen(wideLegs: number): void {
     const pays = wideLegs > (this.spec.kind === 'echo' ? 0 : 1)
     if (pays === (this.#upper !== null)) return
@@ -183,7 +183,7 @@ export class Room {
     this.#privateUpper = null
   }
 
-  /** What a member hears above 4 kHz, of those whom it hears at all; null: nothing. */
+  /** What a member hears above 4 kHz, of the members it hears at all; null: nothing. */
   #upperFor(listener: Leg, frame: Frame, hasRoutes: boolean): Frame | null {
     if (this.#upper === null) return null
     const gain = frame === this.#shared.frame ? this.#shared.gain : listener.limiter.gain
@@ -209,7 +209,7 @@ export class Room {
     return this.spec.musicWhenAlone && isAlone ? (this.music?.pull() ?? null) : null
   }
 
-  /** What a member hears: all others, the room, and `extra` that is for it alone; null: nothing. */
+  /** What a member hears: all others, the room, and `extra`, which is for it alone; null: nothing. */
   #mixFor(leg: Leg, extra: Frame | null): Frame | null {
     const mixer = this.#mixer
     const said = isHeardByAll(leg) ? leg.said : null
@@ -230,7 +230,7 @@ export class Room {
     return leg.heard
   }
 
-  /** What a member hears in a room where not everybody hears everybody: summed for this member alone. */
+  /** What a member hears in a room where not everybody hears everybody: summed for this member only. */
   #routeFor(listener: Leg, extra: Frame | null, announced: Frame | null): Frame | null {
     this.#private ??= new Mixer(LEG_SAMPLES)
     const mixer = this.#private
@@ -253,7 +253,7 @@ export class Room {
     return speaker.heardBy?.has(listener.id) !== false && listener.hears?.has(speaker.id) !== false
   }
 
-  /** Puts into the sum, in place of the audio without keypad tones, that with them, and takes it out again. */
+  /** In the sum, replaces the audio without keypad tones by the audio with them, and back. */
   #swapRaw(listener: Leg, direction: 'in' | 'out'): void {
     for (const leg of this.legs) {
       if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw) continue

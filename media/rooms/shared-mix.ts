@@ -6,7 +6,7 @@ import type { Mixer } from './mixer.ts'
 
 /**
  * The mix that all silent listeners of a room share: made, and encoded in each law, at most once per tick. In a large
- * room most are silent, so most of the encoding falls away, and what they hear is the same to the sample.
+ * room most members are silent, so most of the encoding is saved, and the result is identical to the sample.
  */
 export class SharedMix {
   readonly frame: Frame = new Int16Array(LEG_SAMPLES)
@@ -15,7 +15,7 @@ export class SharedMix {
     PCMA: new Uint8Array(LEG_SAMPLES),
   }
   readonly #limiter = new Limiter()
-  /** The tick that it is of. */
+  /** The tick that it belongs to. */
   #tick = -1
   #ready: Record<LawName, boolean> = { PCMU: false, PCMA: false }
 
@@ -28,7 +28,7 @@ export class SharedMix {
     return this.frame
   }
 
-  /** What that was limited to. */
+  /** The gain to which it was limited. */
   get gain(): number {
     return this.#limiter.gain
   }

@@ -6,15 +6,15 @@ import type { CreateNoiseSuppressor, NoiseSuppressor } from '../../codecs/noise-
 import { SpeechState } from '../../codecs/speech-state.ts'
 import type { CreateVoiceDetector, VoiceDetector } from '../../codecs/voice-activity.ts'
 
-/** What is done with the audio of a party. */
+/** Processing of a party's audio. */
 export interface SoundSettings {
-  /** Louder or softer by so much, whatever else is done [dB]. */
+  /** Louder or softer by this much, in addition to everything else [dB]. */
   gainDb: number
-  /** Brought to the level of others, slowly. */
+  /** Slowly adjusts to the level of others. */
   autoGain: boolean
-  /** Steady noise is taken out; it comes 10 ms later then. */
+  /** Removes steady noise, with 10 ms of delay. */
   noiseSuppression: boolean
-  /** Whether it speaks, and how loud, is wanted. */
+  /** Reports whether it speaks, and how loud. */
   speechEvents: boolean
 }
 
@@ -33,15 +33,15 @@ export interface SoundTools {
   createNoiseSuppressor: CreateNoiseSuppressor
 }
 
-/** The level that is shown follows within this [share of a frame]: some 200 ms. */
+/** Smoothing factor of the displayed level [share of a frame]: some 200 ms. */
 const LEVEL_FOLLOWING = 0.1
 
 /**
- * What is done with the audio of one party before anybody in its room hears it, and what is known of it: noise out, gain, whether it
- * speaks. A leg of which nothing of that is wanted has none.
+ * Processing and analysis of one party's audio before anybody in its room hears it: noise suppression, gain, voice
+ * activity. A leg that uses none of it has no instance.
  */
 export class Sound {
-  /** It speaks, and others hear it; known while `speechEvents` are wanted. */
+  /** It speaks, and others hear it; known while `speechEvents` are enabled. */
   isSpeaking = false
   readonly #tools: SoundTools
   readonly #changed: (isSpeaking: boolean) => void
@@ -50,7 +50,7 @@ export class Sound {
   #suppressor: NoiseSuppressor | null = null
   #autoGain: AutoGain | null = null
   readonly #speech = new SpeechState()
-  /** Of what others hear; full scale is 1. */
+  /** Of the audio that others hear; full scale is 1. */
   #power = 0
   /** At the end of the last frame, linear. */
   #gain = 1
@@ -58,7 +58,7 @@ export class Sound {
   readonly #sum: Int32Array
   readonly #out: Frame
 
-  /** @param changed it begins to speak, or has ended */
+  /** @param changed it has begun or stopped speaking */
   constructor(samples: number, tools: SoundTools, changed: (isSpeaking: boolean) => void) {
     this.#tools = tools
     this.#changed = changed
@@ -75,7 +75,7 @@ export class Sound {
     return this.#power <= 0 ? SILENCE_DBOV : Math.max(SILENCE_DBOV, 10 * Math.log10(this.#power))
   }
 
-  /** What goes on as before keeps what it has learnt. */
+  /** Functions that stay enabled keep what they have learnt. */
   set(settings: SoundSettings): void {
     const { autoGain, noiseSuppression, speechEvents } = settings
     this.#settings = settings
@@ -94,8 +94,8 @@ export class Sound {
   }
 
   /**
-   * One frame of the party, null: it is silent. What comes back is borrowed until the next one.
-   * @param isUnheard nobody hears it: muted, on hold, or in a card-payment pause. It does not speak then
+   * One frame of the party, null: it is silent. The result is borrowed until the next call.
+   * @param isUnheard nobody hears it: muted, on hold, or in a card-payment pause. It then does not count as speaking
    */
   process(frame: Frame | null, isUnheard: boolean): Frame | null {
     if (this.#detector !== null) this.#listen(this.#detector, frame, isUnheard)
@@ -115,7 +115,7 @@ export class Sound {
     if (frame !== null && !isUnheard) this.#autoGain?.hear(levelDbov(frame), voice)
   }
 
-  /** Noise first, so that it is not raised; then the gain, in a ramp. */
+  /** Noise suppression first, so that noise is not amplified; then the gain, in a ramp. */
   #treat(frame: Frame): Frame {
     const wanted = 10 ** ((this.#settings.gainDb + (this.#autoGain?.gainDb ?? 0)) / 20)
     const hasGain = wanted !== 1 || this.#gain !== 1

@@ -2,18 +2,18 @@ import type { Frame } from '../../codecs/audio.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
 
-/** A key that is told of twice, by its tone and otherwise, is told of within this time [ms]. */
+/** Two reports of one key, by its tone and in another way, arrive within this time [ms]. */
 const TWICE_MS = 500
-/** What we have sent comes back as an echo within this time [ms]. */
+/** The echo of a key that we sent returns within this time [ms]. */
 const ECHO_MS = 500
 
 /**
- * Whether tones are keys. `until_told`: another way was agreed on, which some gateways then do not use; the first key that comes by it shows
- * that the far end does, and nobody listens for tones any more.
+ * Whether tones are keys. `until_told`: another way was negotiated, which some gateways then do not use. The first key that arrives that way
+ * shows that the far end uses it, and tones are no longer monitored.
  */
 export type ToneKeyUse = 'never' | 'always' | 'until_told'
 
-/** The keys of one party that come as tones in the audio, each once, whatever else tells of it. Pure: `now` is monotonic [ms]. */
+/** The keys of one party that arrive as tones, each once, however else it is reported. Pure: `now` is monotonic [ms]. */
 export class ToneKeys {
   readonly #detector = new DtmfDetector()
   #use: ToneKeyUse = 'never'
@@ -24,14 +24,14 @@ export class ToneKeys {
   #toldAt = 0
   #echoUntil = Number.NEGATIVE_INFINITY
 
-  /** What was agreed on; what is known of the far end stays known where that is the same. */
+  /** Sets what was negotiated. If that is unchanged, knowledge of the far end is kept. */
   agree(use: ToneKeyUse): void {
     if (use === this.#use) return
     this.#use = use
     this.#isListening = use !== 'never'
   }
 
-  /** Another party sends: nothing is known of it. */
+  /** Another party is sending: nothing is known about it. */
   reset(): void {
     this.#isListening = this.#use !== 'never'
   }
@@ -40,17 +40,17 @@ export class ToneKeys {
     return this.#isListening
   }
 
-  /** There is another way for keys, which has not been used: what sounds like one may be the echo of somebody else's. */
+  /** Another way for keys was negotiated but not used so far: a tone may be the echo of somebody else's key. */
   get isInstead(): boolean {
     return this.#use === 'until_told'
   }
 
-  /** A key sounds. */
+  /** A key tone is sounding. */
   get isDown(): boolean {
     return this.#detector.key !== null
   }
 
-  /** A frame of its audio. @returns the key that began with it, unless that has been told of */
+  /** A frame of its audio. @returns the key whose tone began with it, unless it was already reported */
   hear(frame: Frame, now: number): DtmfKey | null {
     const detector = this.#detector
     detector.write(frame)
@@ -61,7 +61,7 @@ export class ToneKeys {
     return key === this.#told && now - this.#toldAt < TWICE_MS ? null : key
   }
 
-  /** An event, or signalling, tells of a key. @returns false when its tone has been heard before */
+  /** A key is reported by an event or by signalling. @returns false if its tone was heard before */
   tell(key: string, now: number): boolean {
     if (this.#use === 'never') return true
     if (this.#use === 'until_told') this.#isListening = false
@@ -73,7 +73,7 @@ export class ToneKeys {
     return !isTwice
   }
 
-  /** A key of ours goes out: what of it comes back is none of the party's. */
+  /** We send a key: its echo is not a key of the party. */
   sent(now: number): void {
     if (this.#use === 'until_told') this.#echoUntil = now + ECHO_MS
   }

@@ -1,8 +1,8 @@
 import { clamp16, type Frame } from '../../codecs/audio.ts'
 
 /**
- * What members say above 4 kHz, summed once a tick (`codecs/bands.ts`): beside the mix of what is below, which is that of a telephone and
- * all that others than wideband codecs hear.
+ * The sum of what members say above 4 kHz, once per tick (`codecs/bands.ts`). The separate mix of the lower band is that of a telephone, and
+ * all that legs without a wideband codec hear.
  */
 export class UpperBand {
   readonly #sum: Int32Array
@@ -23,7 +23,7 @@ export class UpperBand {
     this.#voices++
   }
 
-  /** Writes the sum without `own` (which was added), at the gain that the lower band is limited to. @returns `out`, or null: there is nothing */
+  /** Writes the sum without `own` (which was added), at the gain of the lower band. @returns `out`, or null: there is nothing */
   without(own: Frame | null, gain: number, out: Frame): Frame | null {
     if (this.#voices === (own === null ? 0 : 1)) return null
     const sum = this.#sum
