@@ -206,5 +206,6 @@ try {
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
+  // What was opened before it failed would keep the process for ever.
+  process.exit(1)
 }
