@@ -30,6 +30,8 @@ export interface MediaConfig {
   dnsServers: string[]
   /** SIP proxies that are believed (CIDR). */
   sipProxies: string[]
+  /** The drachtio server that has the sockets of SIP in our place; null: they are ours. */
+  drachtio: { host: string; port: number; secret: string } | null
   /** Where SIP and RTCP are told to as HEP; null: nowhere. */
   hep: {
     transport: 'udp' | 'tcp' | 'tls'

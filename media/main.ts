@@ -162,6 +162,7 @@ const sip = new SipEndpoint({
   allowedNetworks: config.allowedNetworks,
   proxies: config.sipProxies,
   ...(tls === null || config.sipTls === null ? {} : { tls: { ...tls, port: config.sipTls.port } }),
+  ...(config.drachtio === null ? {} : { drachtio: config.drachtio }),
   productName: `tandem/${config.version}`,
   ...(config.sessionSeconds === 0 ? {} : { sessionExpiresS: config.sessionSeconds }),
   optionsStatus: () => (switchboard.draining ? { status: 503, retryAfterS: 5 } : { status: 200 }),
@@ -301,7 +302,9 @@ await Promise.all(engines.map(engine => engine.ready))
 try {
   await sip.listen()
 } catch (error) {
-  const { code } = error as NodeJS.ErrnoException
+  const { code, message } = error as NodeJS.ErrnoException
+  if (config.drachtio !== null)
+    fail(`${message}: start it, or set TANDEM_DRACHTIO_URL to its address and secret, or leave it unset`)
   fail(
     code === 'EADDRINUSE'
       ? `SIP port ${config.sipPort} on ${hosts} is taken by another program: stop it, or set TANDEM_SIP_PORT to a free port`

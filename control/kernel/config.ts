@@ -44,6 +44,8 @@ export interface Config {
   dnsServers: string[]
   /** CIDR blocks of the SIP proxies that are trusted to name the caller. */
   sipProxies: string[]
+  /** The drachtio server that has the sockets of SIP; null: they are our own. */
+  drachtio: DrachtioServer | null
   /** The HEP collector for SIP and RTCP; null: none. */
   hepTarget: HepTarget | null
   engineThreads: number
@@ -89,6 +91,12 @@ export interface Config {
   sipSessionSeconds: number
   drainSeconds: number
   maxCalls: number
+}
+
+export interface DrachtioServer {
+  host: string
+  port: number
+  secret: string
 }
 
 export interface HepTarget {
@@ -238,6 +246,20 @@ function hepTarget(text: string): Parsed<HepTarget> {
     port: url.port === '' ? HEP_PORT : Number(url.port),
     captureId,
     password: url.searchParams.get('password'),
+  })
+}
+
+const DRACHTIO_PORT = 9022
+
+function drachtioServer(text: string): Parsed<DrachtioServer> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || url.protocol !== 'tcp:' || url.hostname === '' || url.password === '') {
+    return bad('set tcp://:SECRET@HOST:9022 with the address and the secret of the drachtio server for applications')
+  }
+  return ok({
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? DRACHTIO_PORT : Number(url.port),
+    secret: decodeURIComponent(url.password),
   })
 }
 
@@ -425,6 +447,14 @@ const SETTINGS: Settings = {
     help: 'SIP proxies before us (Kamailio) that are believed: X-Forwarded-For tells who calls, Path the way to a phone (CIDR blocks with commas between them)',
     parse: cidrList,
     absent: [],
+  },
+  drachtio: {
+    name: 'TANDEM_DRACHTIO_URL',
+    default: null,
+    help: 'drachtio server that handles SIP over UDP, TCP and TLS in place of this node: tcp://:SECRET@HOST:9022',
+    parse: drachtioServer,
+    absent: null,
+    secret: true,
   },
   hepTarget: {
     name: 'TANDEM_HEP_URL',

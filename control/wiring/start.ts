@@ -105,6 +105,7 @@ const mediaConfig = (config: Config) => ({
   publicIps: config.publicIps,
   dnsServers: config.dnsServers,
   sipProxies: config.sipProxies,
+  drachtio: config.drachtio,
   hep: config.hepTarget,
   rtpPorts: config.rtpPorts,
   rtpSockets: config.rtpSockets,

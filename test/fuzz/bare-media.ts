@@ -142,6 +142,7 @@ export class BareMedia {
       publicUrl: 'http://127.0.0.1:8080',
       publicIps: [],
       dnsServers: [],
+      drachtio: null,
       hep: null,
       sipProxies: [],
       rtpPorts: { first: 30_000, last: 31_999 },

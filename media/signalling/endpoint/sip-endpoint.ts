@@ -22,6 +22,7 @@ import { isPublicAddress } from '../../protocol.ts'
 import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
+import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
 import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
@@ -36,6 +37,8 @@ export interface SipEndpointOptions {
   names: NameService
   /** SIP over TLS: absent, it is not listened for, but connected out. */
   tls?: { port: number; cert: Buffer; key: Buffer }
+  /** Has the sockets of UDP, TCP and TLS in our place; absent: they are ours. */
+  drachtio?: DrachtioServer
   /** Where clients of SIP over WebSocket come in: its ports. Absent: they do not. */
   webSocket?: { wsPort: number; wssPort: number }
   productName: string
@@ -67,7 +70,14 @@ export interface SipEndpointOptions {
 
 /** The I/O shell of the SIP user agent: a UDP socket for each of our addresses, streams over TCP and TLS, names and timers. */
 export class SipEndpoint {
-  readonly counters = { connectionsRefused: 0, connectionsStalled: 0, sendErrors: 0, slowPeers: 0, addressesRefused: 0 }
+  readonly counters = {
+    drachtioBreaks: 0,
+    connectionsRefused: 0,
+    connectionsStalled: 0,
+    sendErrors: 0,
+    slowPeers: 0,
+    addressesRefused: 0,
+  }
   readonly #options: SipEndpointOptions
   readonly #agent: UserAgent
   readonly #reach: SipReach
@@ -79,6 +89,7 @@ export class SipEndpoint {
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
   readonly #webSockets: SipWebSockets
+  #drachtio: DrachtioWire | null = null
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: SipEndpointOptions) {
@@ -101,7 +112,8 @@ export class SipEndpoint {
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
     })
-    for (const { host, family } of addresses.all) this.#udp.set(host, this.#udpSocket(host, family))
+    if (options.drachtio === undefined)
+      for (const { host, family } of addresses.all) this.#udp.set(host, this.#udpSocket(host, family))
     const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'isKnown' | 'counters'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
@@ -160,9 +172,21 @@ export class SipEndpoint {
     this.#webSockets.accept(upgrade)
   }
 
-  /** Binds UDP, TCP and, with a certificate, TLS. Rejects with the system's error when the port is taken. */
+  /**
+   * Binds UDP, TCP and, with a certificate, TLS, and rejects with the system's error when the port is taken; or connects to the drachtio
+   * server that does so in our place.
+   */
   async listen(): Promise<void> {
-    const { port, tls } = this.#options
+    const { port, tls, drachtio } = this.#options
+    if (drachtio !== undefined) {
+      this.#drachtio = await DrachtioWire.connect({
+        server: drachtio,
+        receive: (bytes, from) => this.#receive(bytes, from),
+        failed: to => this.#failed(to),
+        broke: () => this.counters.drachtioBreaks++,
+      })
+      return
+    }
     for (const [address, udp] of this.#udp) {
       await new Promise<void>((resolve, reject) => {
         udp.once('error', reject)
@@ -272,6 +296,7 @@ export class SipEndpoint {
 
   close(): void {
     clearTimeout(this.#timer)
+    this.#drachtio?.close()
     for (const udp of this.#udp.values()) udp.close()
     this.#tcp.close()
     this.#tls.close()
@@ -281,6 +306,8 @@ export class SipEndpoint {
   /** Our address as that far end knows it. */
   #localOf(peer: Peer): { host: string; port: number } {
     const { addresses } = this.#options
+    const ofDrachtio = isWebSocket(peer) ? undefined : this.#drachtio?.addressFor(peer)
+    if (ofDrachtio != null) return ofDrachtio
     return { host: (addresses.for(peer) ?? addresses.main).advertised, port: this.#portFor(peer) }
   }
 
@@ -345,7 +372,8 @@ export class SipEndpoint {
       return
     }
     this.#options.onMessage?.(bytes, true, to, this.#localOf(to))
-    if (to.transport === 'tcp') this.#tcp.send(bytes, to)
+    if (this.#drachtio !== null && !isWebSocket(to)) this.#drachtio.send(bytes, to)
+    else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
     else if (to.transport === 'tls') this.#tls.send(bytes, to)
     else if (isWebSocket(to)) this.#webSockets.send(bytes, to)
     else this.#sendUdp(bytes, to)
