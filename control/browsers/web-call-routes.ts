@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { durationOf } from '../calls/duration.ts'
 import { missing } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { idParams, metadata, nullable, timestamp } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -24,6 +24,16 @@ const webCallSchema = Type.Object({
   ended_at: nullable(timestamp()),
 })
 
+const query = Type.Object(
+  {
+    ...listParameters,
+    assistant_id: Type.Optional(Type.String({ maxLength: 200, description: 'Those to one assistant.' })),
+    room_id: Type.Optional(Type.String({ maxLength: 200, description: 'Those of the guests of one room.' })),
+    origin: Type.Optional(Type.String({ maxLength: 300, description: 'Those of one website.' })),
+  },
+  { additionalProperties: false },
+)
+
 const common = { method: 'GET', tag: 'Calls', scope: 'calls:read', status: 200 } as const
 
 /** The calls that browsers made: with a client token, or as guests of a room. */
@@ -33,10 +43,15 @@ export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
     path: '/web_calls',
     id: 'listWebCalls',
     summary: 'List the calls that browsers made',
-    query: listQuery,
+    query,
     reply: listOf(webCallSchema),
-    handler: (context, { query }) =>
-      page(webCalls(store.db, context), query, '/v1/web_calls', toWebCall, 'web_calls.id'),
+    handler: (context, { query: { assistant_id, room_id, origin, ...asked } }) => {
+      let rows = webCalls(store.db, context)
+      if (assistant_id !== undefined) rows = rows.where('web_calls.assistant_id', '=', assistant_id)
+      if (room_id !== undefined) rows = rows.where('calls.room_id', '=', room_id)
+      if (origin !== undefined) rows = rows.where('web_calls.origin', '=', origin)
+      return page(rows, asked, '/v1/web_calls', toWebCall, 'web_calls.id')
+    },
   }),
   route({
     ...common,

@@ -55,7 +55,9 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       reply: listOf(callbackSchema),
       reads: ['callbacks'],
       handler: (context, { query }) => {
-        const rows = { db: store.db, tenant: context, table: 'callbacks', where: { status: query.status } } as const
+        const { status, source, site_id } = query
+        const where = { status, source, site_id }
+        const rows = { db: store.db, tenant: context, table: 'callbacks', where } as const
         return pageOf(rows, query, '/v1/callbacks', toCallback)
       },
     }),

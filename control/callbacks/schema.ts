@@ -49,6 +49,11 @@ export const changeBody = input({
 export const completeBody = input({ note: Type.Optional(note) })
 
 export const callbackListQuery = Type.Object(
-  { ...listParameters, status: Type.Optional(oneOf([...CALLBACK_STATUSES])) },
+  {
+    ...listParameters,
+    status: Type.Optional(oneOf([...CALLBACK_STATUSES])),
+    source: Type.Optional(Type.String({ maxLength: 50, description: 'Where they come from, for example `web`.' })),
+    site_id: Type.Optional(Type.String({ maxLength: 200, description: 'Those of one website form.' })),
+  },
   { additionalProperties: false },
 )

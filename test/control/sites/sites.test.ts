@@ -85,6 +85,33 @@ test("a visitor's request books a callback of the site, with page and language, 
   )
   assert.match(notes, /Shop\] Which size\?/)
   assert.is((await world.events('callback.created')).at(-1).object.site_id, id)
+  await live('POST /v1/callbacks', { phone: phone() })
+  for (const [filter, found] of [
+    [`site_id=${id}`, [callback.id]],
+    [`site_id=${id}&source=web`, [callback.id]],
+    [`site_id=${id}&source=api`, []],
+  ] as const) {
+    const { data } = (await live(`GET /v1/callbacks?${filter}`)).body
+    assert.equal(
+      data.map((one: { id: string }) => one.id),
+      found,
+      filter,
+    )
+  }
+})
+
+test('a listed number is not called back by the form of its site either; a form of test mode books in test mode', async () => {
+  const { id } = await create()
+  const listed = phone()
+  await live('POST /v1/do_not_call', { phone: listed })
+  const refused = await from(visitor()).send(id, { phone: listed, page: PAGE, ...(await prove(id)) })
+  assert.equal([refused.status, refused.body.error.code], [403, 'do_not_call'])
+  const ours = (await live('GET /v1/callbacks?limit=100')).body.data.length
+  const { id: tried } = (await world.test('POST /v1/sites', { name: 'Tried', origins: [SHOP] })).body
+  const sent = await from(visitor()).send(tried, { phone: '+15005550006', page: PAGE, ...(await prove(tried)) })
+  assert.equal([sent.status, sent.body.livemode], [201, false])
+  assert.is((await world.test('GET /v1/callbacks')).body.data[0].site_id, tried)
+  assert.is((await live('GET /v1/callbacks?limit=100')).body.data.length, ours)
 })
 
 test('only pages of its origins may look at a form or send it, and a site that is switched off is not there', async () => {
