@@ -1,12 +1,12 @@
-/** The fastest packet of so long stands for all of them [ms]. */
+/** The fastest packet of each window of this length represents it [ms]. */
 const WINDOW_MS = 5000
-/** Fewer tell nothing. */
+/** With fewer windows the drift is unknown. */
 const LEAST_WINDOWS = 6
-/** A way that becomes shorter or longer by so much has changed, no clock has [ms]. */
+/** A change of the transit time by this much is a change of route, not of a clock [ms]. */
 const JUMP_MS = 60
 const UNITS_PER_MS = 8
 
-/** How much faster than ours the clock of a sender is, by the line through its fastest packets. Pure: `now` is monotonic [ms]. */
+/** The drift of a sender's clock against ours: a line through its fastest packets. Pure: `now` is monotonic [ms]. */
 export class ClockDrift {
   #windowEnd = Number.NaN
   #least = 0
@@ -36,7 +36,7 @@ export class ClockDrift {
     this.#windowEnd = Number.NaN
   }
 
-  /** Parts per million, positive: it is faster than ours; null: not known yet. */
+  /** Parts per million, positive: faster than ours; null: not known yet. */
   get ppm(): number | null {
     const spread = this.#count * this.#timesTimes - this.#times ** 2
     if (Number.isNaN(this.#windowEnd) || this.#count < LEAST_WINDOWS || spread === 0) return null

@@ -8,15 +8,15 @@ const KEYS = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#', 'A', '
 export const DTMF_EVENT_BYTES = 4
 /** The duration that ends a segment of a long event, timestamp units (RFC 4733 §2.5.1.3). */
 const SEGMENT_UNITS = 0xffff
-/** Without a packet for so long the event is over: three packets at the usual 50 ms. */
+/** Without a packet for this long the event is over: three packets at the usual 50 ms. */
 export const EVENT_TIMEOUT_MS = 150
-/** Older packets than this are not reordered ones: the sender's timestamps have started anew. */
+/** An older packet is not a reordered one: the sender's timestamps have restarted. */
 const FORGET_MS = 5_000
 
 const END_BIT = 0x80
 const VOLUME_MASK = 0x3f
 
-/** What one packet or the passing of time showed. The reader reuses one object: valid until its next call. */
+/** The result of one packet or of passing time. The reader reuses one object: valid until its next call. */
 export interface DtmfReading {
   /** a key went down */
   began: DtmfKey | null
@@ -48,7 +48,7 @@ export class DtmfEventReader {
   #durationUnits = 0
   #segmentsUnits = 0
   #lastMs = 0
-  /** The only packet so far was an end: told at the next call, so that one reading never holds two ends. */
+  /** The only packet so far was an end. It is reported at the next call, so that one reading never has two ends. */
   #endDue = false
 
   /** @param clockRateHz of the payload type, as in SDP */
@@ -132,7 +132,7 @@ export class DtmfEventReader {
       this.#timestamp = timestamp
       this.#segmentsUnits += SEGMENT_UNITS
       this.#durationUnits = 0
-      // After a time-out the key has been told; the rest of it must not be a second one.
+      // After a time-out the key has been reported; its remaining packets must not count as a second one.
       if (this.#active !== null) this.#prolong(durationUnits, ended, nowMs)
       return
     }
@@ -168,7 +168,7 @@ export class DtmfEventReader {
   }
 }
 
-/** Keys that wait to be sent; one more is refused and counted. */
+/** Keys that may wait to be sent; further ones are refused and counted. */
 export const DTMF_QUEUE_KEYS = 64
 /** The E bit is sent three times (RFC 4733 §2.5.1.4). */
 const END_PACKETS = 3

@@ -1,11 +1,11 @@
 /**
- * What became of the frames that a party's audio was owed: played as they came, or concealed, and in which runs. Where audio goes on after
- * a silence, as much of that was a loss as packets are missing; the rest is a pause of who speaks.
+ * What became of the frames that were due from a party: played, or concealed, and in which bursts. If audio continues after
+ * a silence, as much of the silence counts as loss as packets are missing; the rest is a pause of the speaker.
  */
 export class HeardFrames {
   played = 0
   concealed = 0
-  /** Runs of concealed frames. */
+  /** Bursts of concealed frames. */
   bursts = 0
   readonly #missing: () => number
   #run = 0
@@ -13,12 +13,12 @@ export class HeardFrames {
   #counted = 0
   #accounted = 0
 
-  /** @param missing packets that are lost so far */
+  /** @param missing number of packets lost so far */
   constructor(missing: () => number) {
     this.#missing = missing
   }
 
-  /** To be called once per tick. @param concealed frames that were concealed so far */
+  /** To be called once per tick. @param concealed frames concealed so far */
   note(isHeard: boolean, concealed: number): void {
     const isConcealed = concealed > this.#counted
     this.#counted = concealed
@@ -27,13 +27,13 @@ export class HeardFrames {
       if (this.#run > 0) this.#goesOn()
       return
     }
-    // Silence that nothing was concealed before is a pause.
+    // Silence without preceding concealment is a pause.
     if (!isHeard && this.#run === 0) return
     this.#run++
     this.#hasSilence ||= !isHeard
   }
 
-  /** A packet went on as it came, behind so many that are missing: who hears it conceals those. */
+  /** A packet was relayed, after this many missing ones, which the receiver conceals. */
   passed(missing: number): void {
     this.played++
     if (missing === 0) return
@@ -53,7 +53,7 @@ export class HeardFrames {
     this.concealed += run
   }
 
-  /** Another source, whose missing packets are counted anew. */
+  /** Another source, whose missing packets are counted from zero. */
   newSource(): void {
     this.#accounted = 0
     this.#run = 0
@@ -66,7 +66,7 @@ export class HeardFrames {
     return all === 0 ? 0 : (100 * this.concealed) / all
   }
 
-  /** Mean length of the runs against that of random loss (ITU-T G.107 §7.5); 1 while there was no loss. */
+  /** Mean burst length relative to random loss (ITU-T G.107 §7.5); 1 without loss. */
   get burstRatio(): number {
     if (this.bursts === 0) return 1
     return Math.max(1, (this.concealed / this.bursts) * (1 - this.concealedPercent / 100))

@@ -2,20 +2,20 @@ import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES, recode } from './packet-r
 import { PlayoutDelay } from './playout-delay.ts'
 import { Unwrapper } from './rtp.ts'
 
-/** A first packet with less to spare is played a tick later: its network is not known yet [ms]. */
+/** If the first packet is earlier than its tick by less than this, it is played a tick later: the network is not known yet [ms]. */
 const FIRST_SPARE_MS = 4
-/** So long a starved stream is taken for lost packets, after that for a pause. */
+/** For this long a starved stream counts as lost packets, after that as a pause. */
 const STARVED_FRAMES = 3
-/** In-order packets that are late for so long are no stall of the network: the sender's clock has moved. */
+/** If in-order packets are late for this long, it is not a network stall: the sender's clock has moved. */
 const LATE_RUN_MS = 200
-/** Without a pull for so long the clock is taken for stopped, not for late. */
+/** Without a pull for this long the clock counts as stopped, not as late. */
 const STOPPED_MS = 500
 
 export type PushResult = 'ok' | 'late' | 'duplicate' | 'overflow'
 
 /**
- * What `pull` gave. 'audio': the frame is filled. 'lost': audio was owed and is not there: conceal it. 'silence': the sender
- * paused (DTX) or sends an event: zeros or comfort noise. 'empty': nothing has come yet, or nothing for long: zeros.
+ * The result of `pull`. 'audio': the frame is filled. 'lost': audio was due and is missing: conceal it. 'silence': the sender
+ * paused (DTX) or sends an event: zeros or comfort noise. 'empty': nothing has arrived yet, or for a long time: zeros.
  */
 export type PullResult = 'audio' | 'lost' | 'silence' | 'empty'
 
@@ -33,28 +33,28 @@ export interface JitterOptions {
 export interface JitterCounters {
   /** packets given to `push` */
   received: number
-  /** packets dropped because their time was over */
+  /** packets dropped because they came too late */
   late: number
   duplicate: number
   /** packets dropped because they were too long, or too far from the others */
   overflow: number
-  /** packets that were not there when their turn came */
+  /** packets missing at their turn */
   lost: number
-  /** frames answered 'lost', and frames of which a part had to be repaired */
+  /** frames answered 'lost', and partly repaired frames */
   concealed: number
   /** frames by which the delay grew */
   inserted: number
-  /** frames by which the delay was cut, and packets dropped at a resync or after a stall of ours */
+  /** frames by which the delay was reduced, and packets dropped at a resync or after a stall of ours */
   discarded: number
-  /** jumps of sequence number or timestamp that were followed */
+  /** accepted jumps of sequence number or timestamp */
   resyncs: number
 }
 
 /**
- * The buffer between a party's network and the 20 ms clock. Packets of any length are put in as they come and played by
- * their timestamps: a packet is played in the next tick after its arrival, later when the network needs it. Nothing is
- * allocated after construction. The encoding is one byte per timestamp unit; decoding happens outside, and so does what makes
- * a frame less or more of the audio unheard (`Playout`): here frames are taken one by one.
+ * The jitter buffer between a party's network and the 20 ms clock. Packets of any length are pushed as they arrive and played by
+ * their timestamps: in the next tick after the arrival, or later if the network needs it. It allocates nothing
+ * after construction. The encoding is one byte per timestamp unit. Decoding happens outside, and so does the inaudible change of playout
+ * speed (`Playout`): here frames are taken one by one.
  */
 export class JitterBuffer {
   readonly counters: JitterCounters = {
@@ -81,20 +81,20 @@ export class JitterBuffer {
   readonly #history: Uint8Array
 
   #started = false
-  /** Nothing of this stream has been played yet. */
+  /** No packet of this stream has been played yet. */
   #fresh = true
   /** The timestamp that the next pull starts with. */
   #head = 0
   /** End of the last audio that was played. */
   #playedTo = 0
   #lastLength = 0
-  /** The newest packet was no audio: what follows is owed nothing. */
+  /** The newest packet was not audio: nothing is due after it. */
   #quiet = false
   #starvedFrames = 0
   /** End of the newest audio that has come. */
   #newestEnd = 0
   #isJoint = false
-  /** The next audio is what was waited for. */
+  /** The next audio is the late packet that was waited for. */
   #isBack = false
   #nextPullMs = Number.NaN
   #lateSinceMs = Number.NaN
@@ -116,33 +116,33 @@ export class JitterBuffer {
     return this.#delay.smoothedMs
   }
 
-  /** From the arrival of nearly every packet to the pull that needs it [ms]; null: not known yet. */
+  /** Time from the arrival of nearly every packet to the pull that needs it [ms]; null: not known yet. */
   get spareMs(): number | null {
     return this.#delay.spareMs
   }
 
-  /** Frames that are waited for and need not be: to be taken by `more`. Negative: as many ticks should `stay`. */
+  /** Surplus frames of delay, to be taken by `more`. Negative: `stay` should be called for this many ticks. */
   get excess(): number {
     return this.#delay.excess
   }
 
-  /** Audio for the next frame is here. */
+  /** Audio for the next frame is available. */
   get isReady(): boolean {
     return this.#started && this.#newestEnd >= this.#head + this.#frame
   }
 
-  /** The frame that was taken last does not go on from the one before it: some between them were left out. */
+  /** The last frame does not continue the one before it: frames in between were skipped. */
   get isJoint(): boolean {
     return this.#isJoint
   }
 
-  /** The next audio goes on from the last, though something was made up between them: it came late. */
+  /** The next audio continues the last, although something was concealed in between: it came late. */
   get isBack(): boolean {
     return this.#isBack
   }
 
   /**
-   * Copies the payload of one audio packet in.
+   * Copies in the payload of one audio packet.
    *
    * @param sequence 16 bit, as on the wire
    * @param timestamp 32 bit, as on the wire
@@ -164,7 +164,7 @@ export class JitterBuffer {
     const at = this.#timestamps.peek(timestamp)
     const unwrapped = this.#sequences.peek(sequence)
     if (!this.#started) this.#anchor(unwrapped, at, length, arrivalMs)
-    // While nobody pulls (set-up, hold) only the newest audio counts, or the call would go on with the delay of that.
+    // While nobody pulls (set-up, hold), only the newest audio counts; otherwise the call would continue with that delay.
     if (!this.#isPulled(arrivalMs)) this.#head = Math.max(this.#head, at + length - this.#frame)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#ring.spend(unwrapped)
@@ -180,8 +180,8 @@ export class JitterBuffer {
   }
 
   /**
-   * Notes a packet of the same source that carries no audio (telephone event, comfort noise), so that its sequence number
-   * is not taken for lost and what follows it is silence.
+   * Notes a packet of the same source without audio (telephone event, comfort noise), so that its sequence number
+   * does not count as lost, and what follows is silence.
    */
   skip(sequence: number): PushResult {
     if (!this.#started) return 'ok'
@@ -209,27 +209,27 @@ export class JitterBuffer {
     return this.#started ? this.#next(out) : 'empty'
   }
 
-  /** Takes one more frame in the same tick: the delay is shorter by it. */
+  /** Takes one more frame in the same tick, which shortens the delay. */
   more(out: Uint8Array): PullResult {
     this.counters.discarded++
     this.#delay.cut()
     return this.#next(out)
   }
 
-  /** A tick that takes no frame: the delay is longer by it. */
+  /** A tick that takes no frame, which lengthens the delay. */
   stay(nowMs: number): void {
     this.#turn(nowMs)
     this.counters.inserted++
     this.#delay.shift(this.#frameMs)
   }
 
-  /** What waits is whole frames of which none is missing, and the stream goes on behind them. */
+  /** The buffer holds complete frames without gaps, and the stream continues after them. */
   get isWhole(): boolean {
     if (!this.#started || this.#quiet || this.#starvedFrames > 0) return false
     return this.#ring.isWhole(this.#head, this.#newestEnd, this.#frame)
   }
 
-  /** The number and the timestamp that the packet behind all that has come will have, as on the wire. */
+  /** The sequence number and timestamp of the packet after everything received, as on the wire. */
   get nextSequence(): number {
     return (this.#ring.highest + 1) & 0xffff
   }
@@ -238,14 +238,14 @@ export class JitterBuffer {
     return this.#newestEnd >>> 0
   }
 
-  /** Takes the next of frames that are whole, outside of any tick; false: there is none. */
+  /** Takes the next complete frame, outside of any tick; false: there is none. */
   takeWhole(out: Uint8Array): boolean {
     if (!this.#ring.takeWhole(this.#head, out)) return false
     this.#head += this.#frame
     return true
   }
 
-  /** A tick in which what comes goes elsewhere. */
+  /** A tick in which packets are relayed elsewhere. */
   pass(nowMs: number): void {
     this.#nextPullMs = nowMs + this.#frameMs
   }
@@ -264,8 +264,8 @@ export class JitterBuffer {
   }
 
   /**
-   * The clock has left out frames, or its phase was moved. What was to be played in frames that never were is left out, as far as it has come:
-   * a stall of ours is no reason to be late from then on.
+   * The clock has skipped frames, or its phase was moved. Received audio for the skipped frames is dropped: a stall of ours must not
+   * make the stream late from then on.
    */
   #skipped(lateMs: number): void {
     if (Number.isNaN(lateMs)) return
@@ -277,14 +277,14 @@ export class JitterBuffer {
     this.#delay.shift(lateMs - left * this.#frameMs)
   }
 
-  /** Another codec of the same rate from now on: what is held becomes it, so that nothing is lost at the change. */
+  /** Another codec of the same rate from now on: buffered audio is transcoded, so nothing is lost at the change. */
   recode(octets: Uint8Array, silenceByte: number): void {
     this.#ring.recode(octets)
     recode(octets, this.#history, 0, this.#history.length)
     this.#silenceByte = silenceByte
   }
 
-  /** The sender says that its stream is over: what has come is played, and nothing more is owed. */
+  /** The sender ends its stream: received audio is played, and nothing more is due. */
   over(): void {
     this.#quiet = true
   }
@@ -310,7 +310,7 @@ export class JitterBuffer {
     return nowMs - this.#nextPullMs < STOPPED_MS
   }
 
-  /** A jump is believed when the packet after it follows it (RFC 3550 §A.1). */
+  /** A jump is accepted if the next packet continues it (RFC 3550 §A.1). */
   #refusal(sequence: number, unwrapped: number): 'duplicate' | 'overflow' | null {
     if (unwrapped - this.#ring.highest >= RING_PACKETS || this.#ring.next - unwrapped >= RING_PACKETS) {
       const confirmed = sequence === this.#afterJump
@@ -324,7 +324,7 @@ export class JitterBuffer {
     return this.#ring.has(unwrapped) ? 'duplicate' : null
   }
 
-  /** The packet is played in the next pull, or in one after it. Where packets are no whole frames, others have to come in time for that too. */
+  /** Plays the packet in the next pull, or in one after it. If packets are not whole frames, the following ones also have to be in time. */
   #anchor(sequence: number, at: number, length: number, arrivalMs: number): void {
     this.#started = true
     this.#fresh = true
@@ -348,15 +348,15 @@ export class JitterBuffer {
     this.#delay.observe(this.#spareMs(at, arrivalMs))
   }
 
-  /** From the arrival to the pull that needs the first byte [ms]; negative when that pull is over. */
+  /** Time from the arrival to the pull that needs the first byte [ms]; negative if that pull is over. */
   #spareMs(at: number, arrivalMs: number): number {
     const frames = Math.floor((at - this.#head) / this.#frame)
     const toPullMs = this.#nextPullMs - arrivalMs
-    // Where nobody pulls, and where our own tick is late, the packet is not.
+    // If nobody pulls, or our own tick is late, the packet is not late.
     return frames * this.#frameMs + (toPullMs > 0 ? Math.min(this.#frameMs, toPullMs) : 0)
   }
 
-  /** Whether the packet can be played, after the delay has been adapted to it. */
+  /** Whether the packet can be played, after adapting the delay. */
   #onTime(sequence: number, at: number, length: number, arrivalMs: number): boolean {
     const spareMs = this.#spareMs(at, arrivalMs)
     if (sequence >= this.#ring.next && spareMs > this.#excessMs) {
@@ -382,7 +382,7 @@ export class JitterBuffer {
     return true
   }
 
-  /** A late packet is played yet, where nothing behind it was: what was made up in its place is what the delay grows by. */
+  /** A late packet is still played if nothing after it was: the delay grows by what was concealed in its place. */
   #goBack(at: number): void {
     const late = this.#head - at
     const free = Math.floor((this.#head - this.#playedTo) / this.#frame)
@@ -393,7 +393,7 @@ export class JitterBuffer {
     this.#isBack = granted > 0 && this.#head === this.#playedTo
   }
 
-  /** After a pause frames begin where packets do: to begin amid one would cost the rest of it. */
+  /** After a pause, frames begin with packets; to begin in the middle of one would lose the rest of it. */
   #align(at: number): void {
     if (at < this.#head || (!this.#quiet && this.#starvedFrames < STARVED_FRAMES)) return
     this.#head += (at - this.#head) % this.#frame
@@ -438,7 +438,7 @@ export class JitterBuffer {
     return found || this.#quiet ? 'silence' : 'empty'
   }
 
-  /** Copies what the found packet has for this frame. @returns bytes copied, 0 when all of it is past */
+  /** Copies the found packet's part of this frame. @returns bytes copied, 0 if it is entirely in the past */
   #take(out: Uint8Array, position: number, start: number, end: number): number {
     const length = this.#ring.length
     const taken = this.#ring.take(position - this.#ring.timestamp, out, position - start, end - start)
@@ -455,14 +455,14 @@ export class JitterBuffer {
     this.#starvedFrames = 0
   }
 
-  /** Whether a hole in the audio is loss: as much of it as the missing packets would have filled, the rest is a pause. */
+  /** Whether a hole in the audio is loss: as much of it as the missing packets would have filled; the rest is a pause. */
   #isOwed(found: boolean, position: number): boolean {
     if (this.#fresh) return false
     if (!found) return !this.#quiet && this.#starvedFrames < STARVED_FRAMES
     return position < this.#playedTo + this.#ring.missing * this.#lastLength
   }
 
-  /** Fills a hole inside a frame by repeating what came before it. */
+  /** Fills a hole inside a frame by repeating the audio before it. */
   #repair(out: Uint8Array, from: number, to: number): void {
     const length = to - from
     for (let i = from; i < to; i++) {

@@ -2,23 +2,23 @@ import { type Frame, NARROWBAND_HZ, samplesPerFrame } from '../../codecs/audio.t
 import { createTone, type DtmfKey, dtmfPlan, type Tone } from '../../codecs/tones.ts'
 import { DtmfEventWriter, type DtmfPacket } from './dtmf-events.ts'
 
-/** Default length of a key, and the silence after it when it goes out as a tone (ITU-T Q.24 asks for 40 or more) [ms]. */
+/** Default duration of a key, and of the silence after it if sent as a tone (ITU-T Q.24 requires 40 or more) [ms]. */
 export const KEY_MS = 100
 const GAP_MS = 60
 
-/** More keys than this do not wait to be sent as tones; further ones are refused. */
+/** Maximum number of keys waiting to be sent as tones; further ones are refused. */
 const MAX_WAITING = 64
 export const isKey = (key: string): key is DtmfKey => /^[0-9*#A-D]$/.test(key)
 
 const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
 
-/** The keys that a leg sends: as telephone events (RFC 4733) where the far end takes them, as tones in the audio where not. */
+/** Sends a leg's keys: as telephone events (RFC 4733) if the far end accepts them, otherwise as tones in the audio. */
 export class KeySender {
   readonly #events: DtmfEventWriter
   readonly #tones: Tone[] = []
   readonly #frame: Frame = new Int16Array(LEG_FRAME)
 
-  /** @param frameUnits of the audio's clock in one tick */
+  /** @param frameUnits units of the audio clock per tick */
   constructor(frameUnits: number = LEG_FRAME) {
     this.#events = new DtmfEventWriter({ frameUnits })
   }
@@ -27,7 +27,7 @@ export class KeySender {
     return this.#events.busy || this.#tones.length > 0
   }
 
-  /** @returns false when it is no key, or too many wait */
+  /** @returns false if it is not a key, or too many wait */
   enqueue(key: string, as: 'event' | 'tone', durationMs = KEY_MS): boolean {
     if (as === 'event') return this.#events.enqueue(key, durationMs)
     if (this.#tones.length >= MAX_WAITING || !isKey(key)) return false
@@ -35,12 +35,12 @@ export class KeySender {
     return true
   }
 
-  /** What goes out in this tick: a packet of the key, or with `send` false the gap after it; null: audio as usual. */
+  /** The packet of a key for this tick, or with `send` false the gap after it; null: normal audio. */
   event(timestamp: number): DtmfPacket | null {
     return this.#events.tick(timestamp) ? this.#events.packet : null
   }
 
-  /** The frame that goes out in this tick in the place of audio, or null. */
+  /** The frame that replaces the audio in this tick, or null. */
   tone(): Frame | null {
     for (let tone = this.#tones[0]; tone !== undefined; tone = this.#tones[0]) {
       if (tone.pull(this.#frame)) return this.#frame

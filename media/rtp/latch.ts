@@ -1,32 +1,32 @@
-/** After this long without a packet from the latched source another one may take its place [ms]. */
+/** After this long without a packet from the latched source, another one may replace it [ms]. */
 const RELATCH_AFTER_MS = 3000
-/** Packets in sequence that the other one has to send first. */
+/** Packets in sequence that the new source has to send first. */
 const SEVERAL = 4
 
-/** What signalling says of where a leg's packets come from. */
+/** What signalling tells about the source of a leg's packets. */
 export interface Described {
   host: string
   port: number
-  /** Where its signalling comes from; behind a NAT its audio does too. */
+  /** The source of its signalling; behind a NAT its audio comes from there too. */
   signallingHost: string | null
-  /** False: the address policy lets us send nothing there (a private address that somebody outside has named). */
+  /** False: the address policy forbids sending there (a private address named by an outside party). */
   isReachable: boolean
 }
 
 /**
  * Where a leg's packets are sent, and from where they are accepted: "symmetric RTP" (RFC 4961).
  *
- * Media goes to the address of the description until the first packet comes; from then on to where packets really come from, as
- * behind a NAT. The first packet must come from the described or the signalling host: whoever else finds the port is no party. One
+ * Media goes to the described address until the first packet arrives, and from then on to the real source of the packets, as
+ * needed behind a NAT. The first packet must come from the described or the signalling host, so others who find the port are ignored. One
  * source holds the latch until it has been silent for three seconds or a new description names another address. Then another port of
- * those hosts may take its place, or another host that goes on with the same SSRC (a NAT has moved it), in either case with several
+ * those hosts may replace it, or another host that continues the same SSRC (a NAT has moved it); either needs several
  * packets in sequence. Packets of anyone else are refused; those of the described address never are.
  */
 export class SourceLatch {
   host = ''
   /** 0: nothing may be sent yet. */
   port = 0
-  /** Packets refused because they are nobody's, or another source holds the latch. */
+  /** Packets refused because they are from strangers, or another source holds the latch. */
   refused = 0
   #described: Described = { host: '', port: 0, signallingHost: null, isReachable: true }
   #isLatched = false
@@ -34,7 +34,7 @@ export class SourceLatch {
   #ssrc = -1
   readonly #candidate = { host: '', port: 0, ssrc: -1, sequence: -1, inSequence: 0 }
 
-  /** A description (SDP) named this address; the same one again changes nothing. */
+  /** A description (SDP) named this address; repeating it changes nothing. */
   describe(described: Described): void {
     const before = this.#described
     this.#described = described
@@ -44,24 +44,24 @@ export class SourceLatch {
     this.#isLatched = false
   }
 
-  /** Its source says that it is gone: another one need not wait until it has been silent for long. */
+  /** Its source said goodbye: another one need not wait for the silence. */
   leave(): void {
     this.#latchedAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Others have found out where the party is (ICE), or that it is nowhere: an empty host. */
+  /** The address was determined otherwise (ICE); an empty host: it is unreachable. */
   hold(host: string, port: number): void {
     this.host = host
     this.port = host === '' ? 0 : port
     this.#isLatched = host !== ''
   }
 
-  /** Whether a host is the party's own, as signalling and its audio have shown so far. */
+  /** Whether a host belongs to the party, as signalling and its audio have shown so far. */
   isParty(host: string): boolean {
     return (this.#isLatched && host === this.host) || this.#isNamed(host)
   }
 
-  /** Whether a valid packet from this source is taken; latches onto it where allowed. `now` [ms]. */
+  /** Whether a valid packet from this source is accepted; latches onto it if allowed. `now` [ms]. */
   accept(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {
     const isCurrent = this.#isLatched && port === this.port && host === this.host
     if (!isCurrent && !this.#mayTake(host, port, ssrc, sequence, now)) {
@@ -86,7 +86,7 @@ export class SourceLatch {
     return this.#isSteady(host, port, ssrc, sequence)
   }
 
-  /** Whether the one who wants the latch has sent several packets in sequence. */
+  /** Whether the candidate for the latch has sent several packets in sequence. */
   #isSteady(host: string, port: number, ssrc: number, sequence: number): boolean {
     const candidate = this.#candidate
     const goesOn =

@@ -7,7 +7,7 @@ const LISTENER_ECHO_DB = 110
 /** Roe: R₀ as far as the talker's own noise goes (§7.4): -1.5 (No - RLR). */
 const TALKER_RATING = -1.5 * (-61.1787 - 2)
 /**
- * G.711 with packet loss concealment as of its Appendix I, of which ours is (ITU-T G.113 Table I.3): equipment impairment, and robustness
+ * G.711 with packet loss concealment by its Appendix I, like ours (ITU-T G.113 Table I.3): equipment impairment, and robustness
  * against random loss. Without concealment it would be 4.3.
  */
 const EQUIPMENT_IMPAIRMENT = 0
@@ -27,7 +27,7 @@ export function ratingOf(delayMs: number, lossPercent: number, burstRatio = 1): 
   return SIGNAL_TO_NOISE - SIMULTANEOUS - delayed - lossImpairment(lossPercent, burstRatio)
 }
 
-/** More makes no difference to anybody [ms]. */
+/** More makes no audible difference [ms]. */
 const MAX_DELAY_MS = 10_000
 
 /** Mean opinion score, 1..4.5, rounded to two decimals (ITU-T G.107 Annex B); the arguments are those of `ratingOf`. */
@@ -37,7 +37,7 @@ export function mosOf(delayMs: number, lossPercent: number, burstRatio = 1): num
   return Math.round(Math.min(4.5, Math.max(1, mos)) * 100) / 100
 }
 
-/** Idte of §7.4: the later one's own voice comes back, the more it disturbs. */
+/** Idte of §7.4: the later one's own voice returns, the more it disturbs. */
 function talkerEcho(delayMs: number): number {
   const growth = 40 * Math.log10((1 + delayMs / 10) / (1 + delayMs / 150))
   const loudness = TALKER_ECHO_DB - growth + 6 * Math.exp(-0.3 * delayMs ** 2)

@@ -1,38 +1,38 @@
-/** A party of which no audio has come for this long, although it should, is told of [ms]. */
+/** Audio that is missing for this long, although expected, is reported [ms]. */
 export const ONE_WAY_MS = 5_000
 
-/** A gap that is none of the network's jitter [ms]. */
+/** A gap larger than network jitter [ms]. */
 const GAP_MS = 200
 
 /**
- * Tells once for each time that a party's audio does not come, or stops coming: one-way audio, most often a firewall or a NAT. Who
- * says by comfort noise that it falls silent (RFC 3389 §4), or begins each talkspurt with a marker (RFC 3551 §4.1), falls silent on
+ * Reports each time that a party's audio does not arrive, or stops arriving: one-way audio, most often caused by a firewall or a NAT. A party
+ * that announces silence by comfort noise (RFC 3389 §4), or begins each talkspurt with a marker (RFC 3551 §4.1), is silent on
  * purpose.
  */
 export class OneWayWatch {
-  /** When a packet of it came last [ms]. Its owner writes it with each one; what follows from it is found when somebody asks. */
+  /** Arrival of its last packet [ms], written by the owner. The consequences are evaluated on demand. */
   heardAt = Number.NEGATIVE_INFINITY
   readonly #limitMs: number
   #since = Infinity
   #isTold = false
-  /** No packet yet since audio was expected. */
+  /** No packet yet since audio is expected. */
   #isFresh = true
   #suppressesSilence = false
-  /** Up to which packet all is settled. */
+  /** The last packet that was evaluated. */
   #settledAt = Number.NEGATIVE_INFINITY
 
   constructor(limitMs = ONE_WAY_MS) {
     this.#limitMs = limitMs
   }
 
-  /** From now on [ms] its audio should come: it was connected, or taken off hold. */
+  /** From now on [ms] its audio should arrive: it was connected, or taken off hold. */
   expect(now: number): void {
     this.#settle()
     this.#since = now
     this.#isFresh = true
   }
 
-  /** A packet of it came that says that a talkspurt begins with it. */
+  /** A packet marked the beginning of a talkspurt. */
   begins(now: number): void {
     this.#settle()
     if (!this.#isFresh && now - this.#since > GAP_MS) this.#suppressesSilence = true
@@ -40,7 +40,7 @@ export class OneWayWatch {
     this.#heard(now)
   }
 
-  /** It says that it falls silent. */
+  /** It announced silence. */
   fellSilent(): void {
     this.#settle()
     this.#isFresh = false
@@ -48,7 +48,7 @@ export class OneWayWatch {
     this.#since = Infinity
   }
 
-  /** Whether it is to be told of now; true once for each time. */
+  /** Whether it must be reported now; true once per occurrence. */
   isDue(now: number): boolean {
     this.#settle()
     if (this.#isTold || now - this.#since < this.#limitMs) return false

@@ -1,12 +1,12 @@
-/** A packet of up to 20 ms, with its header; and the longest payload that is kept [bytes]. */
+/** Size of a packet of up to 20 ms with its header, and of the longest payload [bytes]. */
 const SMALL = 256
 const LARGE = 1024
-/** Blocks are made so many at a time. */
+/** Blocks allocated at once. */
 const SLAB_BLOCKS = 64
 
-/** A place for one packet. */
+/** Space for one packet. */
 export class PacketBlock {
-  /** The payload that is kept. */
+  /** The stored payload. */
   payload: Uint8Array
   readonly #bytes: Uint8Array
   #offset = 0
@@ -16,12 +16,12 @@ export class PacketBlock {
     this.payload = bytes
   }
 
-  /** Copies a payload in. Where the packet fits it is copied as it is, since a view of a part of it costs more than what is copied too much. */
+  /** Copies in a payload. If the whole packet fits, it is copied whole: a view of a part costs more than the surplus bytes. */
   keep(bytes: Uint8Array, offset: number, length: number): void {
     const isWhole = bytes.length <= this.#bytes.length
     this.#bytes.set(isWhole ? bytes : bytes.subarray(offset, offset + length))
     const at = isWhole ? offset : 0
-    // Packets of a stream are alike, and so the view of the last one fits the next.
+    // Packets of a stream have similar lengths, so the last view often fits the next packet.
     if (this.#offset === at && this.payload.length === length) return
     this.#offset = at
     this.payload = this.#bytes.subarray(at, at + length)
@@ -32,13 +32,13 @@ export class PacketBlock {
   }
 }
 
-/** Blocks that nobody uses; the last is the next to be used, as it is in the cache. A stream that ends with some of them takes them with it. */
+/** Free blocks. The last one is used next, because it is in the cache. A stream that ends keeps the blocks it holds. */
 const small: PacketBlock[] = []
 const large: PacketBlock[] = []
 
-/** The blocks of this thread: all streams share them, as a calm one holds a packet or two. */
+/** The blocks of this thread, shared by all streams, since a steady stream holds only one or two packets. */
 export const packetBlocks = {
-  /** A block for a payload of up to 1000 bytes, until it is given back. */
+  /** A block for a payload of up to 1000 bytes, until it is released. */
   take(payloadLength: number): PacketBlock {
     const isSmall = payloadLength <= SMALL
     const free = isSmall ? small : large

@@ -1,9 +1,9 @@
 import { RTP_HEADER_BYTES } from './rtp.ts'
 
-/** Of one leg: three minutes of 20 ms frames in both directions, and some. */
+/** For one leg: a little more than three minutes of 20 ms frames in both directions. */
 const MAX_PACKETS = 20_000
 const PACKETS_PER_SECOND = 110
-/** Far ends that are told apart; a leg seldom has two. */
+/** Far ends that are distinguished; a leg seldom has two. */
 const MAX_REMOTES = 255
 
 /**
@@ -13,18 +13,18 @@ const MAX_REMOTES = 255
  */
 export const RECORD_BYTES = 12 + RTP_HEADER_BYTES
 
-/** What `PacketHeaders` has written down. */
+/** The headers captured by `PacketHeaders`. */
 export interface PacketLog {
   remotes: { host: string; port: number }[]
   records: Uint8Array
 }
 
 /**
- * Writes down the headers of a leg's RTP packets as they pass, and nothing of what they carry: no audio, no key. All room is taken at the
- * beginning, so that a packet costs a few stores.
+ * Captures the headers of a leg's RTP packets, and nothing of their payload: no audio, no key. All memory is allocated at the
+ * beginning, so a packet costs only a few writes.
  */
 export class PacketHeaders {
-  /** No packet is written down from then on, on the clock of the packets [ms]. */
+  /** No packet is captured after this time, on the clock of the packets [ms]. */
   #until: number
   readonly #wallOffset: number
   readonly #bytes: Uint8Array
@@ -33,7 +33,7 @@ export class PacketHeaders {
   #at = 0
   #remote = -1
 
-  /** @param wall since 1970, at `now` [ms] */
+  /** @param wall wall clock since 1970, at `now` [ms] */
   constructor(seconds: number, now: number, wall: number) {
     this.#until = now + seconds * 1000
     this.#wallOffset = wall - now
@@ -41,7 +41,7 @@ export class PacketHeaders {
     this.#view = new DataView(this.#bytes.buffer)
   }
 
-  /** What there is stays. */
+  /** Stops; the captured headers stay. */
   stop(): void {
     this.#until = Number.NEGATIVE_INFINITY
   }
@@ -50,7 +50,7 @@ export class PacketHeaders {
     return now < this.#until && this.#at < this.#bytes.length
   }
 
-  /** A packet of `length` octets passes. */
+  /** Captures a packet of `length` octets. */
   note(isSent: boolean, packet: Uint8Array, length: number, host: string, port: number, now: number): void {
     if (!this.isRunning(now) || length < RTP_HEADER_BYTES) return
     const last = this.#remotes[this.#remote]

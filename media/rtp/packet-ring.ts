@@ -2,26 +2,26 @@ import { type PacketBlock, packetBlocks } from './packet-blocks.ts'
 
 /** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
 export const RING_PACKETS = 64
-/** The longest payload that is kept: 125 ms of G.711. */
+/** The longest payload that is stored: 125 ms of G.711. */
 export const RING_PAYLOAD_BYTES = 1_000
 
 const MASK = RING_PACKETS - 1
 const ABSENT = 0
 const HELD = 1
-/** Played, too late to be, or without audio. */
+/** Played, too late, or without audio. */
 const SPENT = 2
 
-/** Puts another encoding of the same audio in the place of some octets: `octets` has the one for each. */
+/** Transcodes octets in place: `octets` maps each to its new value. */
 export function recode(octets: Uint8Array, bytes: Uint8Array, offset: number, length: number): void {
   for (let i = offset; i < offset + length; i++) bytes[i] = octets[bytes[i]!]!
 }
 
-/** The packets of one stream by their unwrapped sequence numbers. Their payloads lie in blocks that all streams share. */
+/** The packets of one stream by unwrapped sequence number. Their payloads are in blocks shared by all streams. */
 export class PacketRing {
-  /** First sequence number that is not yet played. */
+  /** First sequence number that has not been played. */
   next = 0
   highest = 0
-  /** Set by `seek`: the packet, and how many are absent before it. */
+  /** Set by `seek`: the packet, and the number of packets missing before it. */
   found = 0
   missing = 0
   readonly #counters: { lost: number; discarded: number }
@@ -29,16 +29,16 @@ export class PacketRing {
   readonly #timestamps = new Float64Array(RING_PACKETS)
   readonly #lengths = new Uint16Array(RING_PACKETS)
   readonly #states = new Uint8Array(RING_PACKETS)
-  /** Of those that are held. */
+  /** Number of stored packets. */
   readonly #blocks: (PacketBlock | null)[] = new Array(RING_PACKETS).fill(null)
 
-  /** @param counters of the owner: packets that never came, and packets that were given up */
+  /** @param counters of the owner: packets that never came, and packets that were dropped */
   constructor(counters: { lost: number; discarded: number }) {
     this.#counters = counters
     this.start(0)
   }
 
-  /** Gives up every packet; the stream goes on with this sequence number. */
+  /** Drops every packet; the stream continues with this sequence number. */
   start(sequence: number): void {
     for (let slot = 0; slot < RING_PACKETS; slot++) {
       if (this.#states[slot] !== HELD) continue
@@ -55,7 +55,7 @@ export class PacketRing {
     return this.#sequences[sequence & MASK] === sequence
   }
 
-  /** Makes the ring reach up to this sequence number by giving up what ends by `past`; false when newer audio is in the way. */
+  /** Extends the ring to this sequence number by dropping what ends by `past`; false if newer audio is in the way. */
   reach(sequence: number, past: number): boolean {
     while (sequence - this.next >= RING_PACKETS) {
       const slot = this.next & MASK
@@ -70,7 +70,7 @@ export class PacketRing {
     return true
   }
 
-  /** Copies a packet in; `reach` has made room for it. */
+  /** Copies in a packet; `reach` has made room for it. */
   store(sequence: number, timestamp: number, bytes: Uint8Array, offset: number, length: number): void {
     const slot = sequence & MASK
     this.#occupy(sequence, HELD)
@@ -81,13 +81,13 @@ export class PacketRing {
     this.#blocks[slot] = block
   }
 
-  /** Notes that a packet has come of which nothing is played: it is not missing, and a second copy is a duplicate. */
+  /** Notes a packet without audio: it does not count as missing, and a second copy is a duplicate. */
   spend(sequence: number): void {
     if (sequence - this.next >= RING_PACKETS || this.#sequences[sequence & MASK]! > sequence) return
     this.#occupy(sequence, SPENT)
   }
 
-  /** Copies the next packet if it is just what is wanted: all of `out`, from this timestamp on. */
+  /** Copies the next packet if it is exactly what is needed: all of `out`, from this timestamp on. */
   takeWhole(timestamp: number, out: Uint8Array): boolean {
     const { next } = this
     const slot = next & MASK
@@ -99,7 +99,7 @@ export class PacketRing {
     return true
   }
 
-  /** Whether it holds just what goes from one timestamp to another, in packets of this length and none missing. */
+  /** Whether it holds exactly the audio between two timestamps, in packets of this length without gaps. */
   isWhole(from: number, to: number, length: number): boolean {
     let timestamp = from
     for (let sequence = this.next; sequence <= this.highest; sequence++) {
@@ -111,7 +111,7 @@ export class PacketRing {
     return timestamp === to
   }
 
-  /** Finds the first audio that is not yet played; passes what is spent and counts what is absent before it. */
+  /** Finds the first audio that has not been played; skips used packets and counts missing ones before it. */
   seek(): boolean {
     let missing = 0
     for (let sequence = this.next; sequence <= this.highest; sequence++) {
@@ -126,21 +126,21 @@ export class PacketRing {
     return false
   }
 
-  /** Of the found packet. */
+  /** Timestamp of the found packet. */
   get timestamp(): number {
     return this.#timestamps[this.found & MASK]!
   }
 
-  /** Of the found packet [bytes]. */
+  /** Length of the found packet [bytes]. */
   get length(): number {
     return this.#lengths[this.found & MASK]!
   }
 
   /**
-   * Copies bytes of the found packet, from `offset` on, to `out[at]` and up to `out[end]`; those absent before it are lost
-   * now. A packet that is used up is passed.
+   * Copies bytes of the found packet, from `offset` on, to `out[at]` and up to `out[end]`; packets missing before it now count as
+   * lost. A used-up packet is skipped.
    *
-   * @returns bytes copied, 0 when `offset` is beyond the packet
+   * @returns bytes copied, 0 if `offset` is beyond the packet
    */
   take(offset: number, out: Uint8Array, at: number, end: number): number {
     const slot = this.found & MASK
@@ -158,7 +158,7 @@ export class PacketRing {
     return taken
   }
 
-  /** Every octet that is held becomes what `octets` has at its place: another encoding of the same audio. */
+  /** Transcodes every stored octet by the table `octets`. */
   recode(octets: Uint8Array): void {
     for (let slot = 0; slot < RING_PACKETS; slot++) {
       if (this.#states[slot] !== HELD) continue
@@ -174,7 +174,7 @@ export class PacketRing {
     if (sequence > this.highest) this.highest = sequence
   }
 
-  /** The packet of this slot is used up, or given up. */
+  /** The packet of this slot is used up, or dropped. */
   #release(slot: number): void {
     this.#states[slot] = SPENT
     packetBlocks.give(this.#blocks[slot]!)

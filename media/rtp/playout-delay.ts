@@ -1,34 +1,34 @@
-/** The least that packets have to spare is kept of so many groups, each of so many packets: 4 s of 20 ms. */
+/** The minimum spare time is kept for this many groups, each of this many packets: 4 s of 20 ms. */
 const GROUPS = 24
 const GROUP_PACKETS = 8
-/** With less to spare the network is taken for one that will be late [ms]. */
+/** With less spare time, late packets are to be expected [ms]. */
 const TOO_LITTLE_MS = 0.7
-/** A frame less has to leave this much [ms]. */
+/** After a reduction by a frame, this much must remain [ms]. */
 export const ENOUGH_MS = 2
-/** So many groups are waited for after a late packet, and after the first one, before the delay is cut. */
+/** Number of groups to wait, after a late packet and after the first one, before the delay is reduced. */
 const CALM_GROUPS = 3
 const FIRST_GROUPS = 6
 /**
- * A frame less that a late packet soon undoes was too soon, and costs a guess each time: for the next one all packets of so much longer must have had a
- * frame to spare, twice as long each time, up to a minute. So a line that is late once in some seconds is waited for all the time.
+ * A reduction that a late packet soon reverts was too early, and costs a concealment each time. Before the next one, all packets must have had
+ * a frame to spare for longer, twice as long each time, up to a minute. So for a line with a late packet every few seconds the delay stays.
  */
 const FIRST_PATIENCE_GROUPS = 24
 const MOST_PATIENCE_GROUPS = 384
-/** Who is late by more has stalled: not to wait for each time, unless it happens again and again [ms]. */
+/** A packet later than this is a stall: the delay is not increased for it, unless it happens repeatedly [ms]. */
 const STALL_MS = 100
 const SMOOTHING = 1 / 16
 
 /**
- * Decides how many frames a jitter buffer waits. It watches the time to spare of each packet, from its arrival to the tick that
- * needs it: all of the last seconds must have some, but those behind one or two stalls. So a steady network is waited for
- * by no frame at all, and a sender's clock that drifts is followed by the same rule.
+ * Decides the delay of a jitter buffer in frames. It observes the spare time of each packet, from its arrival to the tick that
+ * needs it. All packets of the last seconds must have some, except those behind one or two stalls. So a steady network gets
+ * no extra delay, and the same rule follows a drifting clock of the sender.
  */
 export class PlayoutDelay {
-  /** Frames that are waited for and need not be; negative: that should be waited for. */
+  /** Surplus frames of delay; negative: frames that are needed in addition. */
   excess = 0
   readonly #frameMs: number
   readonly #maxDelayMs: number
-  /** Of each group, against the delay that `#shiftMs` has moved away from. */
+  /** Of each group, relative to the delay from which `#shiftMs` has moved. */
   readonly #leasts = new Float64Array(GROUPS)
   readonly #mosts = new Float64Array(GROUPS)
   #groups = 0
@@ -37,13 +37,13 @@ export class PlayoutDelay {
   #most = Number.NEGATIVE_INFINITY
   #shiftMs = 0
   #calm = 0
-  /** Groups since all had a frame to spare, for how many the next frame less waits, and those since the last one. */
+  /** Groups since which all had a frame to spare, how many the next reduction needs, and those since the last one. */
   #spareFor = 0
   #patience = 0
   #sinceCut = Number.POSITIVE_INFINITY
   #smoothedMs = Number.NaN
 
-  /** @param maxDelayMs what the fastest packets may wait at most, as far as growing goes */
+  /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
   constructor(frameMs: number, maxDelayMs: number) {
     this.#frameMs = frameMs
     this.#maxDelayMs = maxDelayMs
@@ -54,13 +54,13 @@ export class PlayoutDelay {
     return Number.isNaN(this.#smoothedMs) ? 0 : this.#smoothedMs
   }
 
-  /** What nearly all packets of late had to spare [ms]; null: not known yet. */
+  /** The spare time of nearly all recent packets [ms]; null: not known yet. */
   get spareMs(): number | null {
     const known = Math.min(this.#groups, GROUPS)
     return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.#shiftMs
   }
 
-  /** @param spareMs of a packet that just came; negative when it came too late */
+  /** @param spareMs of a packet that just arrived; negative if it was too late */
   observe(spareMs: number): void {
     const spare = spareMs - this.#shiftMs
     this.#packets++
@@ -71,7 +71,7 @@ export class PlayoutDelay {
     this.#smoothedMs = Number.isNaN(smoothed) ? spareMs : smoothed + (spareMs - smoothed) * SMOOTHING
   }
 
-  /** How many of the frames that a late packet asks for are waited from now on; none when no bounded delay would save it. */
+  /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
   grow(frames: number, latenessMs: number): number {
     this.#calm = 0
     if (latenessMs > this.#maxDelayMs) return 0
@@ -83,7 +83,7 @@ export class PlayoutDelay {
     return granted
   }
 
-  /** A frame more is wanted. @returns whether the last frame less was too soon */
+  /** Another frame of delay is needed. @returns whether the last reduction was too early */
   #regret(): boolean {
     const tooSoon = this.#sinceCut <= 2 * (GROUPS + this.#patience)
     if (tooSoon) this.#patience = Math.min(MOST_PATIENCE_GROUPS, Math.max(FIRST_PATIENCE_GROUPS, 2 * this.#patience))
@@ -91,13 +91,13 @@ export class PlayoutDelay {
     return tooSoon
   }
 
-  /** From now on a frame less is waited for. */
+  /** Reduces the delay by a frame. */
   cut(): void {
     this.#sinceCut = 0
     this.shift(-this.#frameMs)
   }
 
-  /** Frames that may be waited more, within the bound. */
+  /** Frames that the delay may still grow within the bound. */
   get #roomFrames(): number {
     let most = this.#most
     for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
@@ -105,7 +105,7 @@ export class PlayoutDelay {
     return Math.max(0, Math.floor((this.#maxDelayMs - most - this.#shiftMs) / this.#frameMs))
   }
 
-  /** From now on packets have so much more to spare [ms]. */
+  /** From now on packets have this much more spare time [ms]. */
   shift(byMs: number): void {
     this.#shiftMs += byMs
     this.#smoothedMs = Math.max(0, this.#smoothedMs + byMs)
@@ -147,7 +147,7 @@ export class PlayoutDelay {
     }
   }
 
-  /** The least that was to spare, but for the worst one or two stalls. */
+  /** The minimum spare time, except for the worst one or two stalls. */
   #usualLeast(known: number): number {
     const leasts = this.#leasts
     let first = Number.POSITIVE_INFINITY

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatagramSocket, Datagrams } from './datagrams.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
 
-/** `auto`: the system's own where that works. */
+/** `auto`: native sockets where they work. */
 export type SocketChoice = 'auto' | 'native' | 'node'
 
-/** Ports that nobody is given by name (RFC 6335 §6), for one datagram to ourselves. */
+/** Unassigned ports (RFC 6335 §6), for a test datagram to ourselves. */
 const TEST_PORTS = { first: 49_152, last: 65_535, tries: 20 }
-/** How long it may take [ms]. */
+/** Maximum duration of the test [ms]. */
 const TEST_MS = 500
 
-/** The sockets of this thread. Throws when it must be the system's own and they do not work here. */
+/** The sockets of this thread. Throws if native ones are required and do not work here. */
 export async function chooseDatagrams(choice: SocketChoice): Promise<{ datagrams: Datagrams; problem: string | null }> {
   if (choice === 'node') return { datagrams: nodeDatagrams, problem: null }
   try {
@@ -31,7 +31,7 @@ async function openNative(): Promise<Datagrams> {
   return native
 }
 
-/** One datagram to ourselves: another C library or a sandbox may have other ideas of what lies where. */
+/** Sends one datagram to ourselves: another C library or a sandbox may use different memory layouts. */
 async function proveThatItWorks(native: Datagrams): Promise<void> {
   const { socket, port } = await bindSomewhere(native)
   let isHeard = false

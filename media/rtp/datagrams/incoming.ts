@@ -1,33 +1,33 @@
 import { type Libc, MSG_DONTWAIT, SharedMemory, SO_TIMESTAMPNS } from './libc.ts'
 
-/** Fetched one after the other before any is handed over: who goes to and fro between the system and us finds neither in the cache. */
+/** Fetched one after the other before any is delivered: alternating between kernel and our code would defeat the cache. */
 const BATCH = 64
-/** No datagram is larger: whoever gets it judges it, whatever its length [bytes]. */
+/** No datagram is larger. Every length is passed on to the receiver [bytes]. */
 const MAX_DATAGRAM = 65_536
-/** What is longer goes on where all have room for it; audio is not [bytes]. */
+/** Longer datagrams use space shared by all; audio never needs it [bytes]. */
 const ROOM = 2048
-/** A datagram that has waited longer was stamped before the clock was set [ms]. */
+/** An older timestamp was taken before the clock was set [ms]. */
 const MAX_AGE_MS = 5000
 
-/** The parts of a place for one: `struct msghdr`, what it points to, and the datagram. */
+/** The layout of a place: `struct msghdr`, what it points to, and the datagram. */
 const PLACE = { name: 64, iov: 96, control: 128, payload: 192 }
-/** An odd number of cache lines, lest all places share a few sets of the cache. */
+/** An odd number of cache lines, so that places do not share a few cache sets. */
 const PLACE_BYTES = PLACE.payload + ROOM
 const PLACE_WORDS = PLACE_BYTES / 4
-/** Of the message header: lengths that are set before and read after [words of 4 bytes]. */
+/** In the message header: lengths that are set before and read after [words of 4 bytes]. */
 const NAME_LENGTH = 2
 const CONTROL_LENGTH = 10
-/** Of the control message, one `struct timespec`. */
+/** Of the control message, with one `struct timespec`. */
 const CONTROL_BYTES = 32
 const CONTROL_TYPE = PLACE.control / 4 + 3
 const SECONDS = PLACE.control / 4 + 4
 const NANOSECONDS = PLACE.control / 4 + 6
 
-/** The memory that datagrams are received in. */
+/** The memory in which datagrams are received. */
 export class Incoming {
-  /** Those that have been fetched and are not taken. */
+  /** Number of fetched datagrams that are not taken yet. */
   count = 0
-  /** `sockaddr` of who sent each: from `nameAt` on. */
+  /** `sockaddr` of each sender, from `nameAt` on. */
   readonly words: Int32Array
   readonly #libc: Libc
   readonly #memory = new SharedMemory(BATCH * PLACE_BYTES + MAX_DATAGRAM)
@@ -42,7 +42,7 @@ export class Incoming {
     for (let place = 0; place < BATCH; place++) this.#point(place * PLACE_BYTES)
   }
 
-  /** Writes what does not change: the addresses of its parts. */
+  /** Writes what never changes: the addresses of its parts. */
   #point(place: number): void {
     const { view, address } = this.#memory
     const put = (at: number, value: number): void => view.setBigUint64(place + at, BigInt(value), true)
@@ -68,7 +68,7 @@ export class Incoming {
     this.words[at + CONTROL_LENGTH] = CONTROL_BYTES
     const length = this.#libc.recvmsg(fd, this.#memory.address + place * PLACE_BYTES, MSG_DONTWAIT)
     if (length < 0) return false
-    // Packets are alike, and so the view of the last one fits the next.
+    // Packets have similar lengths, so the last view often fits the next packet.
     if (this.#views[place]!.length !== length) this.#views[place] = this.#viewOf(place, length)
     else if (length > ROOM) this.#views[place] = this.#viewOf(place, length)
     this.count = place + 1
@@ -90,12 +90,12 @@ export class Incoming {
     return this.#views[place]!
   }
 
-  /** Where the address of who sent it begins [words]. */
+  /** The start of the sender's address [words]. */
   nameAt(place: number): number {
     return place * PLACE_WORDS + PLACE.name / 4
   }
 
-  /** How long before `seconds`, `nanoseconds` of the wall clock it came [ms]. */
+  /** How long before `seconds`, `nanoseconds` of the wall clock it arrived [ms]. */
   age(place: number, seconds: number, nanoseconds: number): number {
     const { words } = this
     const at = place * PLACE_WORDS

@@ -1,15 +1,15 @@
 import koffi from 'koffi'
 
-/** Numbers of Linux, alike on x64 and arm64 (`asm-generic`). */
+/** Constants of Linux, equal on x64 and arm64 (`asm-generic`). */
 export const AF_INET = 2
 export const AF_INET6 = 10
 const SOCK_DGRAM_NONBLOCK_CLOEXEC = 2 | 0o4000 | 0o2000000
 const SOL_SOCKET = 1
-/** The option, and the type of the control message that it makes (socket(7)). */
+/** The socket option, and the type of its control message (socket(7)). */
 export const SO_TIMESTAMPNS = 35
 const EPOLL_CTL_ADD = 1
 const EPOLLIN = 1
-/** `struct pollfd`, with a `struct timespec` behind it (poll(2)). */
+/** `struct pollfd`, followed by a `struct timespec` (poll(2)). */
 const POLLIN = 1
 const TIMESPEC_AT = 8
 export const MSG_DONTWAIT = 0x40
@@ -18,12 +18,12 @@ export const CLOCK_REALTIME = 0
 /** `struct epoll_event`: packed on x64 only. */
 export const EVENT = process.arch === 'x64' ? { bytes: 12, data: 4 } : { bytes: 16, data: 8 }
 
-/** Of an address itself, and where in the scratch memory there is room for it as text [bytes]. */
+/** Size of an address, and where the scratch memory has room for its text form [bytes]. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { [AF_INET]: 4, [AF_INET6]: 16 }
 const TEXT_AT = 16
 const TEXT_BYTES = 64
 
-/** Memory that the system reads and writes: it stays where it is, so its address is asked for once. */
+/** Memory that the system reads and writes. It never moves, so its address is looked up once. */
 export class SharedMemory {
   readonly bytes: Uint8Array
   readonly view: DataView
@@ -38,8 +38,8 @@ export class SharedMemory {
 }
 
 /**
- * The system calls that sockets need. Pointers are numbers: the cheapest that a call can be given. What a packet takes is called
- * as it is.
+ * The system calls that sockets need. Pointers are numbers, the cheapest form of an argument. Calls on the packet path have no
+ * wrapper.
  */
 export class Libc {
   readonly #lib = koffi.load(null)
@@ -59,7 +59,7 @@ export class Libc {
   readonly clockGettime = this.#lib.func('int clock_gettime(int, uintptr_t)')
   readonly #scratch = new SharedMemory(TEXT_AT + TEXT_BYTES)
 
-  /** A UDP socket whose datagrams come with the time when they came; negative: none is to be had. */
+  /** A UDP socket whose datagrams carry their arrival time; negative: failed. */
   socket(family: number): number {
     const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
     this.#scratch.view.setInt32(0, 1, true)
@@ -67,7 +67,7 @@ export class Libc {
     return fd
   }
 
-  /** Of memory that stays where it is. */
+  /** Of memory that never moves. */
   addressOf(bytes: Uint8Array): number {
     return Number(koffi.address(bytes))
   }
@@ -86,7 +86,7 @@ export class Libc {
     return this.#epollCreate(0)
   }
 
-  /** What sleeps until something that `epoll` watches has a datagram, but no longer than so long [ms]. */
+  /** A function that sleeps until a socket of `epoll` has a datagram, or this long [ms]. */
   sleeper(epoll: number): (ms: number) => void {
     const memory = new SharedMemory(TIMESPEC_AT + 16)
     memory.view.setInt32(0, epoll, true)
@@ -98,7 +98,7 @@ export class Libc {
     }
   }
 
-  /** `data` comes back with each event of the socket. */
+  /** `data` is returned with each event of the socket. */
   watch(epoll: number, fd: number, data: number): boolean {
     const { view, address } = this.#scratch
     view.setUint32(0, EPOLLIN, true)
@@ -107,7 +107,7 @@ export class Libc {
     return this.#epollCtl(epoll, EPOLL_CTL_ADD, fd, address) === 0
   }
 
-  /** Writes the 4 or 16 bytes of an address, from byte `at` on; false: it is none of this family. */
+  /** Writes the 4 or 16 bytes of an address at byte `at`; false: it is not of this family. */
   writeAddress(family: number, host: string, into: Int32Array, at: number): boolean {
     const { bytes, address } = this.#scratch
     if (this.#pton(family, host, address) !== 1) return false

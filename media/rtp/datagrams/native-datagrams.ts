@@ -6,40 +6,40 @@ import { NativeSocket } from './native-socket.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
 import { Outgoing } from './outgoing.ts'
 
-/** Sockets that one look at the system can name. */
+/** Maximum number of sockets per `epoll_wait`. */
 const MAX_EVENTS = 1024
-/** Looks of one poll: whoever floods a port is held to as many datagrams, and the system drops the rest. */
+/** Rounds per poll: a flooded port is limited to this many datagrams, and the system drops the rest. */
 const MAX_LOOKS = 64
-/** How often is looked while no clock polls: sockets without a room [ms]. */
+/** Polling interval while no clock polls: sockets without a room [ms]. */
 const IDLE_POLL_MS = 20
-/** So long all else of the thread waits at most while it attends to datagrams, and so long it sleeps at least [ms]. */
+/** Maximum time for which attending to datagrams blocks the rest of the thread, and minimum sleep [ms]. */
 const TURN_MS = 2
 const LEAST_SLEEP_MS = 0.05
-/** What comes so soon behind another one is fetched with it: one look for several [ms]. */
+/** Datagrams that follow each other this closely are fetched together [ms]. */
 const TOGETHER_MS = 0.6
 
 /**
- * Sockets of the system itself. A poll asks once who has datagrams and fetches those, so that a packet costs a system call and
- * no event of its own; the system says when each came. Linux on x64 and arm64. Throws where the system has no such calls.
+ * Native sockets. A poll finds the readable sockets with one call and fetches from those, so that a packet costs one system call and
+ * no event of its own. The system provides arrival times. Linux on x64 and arm64. Throws if the system has no such calls.
  */
 export class NativeDatagrams implements Datagrams {
   readonly kind = 'native'
   readonly libc = new Libc()
   readonly outgoing = new Outgoing(this.libc)
   readonly #incoming = new Incoming(this.libc)
-  /** Of each datagram there. */
+  /** Of each fetched datagram. */
   readonly #receivers: NativeSocket[] = []
   readonly #epoll = this.libc.epoll()
   readonly #events = new SharedMemory(MAX_EVENTS * EVENT.bytes)
   readonly #wall = new SharedMemory(16)
   readonly #wallWords = new Int32Array(this.#wall.bytes.buffer)
-  /** By the number that its events carry; null: free. An event of a socket that is closed meanwhile may find another one, without a datagram. */
+  /** By the number in its events; null: free. An event of a socket closed meanwhile may find another one, which has no datagram. */
   readonly #sockets: (NativeSocket | null)[] = []
   readonly #freeNumbers: number[] = []
   readonly #sleep = this.libc.sleeper(this.#epoll)
   readonly #rest = this.libc.sleeper(-1)
   #attending: NodeJS.Immediate | undefined
-  /** The last look has found something: more comes soon. */
+  /** The last round found something: more will follow soon. */
   #isBusy = false
   #polledAt = 0
   #idle: NodeJS.Timeout | undefined
@@ -54,7 +54,7 @@ export class NativeDatagrams implements Datagrams {
     if (fd < 0) return null
     const socket = new NativeSocket(this.libc, this.outgoing, fd, family)
     if (!socket.aim(host, port)) {
-      // An address of one link (RFC 4007): Node knows how to write it.
+      // A link-local address (RFC 4007): Node knows how to write it.
       this.libc.close(fd)
       return nodeDatagrams.bind(host, port)
     }
@@ -87,16 +87,16 @@ export class NativeDatagrams implements Datagrams {
     for (let look = 0; look < MAX_LOOKS; look++) if (!this.#look()) return
   }
 
-  /** Hands over a datagram of each socket that has one; false: none has. */
+  /** Delivers one datagram of each readable socket; false: there is none. */
   #look(): boolean {
     const count = this.libc.epollWait(this.#epoll, this.#events.address, MAX_EVENTS, 0)
     if (count > 0) this.libc.clockGettime(CLOCK_REALTIME, this.#wall.address)
-    // The last of the clocks: whoever takes the processor before it makes a datagram later than it was, never earlier.
+    // The last of the clocks to be read: if the thread is preempted before it, a datagram seems later than it was, never earlier.
     this.#polledAt = performance.now()
     if (count <= 0) return false
     for (let i = 0; i < count; i++) {
       const socket = this.#sockets[this.#events.view.getUint32(i * EVENT.bytes + EVENT.data, true)]!
-      // Null: closed by what an earlier datagram of this look did.
+      // Null: closed while an earlier datagram of this round was handled.
       if (socket !== null) this.#fetch(socket)
     }
     this.#handOver()
@@ -108,7 +108,7 @@ export class NativeDatagrams implements Datagrams {
     this.#attending = turn === null ? undefined : setImmediate(() => this.#attend(turn))
   }
 
-  /** Sleeps and looks by turns for a while; timers, messages and all else of the thread come between two whiles. */
+  /** Sleeps and polls alternately for a while; timers, messages and other work run in between. */
   #attend(turn: () => number): void {
     const attending = setImmediate(() => this.#attend(turn))
     this.#attending = attending

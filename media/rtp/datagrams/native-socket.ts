@@ -19,11 +19,11 @@ export class NativeSocket implements DatagramSocket {
   readonly sockaddrBytes: number
   readonly #libc: Libc
   readonly #outgoing: Outgoing
-  /** Where the last packet went, as the system wants it [words]. */
+  /** Destination of the last packet, in the system's form [words]. */
   readonly #to = new Int32Array(SOCKADDR_WORDS)
   #toHost = ''
   #toPort = -1
-  /** Where the last datagram came from, likewise. */
+  /** Source of the last datagram, in the same form. */
   readonly #from = new Int32Array(SOCKADDR_WORDS)
   #fromHost = ''
   #fromPort = 0
@@ -40,7 +40,7 @@ export class NativeSocket implements DatagramSocket {
     this.sockaddrBytes = SOCKADDR_BYTES[family]
   }
 
-  /** To where it aims. */
+  /** Binds to the address it aims at. */
   bind(): boolean {
     return this.#libc.bind(this.fd, this.#to, this.sockaddrBytes)
   }
@@ -51,7 +51,7 @@ export class NativeSocket implements DatagramSocket {
     this.#listensSince = performance.now()
   }
 
-  /** @param words where the address of who sent it lies from `nameAt` on */
+  /** @param words contains the sender's address from `nameAt` on */
   take(bytes: Uint8Array, words: Int32Array, nameAt: number, at: number): void {
     if (this.#take === null || at < this.#listensSince) return
     if (!this.#isFromLast(words, nameAt)) this.#newSource(words, nameAt)
@@ -62,7 +62,7 @@ export class NativeSocket implements DatagramSocket {
     }
   }
 
-  /** Whether it came from where the one before came from: the same family, port, address and, of IPv6, flow and scope. */
+  /** Whether the source is that of the previous datagram: the same family, port, address and, for IPv6, flow and scope. */
   #isFromLast(words: Int32Array, nameAt: number): boolean {
     const from = this.#from
     if (words[nameAt] !== from[0] || words[nameAt + 1] !== from[1]) return false
@@ -86,13 +86,13 @@ export class NativeSocket implements DatagramSocket {
     } else outgoing.errors++
   }
 
-  /** What is sent goes there from now on; false: that is no address of its family. */
+  /** Sets the destination; false: it is not an address of its family. */
   aim(host: string, port: number): boolean {
     const to = this.#to
     this.#toHost = ''
     if (!this.#libc.writeAddress(this.family, host, to, ADDRESS_AT[this.family])) return false
     to[0] = familyAndPort(this.family, port)
-    // An address of one link goes back over the link that it came by (RFC 4007).
+    // A link-local address is reached over the link on which it was received (RFC 4007).
     if (this.family === AF_INET6) to[SCOPE_WORD] = host === this.#fromHost ? this.#from[SCOPE_WORD]! : 0
     this.#toHost = host
     this.#toPort = port
@@ -103,10 +103,10 @@ export class NativeSocket implements DatagramSocket {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#take = null
-    // Its number may be that of another socket by the time when the rest is sent.
+    // The descriptor's number may belong to another socket when the rest is sent.
     this.#outgoing.flush()
     this.forget()
-    // What is closed is watched no more (epoll(7)).
+    // A closed descriptor leaves the epoll set automatically (epoll(7)).
     this.#libc.close(this.fd)
   }
 }

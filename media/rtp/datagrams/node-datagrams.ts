@@ -2,7 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { DatagramSocket, Datagrams, TakeDatagram } from './datagrams.ts'
 
-/** Sockets of Node: each packet is an event of its own. They work everywhere. */
+/** Node's sockets: each packet is an event. They work everywhere. */
 export const nodeDatagrams: Datagrams & { sendErrors: number } = {
   kind: 'node',
   libc: null,
@@ -22,7 +22,7 @@ class NodeSocket implements DatagramSocket {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    // An ICMP error of the far end arrives here as an error event; the leg's time-out deals with a dead peer.
+    // An ICMP error of the far end arrives as an error event; the leg's time-out handles a dead peer.
     socket.on('error', () => nodeDatagrams.sendErrors++)
   }
 
@@ -38,7 +38,7 @@ class NodeSocket implements DatagramSocket {
 
   send(packet: Uint8Array, length: number, host: string, port: number): void {
     if (this.#isClosed) return
-    // Audio fills its buffer, and given whole it is sent without allocating a view of it.
+    // Audio fills its buffer. Sending the whole buffer needs no view of it.
     if (length === packet.length) this.#socket.send(packet, port, host)
     else this.#socket.send(packet, 0, length, port, host)
   }
@@ -54,7 +54,7 @@ function bind(host: string, port: number): Promise<Socket | null> {
   const family = isIPv6(host) ? 6 : 4
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',
-    // Only addresses come here; the default would go through the resolver for each packet.
+    // Only addresses arrive here; the default would use the resolver for each packet.
     lookup: (address, _options, callback) => callback(null, address, family),
   })
   return new Promise(resolve => {

@@ -1,25 +1,25 @@
 import { type Libc, MSG_DONTWAIT, SharedMemory } from './libc.ts'
 
-/** Sent one after the other, for the same reason as they are fetched so. */
+/** Sent in batches, for the same reason as in receiving. */
 const BATCH = 64
 /** Twice the largest packet [bytes]. */
 const MEMORY_BYTES = 128 * 1024
-/** Where a packet lies behind the address that it goes to, and what it begins at multiples of [bytes]. */
+/** Offset of a packet behind its destination address, and alignment of its start [bytes]. */
 const PACKET_AT = 32
 const LINE = 64
-/** So much more is copied sooner than a view of the beginning is made [bytes]. */
+/** Copying this much more is cheaper than making a view of the beginning [bytes]. */
 const LITTLE = 512
 
-/** The memory that packets are sent from: they are copied there, as to ask where one lies takes longer than to copy it. */
+/** The memory from which packets are sent. They are copied there, because looking up an address takes longer than a copy. */
 export class Outgoing {
   /** Sends that the system refused. */
   errors = 0
-  /** Nothing is sent before `flush`, but for want of room. */
+  /** Nothing is sent before `flush`, unless the memory is full. */
   isHeld = false
   readonly #libc: Libc
   readonly #memory = new SharedMemory(MEMORY_BYTES)
   readonly #words = new Int32Array(this.#memory.bytes.buffer)
-  /** Of each that waits: its socket, where it lies, the length of its address and its own. */
+  /** For each waiting packet: its socket, its position, the length of its address and its own. */
   readonly #fds = new Int32Array(BATCH)
   readonly #places = new Int32Array(BATCH)
   readonly #sockaddrLengths = new Int32Array(BATCH)
