@@ -1,8 +1,9 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import { findLeg, hangUpLeg, setLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
-import { type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
 import type { CallCentreParts } from './deps.ts'
 import { endRingsOf } from './ringing/purposes.ts'
 import { callBackOver, callbackReturnedBy, personAnswered } from './ringing/returning.ts'
@@ -60,6 +61,26 @@ async function personReached(
   else await hangUpLeg(trx, tenant, led.legId, 'agent_hangup')
 }
 
+/** Whether anything of a call is the concern of those who answer calls: of most calls that end nothing is. */
+async function isConcern(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
+  const build = (place: Place) => {
+    const ofTheirs = (table: 'queue_calls' | 'call_transfers' | 'rings' | 'callbacks', column: 'id' | 'call_id') =>
+      ofTenant(trx, table, place)
+        .select(`${table}.id` as 'rings.id')
+        .where(`${table}.${column}` as 'rings.id', '=', place('call'))
+    return trx.selectNoFrom(({ exists, or }) =>
+      or([
+        exists(ofTheirs('queue_calls', 'id')),
+        exists(ofTheirs('call_transfers', 'call_id')),
+        exists(ofTheirs('rings', 'call_id')),
+        exists(ofTheirs('callbacks', 'call_id')),
+      ]).as('found'),
+    )
+  }
+  const row = await rowOf(trx, 'concern of a call that ends', build, { call: callId, ...valuesOf(tenant) })
+  return Boolean(row?.found)
+}
+
 export async function callEnded(
   deps: CallCentreParts,
   trx: Trx,
@@ -69,6 +90,7 @@ export async function callEnded(
 ): Promise<void> {
   const tenant = tenantOf(leg)
   const callId = leg.call_id
+  if (!(await isConcern(trx, tenant, callId))) return
   await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
   await transferLost(trx, tenant, callId, at)
   const rings = await ringsOf(trx, tenant, callId)

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { renderEvent } from '../http/versions/translate.ts'
 import { toEvent } from '../kernel/events/event.ts'
-import type { Store } from '../kernel/store/store.ts'
+import type { Store, Trx } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { type Settlement, settle } from './claims.ts'
@@ -34,22 +34,29 @@ export interface Attempted {
   endpoint: WebhookEndpointRow
   outcome: PostOutcome
   startedAt: Date
+  endedAt: Date
   durationMs: number
   /** 0 to 1, for the jitter. */
   random: number
 }
 
-/** Writes what an attempt has shown, about the delivery and its endpoint, at once. Resolves to the delivery's new status. */
-export function recordAttempt(store: Store, attempted: Attempted, now: Date): Promise<string> {
-  const { delivery, endpoint, outcome } = attempted
-  const settlement = settlementOf(attempted, now)
+/** Writes what attempts have shown, about the deliveries and their endpoints, at once. Resolves to the deliveries' new statuses. */
+export function recordAttempts(store: Store, all: readonly Attempted[]): Promise<string[]> {
   return store.transaction(async trx => {
-    // A lost lease, or a deleted endpoint: the attempt was made, but another one decides.
-    if (!(await settle(trx, delivery, settlement))) return 'superseded'
-    if (settlement.status === 'succeeded') await noteSuccess(trx, endpoint.id)
-    else await noteFailure(trx, endpoint.id, 'status' in outcome && outcome.status === GONE, now)
-    return settlement.status ?? 'pending'
+    const statuses: string[] = []
+    for (const attempted of all) statuses.push(await recordAttempt(trx, attempted))
+    return statuses
   })
+}
+
+async function recordAttempt(trx: Trx, attempted: Attempted): Promise<string> {
+  const { delivery, endpoint, outcome, endedAt } = attempted
+  const settlement = settlementOf(attempted, endedAt)
+  // A lost lease, or a deleted endpoint: the attempt was made, but another one decides.
+  if (!(await settle(trx, delivery, settlement))) return 'superseded'
+  if (settlement.status === 'succeeded') await noteSuccess(trx, endpoint.id)
+  else await noteFailure(trx, endpoint.id, 'status' in outcome && outcome.status === GONE, endedAt)
+  return settlement.status ?? 'pending'
 }
 
 function settlementOf(attempted: Attempted, now: Date): Settlement {

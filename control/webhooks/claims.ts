@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type Place as In, run } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { DeliveryShares, Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
@@ -87,13 +88,18 @@ export type Settlement = Partial<Omit<WebhookDeliveryRow, 'id' | 'organisation_i
 
 /** Writes the outcome and ends the lease. False when the lease was lost meanwhile: then another attempt decides. */
 export async function settle(db: Db, claimed: WebhookDeliveryRow, settlement: Settlement): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('webhook_deliveries')
-    .set({ ...settlement, lease: null, leased_until: null })
-    .where('id', '=', claimed.id)
-    .where('lease', '=', claimed.lease)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+  const change = { ...settlement, lease: null, leased_until: null }
+  const columns = Object.keys(change)
+  const build = (place: In) =>
+    db
+      .updateTable('webhook_deliveries')
+      .set(Object.fromEntries(columns.map(column => [column, place(`to ${column}`)])))
+      .where('id', '=', place('id'))
+      .where('lease', '=', place('lease'))
+  const to = Object.fromEntries(Object.entries(change).map(([column, value]) => [`to ${column}`, value]))
+  const { id, lease } = claimed
+  const { numAffectedRows } = await run(db, `settle ${columns}`, build, { id, lease, ...to })
+  return numAffectedRows === 1n
 }
 
 /** Forgets up to `limit` closed deliveries that last changed before `before`. Returns how many. */

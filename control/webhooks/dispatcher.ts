@@ -1,12 +1,14 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import { customerAddresses } from '../http/url-policy.ts'
+import { rowBy } from '../kernel/store/compiled.ts'
 import { StoreOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
-import { type Attempted, deliveryRequest, recordAttempt } from './attempt.ts'
+import { deliveryRequest } from './attempt.ts'
 import { type ClaimedDelivery, claimDue, forgetClosed, settle } from './claims.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
+import { Outcomes } from './outcomes.ts'
 import { DeliveryShares } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
@@ -57,6 +59,7 @@ export class WebhookDispatcher {
   readonly #bounds: DispatcherBounds
   readonly #running = new Set<Promise<void>>()
   readonly #shares: DeliveryShares
+  readonly #outcomes: Outcomes
   readonly #abort = new AbortController()
   readonly #outage: StoreOutage
   #timer: NodeJS.Timeout | null = null
@@ -71,6 +74,7 @@ export class WebhookDispatcher {
     this.#parts = parts
     this.#bounds = { ...DEFAULTS, ...parts.bounds }
     this.#shares = new DeliveryShares(this.#bounds.atOnce, this.#bounds.perEndpoint)
+    this.#outcomes = new Outcomes(parts.store)
     this.#outage = new StoreOutage(parts.log)
     // One for each attempt, which are bounded: Node would take more than ten for a leak.
     setMaxListeners(0, this.#abort.signal)
@@ -171,8 +175,8 @@ export class WebhookDispatcher {
     }
     const durationMs = performance.now() - began
     const { endpoint } = rows
-    const attempted: Attempted = { delivery, endpoint, outcome, startedAt, durationMs, random: random() }
-    const status = await recordAttempt(store, attempted, now())
+    const times = { startedAt, endedAt: now(), durationMs }
+    const status = await this.#outcomes.record({ delivery, endpoint, outcome, ...times, random: random() })
     this.#count(status)
     if (status === 'failed') {
       log.warn({ deliveryId: delivery.id, endpointId: endpoint.id, eventId: delivery.event_id }, 'webhook given up')
@@ -217,11 +221,7 @@ export class WebhookDispatcher {
 type Rows = NonNullable<Awaited<ReturnType<typeof loadRows>>>
 
 async function loadRows({ db }: Store, delivery: WebhookDeliveryRow) {
-  const endpoint = await db
-    .selectFrom('webhook_endpoints')
-    .selectAll()
-    .where('id', '=', delivery.endpoint_id)
-    .executeTakeFirst()
-  const event = await db.selectFrom('events').selectAll().where('id', '=', delivery.event_id).executeTakeFirst()
+  const endpoint = await rowBy(db, 'webhook_endpoints', { id: delivery.endpoint_id })
+  const event = await rowBy(db, 'events', { id: delivery.event_id })
   return endpoint === undefined || event === undefined ? null : { endpoint, event }
 }

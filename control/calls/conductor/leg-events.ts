@@ -1,5 +1,6 @@
 import { appendEvent } from '../../kernel/events/log.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import { countStart } from '../../trunks/call-starts.ts'
@@ -34,14 +35,11 @@ export class LegEvents {
    * answer and hear nobody forever. False: it is not such a leg.
    */
   async unwanted(trx: Trx, { body: { legId } }: { body: { legId: string } }): Promise<boolean> {
-    const leg = await trx
-      .selectFrom('participants')
-      .innerJoin('calls', 'calls.id', 'participants.call_id')
-      .select(['participants.step', 'participants.leave_reason', 'participants.ring_id', 'calls.ended_at', 'calls.id'])
-      .where('participants.id', '=', legId)
-      .executeTakeFirst()
-    if (leg === undefined || (leg.step !== 'ended' && (leg.ring_id !== null || leg.ended_at === null))) return false
-    follow(trx, leg.id, async ({ media }) => {
+    const leg = await rowBy(trx, 'participants', { id: legId })
+    if (leg === undefined || (leg.step !== 'ended' && leg.ring_id !== null)) return false
+    const call = await forTenant(trx, tenantOf(leg)).find('calls', leg.call_id)
+    if (call === undefined || (leg.step !== 'ended' && call.ended_at === null)) return false
+    follow(trx, call.id, async ({ media }) => {
       this.#deps.log.info({ legId }, 'a leg of a call that is over is hung up')
       await media.request('leg.hangup', { legId, reason: leg.leave_reason ?? 'api_hangup' })
     })

@@ -1,3 +1,4 @@
+import { type Place, rowBy, run } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 
 /** One media process per node. */
@@ -10,18 +11,20 @@ export interface Position {
 }
 
 export async function readPosition(db: Db, node: string): Promise<Position> {
-  const row = await db.selectFrom('settings').select('value').where('name', '=', nameFor(node)).executeTakeFirst()
+  const row = await rowBy(db, 'settings', { name: nameFor(node) })
   return row === undefined ? { bootId: null, lastSeq: 0 } : (JSON.parse(row.value) as Position)
 }
 
 /** Belongs in the transaction of the changes that the event causes. */
 export async function savePosition(trx: Trx, node: string, position: Position): Promise<void> {
-  const value = JSON.stringify(position)
-  await trx
-    .insertInto('settings')
-    .values({ name: nameFor(node), value })
-    .onConflict(conflict => conflict.column('name').doUpdateSet({ value }))
-    .execute()
+  const values = { name: nameFor(node), value: JSON.stringify(position) }
+  const build = (place: Place) =>
+    trx
+      .updateTable('settings')
+      .set({ value: place('value') })
+      .where('name', '=', place('name'))
+  const { numAffectedRows } = await run(trx, 'save position', build, values)
+  if (numAffectedRows === 0n) await trx.insertInto('settings').values(values).execute()
 }
 
 /** Writes the position again unchanged, to test whether the database can be written. */

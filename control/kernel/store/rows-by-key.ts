@@ -77,8 +77,10 @@ export class RowsByKey {
         const row = this.#known(table, parameters[at])
         if (row === undefined) return null
         for (const { column, place } of others) {
-          // Only the database knows whether that is another row, or the same key in another form.
-          if (row[column] === null || row[column] !== parameters[place]) return null
+          const [value, asked] = [row[column], parameters[place]]
+          // Only the database knows whether a number equals a text.
+          if (typeof value !== typeof asked || value === null) return null
+          if (value !== asked) return []
         }
         return [wanted === null ? { ...row } : Object.fromEntries(wanted.map(column => [column, row[column]]))]
       },
@@ -174,7 +176,12 @@ export class RowsByKey {
       .all(name)
     const [key, ...more] = columns.filter(({ pk }) => pk > 0)
     const isKeyed = key !== undefined && more.length === 0 && affinityOf(key.type) === 'text'
-    const isPlainTable = columns.every(({ hidden }) => hidden === 0)
+    const text = this.#sqlite
+      .prepare<[string], string>('select sql from sqlite_master where name = ?')
+      .pluck()
+      .get(name)
+    // Texts may be the same in another way, or columns computed.
+    const isPlainTable = !/\bcollate\b/i.test(text ?? '') && columns.every(({ hidden }) => hidden === 0)
     const table: Keyed | null =
       isKeyed && isPlainTable
         ? { name, key: key.name, columns: new Map(columns.map(column => [column.name, affinityOf(column.type)])) }

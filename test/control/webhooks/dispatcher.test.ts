@@ -64,6 +64,37 @@ test('an event whose transaction is rolled back is delivered nowhere', async () 
   assert.is(await world.dispatcher.deliverDue(), 0)
 })
 
+test('outcomes that come together are written together, and one by one where that fails', async () => {
+  await world.endpoint()
+  for (let n = 0; n < 8; n++) await world.emit()
+  let [transactions, refused] = [0, false]
+  const store = {
+    ...world.store,
+    transaction: (...asked: Parameters<typeof world.store.transaction>) => {
+      transactions++
+      // Of those that have waited for the first.
+      const fails = transactions === 2
+      refused ||= fails
+      return fails ? Promise.reject(new Error('one of them')) : world.store.transaction(...asked)
+    },
+  } as typeof world.store
+  let arrived = 0
+  let letGo = () => {}
+  const all = new Promise<void>(resolve => (letGo = resolve))
+  const post = async (): Promise<PostOutcome> => {
+    if (++arrived === 8) letGo()
+    await all
+    return { status: 200, body: '', retryAfter: undefined, isFromPublic: true }
+  }
+  assert.is(await dispatcherOf(world, { store, post }).deliverDue(), 8)
+  assert.equal(
+    (await deliveries()).map(({ status }: { status: string }) => status),
+    Array.from({ length: 8 }, () => 'succeeded'),
+  )
+  assert.ok(refused)
+  assert.is(transactions, 1 + 1 + 7, 'the first alone, seven together in vain, and each of them')
+})
+
 test('a failing delivery is attempted at once, after 5 s, 5 min and 30 min more, with the same ID and body', async () => {
   await world.endpoint()
   await world.emit()
