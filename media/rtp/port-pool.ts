@@ -1,7 +1,7 @@
 /**
- * The even ports of a range for RTP, each standing for itself and the odd one above it for RTCP (RFC 3550 §11). A released
- * port goes to the end of the queue, so that late packets of an ended call do not reach the next one: it is used again
- * after all others have been.
+ * The even RTP ports of a range, each together with the odd port above it for RTCP (RFC 3550 §11). A released
+ * port goes to the end of the queue and is reused after all others, so that late packets of an ended call do not reach the next
+ * one.
  */
 export class PortPool {
   /** Ring of free ports: `#free` of them from `#first` on. */

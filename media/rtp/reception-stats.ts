@@ -1,4 +1,4 @@
-/** Packets in order before a source is believed, and how far a number may lie off (RFC 3550 §A.1). */
+/** Packets in order before a source is accepted, and how far a sequence number may be off (RFC 3550 §A.1). */
 const MIN_SEQUENTIAL = 2
 const MAX_DROPOUT = 3_000
 const MAX_MISORDER = 100
@@ -33,7 +33,7 @@ export const emptyBlock = (): ReportBlock => ({
   delaySinceLastSr: 0,
 })
 
-/** What we know about one stream that we receive: loss and jitter as RTCP reports them (RFC 3550 §A.1, §A.3, §A.8). */
+/** Statistics of one received stream: loss and jitter as in RTCP reports (RFC 3550 §A.1, §A.3, §A.8). */
 export class ReceptionStats {
   /** valid packets of the present source */
   received = 0
@@ -46,7 +46,7 @@ export class ReceptionStats {
   #base = 0
   #highest = 0
   #cycles = 0
-  /** Where a jumped stream would go on; out of range when none has jumped. */
+  /** Where a stream that has jumped would continue; out of range if none has. */
   #bad = SEQUENCES + 1
   #expectedPrior = 0
   #receivedPrior = 0
@@ -90,7 +90,7 @@ export class ReceptionStats {
     return this.#ssrc >= 0 && this.#probation === 0
   }
 
-  /** Packets that should have come by now. */
+  /** Packets that were due by now. */
   get expected(): number {
     return this.valid ? this.#cycles + this.#highest - this.#base + 1 : 0
   }
@@ -173,7 +173,7 @@ export class ReceptionStats {
     this.#jitter = 0
   }
 
-  /** Packets that share a timestamp, those of a telephone event, say nothing about the network (RFC 4733 §2.5.2). */
+  /** Packets with equal timestamps, as in a telephone event, say nothing about the network (RFC 4733 §2.5.2). */
   #measureJitter(timestamp: number, arrivalMs: number): void {
     if (timestamp === this.#timestamp) return
     const first = this.#timestamp < 0

@@ -1,7 +1,7 @@
 import { emptyBlock, type ReportBlock } from './reception-stats.ts'
 import { readUint32, writeUint32 } from './rtp.ts'
 
-/** Room for the longest report that is written here. */
+/** Space for the longest report written here. */
 export const RTCP_BUFFER_BYTES = 512
 
 const SENDER_REPORT = 200
@@ -24,18 +24,18 @@ export interface SenderInfo {
   octets: number
 }
 
-/** What `parseRtcp` found; one object is reused. */
+/** The result of `parseRtcp`; one object is reused. */
 export class RtcpCompound {
   /** of the first packet */
   ssrc = 0
   hasSenderInfo = false
-  /** middle 32 bits of the sender's NTP timestamp: what goes back as LSR */
+  /** middle 32 bits of the sender's NTP timestamp, to be returned as LSR */
   senderNtp = 0
   senderRtpTimestamp = 0
   senderPackets = 0
   senderOctets = 0
   byeCount = 0
-  /** who leaves: the first `byeCount` are valid */
+  /** leaving sources: the first `byeCount` are valid */
   readonly byes = new Uint32Array(MAX_BLOCKS)
   blockCount = 0
   /** the first `blockCount` are valid */
@@ -89,7 +89,7 @@ export function writeReport(
 ): number {
   const name = cname.slice(0, 255)
   const reportBytes = 8 + (sender === null ? 0 : 20) + (block === null ? 0 : BLOCK_BYTES)
-  // The item list ends with at least one zero and is filled up to a word.
+  // The item list ends with at least one zero and is padded to a word.
   const descriptionBytes = 8 + Math.ceil((2 + name.length + 1) / 4) * 4
   if (reportBytes + descriptionBytes > buffer.length) return 0
   writeHeader(buffer, 0, block === null ? 0 : 1, sender === null ? RECEIVER_REPORT : SENDER_REPORT, reportBytes)
@@ -136,10 +136,10 @@ export function parseRtcp(bytes: Uint8Array, into: RtcpCompound): boolean {
 }
 
 /**
- * Round-trip time out of the far end's report (RFC 3550 §6.4.1).
+ * Round-trip time from the far end's report (RFC 3550 §6.4.1).
  *
  * @param wallMs arrival of the report, on the clock of our sender reports [ms]
- * @returns [ms]; null when it has seen no report of ours, or reports nonsense
+ * @returns [ms]; null if it has not seen a report of ours, or the values are nonsense
  */
 export function roundTripMs(block: ReportBlock, wallMs: number): number | null {
   if (block.lastSr === 0) return null

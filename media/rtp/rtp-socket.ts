@@ -3,10 +3,10 @@ import { nodeDatagrams } from './datagrams/node-datagrams.ts'
 import type { PacketOut } from './packet-out.ts'
 import type { PortPool } from './port-pool.ts'
 
-/** How many port pairs are tried when others hold ports of our range. */
+/** Port pairs to try if other processes use ports of our range. */
 const BIND_TRIES = 500
 
-/** Who gets the packets of a leg; bytes are borrowed until it returns. */
+/** Receives the packets of a leg; bytes are borrowed until it returns. */
 export interface RtpReceiver {
   rtp: TakeDatagram
   rtcp: TakeDatagram
@@ -27,7 +27,7 @@ export class RtpSocket implements PacketOut {
     this.port = port
     this.#rtp = rtp
     this.#rtcp = rtcp
-    // Nothing of ours stands between a packet and its socket.
+    // Nothing of ours is between a packet and its socket.
     this.sendRtp = rtp.send.bind(rtp)
     this.sendRtcp = rtcp.send.bind(rtcp)
   }
@@ -46,7 +46,7 @@ export class RtpSocket implements PacketOut {
     return null
   }
 
-  /** From now on packets go to the receiver; those that came before are lost. What it throws goes to `broke`, and not to the socket. */
+  /** Delivers packets from now on; earlier ones are lost. Exceptions of the receiver go to `broke`, not to the socket. */
   listen(receiver: RtpReceiver, broke: (error: unknown) => void): void {
     this.#rtp.listen(receiver.rtp.bind(receiver), broke)
     this.#rtcp.listen(receiver.rtcp.bind(receiver), broke)

@@ -4,7 +4,7 @@ import type { G711 } from '../../codecs/g711.ts'
 /** Bytes of an RTP header without CSRCs and extension (RFC 3550 §5.1). */
 export const RTP_HEADER_BYTES = 12
 
-/** What `parseRtp` found; one object is reused for every packet of a socket. */
+/** The result of `parseRtp`; one object is reused for every packet of a socket. */
 export class RtpPacket {
   marker = false
   /** 0..127 */
@@ -14,9 +14,9 @@ export class RtpPacket {
   /** unsigned 32 bit, as on the wire */
   timestamp = 0
   ssrc = 0
-  /** where the payload starts in the parsed bytes */
+  /** offset of the payload in the parsed bytes */
   payloadOffset = 0
-  /** length of the payload [bytes], padding taken off */
+  /** length of the payload without padding [bytes] */
   payloadLength = 0
 }
 
@@ -64,7 +64,7 @@ export function parseRtp(bytes: Uint8Array, into: RtpPacket): boolean {
   return true
 }
 
-/** Length of a packet's header with its CSRCs and extension [bytes]; 0 when it is none, or longer than the packet. */
+/** Length of a packet's header with CSRCs and extension [bytes]; 0 if it is invalid, or longer than the packet. */
 export function rtpHeaderBytes(bytes: Uint8Array): number {
   if (bytes.length < RTP_HEADER_BYTES) return 0
   const first = bytes[0]!
@@ -110,9 +110,9 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
   bytes[at + 3] = value
 }
 
-/** Turns a wrapping counter of the wire into one that only grows: each value is taken as the nearest to the last one. */
+/** Unwraps a counter of the wire into one without wrap-around: each value is taken as the nearest to the last one. */
 export class Unwrapper {
-  /** What is left of 32 bits. */
+  /** The lower 32 bits. */
   readonly #shift: number
   #last: number | undefined
 
@@ -121,13 +121,13 @@ export class Unwrapper {
     this.#shift = 32 - bits
   }
 
-  /** The unwrapped value, remembered as the last one. The first value is returned as it is; later ones may be negative. */
+  /** The unwrapped value, remembered as the last one. The first value is returned unchanged; later ones may be negative. */
   unwrap(value: number): number {
     this.#last = this.peek(value)
     return this.#last
   }
 
-  /** The unwrapped value without remembering it, for a packet that may yet be refused. */
+  /** The unwrapped value without remembering it, for a packet that may still be refused. */
   peek(value: number): number {
     const last = this.#last
     if (last === undefined) return value
@@ -135,7 +135,7 @@ export class Unwrapper {
     return last + (((value - last) << shift) >> shift)
   }
 
-  /** Remembers what `peek` gave. */
+  /** Remembers the result of `peek`. */
   keep(unwrapped: number): void {
     this.#last = unwrapped
   }
@@ -150,7 +150,7 @@ const buffersFor = (maxPayload: number): readonly [Uint8Array, Uint8Array] => [
   new Uint8Array(RTP_HEADER_BYTES + maxPayload),
 ]
 
-/** One outgoing RTP stream: its counters, and two packet buffers used in turn, as the kernel may still hold the last one. */
+/** One outgoing RTP stream: its counters, and two packet buffers used alternately, since the kernel may still use the last one. */
 export class RtpSender {
   readonly ssrc: number
   /** of the next packet, 16 bit */
@@ -175,13 +175,13 @@ export class RtpSender {
     this.#header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: this.ssrc }
   }
 
-  /** Makes room for packets of another size from the next one on [bytes]: whole buffers are sent without a view of them. */
+  /** Changes the packet size from the next packet on [bytes]: whole buffers are sent without a view. */
   fit(maxPayload: number): void {
     this.#buffers = buffersFor(maxPayload)
     this.#current = this.#buffers[0]
   }
 
-  /** The buffer of the next packet; the payload goes to offset 12, then `write` makes the header. */
+  /** The buffer of the next packet. Write the payload at offset 12; then `write` adds the header. */
   get packet(): Uint8Array {
     return this.#current
   }
@@ -246,13 +246,13 @@ export class RtpSender {
 
 /** Of G.711: 20 ms at 8 kHz. */
 const FRAME_SAMPLES = 160
-/** A packet holds three frames at most, and what networks carry whole [bytes]; a shorter one than a frame nobody gets. */
+/** A packet holds at most three frames, and no more than networks carry unfragmented [bytes]; at least one frame. */
 const MAX_FRAMES = 3
 const MAX_PAYLOAD = 1280
 
-/** Puts the frames of one stream into packets of as many as the far end wants (`a=ptime`, RFC 8866 §6.4). */
+/** Packs the frames of one stream into packets of the duration that the far end wants (`a=ptime`, RFC 8866 §6.4). */
 export class Packetizer {
-  /** The last packet; its first bytes, as many as was answered, are to be sent. */
+  /** The last packet; send as many of its first bytes as returned. */
   sent: Uint8Array = new Uint8Array(0)
   readonly #sender: RtpSender
   readonly #payload = new Uint8Array(FRAME_SAMPLES)
@@ -260,7 +260,7 @@ export class Packetizer {
   readonly #frameBytes: number
   #frames = 1
   #payloadType = 0
-  /** How much of the next packet is there [bytes], and the time of its first sample. */
+  /** The length of the unfinished packet [bytes], and the time of its first sample. */
   #filled = 0
   #began = 0
 
@@ -269,7 +269,7 @@ export class Packetizer {
     this.#frameBytes = frameBytes
   }
 
-  /** From the next packet on; what is begun has been flushed. */
+  /** Takes effect with the next packet; the unfinished one has been flushed. */
   agree(payloadType: number, ptimeMs: number): void {
     this.#payloadType = payloadType
     const most = Math.min(MAX_FRAMES, Math.floor(MAX_PAYLOAD / this.#frameBytes))
@@ -297,7 +297,7 @@ export class Packetizer {
     return this.#filled < this.#frames * FRAME_SAMPLES ? 0 : this.flush()
   }
 
-  /** Adds a frame of another codec than a law. @returns length of the packet that is full now [bytes], or 0 */
+  /** Adds a frame of a codec other than G.711. @returns length of the packet if it is full now [bytes], or 0 */
   put(encoded: Uint8Array, length: number): number {
     const { packet, timestamp } = this.#sender
     if (this.#filled === 0) this.#began = timestamp
@@ -307,7 +307,7 @@ export class Packetizer {
     return this.#filled < this.#frames * this.#frameBytes ? 0 : this.flush()
   }
 
-  /** Finishes a packet that is not full: what comes next is a key, or another codec. @returns its length [bytes], or 0 */
+  /** Finishes a partial packet, because a key or another codec follows. @returns its length [bytes], or 0 */
   flush(): number {
     const length = this.#filled
     if (length === 0) return 0
@@ -316,7 +316,7 @@ export class Packetizer {
     return RTP_HEADER_BYTES + length
   }
 
-  /** What was begun is not sent. */
+  /** Discards the unfinished packet. */
   drop(): void {
     this.#filled = 0
   }

@@ -2,14 +2,14 @@ import { Unwrapper } from './rtp.ts'
 
 /** Timestamp units of a millisecond: all audio here is of 8 kHz. */
 const UNITS_PER_MS = 8
-/** The sender's clock may run slower than ours by so much: what is taken for the fastest way moves on with it [ms/ms]. */
+/** The sender's clock may run slower than ours by this much: the reference of the fastest packet moves on accordingly [ms/ms]. */
 const DRIFT = 0.001
-/** Further off than this it is no delay: the sender's timestamps have started anew [ms]. */
+/** A larger difference is not a delay: the sender's timestamps have restarted [ms]. */
 const MAX_DELAY_MS = 10_000
 
 /**
- * When something was sent, by its RTP timestamp, on our clock: as if it had travelled as fast as the fastest packet. So a key whose
- * packets were held up on their way counts by when it was pressed. Pure: `now` is monotonic [ms].
+ * When something was sent, on our clock, by its RTP timestamp: as if it had travelled as fast as the fastest packet. So a key whose
+ * packets were delayed counts by the time of its press. Pure: `now` is monotonic [ms].
  */
 export class SenderClock {
   readonly #timestamps = new Unwrapper(32)
@@ -17,7 +17,7 @@ export class SenderClock {
   #originMs = Number.NaN
   #lastMs = 0
 
-  /** A packet of audio has come. */
+  /** A packet of audio has arrived. */
   observe(timestamp: number, now: number): void {
     const originMs = now - this.#timestamps.unwrap(timestamp) / UNITS_PER_MS
     const expected = this.#originMs + DRIFT * (now - this.#lastMs)
@@ -26,13 +26,13 @@ export class SenderClock {
     this.#lastMs = now
   }
 
-  /** `now` for what cannot be told: nothing was heard of the sender yet, or its timestamps make no sense. */
+  /** Returns `now` if the time is unknown: the sender was not heard yet, or its timestamps make no sense. */
   timeOf(timestamp: number, now: number): number {
     const sentAt = this.#originMs + this.#timestamps.peek(timestamp) / UNITS_PER_MS
     return sentAt < now && now - sentAt < MAX_DELAY_MS ? sentAt : now
   }
 
-  /** Another sender: nothing is known of it. */
+  /** Another sender: nothing is known about it. */
   reset(): void {
     this.#timestamps.reset()
     this.#originMs = Number.NaN

@@ -44,7 +44,7 @@ export class CounterCipher implements PacketCipher {
     const end = length - this.overhead
     if (end < clear) return -1
     const received = this.#received
-    // The roll-over counter takes the place of the tag.
+    // The roll-over counter is written where the tag will be.
     for (let i = 0; i < this.#tagBytes; i++) received[i] = work[length - this.#tagBytes + i]!
     const tag = this.#tagOf(end, index)
     let difference = 0

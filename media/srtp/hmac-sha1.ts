@@ -4,15 +4,15 @@ const BLOCK_BYTES = 64
 const DIGEST_BYTES = 20
 
 /**
- * HMAC-SHA1 (RFC 2104) of messages that are written into `message`. Two plain hashes over buffers that begin with the padded
- * key: that is half the time of `createHmac`, and leaves no handle to collect for each packet.
+ * HMAC-SHA1 (RFC 2104) of messages written into `message`. Two plain hashes over buffers that begin with the padded
+ * key take half the time of `createHmac`, and leave no handle to collect per packet.
  */
 export class HmacSha1 {
   /** Where the message is written, from its first byte. */
   readonly message: Uint8Array
   readonly #inner: Uint8Array
   readonly #outer = new Uint8Array(BLOCK_BYTES + DIGEST_BYTES)
-  /** Packets of a stream are of one length, so that the view of the last one fits the next. */
+  /** Packets of a stream have equal lengths, so the last view fits the next packet. */
   #view: Uint8Array
 
   /** @param key at most 64 bytes; @param maxBytes of a message */

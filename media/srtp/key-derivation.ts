@@ -1,6 +1,6 @@
 import { createCipheriv } from 'node:crypto'
 
-/** What one direction of RTP, or of RTCP, is protected with. */
+/** The keys that protect one direction of RTP, or of RTCP. */
 export interface SessionKeys {
   encryption: Uint8Array
   /** 20 bytes of HMAC-SHA1. */
@@ -16,7 +16,7 @@ const LABELS = {
 
 const AUTHENTICATION_KEY_BYTES = 20
 const SALT_BYTES = 14
-/** Where the label stands in 112 bits, before the 48 of an index that is always zero: keys are derived once. */
+/** Position of the label in 112 bits, before the 48 bits of an index that is always zero: keys are derived once. */
 const LABEL_AT = 7
 
 /**

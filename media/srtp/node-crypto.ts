@@ -4,7 +4,7 @@ import { KeyStream } from './key-stream.ts'
 import { MAX_OVERHEAD_BYTES, MAX_PACKET_BYTES } from './packet-cipher.ts'
 import type { PacketCrypto } from './packet-crypto.ts'
 
-/** By `node:crypto`, which makes objects for each packet. */
+/** Uses `node:crypto`, which allocates objects for each packet. */
 export class NodeCrypto implements PacketCrypto {
   readonly work: Uint8Array
   readonly #keyStream: KeyStream

@@ -2,7 +2,7 @@ import type { SessionKeys } from './key-derivation.ts'
 import { NodeCrypto } from './node-crypto.ts'
 import type { PacketCrypto } from './packet-crypto.ts'
 
-/** What is fastest here. Native code that cannot be loaded, as on another machine, is no error. */
+/** The fastest available implementation. Native code that cannot be loaded, as on another machine, is not an error. */
 const openNative = await import('./native-crypto.ts')
   .then(({ openNativeCrypto }) => openNativeCrypto())
   .catch(() => null)

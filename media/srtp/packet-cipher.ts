@@ -1,13 +1,13 @@
 /** The longest packet that is protected or opened [bytes]; a larger one is refused. */
 export const MAX_PACKET_BYTES = 1500
-/** The most that a packet grows by [bytes]: a tag of 16, and the index of RTCP. */
+/** Maximum growth of a packet [bytes]: a tag of 16, and the index of RTCP. */
 export const MAX_OVERHEAD_BYTES = 20
 
 /** Protects packets of one kind, RTP or RTCP, in one direction, in place. */
 export interface PacketCipher {
-  /** The packet that is worked on, from its first byte. */
+  /** The packet being processed, from its first byte. */
   readonly work: Uint8Array
-  /** What a packet grows by [bytes]. */
+  /** Growth of a packet [bytes]. */
   readonly overhead: number
   /**
    * Protects the packet of `length` bytes in `work`.
@@ -17,8 +17,8 @@ export interface PacketCipher {
    * @returns the length of the protected packet
    */
   seal(clear: number, length: number, ssrc: number, index: number): number
-  /** Opens the protected packet of `length` bytes in `work`; −1: it is not what the far end has sent. */
+  /** Opens the protected packet of `length` bytes in `work`; −1: it is not authentic. */
   open(clear: number, length: number, ssrc: number, index: number): number
-  /** Where the index stands in a protected RTCP packet of `length` bytes. */
+  /** Offset of the index in a protected RTCP packet of `length` bytes. */
   indexAt(length: number): number
 }

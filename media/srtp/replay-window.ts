@@ -1,8 +1,8 @@
 const WINDOW = 128
 
-/** Which packets of one source have come (RFC 3711 §3.3.2): none is taken twice, and none that is older than the window. */
+/** The received packets of one source (RFC 3711 §3.3.2): none is accepted twice, and none older than the window. */
 export class ReplayWindow {
-  /** The highest index that has come; −1: none. */
+  /** The highest index received; −1: none. */
   highest = -1
   readonly #taken = new Float64Array(WINDOW).fill(-1)
 
@@ -11,7 +11,7 @@ export class ReplayWindow {
     return index >= 0 && index > this.highest - WINDOW && this.#taken[index % WINDOW] !== index
   }
 
-  /** An authentic packet has come. */
+  /** An authentic packet has arrived. */
   take(index: number): void {
     this.#taken[index % WINDOW] = index
     if (index > this.highest) this.highest = index

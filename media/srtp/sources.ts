@@ -1,9 +1,9 @@
 import { ReplayWindow } from './replay-window.ts'
 
-/** Sources that are remembered; a far end has one, and another after it has been put together anew. The oldest is forgotten first. */
+/** Maximum number of sources; a far end has one, and another after it was rebuilt. The oldest is forgotten first. */
 const MAX_SOURCES = 16
 
-/** The replay windows of one key, by SSRC. Only authentic packets make one. */
+/** The replay windows of one key, by SSRC. Only authentic packets create one. */
 export class Sources {
   readonly #windows = new Map<number, ReplayWindow>()
 

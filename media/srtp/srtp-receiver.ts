@@ -9,7 +9,7 @@ const SEQUENCES = 0x10000
 const RTCP_CLEAR_BYTES = 8
 const E_FLAG = 0x80000000
 
-/** Opens what the far end sends under one master key. Nothing is believed of a packet before its tag has been checked. */
+/** Opens packets of the far end with one master key. Nothing in a packet is trusted before its tag has been verified. */
 export class SrtpReceiver {
   readonly #rtp: Opener
   readonly #rtcp: Opener
@@ -28,7 +28,7 @@ export class SrtpReceiver {
     const sequence = (bytes[2]! << 8) | bytes[3]!
     const highest = this.#rtp.highestOf(ssrc)
     if (highest !== null) return this.#rtp.open(bytes, clear, ssrc, nearest(highest, sequence))
-    // Of a far end that sent before we could listen the sequence number may have rolled over already.
+    // If a far end sent before we could listen, its sequence number may have rolled over already.
     return this.#rtp.open(bytes, clear, ssrc, sequence) ?? this.#rtp.open(bytes, clear, ssrc, sequence + SEQUENCES)
   }
 

@@ -7,16 +7,16 @@ import { packetCipher } from './suites.ts'
 const SEQUENCES = 0x10000
 const RTCP_CLEAR_BYTES = 8
 
-/** Protects what we send under one master key: one RTP stream, and its RTCP. */
+/** Protects what we send with one master key: one RTP stream, and its RTCP. */
 export class SrtpSender {
   /** What `rtcp` has written. */
   readonly rtcpPacket = new Uint8Array(RTCP_BUFFER_BYTES + MAX_OVERHEAD_BYTES)
   readonly #rtp: PacketCipher
   readonly #rtcp: PacketCipher
-  /** Used in turn, as the kernel may still hold the last one. */
+  /** Used alternately, since the kernel may still use the last one. */
   readonly #buffers = [new Uint8Array(0), new Uint8Array(0)]
   #turn = 0
-  /** What the cipher has worked on last. */
+  /** The last packet processed by the cipher. */
   #view: Uint8Array = new Uint8Array(0)
   #rollOver = 0
   #lastSequence = -1
@@ -38,7 +38,7 @@ export class SrtpSender {
     const index = this.#indexOf((packet[2]! << 8) | packet[3]!)
     this.#turn = 1 - this.#turn
     const sealed = seal(this.#rtp, packet, length, rtpHeaderBytes(packet), readUint32(packet, 8), index)
-    // Packets of a stream are of one length, and a buffer that is full is sent without a view of it.
+    // Packets of a stream have equal lengths, and a full buffer is sent without a view of it.
     if (this.#view.length !== sealed) this.#view = this.#rtp.work.subarray(0, sealed)
     if (this.rtpPacket.length !== sealed) this.#buffers[this.#turn] = this.#view.slice()
     else this.rtpPacket.set(this.#view)

@@ -4,13 +4,13 @@ import { isRtcp } from '../rtp/rtp.ts'
 import { SrtpReceiver } from './srtp-receiver.ts'
 import { SrtpSender } from './srtp-sender.ts'
 
-/** The encrypted way between a leg and its far end (RFC 3711), in both directions. */
+/** Encryption between a leg and its far end (RFC 3711), in both directions. */
 export class SrtpWire implements PacketOut {
   readonly #out: PacketOut
   #keys: SrtpKeys
   #sender: SrtpSender
   #receiver: SrtpReceiver
-  /** Of the key before, until the far end is heard with the new one: it changes at a time of its own. */
+  /** The previous key, until the far end is heard with the new one: it changes at its own time. */
   #receiverBefore: SrtpReceiver | null = null
 
   constructor(out: PacketOut, keys: SrtpKeys) {
@@ -20,7 +20,7 @@ export class SrtpWire implements PacketOut {
     this.#receiver = new SrtpReceiver(keys.suite, keys.receiveKey)
   }
 
-  /** A later description: a key that is the same goes on, with its counters; another one begins anew. */
+  /** A later description. An unchanged key keeps its counters; a new one starts from zero. */
   agree(keys: SrtpKeys): void {
     const { suite, sendKey, receiveKey } = this.#keys
     this.#keys = keys
@@ -32,7 +32,7 @@ export class SrtpWire implements PacketOut {
 
   sendRtp(packet: Uint8Array, length: number, host: string, port: number): void {
     const sender = this.#sender
-    // Reports go this way too where both share a port (RFC 5761).
+    // Reports also arrive here if both share a port (RFC 5761).
     if (isRtcp(packet)) this.#out.sendRtp(sender.rtcpPacket, sender.rtcp(packet, length), host, port)
     else {
       const sealed = sender.rtp(packet, length)
@@ -45,7 +45,7 @@ export class SrtpWire implements PacketOut {
     this.#out.sendRtcp(sender.rtcpPacket, sender.rtcp(packet, length), host, port)
   }
 
-  /** The RTP packet in a datagram, valid until the next; null: it is not from the far end, or has come before. */
+  /** The RTP packet in a datagram, valid until the next; null: it is not from the far end, or is a repeat. */
   openRtp(bytes: Uint8Array): Uint8Array | null {
     const packet = this.#receiver.rtp(bytes)
     if (packet === null) return this.#receiverBefore?.rtp(bytes) ?? null
