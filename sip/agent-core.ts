@@ -33,20 +33,20 @@ export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, RE
 export const SUPPORTED = 'timer, 100rel, replaces, norefersub, tdialog'
 export const ACCEPT = 'application/sdp, application/dtmf-relay, application/dtmf'
 
-/** Look-ups at once; what comes above that cannot be reached. */
+/** Maximum concurrent lookups; beyond that a destination counts as unreachable. */
 const MAX_LOOKUPS = 10_000
 
-/** Gets the addresses of a destination in the order to try them; none: it leads nowhere. */
+/** Receives the addresses of a destination in the order to try them; empty: it leads nowhere. */
 type Located = (ways: readonly Peer[], now: number) => void
 
-/** A request with our copy of its topmost Via (RFC 3581 §4), and where its response goes. */
+/** A request with our copy of its topmost Via (RFC 3581 §4), and the address for its response. */
 export interface Asked {
   readonly request: SipRequest
   readonly topVia: string
   readonly replyTo: Peer
 }
 
-/** A 2xx of ours that is sent again until its ACK comes (RFC 3261 §13.3.1.4). */
+/** A 2xx of ours, retransmitted until its ACK arrives (RFC 3261 §13.3.1.4). */
 export interface AwaitedAck {
   cseq: number
   again: Deadline | null
@@ -66,17 +66,17 @@ export interface UnacknowledgedProvisional {
 
 export type WantedProvisional = { status: number; body: Body | null; headers: HeaderFields }
 
-/** Those of one incoming call. */
+/** The reliable provisional responses of one inbound call. */
 export interface ReliableProvisionals {
-  /** Of the last that was sent: it grows by one. */
+  /** RSeq of the last one sent: it grows by one. */
   rseq: number
-  /** Sent again until its PRACK comes. */
+  /** Retransmitted until its PRACK arrives. */
   waiting: UnacknowledgedProvisional | null
-  /** Sent after that; of several the last, and the last description. */
+  /** To be sent after that: the last response, and the last one with a description. */
   next: WantedProvisional | null
   /** A PRACK whose offer the owner has not answered yet. */
   prack: ServerTransaction | null
-  /** The 200 that may not be sent while a description waits to be acknowledged, or an offer to be answered (§3, §5). */
+  /** The 200, delayed while a description waits for its PRACK, or an offer for its answer (§3, §5). */
   whenSettled: ((now: number) => void) | null
 }
 
@@ -86,9 +86,9 @@ export interface OutgoingCall {
   transaction: ClientTransaction | null
   invite: OutgoingRequest | null
   provisionalSeen: boolean
-  /** Set when the call was given up before a provisional response allowed a CANCEL (RFC 3261 §9.1). */
+  /** Set if the call was given up before a provisional response allowed a CANCEL (RFC 3261 §9.1). */
   cancelHeaders: HeaderFields | null
-  /** To tags of its provisional responses: who may be named by Replaces. */
+  /** To tags of its provisional responses, which Replaces may name. */
   readonly earlyTags: Set<string>
   authenticated: number
 }
@@ -98,7 +98,7 @@ export interface OwnReinvite {
   method: 'INVITE' | 'UPDATE'
   readonly body: Body | null
   readonly refresh: boolean
-  /** What we had described before, and have again when this is refused. */
+  /** Our previous description, restored if this one is refused. */
   before: Body | null
   attempts: number
   /** Waiting after a 491, or for the Retry-After of a 500. */
@@ -115,14 +115,14 @@ export interface Session {
   readonly user: string
   readonly credentials: Credentials | null
   /**
-   * inviting: no final response yet. answered: our 2xx waits for its ACK. confirmed: the ACK passed. over: the last event
-   * is out, and what is left on the wire is being cleared up.
+   * inviting: no final response yet. answered: our 2xx waits for its ACK. confirmed: the ACK was sent or received. over: the last event
+   * was emitted, and what remains on the wire is being finished.
    */
   phase: 'inviting' | 'answered' | 'confirmed' | 'over'
   dialog: Dialog | null
   incoming: ServerTransaction | null
   outgoing: OutgoingCall | null
-  /** Of an incoming call; null: none was sent. */
+  /** For an inbound call; null: none was sent. */
   reliable: ReliableProvisionals | null
   awaitedAck: AwaitedAck | null
   /** Sends the ACK that carries the answer to an offer from a 2xx. */
@@ -132,42 +132,42 @@ export interface Session {
   /** The BYE that waits for the ACK of our 2xx (RFC 3261 §15). */
   pendingBye: HeaderFields | null
   ownReinvite: OwnReinvite | null
-  /** INFOs to be sent; the first is under way. */
+  /** INFOs to be sent; the first one is pending. */
   readonly infos: Body[]
   peerReinvite: ServerTransaction | null
   localDescription: Body | null
-  /** Whether the far end's last Allow names UPDATE (RFC 3311 §4); `never`: it does, but refuses it. */
+  /** Whether the far end's last Allow names UPDATE (RFC 3311 §4); `never`: it does, but UPDATE was refused. */
   allowsUpdate: boolean | 'never'
   timer: SessionTimer | null
-  /** The largest Min-SE that was heard in the dialog (RFC 4028 §7.4) [s]. */
+  /** The largest Min-SE received in the dialog (RFC 4028 §7.4) [s]. */
   minSeS: number
   refreshAt: Deadline | null
   expireAt: Deadline | null
-  /** Sends the last provisional response again each minute, so that proxies keep the call (RFC 3261 §13.3.1.1). */
+  /** Repeats the last provisional response every minute, so that proxies keep the call (RFC 3261 §13.3.1.1). */
   provisionalAt: Deadline | null
-  /** The nonce used last and how often (RFC 7616 §3.4). */
+  /** The last nonce and its use count (RFC 7616 §3.4). */
   nonce: { value: string; count: number } | null
 }
 
-/** A REFER of the far end (RFC 3515), from its arrival until it has been told how it ended. */
+/** A REFER of the far end (RFC 3515), from its arrival until its result was reported. */
 export interface PeerRefer {
   readonly id: string
   readonly session: Session
-  /** What its NOTIFYs are sent in: the call's own, unless the REFER came beside it. */
+  /** The dialog of its NOTIFYs: the call's own, unless the REFER arrived beside it. */
   readonly dialog: Dialog
-  /** Of a second REFER in one dialog the NOTIFYs say which one is meant (RFC 3515 §2.4.6). */
+  /** For a second REFER in one dialog, the NOTIFYs identify it (RFC 3515 §2.4.6). */
   readonly eventId: string | null
-  /** It does not want to hear how it goes (RFC 4488). */
+  /** It wants no progress reports (RFC 4488). */
   readonly isSilent: boolean
   /** Until it is answered. */
   transaction: ServerTransaction | null
   expires: { at: number; deadline: Deadline } | null
   isNotifying: boolean
-  /** The latest news while a NOTIFY is under way. */
+  /** The latest status while a NOTIFY is pending. */
   next: number | null
 }
 
-/** A REFER of ours, until its end is told. */
+/** A REFER of ours, until its result is known. */
 export interface OwnRefer {
   readonly id: string
   readonly session: Session
@@ -175,14 +175,14 @@ export interface OwnRefer {
   limit: Deadline | null
 }
 
-/** Registrations: our realm, our nonces, and the requests that wait for their owner. */
+/** State of registrations: our realm, our nonces, and the requests that wait for the owner. */
 export interface RegistrarState {
   readonly realm: string
   readonly nonces: Nonces
   readonly open: Map<string, Claimed>
 }
 
-/** What all parts of the user agent share: options, counters, transactions, sessions, and the list of actions. */
+/** State shared by all parts of the user agent: options, counters, transactions, sessions, and the list of actions. */
 export class AgentCore {
   readonly options: UserAgentOptions
   readonly timers: Timers
@@ -190,9 +190,9 @@ export class AgentCore {
   readonly deadlines = new Deadlines()
   readonly transactions: Transactions
   readonly sessions = new Map<string, Session>()
-  /** Sessions by the INVITE that a CANCEL may name. */
+  /** Sessions by the INVITE to which a CANCEL may refer. */
   readonly byInvite = new WeakMap<ServerTransaction, Session>()
-  /** Call-ID, From tag and CSeq of incoming INVITEs under way, to see those that came by two paths (RFC 3261 §8.2.2.2). */
+  /** Call-ID, From tag and CSeq of pending inbound INVITEs, to detect those that arrive over two paths (RFC 3261 §8.2.2.2). */
   readonly invites = new Set<string>()
   readonly counters: Counters = {
     malformed: 0,
@@ -205,16 +205,16 @@ export class AgentCore {
     requestsReceived: 0,
     responsesReceived: 0,
   }
-  /** REFERs of far ends, by our ID of them. */
+  /** REFERs of far ends, by our ID. */
   readonly peerRefers = new Map<string, PeerRefer>()
   /** REFERs of ours, by the session's ID: one at a time. */
   readonly ownRefers = new Map<string, OwnRefer>()
-  /** Null: registrations are not taken. */
+  /** Null: registrations are not accepted. */
   readonly registrar: RegistrarState | null
-  /** SUBSCRIBEs and MESSAGEs of phones that wait for their owner, by our ID of them. */
+  /** SUBSCRIBEs and MESSAGEs of phones that wait for the owner, by our ID. */
   readonly asks = new Map<string, OpenAsk>()
   subscriptions!: SubscriptionBook
-  /** Whose message is being looked at. */
+  /** The sender of the message being processed. */
   sender: Peer | null = null
   readonly #tagSecret: string
   readonly #byTag = new Map<string, Session>()
@@ -250,7 +250,7 @@ export class AgentCore {
     this.#actions.push({ kind: 'send', bytes, to })
   }
 
-  /** Finds out where a destination leads: at once when it is an address. */
+  /** Resolves a destination; immediately if it is an address. */
   locate(target: Destination, then: Located, now: number): void {
     const peer = peerOfAddress(target)
     if (peer !== null) then([peer], now)
@@ -277,7 +277,7 @@ export class AgentCore {
     this.#actions.push({ kind: 'register', register })
   }
 
-  /** What a watched far end is now; the owner hears of changes only. */
+  /** Updates the state of a watched far end; the owner is told about changes only. */
   report(watchId: string, status: WatchStatus, sipCode: number | null): void {
     const before = this.#reports.get(watchId)
     if (before?.status === status && before.sipCode === sipCode) return
@@ -297,7 +297,7 @@ export class AgentCore {
     return actions
   }
 
-  /** A branch that marks us as speaking RFC 3261 (§8.1.1.7). */
+  /** A branch that marks us as supporting RFC 3261 (§8.1.1.7). */
   branch(): string {
     return `z9hG4bK${this.options.random()}`
   }
@@ -314,7 +314,7 @@ export class AgentCore {
     return `<sip:${at}${bracketed(host)}:${port}${transport === 'udp' ? '' : `;transport=${transport}`}>`
   }
 
-  /** A number from 0 up to 1 out of the owner's randomness. */
+  /** A number from 0 to below 1, from the owner's randomness. */
   fraction(): number {
     let hash = 0x811c9dc5
     for (const char of this.options.random()) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193)
@@ -332,8 +332,8 @@ export class AgentCore {
   }
 
   /**
-   * Answers a request without any state (RFC 3261 §8.2.7): what comes again is answered again, with the same tag. So nobody can fill
-   * the transaction table with what needs no memory.
+   * Answers a request statelessly (RFC 3261 §8.2.7): a retransmission gets the same answer, with the same tag. So requests that need no
+   * memory cannot fill the transaction table.
    */
   answer(asked: Asked, parts: Omit<ResponseParts, 'toTag'>): void {
     const { request, topVia, replyTo } = asked
@@ -364,7 +364,7 @@ export class AgentCore {
     return session.dialog.remoteTag === request.from.tag ? session : null
   }
 
-  /** The session whose dialog somebody names to us: `toTag` is our tag of it (RFC 3891 §3). */
+  /** The session whose dialog is named to us; `toTag` is our tag (RFC 3891 §3). */
   findNamed({ callId, toTag, fromTag }: Pick<NamedDialog, 'callId' | 'toTag' | 'fromTag'>): Session | null {
     const session = this.#byTag.get(`${callId}\n${toTag}`)
     if (session === undefined) return null
@@ -404,7 +404,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
   }
 }
 
-/** Gives the owner of an event its headers by name. */
+/** Gives the owner of an event access to its headers by name. */
 export function headerReader(headers: Headers): (name: string) => string | null {
   return name => {
     const value = headers.get(canonicalName(name))

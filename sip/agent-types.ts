@@ -5,42 +5,42 @@ import type { Reason } from './message/reason.ts'
 import type { EventPackage, PackageState } from './phones/packages.ts'
 import type { Timers } from './transaction/timers.ts'
 
-/** `ws` and `wss`: the WebSocket that a client has opened (RFC 7118); nobody is connected to that way. */
+/** `ws` and `wss`: a WebSocket opened by the client (RFC 7118); we never connect that way. */
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 
-/** Where bytes came from or go to: an address, not a name. */
+/** Source or destination of bytes: an address, not a name. */
 export interface Peer {
   transport: Transport
   host: string
   port: number
-  /** Of our own addresses the one that it reached, or that is to send there; absent: any of its family. */
+  /** Which of our own addresses it reached, or is to be used for sending; absent: any of its family. */
   local?: string
-  /** Nobody has said over which transport: what is too large for a datagram goes over TCP (RFC 3261 §18.1.1). */
+  /** The transport is not prescribed: a message too large for a datagram uses TCP (RFC 3261 §18.1.1). */
   isTransportOpen?: boolean
-  /** The name that led to this address: what a certificate is held against (RFC 5922 §7.2). */
+  /** The name that led to this address, which the certificate must match (RFC 5922 §7.2). */
   name?: string
-  /** Names an open connection; a sender reuses it while it is open and connects to host and port otherwise. */
+  /** Identifies an open connection. It is reused while open; otherwise the sender connects to host and port. */
   connectionId?: string
-  /** Who named it is of a public network: its owner sends to no private address for it. */
+  /** It was named by a party on a public network, so the owner sends to no private address for it. */
   publicOnly?: boolean
-  /** It is a proxy that its owner believes; `origin`: who has sent it the request, null: it does not say. */
+  /** It is a trusted proxy. `origin`: the sender it names, null: it names none. */
   proxy?: { origin: string | null }
-  /** Its owner knows who that is (a trunk, a registered phone): room is kept for it while strangers flood us. */
+  /** The owner knows this peer (a trunk, a registered phone): capacity is reserved for it when strangers flood us. */
   isKnown?: boolean
 }
 
 /**
- * Where a request is to go, as a URI or a setting names it. Null: nothing was said, and DNS tells (RFC 3263 §4), or the default of an
- * address does: UDP, and 5060, over TLS 5061.
+ * The destination of a request, as a URI or a setting names it. Null: not specified; DNS decides (RFC 3263 §4), or for an address the
+ * default does: UDP and port 5060, over TLS 5061.
  */
 export interface Destination {
   transport: Transport | null
   /** A name, or an address. */
   host: string
   port: number | null
-  /** Of `sips:`: every way is over TLS. */
+  /** For `sips:`: every way must use TLS. */
   secure?: boolean
-  /** As of a `Peer`. */
+  /** As in `Peer`. */
   connectionId?: string
   local?: string
   publicOnly?: boolean
@@ -60,28 +60,28 @@ export interface Party {
   displayName: string | null
 }
 
-/** The first value of a header of the message behind an event, by its full name in any case; null when absent. */
+/** The first value of a header of the message behind an event, by its full name in any case; null if absent. */
 export type HeaderReader = (name: string) => string | null
 
-/** What a caller says of reliable provisional responses (RFC 3262): it takes no others; it takes them; null: it does not know them. */
+/** A caller's support of reliable provisional responses (RFC 3262): required, supported, or null: not supported. */
 export type ReliabilityOfCaller = 'required' | 'supported' | null
 
-/** Whether reliable ones are sent to callers that take them, or to those only that take no others. */
+/** Whether reliable ones are sent to callers that support them, or only to those that require them. */
 export type ReliabilityPolicy = 'when_supported' | 'when_required'
 
-/** A dialog as its parties name it (RFC 3891 §6.1): `toTag` is the tag of who gets the Replaces, `fromTag` that of its far end. */
+/** Identifies a dialog (RFC 3891 §6.1): `toTag` is the tag of the receiver of Replaces, `fromTag` that of its far end. */
 export interface NamedDialog {
   callId: string
   toTag: string
   fromTag: string
-  /** It is replaced only while it has not been answered. */
+  /** It may only be replaced while it is unanswered. */
   earlyOnly: boolean
 }
 
 export type EndCause =
   | 'bye'
   | 'cancel'
-  /** We refused the incoming call. */
+  /** We refused the inbound call. */
   | 'rejected'
   /** The caller never acknowledged a reliable provisional response of ours. */
   | 'prack_timeout'
@@ -107,16 +107,16 @@ export type UaEvent =
       authorizations: readonly string[]
       /** Absent: the caller wants our offer in the 2xx and sends its answer in the ACK. */
       offer: Body | null
-      /** What the caller says of reliable provisional responses: only they can carry an offer of ours. */
+      /** The caller's support of reliable provisional responses: only these can carry an offer of ours. */
       reliability: ReliabilityOfCaller
       peer: Peer
-      /** The session whose place the call is to take (RFC 3891): nobody has judged whether it may. */
+      /** The session that the call is to replace (RFC 3891); the permission is not checked yet. */
       replaces?: string
     }
-  /** A PRACK with a description: the answer to the offer of our provisional response, or an offer, which `answerPrack` answers. */
+  /** A PRACK with a description: the answer to the offer in our provisional response, or an offer, which `answerPrack` answers. */
   | { kind: 'prack'; sessionId: string; body: Body; isOffer: boolean }
   /**
-   * 101 to 199 to our INVITE. `tag`: of its dialog; a call that forks has several. `isOffer`: `acknowledgeEarly` answers it, since
+   * 101 to 199 to our INVITE. `tag`: of its dialog; a forked call has several. `isOffer`: `acknowledgeEarly` answers it, since
    * our INVITE had no offer.
    */
   | {
@@ -127,12 +127,12 @@ export type UaEvent =
       isOffer: boolean
       tag: string | null
       peer: Peer
-      /** The session whose place the call is to take (RFC 3891): nobody has judged whether it may. */
+      /** The session that the call is to replace (RFC 3891); the permission is not checked yet. */
       replaces?: string
     }
   /**
-   * 2xx to our INVITE. When we sent an offer `body` is the answer and the ACK is sent already; when we sent none `body`
-   * is the offer and the owner calls `acknowledge` with the answer, unless a provisional response has brought it before.
+   * 2xx to our INVITE. If we sent an offer, `body` is the answer and the ACK is sent already. Otherwise `body`
+   * is the offer and the owner calls `acknowledge` with the answer, unless a provisional response brought it before.
    */
   | { kind: 'answered'; sessionId: string; body: Body | null; header: HeaderReader; peer: Peer }
   /** Our INVITE failed: the last event of this session. `origin` local: 408 by time-out, 503 by transport failure. */
@@ -145,9 +145,9 @@ export type UaEvent =
       origin: 'local' | 'remote'
       /** Of a 3xx: URIs of its Contacts, the most wanted first. */
       contacts: readonly string[]
-      /** Of a 3xx: whom the call was for before, as it says itself (RFC 5806 §6.3). */
+      /** Of a 3xx: its own statement whom the call was for before (RFC 5806 §6.3). */
       redirects: readonly Redirect[]
-      /** What its Reason headers say. */
+      /** The contents of its Reason headers. */
       reasons: readonly Reason[]
       header: HeaderReader
     }
@@ -160,19 +160,19 @@ export type UaEvent =
   | { kind: 'reinviteRejected'; sessionId: string; status: number }
   /** The ACK for our 2xx to their re-INVITE. */
   | { kind: 'reinviteConfirmed'; sessionId: string; body: Body | null }
-  /** The far end wants us to call somebody else (RFC 3515); the owner calls `answerRefer`, then `notifyRefer`. */
+  /** The far end asks us to call somebody else (RFC 3515); the owner calls `answerRefer`, then `notifyRefer`. */
   | {
       kind: 'refer'
       sessionId: string
       referId: string
       to: string
-      /** The dialog whose place that call takes; with its session where it is one of ours. */
+      /** The dialog that the call is to replace; with its session if it is one of ours. */
       replaces: (NamedDialog & { sessionId: string | null }) | null
       referredBy: string | null
     }
   /** 2xx to our REFER. */
   | { kind: 'referAccepted'; sessionId: string; referId: string }
-  /** How the far end gets on with our REFER, as a status of its target; `isOver`: nothing more is told, 408 where nothing was told. */
+  /** Progress of our REFER, as a status of its target; `isOver`: nothing more is reported; 408 if nothing was. */
   | { kind: 'referProgress'; sessionId: string; referId: string; status: number; isOver: boolean }
   | { kind: 'info'; sessionId: string; contentType: string; body: Uint8Array }
   /** The last event of a session that did not end as `rejected`. */
@@ -186,7 +186,7 @@ export type UaEvent =
       reasons: readonly Reason[]
     }
 
-/** A contact of a REGISTER: the time it asks for, or has left. `*`: all of them. */
+/** A contact of a REGISTER, with the requested or remaining time. `*`: all of them. */
 export interface RegisterContact {
   uri: string
   expiresS: number
@@ -199,7 +199,7 @@ export interface RegisterEvent {
   user: string
   host: string
   contacts: RegisterContact[]
-  /** Who the digest says it is, and with which hash. */
+  /** The user named in the digest, and its hash algorithm. */
   username: string
   realm: string
   algorithm: DigestAlgorithm
@@ -217,14 +217,14 @@ export interface RegisterReply {
   minExpiresS: number | null
   /** With 503 [s]. */
   retryAfterS: number | null
-  /** With 200: what is kept of the Path (RFC 3327 §5.3). Absent: nothing. */
+  /** With 200: the accepted part of the Path (RFC 3327 §5.3). Absent: none. */
   path?: readonly string[]
 }
 
-/** A SUBSCRIBE or MESSAGE of a phone, as a REGISTER with a digest answer; the owner calls `checkAsk`, then `answerAsk`. */
+/** A SUBSCRIBE or MESSAGE of a phone, with a digest answer like a REGISTER; the owner calls `checkAsk`, then `answerAsk`. */
 export interface AskEvent {
   askId: string
-  /** User of whom it is about, or for. */
+  /** User part of the target. */
   to: string
   username: string
   algorithm: DigestAlgorithm
@@ -233,7 +233,7 @@ export interface AskEvent {
     | {
         method: 'SUBSCRIBE'
         package: EventPackage
-        /** The one that it refreshes or ends; null: a new one. */
+        /** The subscription that it refreshes or ends; null: a new one. */
         subscriptionId: string | null
         isEnd: boolean
       }
@@ -244,7 +244,7 @@ export interface AskReply {
   status: number
   /** With 503 [s]. */
   retryAfterS: number | null
-  /** What a SUBSCRIBE is told at once, with 200. */
+  /** The first state for a SUBSCRIBE, with 200. */
   state: PackageState | null
 }
 
@@ -259,39 +259,39 @@ export interface TextMessage {
   text: string
 }
 
-/** How a text of ours ended: a final status of the far end, 408 when it said nothing, 503 when it could not be sent. */
+/** The result of a text of ours: a final status of the far end, 408 for no answer, 503 if it could not be sent. */
 export interface MessageReport {
   messageId: string
   sipCode: number
 }
 
-/** A far end that we register at (`register`), or ask by OPTIONS whether it is there (`ping`), until told otherwise. */
+/** A far end at which we register (`register`), or that we check by OPTIONS (`ping`), until stopped. */
 export interface Watch {
   watchId: string
   kind: 'register' | 'ping'
-  /** The Request-URI: the registrar, or whom to ask. */
+  /** The Request-URI: the registrar, or the far end to check. */
   uri: string
   /** From; with `register` To as well: the address-of-record. */
   from: string
   /** User part of our Contact. */
   contactUser: string
   target: Destination
-  /** Further ones of the same far end, for when that one is silent, or says 503. */
+  /** Further targets of the same far end, for when the first is silent or answers 503. */
   others?: readonly Destination[]
   credentials: Credentials | null
 }
 
-/** What keeps up with one far end until it is stopped. */
+/** Watches one far end until it is stopped. */
 export interface Watching {
   readonly watch: Watch
   start(now: number): void
-  /** Idempotent until it says that it is over. */
+  /** Idempotent until it reports its end. */
   stop(now: number): void
 }
 
 export type WatchStatus = 'registered' | 'reachable' | 'unreachable'
 
-/** Told when it changes. `sipCode`: what the far end said, or 408 and 503 for what it did not; null: nothing to say. */
+/** Reports a change of state. `sipCode`: the far end's answer, or 408 and 503 without one; null: none. */
 export interface WatchReport {
   watchId: string
   status: WatchStatus
@@ -304,10 +304,10 @@ export type Action =
   | { kind: 'register'; register: RegisterEvent }
   | { kind: 'watch'; report: WatchReport }
   | { kind: 'ask'; ask: AskEvent }
-  /** It has run out, or its phone is gone. */
+  /** It has expired, or its phone has gone. */
   | { kind: 'unsubscribed'; subscriptionId: string }
   | { kind: 'message'; report: MessageReport }
-  /** A name is to be looked up; the owner calls `located` once, with what it found. */
+  /** A name is to be looked up; the owner calls `located` once with the result. */
   | { kind: 'locate'; locationId: string; target: Destination }
 
 export interface OptionsStatus {
@@ -321,7 +321,7 @@ export interface Credentials {
   password: string
 }
 
-/** A new INVITE, before anything is remembered of it. */
+/** A new INVITE, before any state is created for it. */
 export interface InviteAtTheDoor {
   requestUri: string
   /** All values of Authorization and Proxy-Authorization. */
@@ -337,22 +337,22 @@ export interface InviteRefusal {
 export interface UserAgentOptions {
   /** Goes into User-Agent and Server. */
   name: string
-  /** The address of ours that is written into Via and Contact of what goes to a peer. */
+  /** Our address for Via and Contact of messages to a peer. */
   local: (to: Peer) => { host: string; port: number }
   /** An unguessable token of letters and digits, fresh on every call; at least 64 bits. */
   random: () => string
   timers?: Timers
   /** Above this many transactions new requests of strangers are refused with 503. Default 50,000. */
   maxTransactions?: number
-  /** The answer to OPTIONS, so that an owner that drains can say 503. Default 200. */
+  /** The status for OPTIONS, so that a draining owner can answer 503. Default 200. */
   optionsStatus?: () => OptionsStatus
-  /** Refuses a new INVITE without any state, or lets it in (null). Absent: every one comes in. */
+  /** Refuses a new INVITE statelessly, or accepts it (null). Absent: every one is accepted. */
   inviteDoor?: (invite: InviteAtTheDoor) => InviteRefusal | null
-  /** Takes registrations for this realm; absent: REGISTER is answered 405. */
+  /** Accepts registrations for this realm; absent: REGISTER is answered 405. */
   registrarRealm?: string
   /** The smallest session interval that we accept (RFC 4028 §5) [s]. Default and floor 90. */
   minSessionExpiresS?: number
-  /** The session interval that we ask for, in INVITEs, and in a 2xx where the caller only says that it can [s]. Absent: none. */
+  /** The session interval requested in INVITEs, and in a 2xx if the caller only declares support [s]. Absent: none. */
   sessionExpiresS?: number
 }
 
@@ -362,19 +362,19 @@ export interface InviteRequest {
   /** The From URI; its user part goes into Contact. */
   from: string
   displayName?: string
-  /** A Route known before (a registration's Path, RFC 3327 §5.2): values, nearest first. */
+  /** A preloaded Route (a registration's Path, RFC 3327 §5.2): values, nearest first. */
   route?: readonly string[]
   /** Outbound proxy or resolved next hop; default: taken from the `to` URI. */
   target?: Destination
-  /** See `Peer`; for what the `to` URI names. */
+  /** See `Peer`; for the target of the `to` URI. */
   publicOnly?: boolean
   /** The offer; absent: the other side offers in its 2xx and `acknowledge` answers. */
   body?: Body
   headers?: HeaderFields
   credentials?: Credentials
-  /** Does not offer to acknowledge provisional responses (RFC 3262). */
+  /** Does not offer reliable provisional responses (RFC 3262). */
   withoutReliable?: boolean
-  /** Given up as 408 when not even a 100 has come by then, because there are others to ask [ms]. */
+  /** Given up as 408 if not even a 100 has arrived by then, because there are other targets [ms]. */
   patienceMs?: number
 }
 
@@ -383,7 +383,7 @@ export interface Counters {
   malformed: number
   /** Messages over the size bounds. */
   oversized: number
-  /** Responses, ACKs and CANCELs that belong to nothing we know. */
+  /** Responses, ACKs and CANCELs that match nothing. */
   unmatched: number
   retransmissionsSent: number
   retransmissionsReceived: number

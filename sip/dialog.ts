@@ -19,16 +19,16 @@ export interface Dialog {
   remoteTarget: ByteString
   /** Route values, nearest hop first. */
   readonly routeSet: readonly ByteString[]
-  /** Where the dialog's messages last came from: its open connection is used again. */
+  /** Where the dialog's last message came from: its open connection is reused. */
   peer: Peer
-  /** The other side's Contact cannot be reached from here: where its messages come from is used in its place. */
+  /** The far end's Contact is unreachable from here: the source of its messages is used instead. */
   readonly behindNat: boolean
 }
 
 const PRIVATE = /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)[\d.]+$/
 
 /**
- * A caller that asked for rport, comes without a proxy, and names a private address that its packets do not come from: only
+ * A caller that asked for rport, has no proxy in between, and names a private address that is not its packets' source: only
  * the way back through its NAT will reach it.
  */
 function isBehindNat(request: SipRequest, remoteTarget: ByteString, peer: Peer): boolean {
@@ -86,7 +86,7 @@ export function dialogOfResponse(invite: OutgoingRequest, localTag: string, resp
   }
 }
 
-/** Who was called at a public address and names a private one is behind a NAT: the way of the INVITE is the way to it. */
+/** A party called at a public address that names a private one is behind a NAT: it is reached on the way of the INVITE. */
 function isAnswerBehindNat({ headers }: SipResponse, peer: Peer): boolean {
   const contact = contactUri(headers)
   const host = contact === null ? null : (destinationOfUri(contact)?.host ?? null)

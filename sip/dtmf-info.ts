@@ -1,6 +1,6 @@
 import { mediaType } from './message/headers.ts'
 
-/** A key pressed by INFO, for peers without RFC 4733: no RFC, but the two forms that everybody understands. */
+/** A key pressed by INFO, for peers without RFC 4733. There is no RFC, but these two forms are common. */
 export interface DtmfInfo {
   /** One of 0-9, *, #, A-D. */
   digit: string

@@ -9,18 +9,18 @@ import type { ClientTransaction } from './transaction/transactions.ts'
 /** A dialog of our call before it is answered: its reliable provisional responses are acknowledged in order (RFC 3262 §4). */
 export interface EarlyDialog {
   readonly dialog: Dialog
-  /** Of the last that was acknowledged. */
+  /** RSeq of the last acknowledged one. */
   rseq: number
-  /** What came in a reliable response: the far end's answer, after which a 2xx says nothing new; or its offer. */
+  /** The description in a reliable response: the far end's answer, after which a 2xx adds nothing; or its offer. */
   description: Body | null
 }
 
-/** What a response means for its dialog: it may come again, or before one that is missing, and then nobody hears of it. */
+/** The role of a response in its dialog. A retransmission, and one that arrives before a missing one, is not reported. */
 export type Provisional =
   | { kind: 'ignored' }
-  /** Not reliable: there is nothing to acknowledge. */
+  /** Not reliable: no PRACK is needed. */
   | { kind: 'plain' }
-  /** Acknowledged already, unless it brings an offer: then `acknowledge` sends the answer. */
+  /** Acknowledged already, unless it has an offer: then `acknowledge` sends the answer. */
   | { kind: 'reliable'; acknowledge: ((answer: Body | null, now: number) => void) | null }
 
 interface Invited {
@@ -49,7 +49,7 @@ export function takeProvisional(
   const tag = response.to.tag!
   const known = dialogs.get(tag)
   if (known === undefined && dialogs.size >= MAX_EARLY_DIALOGS) return { kind: 'ignored' }
-  // The first may have any number; each further one comes in its turn or is left until it does, for it is sent again.
+  // The first may have any number. Later ones are processed in order; one that is too early is ignored, since it will be retransmitted.
   if (known !== undefined && rseq !== known.rseq + 1) return { kind: 'ignored' }
   const early = known ?? {
     dialog: dialogOfResponse(invite, session.localTag, response, transaction.to),
@@ -69,16 +69,16 @@ export function takeProvisional(
   return { kind: 'reliable', acknowledge: null }
 }
 
-/** Forks of one call that are kept apart. */
+/** Maximum number of forks of one call that are distinguished. */
 const MAX_EARLY_DIALOGS = 20
 
-/** A PRACK that is refused or not answered changes nothing: the INVITE tells what becomes of the call. */
+/** A PRACK that is refused or not answered changes nothing: the INVITE decides about the call. */
 const NOBODY = { response: () => {}, failed: () => {} }
 
 const asksForReliable = ({ headers }: OutgoingRequest): boolean =>
   headers.some(([name, value]) => name === 'Supported' && /\b100rel\b/.test(value))
 
-/** The dialog of a 2xx goes on counting where its early one was. */
+/** The dialog of a 2xx continues the CSeq of its early dialog. */
 export function confirm(dialog: Dialog, early: EarlyDialog | undefined): Dialog {
   if (early !== undefined) dialog.localSeq = Math.max(dialog.localSeq, early.dialog.localSeq)
   return dialog

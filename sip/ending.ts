@@ -5,10 +5,10 @@ import { sendInDialog } from './in-dialog-request.ts'
 import type { Headers } from './message/message.ts'
 import { parseReasons, q850, reasonFields } from './message/reason.ts'
 
-/** Of what we end by ourselves, since nobody has answered in time. */
+/** The cause if we end a call because nobody answered in time. */
 export const TIMER_EXPIRED: HeaderFields = reasonFields([q850(102)])
 
-/** Reports the end of a session, once; nothing of it runs on but what clears the wire. */
+/** Reports the end of a session, once. Only clean-up on the wire continues. */
 export function finish(core: AgentCore, session: Session, event: UaEvent, now: number): void {
   if (session.phase === 'over') return
   const { deadlines } = core
@@ -24,7 +24,7 @@ export function finish(core: AgentCore, session: Session, event: UaEvent, now: n
   core.emit(event)
 }
 
-/** Once the call is over its re-INVITE may never be answered, so that its transaction gets an end of its own. */
+/** After the end of the call its re-INVITE may never be answered, so its transaction is given a deadline. */
 function releaseReinvite(core: AgentCore, own: OwnReinvite, now: number): void {
   core.deadlines.cancel(own.retry)
   core.deadlines.set(now + 64 * core.timers.t1, () => {
@@ -46,7 +46,7 @@ export const ended = (
   reasons: headers === null ? [] : parseReasons(headers),
 })
 
-/** Sends none of them again. A PRACK that is still on its way is answered all the same (§3). */
+/** Stops retransmitting them. A late PRACK is still answered (§3). */
 export function stopProvisionals(core: AgentCore, session: Session): void {
   const { reliable } = session
   if (reliable === null) return
@@ -55,17 +55,17 @@ export function stopProvisionals(core: AgentCore, session: Session): void {
   core.deadlines.cancel(reliable.waiting?.limit ?? null)
 }
 
-/** Stops sending a 2xx again. */
+/** Stops retransmitting a 2xx. */
 export function stopAwaitingAck(core: AgentCore, session: Session): void {
   core.deadlines.cancel(session.awaitedAck?.again ?? null)
   core.deadlines.cancel(session.awaitedAck?.limit ?? null)
   session.awaitedAck = null
 }
 
-/** Sends BYE and forgets the session when it is answered; the session is reported as over already. */
+/** Sends BYE, and forgets the session when it is answered; its end was reported already. */
 export function hangUp(core: AgentCore, session: Session, headers: HeaderFields, now: number): void {
   stopAwaitingAck(core, session)
-  // A 2xx with an offer must be acknowledged before the BYE, even when nobody wants its offer any more.
+  // A 2xx with an offer must be acknowledged before the BYE, even if nobody needs its offer any more.
   session.acknowledge?.(null, now)
   const { dialog } = session
   if (dialog === null) core.forget(session)
@@ -90,7 +90,7 @@ export function sayBye(
   sendInDialog(core, session, dialog, { method: 'BYE', headers, body: null }, user, now)
 }
 
-/** What a failed request inside the dialog means for it: 481, 408 and silence end it (RFC 3261 §12.2.1.2). */
+/** The effect of a failed request inside a dialog: 481, 408 and silence end it (RFC 3261 §12.2.1.2). */
 export function endOnFailure(core: AgentCore, session: Session, status: number, now: number): boolean {
   if (status !== 481 && status !== 408) return false
   if (session.phase === 'over') return true

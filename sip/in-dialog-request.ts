@@ -14,8 +14,8 @@ export interface InDialogRequest {
 }
 
 /**
- * Sends a request inside a dialog (RFC 3261 §12.2.1). A challenge is answered once by itself when the session has
- * credentials; `user` sees what comes after that. `sent` gets every form in which the request went out.
+ * Sends a request inside a dialog (RFC 3261 §12.2.1). If the session has credentials, one challenge is answered automatically;
+ * `user` sees what follows. `sent` gets every form in which the request was sent.
  */
 export function sendInDialog(
   core: AgentCore,
@@ -55,7 +55,7 @@ export function sendInDialog(
   send([], false, now)
 }
 
-/** The header that answers a 401 or 407 (RFC 3261 §22.2, §22.3), or null when there is nothing to answer it with. */
+/** The header that answers a 401 or 407 (RFC 3261 §22.2, §22.3), or null if there are no credentials. */
 export function authorize(
   core: AgentCore,
   session: Pick<Session, 'credentials' | 'nonce'>,
@@ -72,13 +72,13 @@ export function authorize(
   return [proxy ? 'Proxy-Authorization' : 'Authorization', value]
 }
 
-/** A challenge that only says that the nonce was old (RFC 7616 §3.3). */
+/** A challenge only because the nonce was old (RFC 7616 §3.3). */
 export const isStale = (response: SipResponse): boolean =>
   [...response.headers.all('www-authenticate'), ...response.headers.all('proxy-authenticate')].some(value =>
     /\bstale\s*=\s*"?true\b/i.test(value),
   )
 
-/** The ACK for a 2xx, once it has gone out: it is sent again for every 2xx that comes again. Null while its way is looked up. */
+/** The ACK for a 2xx, once sent: it is repeated for every retransmitted 2xx. Null while its destination is looked up. */
 export interface SuccessAck {
   sent: { bytes: Uint8Array; to: Peer } | null
 }

@@ -73,7 +73,7 @@ function userOf(request: SipRequest): string {
 const recordRoute = (request: SipRequest): HeaderFields =>
   request.headers.all('record-route').map(value => ['Record-Route', value] as const)
 
-/** `policy`: to whom it goes reliably; absent: to those only that take no others. An offer that cannot go reliably is left out. */
+/** `policy`: who gets it reliably; absent: only callers that require it. An offer that cannot be sent reliably is omitted. */
 export function sendProvisional(
   core: AgentCore,
   session: Session,
@@ -94,7 +94,7 @@ export function sendProvisional(
   repeatProvisional(core, session, { status, policy, isAcknowledged }, now)
 }
 
-/** So that proxies keep the call: the same bytes again, or another one that is to be acknowledged (RFC 3261 §13.3.1.1, RFC 3262 §3). */
+/** So that proxies keep the call: the same bytes again, or another reliable response (RFC 3261 §13.3.1.1, RFC 3262 §3). */
 function repeatProvisional(
   core: AgentCore,
   session: Session,
@@ -116,8 +116,8 @@ function repeatProvisional(
 }
 
 /**
- * 200 to the INVITE (RFC 3261 §13.3.1.4), once what was described provisionally is acknowledged (RFC 3262 §3). `body` null: our offer
- * and its answer went by provisional response and PRACK.
+ * 200 to the INVITE (RFC 3261 §13.3.1.4), once provisional descriptions are acknowledged (RFC 3262 §3). `body` null: our offer
+ * and its answer were exchanged by provisional response and PRACK.
  */
 export function acceptCall(core: AgentCore, session: Session, body: Body | null, now: number): void {
   if (session.incoming === null) return

@@ -21,7 +21,7 @@ import { replacedBy } from './transfer/replaces.ts'
 
 const OVERLOAD_RETRY_S = 10
 
-/** Takes a parsed request: to its transaction, else to its dialog, else as something new (RFC 3261 §8.2, §12.2.2). */
+/** Dispatches a parsed request: to its transaction, else to its dialog, else as a new one (RFC 3261 §8.2, §12.2.2). */
 export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now: number): void {
   if (core.transactions.absorb(request, now)) return
   const session = request.to.tag === null ? null : core.find(request)
@@ -45,7 +45,7 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
   else outsideDialog(core, core.transactions.open(request, topVia, replyTo), from, now)
 }
 
-/** Answers what needs no memory: refusals, OPTIONS, and challenges of registrations and calls. False: it needs a transaction. */
+/** Answers stateless cases: refusals, OPTIONS, and challenges of registrations and calls. False: it needs a transaction. */
 function isAnsweredAtOnce(core: AgentCore, asked: Asked, from: Peer, now: number): boolean {
   const { request } = asked
   const refusal = inspectRequest(request, core.registrar !== null)
@@ -67,7 +67,7 @@ function isRefusedAsk(core: AgentCore, asked: Asked, now: number): boolean {
   return refusal !== null
 }
 
-/** Outside of a call nobody is asked to call somebody else, unless it is about one. */
+/** A REFER outside of a call is refused, unless it names one of our calls. */
 function isRefusedRefer(core: AgentCore, asked: Asked, from: Peer): boolean {
   const isOfCall = targetOfOutsideRefer(core, asked.request, from) !== null
   if (!isOfCall) core.answer(asked, { status: 403 })
@@ -77,7 +77,7 @@ function isRefusedRefer(core: AgentCore, asked: Asked, from: Peer): boolean {
 function isTurnedAway(core: AgentCore, asked: Asked, peer: Peer): boolean {
   const { request } = asked
   const replaced = replacedBy(core, request)
-  // Who knows the tags of a call of ours was told them by its far end.
+  // Only the far end of a call knows its tags.
   if (replaced !== null && 'session' in replaced) return false
   const invite = { requestUri: toText(request.uri), authorizations: authorizationsOf(request), peer }
   const refusal = core.options.inviteDoor?.(invite) ?? null
@@ -91,7 +91,7 @@ function isRefusedRegister(core: AgentCore, asked: Asked, now: number): boolean 
   return refusal !== null
 }
 
-/** Our copy of the topmost Via, with where the request really came from (RFC 3261 §18.2.1, RFC 3581 §4). */
+/** Our copy of the topmost Via, with the real source of the request (RFC 3261 §18.2.1, RFC 3581 §4). */
 function annotatedVia(request: SipRequest, from: Peer): string {
   const { via, headers } = request
   const top = firstElement(headers.get('via')!)
@@ -101,14 +101,14 @@ function annotatedVia(request: SipRequest, from: Peer): string {
   return `${filled};received=${from.host}`
 }
 
-/** Responses go to where the request came from; only the port may be the one that Via names (RFC 3261 §18.2.2). */
+/** Responses go to the source of the request; only the port may be the one in Via (RFC 3261 §18.2.2). */
 function replyPeer(request: SipRequest, from: Peer): Peer {
   const { via } = request
   if ((from.transport === 'udp' && via.rport !== null) || isWebSocket(from)) return from
   return { ...from, port: via.port ?? (from.transport === 'tls' ? 5061 : 5060) }
 }
 
-/** 400 or 505 to a request that could not be parsed, without any state; ACK is never answered. */
+/** Statelessly answers 400 or 505 to a request that could not be parsed; ACK is never answered. */
 export function refuseBroken(core: AgentCore, broken: BrokenRequest, status: number, from: Peer): void {
   if (broken.method === 'ACK') core.counters.dropped++
   else core.send(formatResponse(broken, null, { status, toTag: core.options.random() }), from)
@@ -148,7 +148,7 @@ function cameByAnotherPath(core: AgentCore, transaction: ServerTransaction): boo
   return false
 }
 
-/** The capabilities of the owner, with the status that it would give an INVITE now (RFC 3261 §11.2). */
+/** The owner's capabilities, with the status that it would give an INVITE now (RFC 3261 §11.2). */
 function optionsAnswer(core: AgentCore): Pick<ResponseParts, 'status' | 'reason' | 'headers'> {
   const { status, reason, retryAfterS } = core.options.optionsStatus?.() ?? { status: 200 }
   const headers: (readonly [string, string])[] = [
@@ -186,12 +186,12 @@ function onBye(core: AgentCore, session: Session, transaction: ServerTransaction
   core.respond(transaction, { status: 200 }, now)
   stopAwaitingAck(core, session)
   if (session.phase === 'over') {
-    // Both sides hung up at once, or theirs overtook the ACK that our BYE waited for.
+    // Both sides hung up at once, or their BYE overtook the ACK for which ours waited.
     if (session.pendingBye !== null) core.forget(session)
     return
   }
   finish(core, session, ended(session, 'remote', 'bye', transaction.request.headers), now)
-  // A re-INVITE of ours may be under way still: its answer is acknowledged by its own transaction.
+  // A re-INVITE of ours may still be pending: its own transaction acknowledges the answer.
   session.acknowledge?.(null, now)
   core.forget(session)
 }

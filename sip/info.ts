@@ -3,12 +3,12 @@ import type { Body } from './agent-types.ts'
 import { endOnFailure } from './ending.ts'
 import { sendInDialog } from './in-dialog-request.ts'
 
-/** INFOs of one call that wait for the answer to the one before; further ones are dropped and counted. */
+/** INFOs of one call that may wait for the previous answer; further ones are dropped and counted. */
 const MAX_WAITING = 64
 
 /**
- * Sends an INFO inside a confirmed call, after those before it have been answered: two at once could pass each other, and the later one
- * would be refused for its CSeq (RFC 3261 §12.2.2).
+ * Sends an INFO inside a confirmed call, once earlier ones have been answered. Two at once could overtake each other, and the later one
+ * would be refused because of its CSeq (RFC 3261 §12.2.2).
  */
 export function sendInfo(core: AgentCore, session: Session, body: Body, now: number): void {
   if (session.phase !== 'confirmed' || session.dialog === null) return

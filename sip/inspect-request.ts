@@ -10,13 +10,13 @@ export interface Refusal {
 }
 
 const METHODS: ReadonlySet<string> = new Set(ALLOW.split(', '))
-/** Outside of calls, where phones register. */
+/** Without phones that register. */
 const OF_PHONES: ReadonlySet<string> = new Set(['REGISTER', 'SUBSCRIBE', 'MESSAGE'])
-/** What Allow names (RFC 3261 §20.5), where phones may register, and where not. */
+/** The methods in Allow (RFC 3261 §20.5), with registrations and without. */
 export const allowed = (takesRegistrations: boolean): string =>
   [...[...METHODS].filter(method => !OF_PHONES.has(method)), ...(takesRegistrations ? OF_PHONES : [])].join(', ')
 
-/** A body that we do not look at does no harm. */
+/** A body that is not read is harmless. */
 const BODILESS: ReadonlySet<string> = new Set(['OPTIONS', 'BYE', 'REGISTER', 'REFER', 'SUBSCRIBE', 'MESSAGE'])
 const EXTENSIONS: ReadonlySet<string> = new Set(SUPPORTED.split(', '))
 const BODIES: Readonly<Record<string, RegExp>> = {
@@ -25,7 +25,7 @@ const BODIES: Readonly<Record<string, RegExp>> = {
 }
 const ENCODINGS: ReadonlySet<string> = new Set(['', 'identity'])
 
-/** What the general rules of RFC 3261 §8.2 refuse, in their order: method, target, extensions, content; null when it may pass. */
+/** Refusals by the general rules of RFC 3261 §8.2, in order: method, target, extensions, content; null: it may pass. */
 export function inspectRequest(request: SipRequest, takesRegistrations = false): Refusal | null {
   const { method } = request
   const isKnown = OF_PHONES.has(method) ? takesRegistrations : METHODS.has(method)
@@ -33,7 +33,7 @@ export function inspectRequest(request: SipRequest, takesRegistrations = false):
   const uri = parseUri(request.uri)
   if ('error' in uri) return { status: 400, headers: [] }
   if (uri.scheme === 'other') return { status: 416, headers: [] }
-  // What a sip URI's `?headers` would mean for the Request-URI nobody has said (RFC 3261 §19.1.1).
+  // The meaning of `?headers` in a Request-URI is undefined (RFC 3261 §19.1.1).
   if (uri.scheme !== 'tel' && uri.headers !== null) return { status: 400, headers: [] }
   const isKnownTag = (tag: string): boolean =>
     EXTENSIONS.has(tag) || (tag === 'path' && request.method === 'REGISTER' && takesRegistrations)

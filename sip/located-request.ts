@@ -3,21 +3,21 @@ import type { Destination, Peer } from './agent-types.ts'
 import { formatRequest, type OutgoingRequest } from './message/format.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
-/** A request larger than this goes over TCP where nobody has said otherwise (RFC 3261 §18.1.1) [bytes]. */
+/** A larger request uses TCP unless a transport is prescribed (RFC 3261 §18.1.1) [bytes]. */
 const MAX_DATAGRAM = 1300
 
 export interface LocatedRequest {
   target: Destination
-  /** The request as it goes to one address; `branch` stands in its Via. */
+  /** The request for one address; `branch` is for its Via. */
   make: (to: Peer, branch: string) => OutgoingRequest
-  /** Asked after each look-up: false when nobody wants it any more. Nothing is told of it then. */
+  /** Asked after each lookup: false if the request is no longer wanted. It is then dropped silently. */
   isWanted?: () => boolean
-  /** Told of each form in which it goes out. */
+  /** Called with each form in which it is sent. */
   sent?: (request: OutgoingRequest, transaction: ClientTransaction) => void
 }
 
 /**
- * Sends a request where its destination leads (RFC 3263 §4). Of several addresses the next one is tried when one cannot be reached;
+ * Sends a request to its destination (RFC 3263 §4). If one of several addresses cannot be reached, the next one is tried;
  * `user` hears of the last.
  */
 export function sendLocated(core: AgentCore, request: LocatedRequest, user: ClientUser, now: number): void {
@@ -43,7 +43,7 @@ function sendTo(core: AgentCore, request: LocatedRequest, ways: readonly Peer[],
       { ...first, transport: 'tcp' },
       { ...first, isTransportOpen: false },
     ]
-    // Whoever does not listen for TCP gets it as a datagram all the same.
+    // A peer that does not listen on TCP gets it as a datagram after all.
     sendTo(core, request, [stream!, datagram!, ...others], user, now)
     return
   }

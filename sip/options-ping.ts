@@ -3,17 +3,17 @@ import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
 import { giveUp, newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
-/** Between the end of one OPTIONS and the next, give or take a tenth [ms]. */
+/** Interval between OPTIONS, plus or minus a tenth [ms]. */
 const EVERY_MS = 30_000
-/** The first one comes within this, so that many far ends are not asked at once [ms]. */
+/** The first one is sent at a random time within this, so that not all far ends are checked at once [ms]. */
 const FIRST_WITHIN_MS = 1000
-/** How long an answer may take, and how soon a missed one is asked for again [ms]. */
+/** Time-out of an answer, and delay until the next attempt after a missed one [ms]. */
 const ANSWER_MS = 5000
 const AGAIN_MS = 5000
-/** So many missed answers in a row: unreachable. */
+/** After this many missed answers in a row: unreachable. */
 const MISSES = 3
 
-/** Asks a far end by OPTIONS whether it is there (RFC 3261 §11). Every answer but 503 says yes, a refusal too. */
+/** Checks a far end by OPTIONS (RFC 3261 §11). Every answer but 503 means reachable, a refusal too. */
 export class OptionsPing implements Watching {
   readonly watch: Watch
   readonly #core: AgentCore
@@ -86,7 +86,7 @@ export class OptionsPing implements Watching {
 
   #missed(sipCode: number | null, now: number): void {
     this.#misses++
-    // Each of its hosts has been asked by then.
+    // By then, each of its hosts has been tried.
     const isLost = this.#misses >= Math.max(MISSES, this.#sender.targets.length)
     if (isLost) this.#core.report(this.watch.watchId, 'unreachable', sipCode)
     this.#next(now + (isLost ? this.#interval() : AGAIN_MS))

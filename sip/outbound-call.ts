@@ -26,12 +26,12 @@ import { noteAllow, runSessionTimer } from './own-reinvite.ts'
 import { agreedSessionTimer, askSessionTimer, minSe } from './session-timer.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
-/** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
+/** One challenge by a proxy and one by the far end, each of which may report a stale nonce. */
 const MAX_CHALLENGES = 3
-/** Early dialogs of one INVITE that are told apart. */
+/** Maximum number of early dialogs of one INVITE that are distinguished. */
 const MAX_FORKS = 20
 
-/** Starts a call (RFC 3261 §13.2). What cannot be sent at all is `rejected` at once. */
+/** Starts a call (RFC 3261 §13.2). If it cannot be sent at all, it is `rejected` at once. */
 export function startCall(core: AgentCore, request: InviteRequest, now: number): Session {
   const from = parseUri(wireUri(request.from))
   const user = 'error' in from || from.scheme === 'other' || from.scheme === 'tel' ? '' : (from.user ?? '')
@@ -134,7 +134,7 @@ function attempt(
   if (request.patienceMs !== undefined) limitSilence(core, session, call, request.patienceMs, now)
 }
 
-/** Not even a 100 in time: 408. What comes after all is cancelled, or acknowledged and hung up. */
+/** Not even a 100 in time: 408. A late response is cancelled, or acknowledged and hung up. */
 function limitSilence(core: AgentCore, session: Session, call: OutgoingCall, patienceMs: number, now: number): void {
   const { transaction } = call
   core.deadlines.set(now + patienceMs, at => {
@@ -145,19 +145,19 @@ function limitSilence(core: AgentCore, session: Session, call: OutgoingCall, pat
   })
 }
 
-/** One that was given up before anything was sent has no end to wait for. */
+/** A call given up before anything was sent has nothing to wait for. */
 function isWanted(core: AgentCore, session: Session): boolean {
   if (session.phase !== 'over') return true
   core.forget(session)
   return false
 }
 
-/** One dialog of a forked call: its ACK is sent again for every 2xx that comes again. */
+/** One dialog of a forked call: its ACK is repeated for every retransmitted 2xx. */
 interface Leg {
   ack: SuccessAck | null
 }
 
-/** An INVITE that waits for its answer. */
+/** A pending INVITE. */
 interface Attempt {
   core: AgentCore
   session: Session
@@ -232,7 +232,7 @@ function onSuccess(
   session.phase = 'confirmed'
   refreshTarget(dialog, response.headers)
   noteAllow(session, response.headers)
-  // What a reliable provisional response has said is agreed on, whatever comes after it (RFC 3261 §13.2.1).
+  // A description in a reliable provisional response is agreed on, whatever follows (RFC 3261 §13.2.1).
   const described = early?.description ?? null
   if (invite.body !== null || described !== null) acknowledge(null, now)
   else {
@@ -295,14 +295,14 @@ function onFailure(on: Attempt, response: SipResponse, now: number): void {
   core.forget(session)
 }
 
-/** Where a 3xx sends us, by `q` (RFC 3261 §8.1.3.4). */
+/** The targets of a 3xx, by `q` (RFC 3261 §8.1.3.4). */
 function contactsOf({ headers }: SipResponse): string[] {
   const contacts = headers.list('contact').flatMap(value => parseNameAddr(value) ?? [])
   const wish = ({ params }: (typeof contacts)[number]): number => Number(paramValue(params, 'q') ?? 1) || 0
   return contacts.sort((a, b) => wish(b) - wish(a)).map(({ uri }) => toText(uri))
 }
 
-/** Answers a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3) with a new INVITE. */
+/** Sends a new INVITE after a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3). */
 function retry({ core, session, call, invite }: Attempt, response: SipResponse, now: number): boolean {
   const kept = invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
   const wanted = minSe(response.headers)
@@ -315,7 +315,7 @@ function retry({ core, session, call, invite }: Attempt, response: SipResponse, 
   const credentials = authorize(core, session, invite, response)
   if (credentials === null) return false
   const repeated = kept.some(([name]) => name === credentials[0])
-  // The same challenge again means that the password is wrong, unless the server says that only the nonce was old.
+  // The same challenge again means a wrong password, unless the server says that only the nonce was stale.
   if (repeated && !isStale(response)) return false
   call.authenticated++
   const others = kept.filter(([name]) => name !== credentials[0])
@@ -323,7 +323,7 @@ function retry({ core, session, call, invite }: Attempt, response: SipResponse, 
   return true
 }
 
-/** Gives up a call without a final response; nothing for the owner comes after this. */
+/** Gives up a call without a final response; the owner gets no further events. */
 export function cancelCall(core: AgentCore, session: Session, headers: HeaderFields, now: number): void {
   const call = session.outgoing
   if (call === null || session.phase !== 'inviting') return

@@ -5,25 +5,25 @@ import { sendLocated } from './located-request.ts'
 import { type OutgoingRequest, safeValue, wireUri } from './message/format.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
-/** One challenge by a proxy and one by the other side, each of which may say that the nonce was stale. */
+/** One challenge by a proxy and one by the far end, each of which may report a stale nonce. */
 const MAX_CHALLENGES = 3
 
-/** Who sends requests outside of dialogs to one far end: one Call-ID with a rising CSeq (RFC 3261 §10.2). */
+/** The sender of requests outside of dialogs to one far end: one Call-ID with a rising CSeq (RFC 3261 §10.2). */
 export interface OutsideSender {
   readonly callId: string
   readonly tag: string
-  /** All that lead to it, the most wanted first. */
+  /** All targets, the preferred one first. */
   readonly targets: readonly Destination[]
-  /** Which of them was of use last. */
+  /** The last target that worked. */
   at: number
   readonly credentials: Credentials | null
   cseq: number
   nonce: { value: string; count: number } | null
-  /** The request under way, once its way is found. */
+  /** The pending request, once it has been sent. */
   transaction: ClientTransaction | null
   /** A request has no final response yet. */
   isAsking: boolean
-  /** Counts the requests: what was given up is not sent once its way is found. */
+  /** Counts the requests: one that was given up is not sent when its lookup ends. */
   turn: number
 }
 
@@ -54,8 +54,8 @@ export const targetsOf = ({ target, others = [] }: Pick<Watch, 'target' | 'other
 ]
 
 /**
- * Sends a request outside of any dialog and answers its challenges. Where one target is silent, or says 503, the next one is asked;
- * `user` sees the final response of the last, or why there is none.
+ * Sends a request outside of any dialog, and answers its challenges. If a target is silent or answers 503, the next one is tried;
+ * `user` gets the final response of the last, or the reason why there is none.
  */
 export function sendOutside(
   core: AgentCore,
@@ -101,7 +101,7 @@ export function sendOutside(
         if (response.status < 200 || (response.status === 503 && askNext(when))) return
         const answer = challenges < MAX_CHALLENGES ? authorize(core, sender, outgoing, response) : null
         const isRepeated = answer !== null && authorization.some(([name]) => name === answer[0])
-        // The same challenge again means that the password is wrong, unless the server says that only the nonce was old.
+        // The same challenge again means a wrong password, unless the server says that only the nonce was stale.
         if (answer === null || (isRepeated && !isStale(response))) {
           over()
           user.response(response, when)
@@ -121,7 +121,7 @@ export function sendOutside(
   send([], 0, now)
 }
 
-/** Forgets the request under way, and nothing is told of it any more; the next one asks the next target. */
+/** Drops the pending request silently; the next request goes to the next target. */
 export function giveUp(core: AgentCore, sender: OutsideSender): void {
   sender.turn++
   sender.at = (sender.at + 1) % sender.targets.length

@@ -19,12 +19,12 @@ import {
 
 const MAX_ATTEMPTS = 8
 const ANSWER_LIMIT_MS = 180_000
-/** What a Retry-After of a 500 may ask for, and what is waited at least [ms]. */
+/** Maximum Retry-After of a 500 that is accepted, and minimum wait [ms]. */
 const MAX_RETRY_MS = 30_000
 const MIN_RETRY_MS = 200
-/** A refresh that cannot be sent, or was refused, is not tried more often than that [ms]. */
+/** Minimum interval between attempts of a refresh that could not be sent, or was refused [ms]. */
 const MIN_REFRESH_GAP_MS = 1000
-/** It takes no UPDATE, or has to ask its user first: a re-INVITE can wait for him (RFC 3311 §5.2, §5.3). */
+/** It does not accept UPDATE, or has to ask its user first: a re-INVITE can wait for the user (RFC 3311 §5.2, §5.3). */
 const UPDATE_REFUSED: ReadonlySet<number> = new Set([405, 501, 504])
 
 /** Whether the far end takes UPDATE, as its last Allow says. */
@@ -33,16 +33,16 @@ export function noteAllow(session: Session, headers: Headers): void {
   session.allowsUpdate = headers.hasToken('allow', 'update')
 }
 
-/** The largest Min-SE of a dialog holds for all of it (RFC 4028 §7.4). */
+/** The largest Min-SE of a dialog applies to all of it (RFC 4028 §7.4). */
 export function noteMinSe(session: Session, headers: Headers): void {
   session.minSeS = Math.max(session.minSeS, minSe(headers))
 }
 
-/** What a request that makes or refreshes a session, and we in our 2xx, say about its timer. */
+/** The timer headers of a request that creates or refreshes a session, and of our 2xx. */
 export const timerFor = (core: AgentCore, request: Headers): TimerAnswer =>
   answerSessionTimer(request, core.minSessionExpiresS, core.options.sessionExpiresS ?? null)
 
-/** Runs the session timer from now on, or none (RFC 4028 §7.2, §9): refreshes when it is on us, hangs up when all is silent. */
+/** Starts or stops the session timer (RFC 4028 §7.2, §9): refreshes if that is our role, hangs up if no refresh arrives. */
 export function runSessionTimer(core: AgentCore, session: Session, timer: SessionTimer | null, now: number): void {
   const { deadlines } = core
   deadlines.cancel(session.refreshAt)
@@ -63,7 +63,7 @@ function refreshAt(core: AgentCore, session: Session, atMs: number): void {
   })
 }
 
-/** Half of what is left, as long as there is some: then the session runs out. */
+/** Half of the remaining time, while there is some: then the session expires. */
 function refreshAgain(core: AgentCore, session: Session, now: number): void {
   const leftMs = (session.expireAt?.atMs ?? now) - now
   core.deadlines.cancel(session.refreshAt)
@@ -73,8 +73,8 @@ function refreshAgain(core: AgentCore, session: Session, now: number): void {
 }
 
 /**
- * Changes or refreshes the session: by UPDATE where the far end allows it, and a refresh then without a description; by re-INVITE
- * otherwise, and where the far end is to offer. False when the session cannot take one now (RFC 3261 §14.1, RFC 3311 §5.1).
+ * Changes or refreshes the session: by UPDATE if the far end allows it, and then a refresh has no description; by re-INVITE
+ * otherwise, and if the far end is to offer. False if the session cannot take one now (RFC 3261 §14.1, RFC 3311 §5.1).
  */
 export function sendReinvite(
   core: AgentCore,
@@ -96,7 +96,7 @@ export function sendReinvite(
   return true
 }
 
-/** Takes back a change that waits for its next attempt: what it describes is not so any more. */
+/** Cancels a change that waits for its next attempt, because its description is out of date. */
 export function withdrawReinvite(core: AgentCore, session: Session): void {
   const own = session.ownReinvite
   if (own === null || own.retry === null || own.refresh) return
@@ -118,7 +118,7 @@ function attempt(core: AgentCore, session: Session, own: OwnReinvite, now: numbe
   if (method === 'INVITE') limitAnswer(core, session, own, now)
 }
 
-/** What comes back to one attempt. */
+/** The response to one attempt. */
 class Answers {
   request!: OutgoingRequest
   readonly #core: AgentCore
@@ -170,7 +170,7 @@ class Answers {
   }
 }
 
-/** A provisional response stops timer B; after this nobody answers any more, as for a proxy (RFC 3261 §16.6, timer C). */
+/** A provisional response stops timer B; after this time no answer is expected any more, as in a proxy (RFC 3261 §16.6, timer C). */
 function limitAnswer(core: AgentCore, session: Session, own: OwnReinvite, now: number): void {
   const attempts = own.attempts
   core.deadlines.set(now + ANSWER_LIMIT_MS, at => {
@@ -231,7 +231,7 @@ function isTriedAgain(
   return true
 }
 
-/** Of a 500: another request was under way there (RFC 3261 §14.2, RFC 3311 §5.2) [ms]. */
+/** For a 500: another request was pending there (RFC 3261 §14.2, RFC 3311 §5.2) [ms]. */
 function retryAfterMs(headers: Headers): number | null {
   const seconds = parseDeltaSeconds(headers.get('retry-after') ?? '')
   return seconds === null ? null : Math.min(Math.max(seconds * 1000, MIN_RETRY_MS), MAX_RETRY_MS)
@@ -242,7 +242,7 @@ function retry(core: AgentCore, session: Session, own: OwnReinvite, now: number)
   else own.retry = core.deadlines.set(now + glareWaitMs(core, session), at => retry(core, session, own, at))
 }
 
-/** In steps of 10 ms: 2.1 to 4 s for whoever made the Call-ID, 0 to 2 s for the other (RFC 3261 §14.1). */
+/** In steps of 10 ms: 2.1 to 4 s for the side that created the Call-ID, 0 to 2 s for the other (RFC 3261 §14.1). */
 function glareWaitMs(core: AgentCore, session: Session): number {
   const steps = core.fraction()
   return session.role === 'uac' ? 2100 + 10 * Math.floor(steps * 191) : 10 * Math.floor(steps * 201)

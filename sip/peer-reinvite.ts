@@ -6,7 +6,7 @@ import type { TimerAnswer } from './session-timer.ts'
 import { sendSuccess } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
-/** A re-INVITE or UPDATE in a dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content were looked at. */
+/** A re-INVITE or UPDATE in a dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content have been checked. */
 export function onReinvite(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
   const offer = bodyOf(request)
@@ -38,18 +38,18 @@ export function onReinvite(core: AgentCore, session: Session, transaction: Serve
   core.emit({ kind: 'reinvite', sessionId: session.id, offer, peer: core.sender ?? session.dialog!.peer })
 }
 
-/** Whose request a new offer collides with (RFC 3261 §14.2, RFC 3311 §5.2): an earlier one of theirs, or one of ours. */
+/** The request with which a new offer collides (RFC 3261 §14.2, RFC 3311 §5.2): an earlier one of theirs, or one of ours. */
 function offerCollision(session: Session): 'theirs' | 'ours' | null {
   if (session.peerReinvite !== null || session.phase === 'inviting') return 'theirs'
   const isOffering = session.ownReinvite !== null && session.ownReinvite.retry === null
   return isOffering || session.awaitedAck !== null || session.acknowledge !== null ? 'ours' : null
 }
 
-/** An UPDATE without an offer collides with nothing but another UPDATE. */
+/** An UPDATE without an offer collides only with another UPDATE. */
 const bareCollision = ({ peerReinvite }: Session): 'theirs' | null =>
   peerReinvite?.request.method === 'UPDATE' ? 'theirs' : null
 
-/** It moves the far end's address, and refreshes the session once there is one. */
+/** It updates the far end's address, and refreshes the session if there is a timer. */
 function onBareUpdate(
   core: AgentCore,
   session: Session,
@@ -81,7 +81,7 @@ export function successHeaders(core: AgentCore, session: Session, timer: TimerAn
   return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...agreed]
 }
 
-/** 200 to the re-INVITE or UPDATE that waits for an answer; nothing when none does. */
+/** 200 to the re-INVITE or UPDATE that waits for an answer, if there is one. */
 export function acceptReinvite(core: AgentCore, session: Session, body: Body, now: number): void {
   const transaction = session.peerReinvite
   if (transaction === null) return
@@ -100,7 +100,7 @@ export function acceptReinvite(core: AgentCore, session: Session, body: Body, no
   sendSuccess(core, session, transaction, parts, confirmed, now)
 }
 
-/** Refuses the re-INVITE or UPDATE that waits; the session goes on as it was (RFC 3261 §14.2). */
+/** Refuses the waiting re-INVITE or UPDATE; the session stays unchanged (RFC 3261 §14.2). */
 export function rejectReinvite(
   core: AgentCore,
   session: Session,

@@ -9,14 +9,14 @@ import { parseUri, userOf } from './message/uri.ts'
 import { authRefusal, digestFor, judgeClaim, refusal } from './phones/phone-auth.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
-/** Contacts in one REGISTER, and the length of one's URI [characters]. */
+/** Maximum contacts in one REGISTER, and maximum length of a URI [characters]. */
 const MAX_CONTACTS = 10
 const MAX_URI = 500
-/** What a contact gets that asks for no time (RFC 3261 §10.3) [s]. */
+/** The default expiry of a contact (RFC 3261 §10.3) [s]. */
 const DEFAULT_EXPIRES_S = 3600
 /**
- * The registrar's half of RFC 3261 §10.3: what carries no fresh digest of ours is challenged, without a transaction; what does is
- * handed on. Who that is, and what is kept of it, its owner decides.
+ * The registrar's half of RFC 3261 §10.3: a request without a fresh digest of ours is challenged, statelessly; others are
+ * passed on. The owner decides who that is, and what is stored.
  */
 export function registerRefusal(core: AgentCore, request: SipRequest, now: number): Refusal | null {
   if (!('host' in parseUri(request.to.uri))) return refusal(400)
@@ -26,7 +26,7 @@ export function registerRefusal(core: AgentCore, request: SipRequest, now: numbe
   return 'refuse' in contacts ? refusal(contacts.refuse) : null
 }
 
-/** Hands on a registration that `registerRefusal` has let pass. */
+/** Passes on a registration that `registerRefusal` has accepted. */
 export function onRegister(core: AgentCore, transaction: ServerTransaction, from: Peer): void {
   const { request } = transaction
   const to = parseUri(request.to.uri)
@@ -50,11 +50,11 @@ export function onRegister(core: AgentCore, transaction: ServerTransaction, from
   })
 }
 
-/** Judges the digest of an open REGISTER: see `judgeClaim`. */
+/** Verifies the digest of an open REGISTER: see `judgeClaim`. */
 export const checkRegister = (core: AgentCore, registerId: string, ha1: string | null, now: number): boolean | null =>
   core.registrar === null ? null : judgeClaim(core, core.registrar.open, registerId, ha1, now)
 
-/** Answers an open REGISTER; false when it is not open. */
+/** Answers an open REGISTER; false if it is not open. */
 export function answerRegister(core: AgentCore, registerId: string, reply: RegisterReply, now: number): boolean {
   const open = core.registrar?.open.get(registerId)
   if (open === undefined) return false

@@ -7,20 +7,20 @@ import { parseUri, userOf } from './message/uri.ts'
 import { newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
-/** What we ask for, and the longest that a registrar may make us ask for (423) [s]. */
+/** The expiry that we request, and the longest that a registrar may demand (423) [s]. */
 const EXPIRES_S = 600
 const MAX_EXPIRES_S = 86_400
-/** A refresh is sent after this share of the time granted, and at the earliest after this long [s]. */
+/** A refresh is sent after this share of the granted time, at the earliest after this long [s]. */
 const REFRESH_SHARE = 0.7
 const REFRESH_SPREAD = 0.15
 const MIN_REFRESH_S = 5
-/** Pause after the first failure; it doubles with each further one up to the second figure [s]. */
+/** Backoff after the first failure; it doubles with each further one up to the second value [s]. */
 const RETRY_S = 10
 const MAX_RETRY_S = 600
 
 /**
- * The client's half of RFC 3261 §10.2: registers, refreshes before the time runs out, tries again with growing, random pauses
- * (RFC 5626 §4.5) after a failure, and unregisters when it is stopped.
+ * The client's half of RFC 3261 §10.2: registers, refreshes before the expiry, retries with growing random backoff
+ * (RFC 5626 §4.5), and unregisters when it is stopped.
  */
 export class Registration implements Watching {
   readonly watch: Watch
@@ -33,7 +33,7 @@ export class Registration implements Watching {
   #isStopping = false
   #timer: Deadline | null = null
 
-  /** @param over called once, when it was stopped and the far end knows, or cannot be told */
+  /** @param over called once, after the stop, when the far end knows, or cannot be told */
   constructor(core: AgentCore, watch: Watch, over: (now: number) => void) {
     this.#core = core
     this.watch = watch
@@ -49,7 +49,7 @@ export class Registration implements Watching {
     if (this.#isStopping) return
     this.#isStopping = true
     this.#core.deadlines.cancel(this.#timer)
-    // A REGISTER under way may still succeed: its answer decides.
+    // A pending REGISTER may still succeed: its answer decides.
     if (this.#sender.isAsking) return
     if (this.#isRegistered) this.#unregister(now)
     else this.#over(now)

@@ -11,21 +11,21 @@ import { ended, finish } from './ending.ts'
 import type { SipRequest } from './message/message.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
-/** Provisional responses that the caller acknowledges by PRACK (RFC 3262 §3), of a call that came in. */
+/** Provisional responses of an inbound call that the caller acknowledges by PRACK (RFC 3262 §3). */
 
 export function reliabilityOf({ headers }: SipRequest): ReliabilityOfCaller {
   if (headers.hasToken('require', '100rel')) return 'required'
   return headers.hasToken('supported', '100rel') ? 'supported' : null
 }
 
-/** Whether a provisional response is to be acknowledged. An offer of ours may go in no other (§5). */
+/** Whether a provisional response is to be reliable. Only these may carry our offer (§5). */
 export function isReliable(request: SipRequest, policy: ReliabilityPolicy, body: Body | null): boolean {
   const wish = reliabilityOf(request)
   const isOffer = body !== null && request.body.length === 0
   return wish === 'required' || (wish === 'supported' && (policy === 'when_supported' || isOffer))
 }
 
-/** Sends one, or keeps it until the one before it is acknowledged. */
+/** Sends one, or keeps it until the previous one is acknowledged. */
 export function sendReliably(
   core: AgentCore,
   session: Session,
@@ -79,7 +79,7 @@ function giveUp(core: AgentCore, session: Session, transaction: ServerTransactio
   core.forget(session)
 }
 
-/** Runs at once, or when every description that was sent provisionally is acknowledged and every offer answered. */
+/** Runs at once, or when every provisional description is acknowledged and every offer answered. */
 export function whenSettled(session: Session, run: (now: number) => void, now: number): void {
   const { reliable } = session
   if (reliable === null || isSettled(reliable)) run(now)
@@ -89,7 +89,7 @@ export function whenSettled(session: Session, run: (now: number) => void, now: n
 const isSettled = ({ waiting, next, prack }: ReliableProvisionals): boolean =>
   (waiting?.body ?? null) === null && (next?.body ?? null) === null && prack === null
 
-/** PRACK (§3): 400 when it cannot be read, 481 when nothing waits for it. */
+/** PRACK (§3): 400 if it is unreadable, 481 if nothing waits for it. */
 export function onPrack(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
   const rack = parseRack(request.headers.get('rack'))
@@ -125,7 +125,7 @@ function take(
   }
 }
 
-/** The answer to the offer of a PRACK (§5); null: it is refused, and what was agreed on before stays. */
+/** The answer to the offer of a PRACK (§5); null: it is refused, and the earlier agreement stays. */
 export function answerPrack(core: AgentCore, session: Session, body: Body | null, now: number): void {
   const { reliable } = session
   if (reliable?.prack == null) return
@@ -135,7 +135,7 @@ export function answerPrack(core: AgentCore, session: Session, body: Body | null
   proceed(core, session, reliable, now)
 }
 
-/** What was kept back until now. */
+/** Sends what was held back. */
 function proceed(core: AgentCore, session: Session, reliable: ReliableProvisionals, now: number): void {
   const { next, whenSettled: settled } = reliable
   if (settled !== null && isSettled(reliable)) {

@@ -3,16 +3,16 @@ import { parseDeltaSeconds } from './message/headers.ts'
 import type { Headers } from './message/message.ts'
 import { paramValue } from './message/params.ts'
 
-/** Session timers (RFC 4028). No interval is ever shorter [s]. */
+/** Session timers (RFC 4028). The minimum interval [s]. */
 export const MIN_SESSION_EXPIRES_S = 90
 const MAX_SESSION_EXPIRES_S = 86_400
 
-/** Whether the sender of a request refreshes the session or the one who answers it. */
+/** Whether the sender of a request refreshes the session, or the side that answers it. */
 type Refresher = 'uac' | 'uas'
 
 export interface SessionTimer {
   intervalS: number
-  /** Whether we are the one who refreshes. */
+  /** Whether we are the refresher. */
   weRefresh: boolean
 }
 
@@ -42,7 +42,7 @@ export type TimerAnswer =
   | { kind: 'agreed'; timer: SessionTimer; headers: HeaderFields }
 
 /**
- * What a request asks of us, and the headers of our 2xx (RFC 4028 §9). Where it says no more than that it can, we ask for `wantedS`
+ * The interval that a request asks for, and the headers of our 2xx (RFC 4028 §9). If it only declares support, we ask for `wantedS`
  * and refresh ourselves; null: we do not ask.
  */
 export function answerSessionTimer(request: Headers, minimumS: number, wantedS: number | null): TimerAnswer {
@@ -52,7 +52,7 @@ export function answerSessionTimer(request: Headers, minimumS: number, wantedS: 
   const asked = sessionExpires(request) ?? ownWish
   if (asked === null) return { kind: 'none' }
   if (asked.intervalS < minimumS) {
-    // Without support a 422 would mean nothing to the caller: a proxy asked, and it takes the raised value (§8.2).
+    // A caller without support would not understand a 422: a proxy asked, and it accepts the raised value (§8.2).
     if (peerSupports) return { kind: 'too_small' }
   }
   const intervalS = Math.min(Math.max(asked.intervalS, minimumS), MAX_SESSION_EXPIRES_S)
@@ -62,7 +62,7 @@ export function answerSessionTimer(request: Headers, minimumS: number, wantedS: 
   return { kind: 'agreed', timer: { intervalS, weRefresh: refresher === 'uas' }, headers }
 }
 
-/** What a 2xx to our request agreed to; null: no timer runs (RFC 4028 §7.2). */
+/** The interval agreed in a 2xx to our request; null: no timer (RFC 4028 §7.2). */
 export function agreedSessionTimer(response: Headers): SessionTimer | null {
   const agreed = sessionExpires(response)
   if (agreed === null) return null
@@ -70,7 +70,7 @@ export function agreedSessionTimer(response: Headers): SessionTimer | null {
   return { intervalS, weRefresh: agreed.refresher !== 'uas' }
 }
 
-/** The headers of a request that asks for a timer, or renews the one that runs. */
+/** The headers of a request that asks for a timer, or renews the running one. */
 export function askSessionTimer(intervalS: number, minimumS: number, refresher: Refresher | null): HeaderFields {
   const asked = Math.max(intervalS, minimumS, MIN_SESSION_EXPIRES_S)
   return [
@@ -82,7 +82,7 @@ export function askSessionTimer(intervalS: number, minimumS: number, refresher: 
 /** When the refresher sends its request, after the last refresh [ms] (RFC 4028 §7.2). */
 export const refreshAfterMs = (timer: SessionTimer): number => timer.intervalS * 500
 
-/** When whoever hears nothing hangs up, after the last refresh [ms] (RFC 4028 §10). */
+/** When a side without a refresh hangs up, after the last refresh [ms] (RFC 4028 §10). */
 export function expireAfterMs(timer: SessionTimer): number {
   return (timer.intervalS - Math.min(32, Math.floor(timer.intervalS / 3))) * 1000
 }

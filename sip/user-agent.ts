@@ -37,8 +37,8 @@ export type * from './agent-types.ts'
 /**
  * A SIP user agent without sockets, clock or timers: bytes and the time go in, actions come out (RFC 3261 §8, §12 to §15).
  *
- * Every method returns what the owner does next, in order. `now` is monotonic [ms] and never goes back. A method called for
- * an unknown session or in a state that forbids it returns no action. Nothing throws because of what the wire brought.
+ * Every method returns what the owner has to do next, in order. `now` is monotonic [ms] and never goes back. A method called for
+ * an unknown session or in a state that forbids it returns no action. Input from the wire never causes an exception.
  */
 export class UserAgent {
   readonly #core: AgentCore
@@ -54,7 +54,7 @@ export class UserAgent {
     return this.#core.counters
   }
 
-  /** Sessions that are not over, or whose end is still being told to the other side. */
+  /** Sessions that are not over, or whose end is still being sent to the far end. */
   get sessionCount(): number {
     return this.#core.sessions.size
   }
@@ -64,7 +64,7 @@ export class UserAgent {
     return this.#core.transactions.size
   }
 
-  /** Far ends that are watched, or still told goodbye. */
+  /** Far ends that are watched, or being unregistered. */
   get watchCount(): number {
     return this.#watches.size
   }
@@ -80,7 +80,7 @@ export class UserAgent {
       onRequest(core, message, from, now)
     } else {
       core.counters.responsesReceived++
-      // Two Vias: somebody else's response, led astray (RFC 3261 §18.1.2).
+      // Two Vias: a misrouted response to somebody else (RFC 3261 §18.1.2).
       const ours = message.headers.list('via').length === 1
       if (!ours || !core.transactions.response(message, now)) core.counters.unmatched++
     }
@@ -97,7 +97,7 @@ export class UserAgent {
     else refuseBroken(this.#core, failure.request, failure.error === 'bad_version' ? 505 : 400, from)
   }
 
-  /** Fires what is due. */
+  /** Fires due timers. */
   advance(now: number): Action[] {
     this.#core.deadlines.advance(now)
     return this.#core.take()
@@ -114,7 +114,7 @@ export class UserAgent {
     return this.#core.take()
   }
 
-  /** What an action asked to look up: the addresses in the order to try them, none when it leads nowhere. */
+  /** The result of a requested lookup: the addresses in the order to try them; empty if it leads nowhere. */
   located(locationId: string, ways: readonly Peer[], now: number): Action[] {
     this.#core.located(locationId, ways, now)
     return this.#core.take()
@@ -126,14 +126,14 @@ export class UserAgent {
     return { sessionId: session.id, actions: this.#core.take() }
   }
 
-  /** The Call-ID of a session; null: there is none, or none any more. */
+  /** The Call-ID of a session; null: it does not exist, or no longer does. */
   callIdOf(sessionId: string): string | null {
     return this.#core.sessions.get(sessionId)?.callId ?? null
   }
 
   /**
-   * Ringing (180), early media (183) or another 101 to 199 for an incoming call. `policy`: to whom it goes so that it is acknowledged
-   * (RFC 3262); absent: to those that take no others.
+   * Ringing (180), early media (183) or another 101 to 199 for an inbound call. `policy`: who gets it reliably
+   * (RFC 3262); absent: only callers that require it.
    */
   provisional(
     sessionId: string,
@@ -145,25 +145,25 @@ export class UserAgent {
     return this.#with(sessionId, session => sendProvisional(this.#core, session, { status, body, policy }, now))
   }
 
-  /** The answer to the offer that a `prack` event brought; null: it is refused. */
+  /** The answer to the offer in a `prack` event; null: it is refused. */
   answerPrack(sessionId: string, body: Body | null, now: number): Action[] {
     return this.#with(sessionId, session => answerPrack(this.#core, session, body, now))
   }
 
-  /** The answer to an offer that came in a provisional response, in our PRACK. */
+  /** The answer to an offer in a provisional response, sent in our PRACK. */
   acknowledgeEarly(sessionId: string, body: Body, now: number): Action[] {
     return this.#with(sessionId, session => session.acknowledgeEarly?.(body, now))
   }
 
   /**
-   * 200 to the incoming INVITE; `body` is the answer, or the offer when the INVITE had none; null: both went by a provisional response and
-   * its PRACK.
+   * 200 to the inbound INVITE. `body` is the answer, or the offer if the INVITE had none; null: both were exchanged by a provisional
+   * response and its PRACK.
    */
   accept(sessionId: string, body: Body | null, now: number): Action[] {
     return this.#with(sessionId, session => acceptCall(this.#core, session, body, now))
   }
 
-  /** Refuses an incoming call with a 3xx to 6xx; `ended` with cause `rejected` follows at once. */
+  /** Refuses an inbound call with a 3xx to 6xx; `ended` with cause `rejected` follows at once. */
   reject(
     sessionId: string,
     status: number,
@@ -181,7 +181,7 @@ export class UserAgent {
   }
 
   /**
-   * Hangs up in any state: BYE when answered (kept back until the ACK arrived), CANCEL for our unanswered INVITE, `refusal` for
+   * Hangs up in any state: BYE if answered (delayed until the ACK has arrived), CANCEL for our unanswered INVITE, `refusal` for
    * theirs. `ended` follows at once.
    */
   bye(sessionId: string, now: number, fields: HeaderFields = [], refusal = 480): Action[] {
@@ -199,15 +199,15 @@ export class UserAgent {
   }
 
   /**
-   * Changes the session: by UPDATE where the far end allows it, else by re-INVITE; `body` null: the other side offers. Waits out
-   * glare (491, 500 with Retry-After) by itself. No action while another one, theirs or ours, is open. `takesTime`: the far end is not
-   * able to answer at once, as it must an UPDATE.
+   * Changes the session: by UPDATE if the far end allows it, else by re-INVITE; `body` null: the far end offers. Handles glare (491, 500 with
+   * Retry-After) itself. No action while another change, theirs or ours, is open. `takesTime`: the far end cannot
+   * answer at once, as an UPDATE requires.
    */
   reinvite(sessionId: string, body: Body | null, now: number, takesTime = false): Action[] {
     return this.#with(sessionId, session => sendReinvite(this.#core, session, body, false, now, takesTime))
   }
 
-  /** Takes back a change that waits after glare: theirs came first, and ours no longer says what is. Nothing is told of it. */
+  /** Cancels a change that waits after glare, because theirs came first and ours is out of date. It is not reported. */
   withdrawReinvite(sessionId: string): Action[] {
     return this.#with(sessionId, session => withdrawReinvite(this.#core, session))
   }
@@ -223,7 +223,7 @@ export class UserAgent {
     return this.#with(sessionId, session => rejectReinvite(this.#core, session, { status, headers }, now))
   }
 
-  /** The answer to an offer that came in a 2xx, in our ACK. */
+  /** The answer to an offer in a 2xx, sent in our ACK. */
   acknowledge(sessionId: string, body: Body, now: number): Action[] {
     return this.#with(sessionId, session => session.acknowledge?.(body, now))
   }
@@ -233,14 +233,14 @@ export class UserAgent {
     return this.#with(sessionId, session => sendInfo(this.#core, session, { type: contentType, bytes: body }, now))
   }
 
-  /** How far ends name a confirmed dialog, and where it leads; null: there is none. */
+  /** The identity and target of a confirmed dialog for far ends; null: there is none. */
   dialogOf(sessionId: string): { callId: string; localTag: string; remoteTag: string; remoteTarget: string } | null {
     const { callId, localTag, remoteTag, remoteTarget } = this.#core.sessions.get(sessionId)?.dialog ?? {}
     if (callId === undefined || localTag === undefined || remoteTag == null || remoteTarget === undefined) return null
     return { callId, localTag, remoteTag, remoteTarget }
   }
 
-  /** Asks the far end of a call to call somebody else; null: this call's cannot be asked, or is being asked already. */
+  /** Asks the far end of a call to call somebody else; null: not possible in this call, or already being asked. */
   refer(sessionId: string, request: ReferRequest, now: number): { referId: string | null; actions: Action[] } {
     let referId: string | null = null
     const actions = this.#with(sessionId, session => {
@@ -249,14 +249,14 @@ export class UserAgent {
     return { referId, actions }
   }
 
-  /** Accepts the REFER that an event brought (below 300), or refuses it. */
+  /** Accepts the REFER of an event (status below 300), or refuses it. */
   answerRefer(referId: string, status: number, now: number): Action[] {
     const refer = this.#core.peerRefers.get(referId)
     if (refer !== undefined) answerRefer(this.#core, refer, status, now)
     return this.#core.take()
   }
 
-  /** Tells who sent it how it goes; a status from 200 on is the end. Also when its call is over. */
+  /** Reports progress to the sender of a REFER; a status from 200 on is the result. Works even after its call has ended. */
   notifyRefer(referId: string, status: number, now: number): Action[] {
     const refer = this.#core.peerRefers.get(referId)
     if (refer !== undefined) notifyRefer(this.#core, refer, status, now)
@@ -264,39 +264,39 @@ export class UserAgent {
   }
 
   /**
-   * Judges the REGISTER that an event brought, by H(username:realm:password); null: there is no such account. False: it has been
-   * answered; null: it is not open any more.
+   * Verifies the REGISTER of an event by H(username:realm:password); null: unknown account. Returns false if it has been
+   * answered; null if it is no longer open.
    */
   checkRegister(registerId: string, ha1: string | null, now: number): { isRight: boolean | null; actions: Action[] } {
     const isRight = checkRegister(this.#core, registerId, ha1, now)
     return { isRight, actions: this.#core.take() }
   }
 
-  /** Answers the REGISTER that an event brought; no action when it is not open any more. */
+  /** Answers the REGISTER of an event; no action if it is no longer open. */
   answerRegister(registerId: string, reply: RegisterReply, now: number): Action[] {
     answerRegister(this.#core, registerId, reply, now)
     return this.#core.take()
   }
 
-  /** Judges the SUBSCRIBE or MESSAGE that an event brought, as `checkRegister` does. */
+  /** Verifies the SUBSCRIBE or MESSAGE of an event, like `checkRegister`. */
   checkAsk(askId: string, ha1: string | null, now: number): { isRight: boolean | null; actions: Action[] } {
     const isRight = checkAsk(this.#core, askId, ha1, now)
     return { isRight, actions: this.#core.take() }
   }
 
-  /** Answers it. `subscriptionId`: of the subscription that a SUBSCRIBE has begun or renewed; null: none. */
+  /** Answers it. `subscriptionId`: the subscription that a SUBSCRIBE has begun or renewed; null: none. */
   answerAsk(askId: string, reply: AskReply, now: number): { subscriptionId: string | null; actions: Action[] } {
     const subscriptionId = answerAsk(this.#core, askId, reply, now)
     return { subscriptionId, actions: this.#core.take() }
   }
 
-  /** What a subscription is about is so now. */
+  /** Sets the state of a subscription's subject. */
   notify(subscriptionId: string, state: PackageState, now: number): Action[] {
     this.#core.subscriptions.notify(subscriptionId, state, now)
     return this.#core.take()
   }
 
-  /** Ends a subscription that its phone may not have any more. */
+  /** Ends a subscription that its phone is no longer permitted to have. */
   endSubscription(subscriptionId: string, now: number): Action[] {
     this.#core.subscriptions.end(subscriptionId, now)
     return this.#core.take()
@@ -312,13 +312,13 @@ export class UserAgent {
     return this.#core.take()
   }
 
-  /** Registers at a far end, or asks whether it is there, from now on; in the place of what has the same ID. */
+  /** Registers at a far end, or checks it by OPTIONS, from now on; replaces a watch with the same ID. */
   watch(watch: Watch, now: number): Action[] {
     this.#watches.add(watch, now)
     return this.#core.take()
   }
 
-  /** Ends that; a registration is taken back. */
+  /** Stops that; a registration is removed. */
   unwatch(watchId: string, now: number): Action[] {
     this.#watches.remove(watchId, now)
     return this.#core.take()

@@ -9,22 +9,22 @@ import {
 } from './digest.ts'
 import { type Freshness, Nonces } from './nonces.ts'
 
-/** As for registrations: widespread phones give up at the sight of another hash than this one, or of a second challenge. */
+/** As for registrations: widespread phones give up when they see another hash algorithm than this, or a second challenge. */
 const USUAL_ALGORITHM: DigestAlgorithm = 'MD5'
 
-/** `stale`: with a nonce that has run out, is of somebody else, or was used before. */
+/** `stale`: the nonce has expired, belongs to somebody else, or was used before. */
 export type CallerVerdict = 'right' | 'wrong' | 'stale'
 
 export interface CallerChallenge {
-  /** The last answer's nonce was the only thing wrong with it. */
+  /** Only the nonce of the last answer was wrong. */
   stale: boolean
-  /** What the caller, or the account, wants; absent: MD5. */
+  /** The algorithm of the caller or the account; absent: MD5. */
   algorithm?: DigestAlgorithm | undefined
 }
 
 /**
- * Who calls by an account proves it (RFC 3261 §22.2): challenges of INVITEs, and what the callers make of them. A nonce counts for the
- * host that it was sent to: who makes up another's address has none, and cannot guess passwords in the other's name.
+ * Authenticates callers by account (RFC 3261 §22.2): challenges INVITEs, and checks the answers. A nonce is bound to the
+ * host that it was sent to: a sender with a forged source address has none, and cannot guess passwords in another host's name.
  */
 export class CallerAuth {
   readonly #realm: string
@@ -43,8 +43,8 @@ export class CallerAuth {
   }
 
   /**
-   * An Authorization, or Proxy-Authorization, for our realm and for this Request-URI; null when none of them counts: without qop anybody
-   * who has heard it could send it again. A proxy on the way may have changed the URI's host, but never whom it calls.
+   * An Authorization, or Proxy-Authorization, for our realm and this Request-URI. Null if none is acceptable: without qop, anybody
+   * who has seen it could repeat it. A proxy may have changed the URI's host, but never its user.
    */
   read(values: readonly string[], requestUri: string): DigestResponse | null {
     for (const value of values) {
@@ -52,19 +52,19 @@ export class CallerAuth {
       if (given === null || given.realm !== this.#realm || given.qop !== 'auth') continue
       const [asked, signed] = [parseUri(requestUri), parseUri(given.uri)]
       if ('error' in asked || 'error' in signed) continue
-      // Some far ends sign the host alone, as they do when they register.
+      // Some far ends sign only the host, as when they register.
       const callee = userOf(signed)
       if (callee === null || callee === userOf(asked)) return given
     }
     return null
   }
 
-  /** Whether an answer is to a challenge of ours to this host, and still counts. */
+  /** Whether an answer belongs to a challenge of ours to this host, and is still valid. */
   freshness({ nonce }: DigestResponse, host: string, now: number): Freshness {
     return this.#nonces.check(nonce, now, host)
   }
 
-  /** Judges it by H(username:realm:password), hex; null: there is no such account. */
+  /** Verifies it by H(username:realm:password), hex; null: unknown account. */
   check(given: DigestResponse, ha1: string | null, host: string, now: number): CallerVerdict {
     if (this.freshness(given, host, now) !== 'fresh') return 'stale'
     const isRight = verifyDigest(given, ha1 ?? NO_HA1, 'INVITE') && ha1 !== null

@@ -19,7 +19,7 @@ export interface Challenge {
   stale: boolean
 }
 
-/** What a client sent in Authorization or Proxy-Authorization. */
+/** The contents of a client's Authorization or Proxy-Authorization. */
 export interface DigestResponse {
   username: string
   realm: string
@@ -44,7 +44,7 @@ function algorithmOf(text: string | undefined): DigestAlgorithm | null {
   return upper in HASHES ? (upper as DigestAlgorithm) : null
 }
 
-/** The fields of `Digest name=value, …` with quotes taken off; null for another scheme. */
+/** The fields of `Digest name=value, …` without quotes; null for another scheme. */
 function digestFields(value: string): Map<string, string> | null {
   const match = /^\s*Digest\s+/i.exec(value)
   if (match === null) return null
@@ -86,7 +86,7 @@ export function formatChallenge(parts: {
   return `Digest ${fields.join(', ')}`
 }
 
-/** Parses an Authorization or Proxy-Authorization value; null when it is not a digest that we can check. */
+/** Parses an Authorization or Proxy-Authorization value; null if it is not a digest that we can check. */
 export function parseDigestResponse(value: string): DigestResponse | null {
   const fields = digestFields(value)
   if (fields === null) return null
@@ -148,7 +148,7 @@ export function answerChallenge(
   return `Digest ${fields.join(', ')}`
 }
 
-/** Stands for the hash of a stranger, so that the time tells nobody which accounts there are. */
+/** Replaces the hash of an unknown user, so that the response time does not reveal which accounts exist. */
 export const NO_HA1 = '0'.repeat(64)
 
 /** Whether a client's digest was made with the password behind `ha1Hex`. Nonce, realm and nc are the caller's to check. */

@@ -1,24 +1,24 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** How long a nonce is fresh [ms]. */
+/** How long a nonce is valid [ms]. */
 const LIFETIME_MS = 5 * 60 * 1000
-/** Nonces whose count is remembered; beyond it no further one is taken until those have run out. */
+/** Maximum number of nonces with a stored count. Beyond it no further one is accepted until some have expired. */
 const MAX_USED = 50_000
-/** The same of one account: beyond it the oldest is forgotten, and what was issued before it is taken no more. */
+/** The same for one account. Beyond it the oldest is forgotten, and nonces issued before it are no longer accepted. */
 const MAX_OF_ACCOUNT = 64
 const MAC_BYTES = 16
 
 export type Freshness = 'fresh' | 'stale' | 'foreign'
 
 interface Account {
-  /** The highest nc that was taken, by nonce. */
+  /** The highest accepted nc, by nonce. */
   readonly used: Map<string, number>
-  /** What was issued then or before, and is not remembered, may have been used. */
+  /** Nonces issued until then that are not stored may have been used. */
   forgottenAt: number
 }
 
 /**
- * Nonces of a digest challenge that cost no memory until somebody has answered one rightly: each carries its time and our mark
+ * Nonces of digest challenges that use no memory until somebody has answered one correctly: each contains its time and our signature
  * (RFC 7616 §3.3, §5.4).
  */
 export class Nonces {
@@ -34,7 +34,7 @@ export class Nonces {
     this.#random = random
   }
 
-  /** `now` monotonic [ms]. `host`: who may answer with it; absent: anybody. */
+  /** `now` monotonic [ms]. `host`: who may use it; absent: anybody. */
   issue(now: number, host = ''): string {
     const body = `${Math.floor(now).toString(36)}.${this.#random()}`
     return `${body}.${this.#mark(body, host)}`
@@ -50,8 +50,8 @@ export class Nonces {
   }
 
   /**
-   * Uses a nonce once more, by a right answer of an account; false: this `nc` was used before, so somebody replays it, or it is older
-   * than what is remembered, or too many are in use.
+   * Notes one more use of a nonce, with a correct answer of an account. False: this `nc` was used before, so it is a replay; or the nonce is
+   * older than what is stored; or too many are in use.
    */
   use(account: string, nonce: string, nc: number, now: number): boolean {
     const known = this.#accounts.get(account)
@@ -80,7 +80,7 @@ export class Nonces {
     this.#remembered--
   }
 
-  /** A nonce that has run out is refused by its time, and need not be remembered. */
+  /** An expired nonce is refused by its time, and need not be stored. */
   #sweep(now: number): void {
     this.#sweptAt = now
     for (const [account, own] of this.#accounts) {

@@ -3,7 +3,7 @@ import { canonicalNumber } from './telephone-number.ts'
 
 /** One Identity header field (RFC 8224 §4). */
 export interface IdentityHeader {
-  /** Header and claims in base64url; null: the compact form, in which both are to be made from the request (RFC 8225 §7). */
+  /** Header and claims in base64url; null: the compact form, in which both are derived from the request (RFC 8225 §7). */
   full: { header: string; payload: string } | null
   signature: string
   /** Where the certificate is. */
@@ -13,7 +13,7 @@ export interface IdentityHeader {
   ppt: string | null
 }
 
-/** What a PASSporT says (RFC 8225 §5, RFC 8588 §4, RFC 8946 §4). */
+/** The claims of a PASSporT (RFC 8225 §5, RFC 8588 §4, RFC 8946 §4). */
 export interface Passport {
   header: { alg: string; x5u: string; ppt: string | null }
   /** Canonical numbers, or URIs. */
@@ -28,7 +28,7 @@ export interface Passport {
 }
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/
-/** Longer than any that has one number at each end [characters]. */
+/** Longer than any PASSporT with one number at each end [characters]. */
 const MAX_TOKEN = 8000
 const MAX_DESTINATIONS = 20
 
@@ -52,7 +52,7 @@ export function parseIdentityHeader(value: string): IdentityHeader | null {
   }
 }
 
-/** What the full form says; null: it is no PASSporT. Nothing of it is proven yet. */
+/** Parses the full form; null: it is not a PASSporT. Nothing is verified yet. */
 export function readPassport({ header, payload }: { header: string; payload: string }): Passport | null {
   const [head, claims] = [jsonOf(header), jsonOf(payload)]
   if (head === null || claims === null || head.typ !== 'passport') return null

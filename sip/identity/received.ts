@@ -3,13 +3,13 @@ import { type Headers, toText } from '../message/message.ts'
 import { paramValue, unquote } from '../message/params.ts'
 import { type Redirect, readRedirects } from './redirects.ts'
 
-/** Somebody whom a header names. */
+/** A party named in a header. */
 interface Named {
   uri: string
   displayName: string | null
 }
 
-/** What an INVITE says of its caller beside From. Nobody has judged any of it. */
+/** An INVITE's statements about its caller besides From, unverified. */
 export interface ReceivedIdentity {
   /** P-Asserted-Identity (RFC 3325 §9.1), else a screened Remote-Party-ID, else P-Preferred-Identity. */
   asserted: Named[]
@@ -24,13 +24,13 @@ export interface ReceivedIdentity {
 /** One of `sip:` and one of `tel:` (RFC 3325 §9.1). */
 const MAX_IDENTITIES = 2
 const MAX_PRIVACY = 8
-/** One call has one or two, and one more for each time it was sent on (RFC 8946). */
+/** A call has one or two, and one more for each redirection (RFC 8946). */
 const MAX_SIGNATURES = 8
 const PRIVACY = /^[a-z]{1,20}$/
 
 export const NOTHING_SAID: ReceivedIdentity = { asserted: [], privacy: [], redirects: [], signatures: [] }
 
-/** Reads them; never throws, and leaves out what is malformed. */
+/** Reads them; never throws, and skips malformed ones. */
 export function readIdentity(headers: Headers): ReceivedIdentity {
   const remote = remoteParty(headers)
   const own = partiesOf(headers, 'p-asserted-identity')
@@ -58,7 +58,7 @@ function partyOf(value: string): Named | null {
   return { uri: toText(uri), displayName: displayName === null ? null : toText(displayName) }
 }
 
-/** Remote-Party-ID never became an RFC; many switches know nothing else. */
+/** Remote-Party-ID never became an RFC, but many switches support nothing else. */
 function remoteParty(headers: Headers): { parties: Named[]; privacy: string[] } {
   for (const value of headers.list('remote-party-id')) {
     const params = parseNameAddr(value)?.params

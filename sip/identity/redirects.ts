@@ -3,7 +3,7 @@ import { type Headers, toText } from '../message/message.ts'
 import { paramValue, quote, unquote } from '../message/params.ts'
 import { parseUri, type Uri, uriParam } from '../message/uri.ts'
 
-/** Why a call was sent on (RFC 5806 §4.1). */
+/** The reason of a redirection (RFC 5806 §4.1). */
 export const REDIRECT_REASONS = [
   'unknown',
   'user-busy',
@@ -19,21 +19,21 @@ export const REDIRECT_REASONS = [
 ] as const
 export type RedirectReason = (typeof REDIRECT_REASONS)[number]
 
-/** Whom a call was for before it was sent on. */
+/** Whom a call was for before it was redirected. */
 export interface Redirect {
   uri: string
   reason: RedirectReason
-  /** How often it was sent on there. */
+  /** How often it was redirected there. */
   count: number
-  /** Whoever that is wishes not to be shown. */
+  /** The party requests privacy. */
   isPrivate: boolean
 }
 
-/** What one call may tell of; a loop through many switches writes more. */
+/** Maximum number of entries for one call; a loop through many switches would write more. */
 const MAX_REDIRECTS = 10
 const MAX_COUNT = 100
 
-/** The latest first: of Diversion where there is one, else of History-Info. */
+/** The latest first: from Diversion if present, else from History-Info. */
 export function readRedirects(headers: Headers): Redirect[] {
   const diversions = headers.list('diversion')
   if (diversions.length > 0) return diversions.flatMap(value => diversionOf(value) ?? []).slice(0, MAX_REDIRECTS)
@@ -58,7 +58,7 @@ function diversionOf(value: string): Redirect | null {
 
 const withoutHeaders = (uri: string): string => toText(uri.split('?')[0] ?? '')
 
-/** RFC 7544 §7.3: reasons as the causes of RFC 4458, the first of a cause being what it is read as. */
+/** RFC 7544 §7.3: reasons as causes of RFC 4458. Of several reasons with a cause, the first is used in reading. */
 const CAUSES: readonly (readonly [RedirectReason, number])[] = [
   ['unconditional', 302],
   ['user-busy', 486],
@@ -76,15 +76,15 @@ interface Entry {
   uri: Uri
   text: string
   index: string
-  /** Of the entry that this one was made from. */
+  /** From the entry that led to this one. */
   from: string | null
   cause: number | null
   isPrivate: boolean
 }
 
 /**
- * Who was called before and is not any more: each entry that another one was made from for a cause. The cause stands at the new target
- * (RFC 4458 §4), or in a Reason of the one that was left (RFC 7044 §10.2).
+ * Former targets of the call: each entry that led to another one with a cause. The cause is at the new target
+ * (RFC 4458 §4), or in a Reason of the old one (RFC 7044 §10.2).
  */
 function readHistory(values: readonly string[]): Redirect[] {
   const entries = values.flatMap(value => entryOf(value) ?? []).slice(0, MAX_REDIRECTS * 3)
@@ -128,7 +128,7 @@ export const diversionFields = (redirects: readonly Redirect[]): Field[] =>
     return ['Diversion', `<${uri}>;reason=${token(reason)};counter=${count};privacy=${privacy}`]
   })
 
-/** Some switches know reasons with a dash in quotes only, all know them so. */
+/** Some switches accept reasons with a dash only in quotes; all accept quotes. */
 const token = (reason: RedirectReason): string => (reason.includes('-') ? quote(reason) : reason)
 
 /** History-Info from the first target to the present one, each made from the one before (RFC 7044 §9). */

@@ -3,26 +3,26 @@ import { wireUri } from '../message/format.ts'
 import { quote } from '../message/params.ts'
 import { diversionFields, historyFields, type Redirect } from './redirects.ts'
 
-/** How a far end is told who calls, beside From. */
+/** How the caller is identified to a far end, besides From. */
 export const IDENTITY_FORMS = ['from', 'asserted', 'preferred', 'remote_party_id'] as const
 export const REDIRECT_FORMS = ['none', 'diversion', 'history_info'] as const
 
-/** What is said of who calls. */
+/** The caller's identity to be sent. */
 export interface SentIdentity {
   form: (typeof IDENTITY_FORMS)[number]
-  /** Who calls, in a header that From may hide it from; null: nobody is named. */
+  /** The caller, in a header; From may be anonymous. Null: nobody is named. */
   caller: string | null
-  /** Whoever is called shall not see it. */
+  /** The called party must not see it. */
   isPrivate: boolean
   /** Whom the call was for before, the latest first. */
   redirects: readonly Redirect[]
   redirectForm: (typeof REDIRECT_FORMS)[number]
 }
 
-/** From of a call whose caller is not to be known (RFC 3323 §4.1.1.3). */
+/** From of an anonymous call (RFC 3323 §4.1.1.3). */
 export const ANONYMOUS = 'sip:anonymous@anonymous.invalid'
 
-/** The header fields that say it, beside From. `target`: the Request-URI. */
+/** The header fields for it, besides From. `target`: the Request-URI. */
 export const identityFields = (sent: SentIdentity, target: string): HeaderFields => [
   ...callerFields(sent),
   ...(sent.redirectForm === 'diversion' ? diversionFields(sent.redirects) : []),

@@ -6,8 +6,8 @@ const GLOBAL = /^\+[0-9]+$/
 const LOCAL = /^[0-9A-Da-d*#]+$/
 
 /**
- * The number of a `tel:` URI, or of a `sip:` URI whose user part is one: without its visual separators and parameters, with the `+` and
- * digits of a `phone-context` before it (RFC 3966 §5.1.5). Null: it names no number.
+ * The number of a `tel:` URI, or of a `sip:` URI with a number as its user part: without visual separators and parameters, with the `+` and
+ * digits of a `phone-context` prepended (RFC 3966 §5.1.5). Null: it has no number.
  */
 export function telephoneNumber(uri: Uri): string | null {
   const [user = '', ...params] = (userOf(uri) ?? '').split(';')
@@ -19,11 +19,11 @@ export function telephoneNumber(uri: Uri): string | null {
   return GLOBAL.test(prefix) && /^[0-9]+$/.test(bare) ? prefix + bare : bare
 }
 
-/** Parameters of a telephone number stand in the user part of a `sip:` URI (RFC 3261 §19.1.6). */
+/** Parameters of a telephone number are in the user part of a `sip:` URI (RFC 3261 §19.1.6). */
 const contextOf = (params: readonly string[]): string | null =>
   params.find(param => /^phone-context=/i.test(param))?.slice('phone-context='.length) ?? null
 
-/** What PASSporTs carry of a number (RFC 8225 §5.2.1): its digits, `*` and `#`; null: it names none. */
+/** A number in the form of PASSporTs (RFC 8225 §5.2.1): its digits, `*` and `#`; null: it has none. */
 export function canonicalNumber(number: string): string | null {
   const canonical = number.replace(SEPARATORS, '').replace(/^\+/, '')
   return /^[0-9*#]{1,30}$/.test(canonical) ? canonical : null

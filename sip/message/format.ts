@@ -21,7 +21,7 @@ export interface OutgoingRequest {
 export interface ResponseParts {
   status: number
   reason?: string
-  /** Added to To when the request's has no tag. */
+  /** Added to To if the request's To has no tag. */
   toTag?: string
   headers?: HeaderFields
   body?: Body | null
@@ -85,18 +85,18 @@ const CLASSES = ['', 'Progress', 'OK', 'Redirected', 'Request Failed', 'Server F
 
 export const reasonOf = (status: number): string => REASONS[status] ?? CLASSES[Math.trunc(status / 100)] ?? 'Unknown'
 
-// Values that the owner or a peer gave us must not be able to start a new header line; other controls stand in no header (RFC 3261 §25.1).
+// Values from the owner or a peer must not start a new header line; other control characters are not allowed in headers (RFC 3261 §25.1).
 const CONTROLS = /[^\P{Cc}\t\u0080-\u009f]+/gu
 const NON_ASCII = /[\x80-\xff]/g
 
-/** Text of an owner that is safe in one header line, as a byte string. */
+/** The owner's text, made safe for one header line, as a byte string. */
 export const safeValue = (text: string): ByteString => toByteString(text.replace(CONTROLS, ' '))
 
-/** An owner's header fields as byte strings. One whose name is no token is left out: it could only break the message. */
+/** The owner's header fields as byte strings. A field whose name is not a token is omitted: it would break the message. */
 export const ownFields = (fields: HeaderFields): HeaderFields =>
   fields.filter(([name]) => isToken(name)).map(([name, value]) => [name, safeValue(value)])
 
-/** An owner's URI as a byte string: what is not ASCII is escaped (RFC 3261 §25.1). */
+/** The owner's URI as a byte string; non-ASCII characters are escaped (RFC 3261 §25.1). */
 export const wireUri = (uri: string): ByteString =>
   toByteString(uri).replace(NON_ASCII, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
 
@@ -122,7 +122,7 @@ export function formatResponse(
   let head = `SIP/2.0 ${parts.status} ${safeValue(parts.reason ?? reasonOf(parts.status))}\r\n`
   const vias = headers.all('via')
   if (topVia !== null) vias[0] = replaceFirst(vias[0]!, topVia)
-  // What is copied has been read from single lines, and stays as it was, byte by byte.
+  // Copied values were read from single lines, and stay unchanged byte by byte.
   for (const via of vias) head += `Via: ${via}\r\n`
   const to = headers.get('to')!
   const tag = parts.toTag !== undefined && !/;\s*tag\s*=/i.test(afterUri(to)) ? `;tag=${parts.toTag}` : ''
@@ -134,7 +134,7 @@ export function formatResponse(
 
 const afterUri = (to: string): string => to.slice(to.lastIndexOf('>') + 1)
 
-/** Puts our annotated Via in the place of the first element of a Via line. */
+/** Replaces the first element of a Via line by our annotated Via. */
 function replaceFirst(line: string, topVia: string): string {
   const end = endOfElement(line, 0)
   return end === line.length ? topVia : `${topVia}, ${line.slice(end + 1).trim()}`

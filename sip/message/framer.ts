@@ -1,11 +1,11 @@
 import { MAX_MESSAGE_BYTES } from './parse.ts'
 
 export type FramerEvent =
-  /** One whole message, the framer's own copy. */
+  /** One complete message, the framer's own copy. */
   | { kind: 'message'; bytes: Uint8Array }
-  /** The other side sent a double CRLF to see whether we live; answer with PONG (RFC 5626 §3.5.1). */
+  /** A keep-alive: the peer sent a double CRLF; answer with PONG (RFC 5626 §3.5.1). */
   | { kind: 'ping' }
-  /** The stream cannot be followed any more: close the connection. Nothing comes after it. */
+  /** The stream cannot be parsed any more: close the connection. Nothing follows. */
   | { kind: 'close'; reason: FramerError }
 
 export type FramerError =
@@ -19,7 +19,7 @@ export const PONG: Uint8Array = Buffer.from('\r\n', 'latin1')
 
 const CR = 13
 const LF = 10
-/** What one head may have, so that a peer cannot make us hold and search more. */
+/** Maximum size of a head, to bound the memory and search time of a peer. */
 const MAX_HEAD_BYTES = 32_768
 const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*)/i
 
@@ -28,13 +28,13 @@ export class StreamFramer {
   #buffer: Buffer = Buffer.alloc(4096)
   #start = 0
   #end = 0
-  /** How far the end of the head was looked for already. */
+  /** Where the search for the end of the head continues. */
   #searched = 0
   /** Bytes of the message whose head is complete, or 0. */
   #messageBytes = 0
   #closed = false
 
-  /** Whether a message has begun and is not whole; line ends between messages are none. */
+  /** Whether a message has begun and is incomplete; line ends between messages do not count. */
   get isAmid(): boolean {
     return this.#end > this.#start && this.#buffer[this.#start] !== CR
   }
@@ -42,7 +42,7 @@ export class StreamFramer {
   /** Takes what was read from the connection. Never throws. */
   push(bytes: Uint8Array): FramerEvent[] {
     const events: FramerEvent[] = []
-    // A read can be longer than what we are ready to hold, so it is taken in portions.
+    // A read may exceed what we are ready to hold, so it is processed in portions.
     for (let at = 0; at < bytes.length && !this.#closed; at += MAX_MESSAGE_BYTES) {
       this.#append(bytes.subarray(at, at + MAX_MESSAGE_BYTES))
       while (!this.#closed && this.#step(events));
@@ -65,7 +65,7 @@ export class StreamFramer {
     this.#end += bytes.length
   }
 
-  /** Takes one thing off the front; false when more bytes are needed. */
+  /** Consumes one item from the front; false if more bytes are needed. */
   #step(events: FramerEvent[]): boolean {
     if (this.#messageBytes === 0) {
       if (this.#buffer[this.#start] === CR && this.#start < this.#end) return this.#lineEnds(events)
@@ -79,7 +79,7 @@ export class StreamFramer {
     return true
   }
 
-  /** Line ends between messages: two are a ping, one alone is the pong to ours. */
+  /** Line ends between messages: two are a ping, a single one is the pong to ours. */
   #lineEnds(events: FramerEvent[]): boolean {
     const expected = [CR, LF, CR, LF]
     const held = this.#end - this.#start
@@ -87,7 +87,7 @@ export class StreamFramer {
     while (same < 4 && same < held && this.#buffer[this.#start + same] === expected[same]) same++
     if (same === held && same < 4) return false
     if (same === 4) events.push({ kind: 'ping' })
-    // A lone CR, or CRLF CR and then something else, is no line end that any SIP stack writes.
+    // A lone CR, or CRLF CR followed by something else, is not a line end of any SIP stack.
     if (same === 1 || same === 3) return this.#close(events, 'bad_line_end')
     this.#advance(this.#start + same)
     return true

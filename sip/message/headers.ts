@@ -55,7 +55,7 @@ export function firstElement(value: string): string {
   return end === value.length ? value : value.slice(0, end).trim()
 }
 
-/** Parses one name-addr or addr-spec with its header parameters; null when it is not one. */
+/** Parses one name-addr or addr-spec with its header parameters; null if it is invalid. */
 export function parseNameAddr(value: string): NameAddr | null {
   const text = value.trim()
   let displayName: string | null = null
@@ -95,7 +95,7 @@ function withTag(displayName: string | null, uri: string, params: string): NameA
   return { displayName, uri, params, tag: tag === '' ? null : tag }
 }
 
-/** Parses CSeq; null when it is malformed or its number is not below 2^31. */
+/** Parses CSeq; null if it is malformed or its number is not below 2^31. */
 export function parseCSeq(value: string): CSeq | null {
   const match = CSEQ.exec(value)
   if (match === null) return null
@@ -103,7 +103,7 @@ export function parseCSeq(value: string): CSeq | null {
   return number > MAX_CSEQ ? null : { number, method: match[2]! }
 }
 
-/** A decimal header such as Content-Length or Max-Forwards at its start; null when it is not one or over `max`. */
+/** A decimal header such as Content-Length or Max-Forwards at its start; null if it is invalid or over `max`. */
 export function parseCount(value: string, max: number): number | null {
   if (!/^\d{1,10}$/.test(value)) return null
   const number = Number(value)

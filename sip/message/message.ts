@@ -2,8 +2,8 @@ import type { CSeq, NameAddr, Via } from './headers.ts'
 import { splitList } from './params.ts'
 
 /**
- * Text of messages is kept as byte strings: one char code per byte (latin1). That way what we echo (Via, From, tags) is
- * equal to what came, byte by byte, even when it is not UTF-8. `toText` and `toByteString` convert at the border.
+ * Text of messages is kept as byte strings: one char code per byte (latin1). So what we echo (Via, From, tags) equals what was received,
+ * byte by byte, even if it is not UTF-8. `toText` and `toByteString` convert at the border.
  */
 export type ByteString = string
 
@@ -37,7 +37,7 @@ export function canonicalName(name: string): string {
   return lower.length === 1 ? (COMPACT[lower] ?? lower) : lower
 }
 
-/** Header fields in order. Values stay unparsed until somebody reads them. */
+/** Header fields in order. Values are parsed on demand. */
 export class Headers {
   readonly #names: string[] = []
   readonly #values: ByteString[] = []
@@ -64,20 +64,20 @@ export class Headers {
     return n
   }
 
-  /** Every field of that name, one entry a line, lists not taken apart. */
+  /** Every field of that name, one entry per line, lists not split. */
   all(name: string): ByteString[] {
     const out: ByteString[] = []
     for (let i = 0; i < this.#names.length; i++) if (this.#names[i] === name) out.push(this.#values[i]!)
     return out
   }
 
-  /** Every value of that name, lists taken apart at their commas. */
+  /** Every value of that name, lists split at commas. */
   list(name: string): ByteString[] {
     const fields = this.all(name)
     return fields.length === 0 ? fields : fields.flatMap(splitList)
   }
 
-  /** Whether a token stands in a list header such as Supported, in any case. */
+  /** Whether a list header such as Supported contains a token, in any case. */
   hasToken(name: string, token: string): boolean {
     return this.list(name).some(value => value.toLowerCase() === token)
   }
@@ -108,7 +108,7 @@ export interface SipResponse extends Common {
 
 export type SipMessage = SipRequest | SipResponse
 
-/** A byte string as text: UTF-8 where it is UTF-8. */
+/** Decodes a byte string: as UTF-8 if valid. */
 export const toText = (bytes: ByteString): string =>
   NON_ASCII.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
 

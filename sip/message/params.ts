@@ -3,7 +3,7 @@ const BACKSLASH = 0x5c
 const SEMICOLON = 0x3b
 const TOKEN = /^[A-Za-z0-9\-.!%*_+`'~]+$/
 
-/** The index after the quoted string that starts at `start`, or -1 when it is never closed. */
+/** The index after the quoted string that starts at `start`, or -1 if it is never closed. */
 export function endOfQuoted(text: string, start: number): number {
   for (let i = start + 1; i < text.length; i++) {
     const c = text.charCodeAt(i)
@@ -13,7 +13,7 @@ export function endOfQuoted(text: string, start: number): number {
   return -1
 }
 
-/** Takes the quotes and the backslashes off a quoted string; other text is returned as it is. */
+/** Removes the quotes and backslashes of a quoted string; other text is returned unchanged. */
 export function unquote(text: string): string {
   if (text.length < 2 || text.charCodeAt(0) !== QUOTE || text.charCodeAt(text.length - 1) !== QUOTE) return text
   const inner = text.slice(1, -1)
@@ -39,7 +39,7 @@ function endOfParam(params: string, start: number): number {
 }
 
 /**
- * The value of one parameter in `;a=1;b;c="x"` as written: null when absent, empty for a flag. Names are compared without
+ * The value of one parameter in `;a=1;b;c="x"` as written: null if absent, empty for a flag. Names are compared without
  * regard to case.
  */
 export function paramValue(params: string, name: string): string | null {

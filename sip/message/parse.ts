@@ -26,7 +26,7 @@ export type ParseErrorCode =
   | 'bad_content_length'
   | 'body_truncated'
 
-/** What is left of a request that could not be parsed, enough to answer it without state. */
+/** The parts of a request that could not be parsed, sufficient to answer it statelessly. */
 export interface BrokenRequest {
   method: string
   headers: Headers
@@ -35,7 +35,7 @@ export interface BrokenRequest {
 export interface ParseFailure {
   kind: 'failure'
   error: ParseErrorCode
-  /** Null when it was no request or lacks what every response must copy (RFC 3261 §8.2.6.2). */
+  /** Null if it was not a request, or lacks what every response must copy (RFC 3261 §8.2.6.2). */
   request: BrokenRequest | null
 }
 
@@ -91,7 +91,7 @@ function brokenRequest(
 const STATUS_LINE = /^SIP\/2\.0 ([1-6]\d\d)(?: (.*))?$/i
 const VERSION = /^SIP\/\d+\.\d+$/i
 
-/** One space between the parts, none elsewhere (RFC 3261 §7.1): anything else is refused. */
+/** Exactly one space between the parts, none elsewhere (RFC 3261 §7.1): anything else is refused. */
 function parseStartLine(line: string): StartLine | { error: ParseErrorCode; method: string | null } {
   if (/^SIP\//i.test(line)) {
     const match = STATUS_LINE.exec(line)
@@ -111,7 +111,7 @@ function parseStartLine(line: string): StartLine | { error: ParseErrorCode; meth
   return { kind: 'request', method, uri }
 }
 
-/** Reads the lines from `at` to the end of the head into `headers`; a line that starts with white space continues the one before. */
+/** Reads the lines from `at` to the end of the head into `headers`; a line that starts with white space continues the previous one. */
 function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode | null {
   let error: ParseErrorCode | null = null
   while (at < head.length) {
@@ -123,7 +123,7 @@ function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode
     }
     if (end - at > MAX_HEADER_BYTES) return 'header_too_large'
     if (headers.size === MAX_HEADERS) return 'too_many_headers'
-    // What follows a bad line is still read, so that a 400 can copy Via and the rest.
+    // Lines after a bad one are still read, so that a 400 can copy Via and the rest.
     if (!readHeader(folded ? head.slice(at, end).replace(/\r\n[ \t]+/g, ' ') : head.slice(at, end), headers)) {
       error ??= 'bad_header'
     }
@@ -147,7 +147,7 @@ function readHeader(line: string, headers: Headers): boolean {
   let name = line.slice(0, colon)
   if (isSpace(name.charCodeAt(name.length - 1))) name = name.trimEnd()
   if (!isToken(name)) return false
-  // What a NUL stands in is refused, but it names whom to tell: it is read without.
+  // A header with NUL is refused, but it may name the sender: it is read without the NUL.
   const clean = line.replace(CONTROL, ' ')
   headers.push(canonicalName(name), trimSpaces(clean, colon + 1))
   return clean === line

@@ -1,7 +1,7 @@
 import { type Headers, toText } from './message.ts'
 import { paramValue, quote, unquote } from './params.ts'
 
-/** Why a call ended, as one side says it (RFC 3326); in responses too (RFC 6432). */
+/** One side's reason for the end of a call (RFC 3326); in responses too (RFC 6432). */
 export interface Reason {
   /** `Q.850`: a cause of the telephone network; `SIP`: a status. */
   protocol: 'Q.850' | 'SIP'
@@ -9,12 +9,12 @@ export interface Reason {
   text: string | null
 }
 
-/** As many values as are looked at, and as much of a text as is kept [characters]. */
+/** Maximum number of values read, and maximum length of a stored text [characters]. */
 const MAX_REASONS = 5
 const MAX_TEXT = 120
 const HIGHEST = { 'Q.850': 127, SIP: 699 } as const
 
-/** What the Reason headers of a message say; what is none that we know is left out. */
+/** The Reason headers of a message; unknown protocols are skipped. */
 export function parseReasons(headers: Headers): Reason[] {
   return headers
     .list('reason')
@@ -33,7 +33,7 @@ function parseReason(value: string): Reason | null {
   return { protocol: name, cause: Number(cause), text: text === null ? null : printable(unquote(text)) }
 }
 
-/** As it may stand in a database and on a screen. */
+/** In a form safe for a database and a screen. */
 function printable(text: string): string | null {
   const plain = toText(text)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
@@ -49,7 +49,7 @@ export const reasonFields = (reasons: readonly Reason[]): (readonly [name: strin
     `${protocol};cause=${cause}${text === null ? '' : `;text=${quote(text)}`}`,
   ])
 
-/** What the causes that we send are called (ITU-T Q.850, table 1). */
+/** Names of the causes that we send (ITU-T Q.850, table 1). */
 const NAMES: Record<number, string> = {
   1: 'Unallocated number',
   16: 'Normal call clearing',
@@ -74,7 +74,7 @@ const NAMES: Record<number, string> = {
 
 export const q850 = (cause: number): Reason => ({ protocol: 'Q.850', cause, text: NAMES[cause] ?? null })
 
-/** What the final statuses of an INVITE stand for in the telephone network (RFC 3398 §8.2.6.1; 488 and 606: what their Warning says). */
+/** The causes for final statuses of an INVITE (RFC 3398 §8.2.6.1; 488 and 606: by their Warning). */
 const OF_STATUS: Record<number, number> = {
   400: 41,
   401: 21,
@@ -115,5 +115,5 @@ const OF_STATUS: Record<number, number> = {
   606: 88,
 }
 
-/** Null: it stands for no end of a call. */
+/** Null: it is not the end of a call. */
 export const q850OfStatus = (status: number): number | null => OF_STATUS[status] ?? null

@@ -20,7 +20,7 @@ export interface TelUri {
   params: string
 }
 
-/** A URI of a scheme that we do not speak: syntax unknown, answered 416 when it is the target. */
+/** A URI of an unsupported scheme: unknown syntax, answered 416 if it is the target. */
 export interface OtherUri {
   scheme: 'other'
   text: string
@@ -33,7 +33,7 @@ const BAD: UriError = { error: 'bad_uri' }
 const SCHEME = /^([A-Za-z][A-Za-z0-9+.-]*):/
 const HOST = /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?$/
 const IPV6 = /^[0-9A-Fa-f:.]+$/
-/** Space, controls, DEL and what would end the URI in a header. */
+/** Space, controls, DEL and characters that would end the URI in a header. */
 const FORBIDDEN = /[^!-~\u0080-\uffff]|[<>"]/
 const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
 
@@ -53,7 +53,7 @@ export function parseUri(text: string): Uri | UriError {
 
 function parseSip(scheme: 'sip' | 'sips', text: string): SipUri | UriError {
   if (BAD_ESCAPE.test(text)) return BAD
-  // The user part may hold `;` and `?`, so the `@` is looked for first (RFC 4475 §3.1.1.9, semiuri).
+  // The user part may contain `;` and `?`, so the `@` is searched for first (RFC 4475 §3.1.1.9, semiuri).
   const at = text.indexOf('@')
   let user: string | null = null
   if (at >= 0) {
@@ -100,14 +100,14 @@ export function parseHostPort(text: string): { host: string; port: number | null
   return port > 0 && port <= 65535 ? { host, port } : BAD
 }
 
-/** A host as it stands in a URI or Via: IPv6 literals in brackets. */
+/** A host in the form for a URI or Via: IPv6 literals in brackets. */
 export const bracketed = (host: string): string => (host.includes(':') && host[0] !== '[' ? `[${host}]` : host)
 
-/** The value of a URI parameter: null when absent, empty for a flag such as `lr`. */
+/** The value of a URI parameter: null if absent, empty for a flag such as `lr`. */
 export const uriParam = (uri: Uri, name: string): string | null =>
   uri.scheme === 'other' ? null : paramValue(uri.params, name)
 
-/** Undoes `%XX`; text that is not UTF-8 afterwards is returned as written. */
+/** Decodes `%XX`; text that is not UTF-8 afterwards is returned as written. */
 export function unescapeUser(user: string): string {
   try {
     return decodeURIComponent(user)
@@ -116,7 +116,7 @@ export function unescapeUser(user: string): string {
   }
 }
 
-/** The user part of a `sip:` URI or the number of a `tel:` URI, unescaped; null when there is none. */
+/** The user part of a `sip:` URI or the number of a `tel:` URI, unescaped; null if there is none. */
 export function userOf(uri: Uri): string | null {
   if (uri.scheme === 'other') return null
   if (uri.scheme === 'tel') return uri.number

@@ -8,15 +8,15 @@ import type { ServerTransaction } from '../transaction/transactions.ts'
 import { ALLOW_EVENTS, type EventPackage, isPackage, TYPES } from './packages.ts'
 import { authRefusal, digestFor, judgeClaim, refusal } from './phone-auth.ts'
 
-/** What a phone gets that asks for no time (RFC 3842 §3.2, RFC 4235 §3.4) [s]. */
+/** The default expiry if a phone requests none (RFC 3842 §3.2, RFC 4235 §3.4) [s]. */
 const DEFAULT_EXPIRES_S = 3600
-/** The shortest time that is taken, and the longest that is given [s]. */
+/** The minimum and maximum expiry [s]. */
 const MIN_EXPIRES_S = 60
 const MAX_EXPIRES_S = 3600
-/** Of the text of a MESSAGE [bytes]: it goes through a datagram (RFC 3428 §8). */
+/** Maximum text of a MESSAGE [bytes], so that it fits a datagram (RFC 3428 §8). */
 const MAX_TEXT = 1300
 
-/** What phones ask outside of calls: SUBSCRIBE (RFC 6665) and MESSAGE (RFC 3428). Null: it may be handed on. */
+/** Phones' requests outside of calls: SUBSCRIBE (RFC 6665) and MESSAGE (RFC 3428). Null: it may be passed on. */
 export function askRefusal(core: AgentCore, request: SipRequest, now: number): Refusal | null {
   return (
     (request.method === 'SUBSCRIBE' ? subscribeRefusal(request) : messageRefusal(request)) ??
@@ -53,7 +53,7 @@ function expiresOf({ headers }: SipRequest): number {
   return asked === null ? DEFAULT_EXPIRES_S : (parseDeltaSeconds(asked) ?? DEFAULT_EXPIRES_S)
 }
 
-/** Hands on what `askRefusal` has let pass. `subscriptionId`: of the one that it refreshes or ends. */
+/** Passes on what `askRefusal` has accepted. `subscriptionId`: the one that it refreshes or ends. */
 export function onAsk(
   core: AgentCore,
   transaction: ServerTransaction,
@@ -85,18 +85,18 @@ export function onAsk(
   })
 }
 
-/** Inside of a subscription the Request-URI is our Contact: whom it is about stands in To. */
+/** Inside a subscription the Request-URI is our Contact; the target is in To. */
 function subscribedUser(request: SipRequest): string | null {
   if (request.to.tag === null) return null
   const uri = parseUri(request.to.uri)
   return 'host' in uri ? (userOf(uri) ?? '') : ''
 }
 
-/** Judges the digest of an open ask: see `judgeClaim`. */
+/** Verifies the digest of an open request: see `judgeClaim`. */
 export const checkAsk = (core: AgentCore, askId: string, ha1: string | null, now: number): boolean | null =>
   judgeClaim(core, core.asks, askId, ha1, now)
 
-/** Answers an open ask. @returns the subscription that it has begun or goes on with; null: none */
+/** Answers an open request. @returns the subscription that it has begun or continues; null: none */
 export function answerAsk(core: AgentCore, askId: string, reply: AskReply, now: number): string | null {
   const open = core.asks.get(askId)
   if (open === undefined) return null

@@ -2,7 +2,7 @@ import type { AgentCore } from '../agent-core.ts'
 import type { TextMessage } from '../agent-types.ts'
 import { newOutsideSender, sendOutside } from '../outside-request.ts'
 
-/** Sends a text to a phone (RFC 3428 §4); `messageDone` tells once how it ended: with a status, or 408 or 503 for silence. */
+/** Sends a text to a phone (RFC 3428 §4); `messageDone` reports the result once: a status, or 408 or 503 for silence. */
 export function sendMessage(core: AgentCore, message: TextMessage, now: number): void {
   const { messageId, to, from, target, route, text } = message
   const sender = newOutsideSender(core, [target], null)

@@ -1,7 +1,7 @@
-/** Event packages that phones may subscribe to (RFC 6665 §4.4.1), and what their NOTIFYs say. */
+/** Event packages that phones may subscribe to (RFC 6665 §4.4.1), and the bodies of their NOTIFYs. */
 export type EventPackage = 'message-summary' | 'dialog'
 
-/** What a subscriber is told: all of it each time. */
+/** The state sent to a subscriber, always in full. */
 export type PackageState =
   /** RFC 3842 */
   | { package: 'message-summary'; waiting: number; heard: number }
@@ -9,7 +9,7 @@ export type PackageState =
   | { package: 'dialog'; dialogs: readonly DialogState[] }
 
 export interface DialogState {
-  /** The same for as long as it lasts; letters, digits and `_`. */
+  /** Stable while the dialog lasts; letters, digits and `_`. */
   id: string
   direction: 'initiator' | 'recipient'
   state: 'trying' | 'early' | 'confirmed'
@@ -24,7 +24,7 @@ export const ALLOW_EVENTS = Object.keys(TYPES).join(', ')
 
 export const isPackage = (name: string): name is EventPackage => Object.hasOwn(TYPES, name)
 
-/** @param entity URI of whom it is about; `version` counts the NOTIFYs of one subscription from 0 (RFC 4235 §4.1) */
+/** @param entity URI of the subject; `version` counts the NOTIFYs of one subscription from 0 (RFC 4235 §4.1) */
 export function bodyOfState(state: PackageState, entity: string, version: number): { type: string; bytes: Uint8Array } {
   const text = state.package === 'dialog' ? dialogInfo(state, entity, version) : messageSummary(state, entity)
   return { type: TYPES[state.package], bytes: Buffer.from(text, 'utf8') }
@@ -44,7 +44,7 @@ function messageSummary(state: Extract<PackageState, { package: 'message-summary
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const escaped = (text: string): string => text.replace(/[&<>"]/g, char => ESCAPES[char]!)
 
-/** RFC 4235 §4.1: a dialog that is named no more has ended. */
+/** RFC 4235 §4.1: a dialog that is no longer listed has ended. */
 function dialogInfo({ dialogs }: { dialogs: readonly DialogState[] }, entity: string, version: number): string {
   const inside = dialogs.map(
     ({ id, direction, state }) =>

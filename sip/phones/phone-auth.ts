@@ -13,14 +13,14 @@ import { parseUri } from '../message/uri.ts'
 import type { Claimed } from './phone-state.ts'
 
 /**
- * What a phone is challenged with that names no other hash itself: widespread ones give up at the sight of a second challenge, or of
- * one by SHA-256, where RFC 8760 §2.4 has them pass over it.
+ * The algorithm for a phone that names none itself. Widespread phones give up when they see a second challenge, or one with SHA-256, although
+ * RFC 8760 §2.4 tells them to skip it.
  */
 const USUAL_ALGORITHM: DigestAlgorithm = 'MD5'
 
 export const refusal = (status: number): Refusal => ({ status, headers: [] })
 
-/** What carries no fresh digest of ours is challenged, without a transaction; null: it may be judged. */
+/** Challenges, statelessly, a request without a fresh digest of ours; null: it may be verified. */
 export function authRefusal(core: AgentCore, request: SipRequest, now: number): Refusal | null {
   const given = digestFor(core, request)
   if (given === null) return challenge(core, request, false, now)
@@ -28,7 +28,7 @@ export function authRefusal(core: AgentCore, request: SipRequest, now: number): 
   return core.registrar!.nonces.check(given.nonce, now) === 'fresh' ? null : challenge(core, request, true, now)
 }
 
-/** The digest for our realm; one without qop has no count and could be sent again by anybody who has heard it. */
+/** The digest for our realm. One without qop has no count and could be repeated by anybody who has seen it. */
 export function digestFor({ registrar }: AgentCore, request: SipRequest): DigestResponse | null {
   for (const value of request.headers.all('authorization')) {
     const given = parseDigestResponse(value)
@@ -38,8 +38,8 @@ export function digestFor({ registrar }: AgentCore, request: SipRequest): Digest
 }
 
 /**
- * Whether the digest of an open request was made with the password behind `ha1` (null: there is no such account). A wrong one is
- * answered 403, one that was used before is challenged anew, and neither is open any longer. Null: it is not open.
+ * Whether the digest of an open request was made with the password of `ha1` (null: unknown account). A wrong one is
+ * answered 403, a replayed one is challenged again; neither stays open. Null: it is not open.
  */
 export function judgeClaim<C extends Claimed>(
   core: AgentCore,
@@ -52,7 +52,7 @@ export function judgeClaim<C extends Claimed>(
   if (core.registrar === null || claimed === undefined) return null
   const { transaction, given } = claimed
   const { request } = transaction
-  // The hash is made for a stranger too, so that the time tells nobody which accounts there are.
+  // The hash is also computed for an unknown account, so that the response time does not reveal which accounts exist.
   const isRight = verifyDigest(given, ha1 ?? NO_HA1, request.method) && ha1 !== null
   if (isRight && isUnused(core.registrar, given, now)) return true
   open.delete(id)
@@ -71,15 +71,15 @@ function challenge(core: AgentCore, request: SipRequest, stale: boolean, now: nu
   return { status: 401, headers: [['WWW-Authenticate', formatChallenge({ realm, nonce, algorithm, stale })]] }
 }
 
-/** The hash that the phone itself names, be it in an answer to nothing. */
+/** The algorithm that the phone itself names, even in an unsolicited answer. */
 function algorithmOf(request: SipRequest): DigestAlgorithm {
   const named = request.headers.all('authorization').map(value => parseDigestResponse(value)?.algorithm)
   return named.includes('SHA-256') ? 'SHA-256' : USUAL_ALGORITHM
 }
 
 /**
- * Whether a digest was made for the registrar that the request names (RFC 7616 §3.4.6, RFC 3261 §22.4). Phones write port and
- * parameters there or leave them out, and some their own user: the host is what counts.
+ * Whether a digest was made for the registrar that the request names (RFC 7616 §3.4.6, RFC 3261 §22.4). Phones include or omit port and
+ * parameters, and some add their own user: only the host is compared.
  */
 function isForHost(given: DigestResponse, requestUri: string): boolean {
   const [asked, signed] = [parseUri(requestUri), parseUri(given.uri)]

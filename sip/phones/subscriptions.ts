@@ -14,30 +14,30 @@ import type { SubscriptionBook } from './phone-state.ts'
 /** All of them. */
 const MAX_SUBSCRIPTIONS = 20_000
 
-/** A phone that wants to hear of something (RFC 6665 §4.2), from our 200 to its SUBSCRIBE on. */
+/** A phone's subscription (RFC 6665 §4.2), from our 200 to its SUBSCRIBE on. */
 interface Subscription {
   readonly id: string
   readonly package: EventPackage
-  /** Of its Event header; the phone tells its subscriptions apart by it. */
+  /** From its Event header; the phone distinguishes its subscriptions by it. */
   readonly eventId: string | null
-  /** Whom it is about, as the phone called it. */
+  /** The subject, as the phone named it. */
   readonly entity: string
   readonly dialog: Dialog
   readonly credentials: null
   nonce: null
-  /** `terminated`: its last NOTIFY is to be sent, or under way. */
+  /** `terminated`: its last NOTIFY is to be sent, or pending. */
   phase: 'active' | 'terminated'
   expiresAt: number
   expiry: Deadline | null
   version: number
-  /** What it was told last; null: nothing yet. */
+  /** The last state sent; null: none yet. */
   told: string | null
   isNotifying: boolean
-  /** The latest state while a NOTIFY is under way. */
+  /** The latest state while a NOTIFY is pending. */
   next: PackageState | null
 }
 
-/** The subscriptions of phones: their dialogs, their time, and one NOTIFY after the other. */
+/** The subscriptions of phones: their dialogs, their expiry, and one NOTIFY after the other. */
 export class Subscriptions implements SubscriptionBook {
   readonly #core: AgentCore
   readonly #byId = new Map<string, Subscription>()
@@ -211,7 +211,7 @@ export class Subscriptions implements SubscriptionBook {
   }
 }
 
-/** A NOTIFY that fails ends the subscription, unless it is said when to come again (RFC 6665 §4.2.2). */
+/** A failed NOTIFY ends the subscription, unless it has a Retry-After (RFC 6665 §4.2.2). */
 const isGone = ({ status, headers }: SipResponse): boolean =>
   status >= 300 && (status === 481 || headers.get('retry-after') === null)
 

@@ -1,7 +1,7 @@
 import { type MediaDescription, parseSdp } from './sdp.ts'
 import { refused, type SdpSession, versioned } from './session.ts'
 
-/** Who speaks T.38 over UDPTL: where it receives, and its attributes as written (ITU-T T.38 Annex D). */
+/** A T.38 party over UDPTL: where it receives, and its attributes as written (ITU-T T.38 Annex D). */
 export interface FaxSide {
   host: string
   port: number
@@ -11,7 +11,7 @@ export interface FaxSide {
 const isFax = ({ kind, protocol, formats }: MediaDescription): boolean =>
   kind === 'image' && protocol.toLowerCase() === 'udptl' && formats.some(format => format.toLowerCase() === 't38')
 
-/** The fax that a description wants in the place of audio; null: it wants none, or audio beside it, which we take then. */
+/** The fax that a description offers instead of audio; null: none, or audio as well, which we then accept. */
 export function faxOf(description: Uint8Array): FaxSide | null {
   const parsed = parseSdp(description)
   if ('error' in parsed) return null
@@ -21,7 +21,7 @@ export function faxOf(description: Uint8Array): FaxSide | null {
   return { host: fax.host, port: fax.port, attributes: fax.t38 }
 }
 
-/** Our offer to go over to fax: the lines that there were are refused, and one for it comes behind them, or takes the place of its last one. */
+/** Our offer to switch to fax: existing lines are refused, and a fax line is appended, or replaces the last one. */
 export function createFaxOffer(own: FaxSide, session: SdpSession): Uint8Array {
   const before = session.previous === null ? null : parseSdp(session.previous)
   const lines = before === null || 'error' in before ? [] : before.media
@@ -31,7 +31,7 @@ export function createFaxOffer(own: FaxSide, session: SdpSession): Uint8Array {
   return versioned(media, own, session)
 }
 
-/** Our answer to an offer in which `faxOf` has found a fax: that line is taken, and no other (RFC 3264 §6). */
+/** Our answer to an offer in which `faxOf` found a fax: only that line is accepted (RFC 3264 §6). */
 export function answerFax(offer: Uint8Array, own: FaxSide, session: SdpSession): Uint8Array {
   const parsed = parseSdp(offer)
   const lines = 'error' in parsed ? [] : parsed.media

@@ -27,15 +27,15 @@ export interface AudioCodec {
 export const PCMU: AudioCodec = { name: 'PCMU', clockRateHz: 8000, channels: 1, payloadType: 0 }
 export const PCMA: AudioCodec = { name: 'PCMA', clockRateHz: 8000, channels: 1, payloadType: 8 }
 
-/** They can become each other, octet by octet. */
+/** These can be transcoded into each other octet by octet. */
 const LAWS: readonly AudioCodec[] = [PCMU, PCMA]
 
-/** Its clock is of 8 kHz, though its audio is of 16 (RFC 3551 §4.5.2). */
+/** Its clock is 8 kHz, although its audio has 16 kHz (RFC 3551 §4.5.2). */
 export const G722: AudioCodec = { name: 'G722', clockRateHz: 8000, channels: 1, payloadType: 9 }
 export const L16_16000: AudioCodec = { name: 'L16', clockRateHz: 16_000, channels: 1, payloadType: 112 }
 export const L16_8000: AudioCodec = { name: 'L16', clockRateHz: 8000, channels: 1, payloadType: 113 }
 
-/** The codec that browsers have (RFC 7587): its clock is 48 kHz and its channels two, whatever is spoken. We play and say 16 kHz. */
+/** The codec of browsers (RFC 7587): its clock is 48 kHz with two channels, whatever is transmitted. We receive and send 16 kHz. */
 export const OPUS: AudioCodec = {
   name: 'opus',
   clockRateHz: 48_000,
@@ -59,7 +59,7 @@ export interface Capabilities {
   ptimeMs?: number
   /** Absent: never encrypted. */
   srtp?: SrtpCapability
-  /** We answer offers of WebRTC (ICE, DTLS-SRTP, one port for all), as who is always lite and never begins; absent: we do not. */
+  /** Answers offers of WebRTC (ICE, DTLS-SRTP, one port for all), as an ICE lite agent and DTLS server; absent: no WebRTC. */
   webrtc?: WebRtcCapability
 }
 
@@ -69,13 +69,13 @@ export interface WebRtcCapability {
   pwd: string
   fingerprint: WebRtcSide['fingerprint']
   ssrc: number
-  /** Codecs beside the others, wanted more. */
+  /** Preferred additional codecs. */
   codecs: readonly AudioCodec[]
-  /** Our offers are of that kind too. */
+  /** Our offers use WebRTC too. */
   isOffered: boolean
 }
 
-/** What both sides agreed on. */
+/** The result of the negotiation. */
 export interface NegotiatedMedia {
   /** Where to send RTP; meaningless when `direction` is `inactive` and the other side wrote 0.0.0.0. */
   remoteHost: string
@@ -86,23 +86,23 @@ export interface NegotiatedMedia {
   codec: AudioCodec
   /** The payload type that we put into packets that we send. */
   payloadType: number
-  /** The payload types that mean `codec` in packets that we receive. */
+  /** The payload types of `codec` in received packets. */
   receivePayloadTypes: number[]
-  /** Those that mean the other law, which the answer names too (RFC 3264 §7). */
+  /** The payload types of the other law, which the answer names too (RFC 3264 §7). */
   otherPayloadTypes: number[]
   /** To send and to receive DTMF (RFC 4733); null when not agreed. */
   telephoneEventPayloadType: number | null
   receiveTelephoneEventPayloadType: number | null
-  /** Of comfort noise that we receive (RFC 3389); null when not agreed. */
+  /** For receiving comfort noise (RFC 3389); null if not agreed. */
   comfortNoisePayloadType: number | null
   ptimeMs: number
   /** Ours: `sendonly` means that we send and do not listen. */
   direction: Direction
-  /** The other side put us on hold: it asked us not to expect its audio being used (sendonly, inactive or c=0.0.0.0). */
+  /** The far end put us on hold: it does not use our audio (sendonly, inactive or c=0.0.0.0). */
   held: boolean
   /** Null: packets are not encrypted, or their keys come by DTLS. */
   srtp: SrtpKeys | null
-  /** The far end's half of ICE and DTLS; null: it is not WebRTC. */
+  /** The far end's ICE and DTLS parameters; null: it is not WebRTC. */
   webrtc: Pick<WebRtcSide, 'ufrag' | 'fingerprint'> | null
 }
 
@@ -119,16 +119,16 @@ function directionOf(send: boolean, receive: boolean): Direction {
   return receive ? 'recvonly' : 'inactive'
 }
 
-/** What is left of our wish when the other side wants `theirs` (RFC 3264 §6.1). */
+/** Our direction, limited by the other side's `theirs` (RFC 3264 §6.1). */
 export function meet(wanted: Direction, theirs: Direction): Direction {
   return directionOf(sends(wanted) && receives(theirs), receives(wanted) && sends(theirs))
 }
 
 const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
-/** c=0.0.0.0 was how RFC 2543 held a call: the other side cannot receive (RFC 3264 §8.4). */
+/** c=0.0.0.0 is how RFC 2543 put a call on hold: the far end cannot receive (RFC 3264 §8.4). */
 function effectiveDirection(media: MediaDescription): Direction {
-  // With ICE the address means nothing: checks tell (RFC 8839 §4.2.1.2).
+  // With ICE the address is irrelevant: checks decide (RFC 8839 §4.2.1.2).
   if (isDtls(media)) return media.direction
   const host = media.host ?? ''
   return directionOf(sends(media.direction), receives(media.direction) && !isUnspecified(host))
@@ -139,15 +139,15 @@ const isCodec = (payload: PayloadFormat, codec: AudioCodec): boolean =>
   payload.clockRateHz === codec.clockRateHz &&
   payload.channels === codec.channels
 
-/** DTMF events are only of use at the clock of the audio that they go with (RFC 4733 §2.1). */
+/** DTMF events are only useful at the clock of their audio (RFC 4733 §2.1). */
 const isEventFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
   payload.name.toLowerCase() === 'telephone-event' && payload.clockRateHz === codec.clockRateHz
 
-/** Comfort noise is of the audio's clock (RFC 3389 §4); Opus has its own. */
+/** Comfort noise uses the audio's clock (RFC 3389 §4); Opus has its own. */
 const isNoiseFor = (payload: PayloadFormat, codec: AudioCodec): boolean =>
   payload.name.toLowerCase() === 'cn' && codec !== OPUS && payload.clockRateHz === codec.clockRateHz
 
-/** Our offer as bytes (RFC 3264 §5). Lines that were refused earlier in the call stay, refused (§8). */
+/** Our offer as bytes (RFC 3264 §5). Lines refused earlier in the call stay, still refused (§8). */
 export function createOffer(capabilities: Capabilities, direction: Direction, session: SdpSession): Uint8Array {
   const keys = offeredKeys(capabilities, audioOf(session.previous))
   const codecs = codecsFor(keys, capabilities)
@@ -164,7 +164,7 @@ export function createOffer(capabilities: Capabilities, direction: Direction, se
   const before = session.previous === null ? null : parseSdp(session.previous)
   const lines = before === null || 'error' in before ? [] : before.media
   const live = lines.findIndex(media => media.kind === 'audio' && media.port !== 0)
-  // After a fax its line is there still, and refused.
+  // After a fax its line is still there, refused.
   const place =
     live >= 0
       ? live
@@ -177,7 +177,7 @@ export function createOffer(capabilities: Capabilities, direction: Direction, se
   return versioned(media, capabilities, session)
 }
 
-/** Those of a medium, in our order of preference. */
+/** The codecs of a medium, in our order of preference. */
 const codecsFor = (
   media: Pick<MediaDescription, 'protocol'>,
   { codecs, webrtc }: Capabilities,
@@ -224,7 +224,7 @@ function ourMedia(
   }
 }
 
-/** Our half of WebRTC, as a description has it. */
+/** Our WebRTC parameters for a description. */
 const ourSide = ({ host, port }: Capabilities, own: WebRtcCapability, setup: WebRtcSide['setup']): WebRtcSide => ({
   ufrag: own.ufrag,
   pwd: own.pwd,
@@ -243,7 +243,7 @@ interface Match {
   noise: PayloadFormat | null
 }
 
-/** The first audio line that we can take, one that is encrypted before one that is not, with the first of its codecs that is ours too. */
+/** The first acceptable audio line, encrypted ones first, with the first of its codecs that we support. */
 function findAudio(
   description: SessionDescription,
   capabilities: Capabilities,
@@ -276,8 +276,8 @@ function findCodec(media: MediaDescription, capabilities: Capabilities) {
 }
 
 /**
- * Answers an offer (RFC 3264 §6). `direction` is what we would like, seen from us; the answer never exceeds what the
- * offer allows. Lines that we do not take are refused with port 0, in the order of the offer. On an error the call is
+ * Answers an offer (RFC 3264 §6). `direction` is our wish, from our side; the answer never exceeds what the
+ * offer allows. Lines that we do not accept are refused with port 0, in the order of the offer. On an error the call is
  * answered 488.
  */
 export function answerOffer(
@@ -297,7 +297,7 @@ export function answerOffer(
   const ours = meet(direction, effectiveDirection(match.media))
   const rtcpMux = match.media.rtcpMux && capabilities.rtcpMux === true
   const payloads = [{ ...payload, name: codec.name, fmtp: codec.fmtp ?? null }]
-  // We hear noise where it is offered; we offer none, as we send audio all the time.
+  // We accept comfort noise if it is offered, but offer none, because we send audio all the time.
   if (noise !== null) payloads.push({ ...noise, name: 'CN', fmtp: null })
   if (event !== null) payloads.push(telephoneEvent(event.payloadType, event.clockRateHz))
   const crypto =
@@ -320,7 +320,7 @@ export function answerOffer(
   }
 }
 
-/** What an offer says of encryption: what our last description said, else WebRTC where that is to be offered, else SDES. */
+/** The encryption of an offer: as in our last description, else WebRTC if it is to be offered, else SDES. */
 function offeredKeys(
   capabilities: Capabilities,
   previous: MediaDescription | null,
@@ -337,7 +337,7 @@ function offeredKeys(
   }
 }
 
-/** Whether a medium can be WebRTC with us as DTLS's server: `setup` is what we say of it (RFC 8842 §5.2, §5.3). */
+/** Whether a medium can be WebRTC with us as the DTLS server: `setup` is our attribute (RFC 8842 §5.2, §5.3). */
 function dtlsOf(
   { webrtc, rtcpMux }: MediaDescription,
   ours: Capabilities,
@@ -384,7 +384,7 @@ export function applyAnswer(
   }
 }
 
-/** @param own our line, with the direction and rtcp-mux that were agreed on */
+/** @param own our line, with the negotiated direction and rtcp-mux */
 function negotiated(
   match: Match,
   capabilities: Capabilities,

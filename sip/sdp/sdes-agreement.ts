@@ -1,14 +1,14 @@
 import { type CryptoLine, newKey, offerCrypto, type SrtpKeys, type SrtpPolicy } from './sdes.ts'
 import { type MediaDescription, parseSdp } from './sdp.ts'
 
-/** Whether we encrypt, and where keys come from. */
+/** Whether we encrypt, and the source of keys. */
 export interface SrtpCapability {
   policy: SrtpPolicy
-  /** So many unguessable bytes. */
+  /** Returns this many unguessable bytes. */
   random: (bytes: number) => Uint8Array
 }
 
-/** The far end's crypto line that a medium is taken with; `dtls`: keys come by DTLS; `plain`: without encryption; null: not at all. */
+/** The far end's accepted crypto line; `dtls`: keys come by DTLS; `plain`: no encryption; null: not acceptable. */
 export type Protection = CryptoLine | 'dtls' | 'plain' | null
 
 const PLAIN: ReadonlySet<string> = new Set(['RTP/AVP', 'RTP/AVPF'])
@@ -19,12 +19,12 @@ const DTLS: ReadonlySet<string> = new Set(['UDP/TLS/RTP/SAVPF', 'UDP/TLS/RTP/SAV
 const isPlain = ({ protocol }: MediaDescription): boolean => PLAIN.has(protocol.toUpperCase())
 const isSecure = ({ protocol }: MediaDescription): boolean => SECURE.has(protocol.toUpperCase())
 
-/** Whether its keys come by DTLS, and its packets over what ICE finds. */
+/** Whether it uses DTLS for keys and ICE for its path. */
 export const isDtls = ({ protocol }: Pick<MediaDescription, 'protocol'>): boolean => DTLS.has(protocol.toUpperCase())
 
 export const isRtp = (media: MediaDescription): boolean => isPlain(media) || isSecure(media) || isDtls(media)
 
-/** What an offered medium is taken with: the first of its suites that is ours too (RFC 4568 §5.1.2, RFC 8643 §3.1). */
+/** How an offered medium is accepted: with the first of its suites that we support (RFC 4568 §5.1.2, RFC 8643 §3.1). */
 export function protectionOfOffer(offered: MediaDescription, policy: SrtpPolicy): Protection {
   if (policy === 'off') return isPlain(offered) ? 'plain' : null
   const first = offered.crypto[0]
@@ -32,7 +32,7 @@ export function protectionOfOffer(offered: MediaDescription, policy: SrtpPolicy)
   return policy === 'optional' && isPlain(offered) ? 'plain' : null
 }
 
-/** What the answer to our offer `own` says: one of our suites under its tag (RFC 4568 §5.1.3). */
+/** The choice in the answer to our offer `own`: one of our suites under its tag (RFC 4568 §5.1.3). */
 export function protectionOfAnswer(
   answered: MediaDescription,
   own: MediaDescription | undefined,
@@ -40,7 +40,7 @@ export function protectionOfAnswer(
 ): Protection {
   const taken = answered.crypto.find(line => ourLine(line, own) !== undefined)
   if (taken !== undefined) return taken
-  // A later offer keeps the line of the first, which a far end may have written as RTP/AVP with keys.
+  // A later offer keeps the protocol of the first, which a far end may have written as RTP/AVP with keys.
   if (policy === 'required') return null
   return isPlain(answered) && own !== undefined && isPlain(own) ? 'plain' : null
 }
@@ -48,7 +48,7 @@ export function protectionOfAnswer(
 const ourLine = ({ tag, suite }: CryptoLine, own: MediaDescription | undefined): CryptoLine | undefined =>
   own?.crypto.find(line => line.tag === tag && line.suite === suite)
 
-/** What is encrypted with, of our line and theirs; null: nothing is. */
+/** The keys from our line and theirs; null: no encryption. */
 export function keysOf(protection: Protection, own: MediaDescription): SrtpKeys | null {
   if (protection === null || protection === 'plain' || protection === 'dtls') return null
   const { suite, key } = protection
@@ -56,7 +56,7 @@ export function keysOf(protection: Protection, own: MediaDescription): SrtpKeys 
 }
 
 /**
- * The crypto line of our answer. A key of ours lasts as long as the call, so that its packet counters go on (RFC 3711 §9.1:
+ * The crypto line of our answer. Our key lasts as long as the call, so that its packet counters continue (RFC 3711 §9.1:
  * no key stream is ever used twice).
  */
 export function answerCrypto(
@@ -68,7 +68,7 @@ export function answerCrypto(
   return { tag, suite, key: kept?.key ?? newKey(suite, srtp.random) }
 }
 
-/** Protocol and crypto lines of an offer: those of our last description, else what the policy says. */
+/** Protocol and crypto lines of an offer: those of our last description, else by the policy. */
 export function offeredProtection(
   srtp: SrtpCapability | undefined,
   previous: MediaDescription | null,

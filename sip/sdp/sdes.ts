@@ -1,4 +1,4 @@
-/** The suites that we know, in the order of our offers (RFC 4568 §6.2, RFC 7714 §14.2): bytes of the master key and of the master salt. */
+/** The supported suites, in the order of our offers (RFC 4568 §6.2, RFC 7714 §14.2): bytes of the master key and of the master salt. */
 export const CRYPTO_SUITES = {
   AES_CM_128_HMAC_SHA1_80: { keyBytes: 16, saltBytes: 14 },
   AEAD_AES_128_GCM: { keyBytes: 16, saltBytes: 12 },
@@ -7,16 +7,16 @@ export const CRYPTO_SUITES = {
 
 export type CryptoSuite = keyof typeof CRYPTO_SUITES
 
-/** One `a=crypto` line (RFC 4568 §9.1): who wrote it encrypts with this key what it sends. */
+/** One `a=crypto` line (RFC 4568 §9.1): its writer encrypts what it sends with this key. */
 export interface CryptoLine {
-  /** What an answer takes is named by the offer's tag. */
+  /** An answer refers to the offer's line by its tag. */
   tag: number
   suite: CryptoSuite
   /** Base64 of the master key and the master salt. */
   key: string
 }
 
-/** What both sides encrypt with. Keys: base64 of the master key and the master salt. */
+/** The encryption of both directions. Keys: base64 of the master key and the master salt. */
 export interface SrtpKeys {
   suite: CryptoSuite
   /** Of what we send. */
@@ -26,14 +26,14 @@ export interface SrtpKeys {
 }
 
 /**
- * Whether a call's packets are encrypted. `off`: never. `required`: always, or there is no call. `optional`: where the far end
+ * Whether a call's packets are encrypted. `off`: never. `required`: always, otherwise the call fails. `optional`: if the far end
  * can (RFC 8643).
  */
 export type SrtpPolicy = 'off' | 'optional' | 'required'
 
 const LINE = /^(\d{1,9}) +(\w+) +inline:([A-Za-z0-9+/]+={0,2})(?:\|(?:2\^)?\d{1,15})?((?: +[^\s]+)*)$/
 
-/** Lines of one medium that are read; a far end has a handful. */
+/** Maximum number of lines read per medium; a far end has a handful. */
 export const MAX_CRYPTO_LINES = 32
 
 const isSuite = (name: string): name is CryptoSuite => Object.hasOwn(CRYPTO_SUITES, name)
@@ -43,8 +43,8 @@ export const masterBytes = (suite: CryptoSuite): number =>
   CRYPTO_SUITES[suite].keyBytes + CRYPTO_SUITES[suite].saltBytes
 
 /**
- * Reads the value of `a=crypto`. Null where we could not do what it says: another suite, several keys or one with an MKI, a
- * session parameter that may not be passed over (RFC 4568 §6.3). A lifetime is no matter: no call is that long.
+ * Reads the value of `a=crypto`. Null if we cannot apply it: another suite, several keys or one with an MKI, or a
+ * session parameter that must not be ignored (RFC 4568 §6.3). A lifetime is irrelevant: no call is that long.
  */
 export function parseCrypto(value: string): CryptoLine | null {
   const match = LINE.exec(value)
@@ -57,13 +57,13 @@ export function parseCrypto(value: string): CryptoLine | null {
   return { tag: Number(match[1]), suite, key }
 }
 
-/** The window-size hint is one that may be ignored (§6.3.6); a dash says so of an extension (§6.3.7). */
+/** The window-size hint may be ignored (§6.3.6), and so may an extension that begins with a dash (§6.3.7). */
 const isHarmless = (parameter: string): boolean => parameter.startsWith('-') || /^WSH=\d{1,9}$/i.test(parameter)
 
 /** The value of `a=crypto`. */
 export const formatCrypto = ({ tag, suite, key }: CryptoLine): string => `${tag} ${suite} inline:${key}`
 
-/** A line for each suite, with keys of their own. @param random so many unguessable bytes */
+/** A line for each suite, with its own key. @param random returns this many unguessable bytes */
 export const offerCrypto = (random: (bytes: number) => Uint8Array): CryptoLine[] =>
   (Object.keys(CRYPTO_SUITES) as CryptoSuite[]).map((suite, at) => ({ tag: at + 1, suite, key: newKey(suite, random) }))
 

@@ -13,7 +13,7 @@ export interface PayloadFormat {
   fmtp: string | null
 }
 
-/** One `m=` section (RFC 8866 §5.14) with what audio needs from it. */
+/** One `m=` section (RFC 8866 §5.14), reduced to what audio needs. */
 export interface MediaDescription {
   kind: string
   /** 0: refused or removed. */
@@ -22,7 +22,7 @@ export interface MediaDescription {
   /** The format tokens of the `m=` line, as written. */
   formats: string[]
   payloads: PayloadFormat[]
-  /** From the media's or else the session's `c=` line; null when neither is there. */
+  /** From the `c=` line of the media, or else of the session; null if there is neither. */
   host: string | null
   direction: Direction
   /** `a=rtcp` (RFC 3605); null: the port after `port`, on `host`. */
@@ -31,15 +31,15 @@ export interface MediaDescription {
   rtcpMux: boolean
   ptimeMs: number | null
   maxptimeMs: number | null
-  /** Those that we could do (RFC 4568), in order. */
+  /** The supported ones (RFC 4568), in order. */
   crypto: CryptoLine[]
   /** `a=mid` (RFC 5888). */
   mid: string | null
-  /** It is of the first `a=group:BUNDLE` (RFC 9143). */
+  /** It belongs to the first `a=group:BUNDLE` (RFC 9143). */
   isBundled: boolean
-  /** What ICE and DTLS need of its writer; null: it does not say enough. */
+  /** The ICE and DTLS parameters of its writer; null: incomplete. */
   webrtc: WebRtcSide | null
-  /** Of an image by T.38: its attributes (ITU-T T.38 Annex D), as written. */
+  /** For a T.38 image: its attributes (ITU-T T.38 Annex D), as written. */
   t38: string[]
 }
 
@@ -62,7 +62,7 @@ const T38_ATTRIBUTE = /^T38[A-Za-z]{1,40}$/
 const T38_VALUE = /^[\w.+-]{0,64}$/
 const ADDRESS = /^[A-Za-z0-9.:_-]{1,255}$/
 
-/** Payload types that need no rtpmap (RFC 3551 §6, tables 4 and 5). G.722's clock is 8000 by a mistake that has to stay. */
+/** Payload types that need no rtpmap (RFC 3551 §6, tables 4 and 5). The G.722 clock of 8000 is a historical error that has to stay. */
 const STATIC: Record<number, readonly [name: string, clockRateHz: number, channels: number]> = {
   0: ['PCMU', 8000, 1],
   3: ['GSM', 8000, 1],
@@ -97,7 +97,7 @@ const section = (media: MediaDescription | null): Section => ({
   fmtp: new Map(),
 })
 
-/** Parses a description. Never throws; what RFC 8866 §9 cannot explain is `malformed`, unknown lines are skipped. */
+/** Parses a description. Never throws. Violations of RFC 8866 §9 are `malformed`, unknown lines are skipped. */
 export function parseSdp(bytes: Uint8Array): SessionDescription | SdpError {
   if (bytes.length > MAX_BYTES) return MALFORMED
   const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8').split('\n')
@@ -132,7 +132,7 @@ function parseOrigin(value: string): SessionDescription['origin'] | null {
   return { username, sessionId: sessionId!, version: version!, host }
 }
 
-/** `IN IP4 192.0.2.1` or `IN IP6 2001:db8::1`; a multicast TTL is cut off. */
+/** `IN IP4 192.0.2.1` or `IN IP6 2001:db8::1`; a multicast TTL is dropped. */
 function parseConnection(value: string): string | null {
   const [net, family, address] = value.split(' ')
   const host = address?.split('/')[0] ?? ''
@@ -198,7 +198,7 @@ function readMediaAttribute(name: string, rest: string, media: MediaDescription)
   }
 }
 
-/** They are passed on, so that nothing but what the Recommendation writes goes through. */
+/** They are passed on, so only what the Recommendation defines may pass. */
 function readT38(name: string, value: string, { kind, t38 }: MediaDescription): void {
   if (kind !== 'image' || t38.length === MAX_T38 || !T38_VALUE.test(value)) return
   t38.push(value === '' ? name : `${name}:${value}`)
@@ -246,7 +246,7 @@ export function formatSdp(description: SessionDescription): Uint8Array {
   lines.push(`c=${family(description.media.find(media => media.host !== null)?.host ?? origin.host)}`, 't=0 0')
   const bundled = description.media.filter(media => media.isBundled && media.port !== 0)
   if (bundled.length > 0) lines.push(`a=group:BUNDLE ${bundled.map(media => media.mid).join(' ')}`)
-  // What we write is lite, and says so for the session (RFC 8839 §5.3).
+  // We are an ICE lite agent, and say so for the session (RFC 8839 §5.3).
   if (description.media.some(({ port, webrtc }) => port !== 0 && webrtc !== null)) lines.push('a=ice-lite')
   for (const media of description.media) {
     lines.push(`m=${media.kind} ${media.port} ${media.protocol} ${media.formats.join(' ')}`)

@@ -4,11 +4,11 @@ import { formatSdp, type MediaDescription, parseSdp } from './sdp.ts'
 export interface SdpSession {
   /** Digits only, unique for the call. */
   id: string
-  /** The last description that we sent in this call; the version grows by one when the new one differs (RFC 3264 §8). */
+  /** The last description sent in this call; the version grows by one if the new one differs (RFC 3264 §8). */
   previous: Uint8Array | null
 }
 
-/** Writes our description with the version of the last one, or the next when anything else differs (RFC 3264 §8). */
+/** Writes our description with the version of the last one, or the next version if anything else differs (RFC 3264 §8). */
 export function versioned(media: MediaDescription[], { host }: { host: string }, session: SdpSession): Uint8Array {
   const write = (version: string): Uint8Array =>
     formatSdp({ origin: { username: 'tandem', sessionId: session.id, version, host }, media })
@@ -18,7 +18,7 @@ export function versioned(media: MediaDescription[], { host }: { host: string },
   return Buffer.compare(same, session.previous) === 0 ? same : write(String(BigInt(previous.origin.version) + 1n))
 }
 
-/** A line that is taken by nobody, or no more. */
+/** A refused or removed line. */
 export const refused = (media: MediaDescription): MediaDescription => ({
   ...media,
   port: 0,

@@ -1,29 +1,29 @@
-/** One side of a medium that ICE finds a way for and DTLS encrypts (RFC 8839 §5.4, RFC 8122 §5, RFC 8842 §5). */
+/** One side of a medium that uses ICE and DTLS (RFC 8839 §5.4, RFC 8122 §5, RFC 8842 §5). */
 export interface WebRtcSide {
   ufrag: string
   pwd: string
   /** Of its certificate. */
   fingerprint: { hash: string; value: string }
-  /** Who begins DTLS. */
+  /** Which side starts DTLS. */
   setup: Setup
-  /** Ours alone: where checks find us, and what we send as. */
+  /** Only for us: where checks find us, and the source of our packets. */
   own: { host: string; port: number; ssrc: number } | null
 }
 
 export type Setup = 'actpass' | 'active' | 'passive' | 'holdconn'
 
-/** What both of a description's levels may say of it; a medium's own word counts before the session's. */
+/** Attributes that may occur at session and media level; the media level takes precedence. */
 export type SideLines = Partial<Omit<WebRtcSide, 'own'>>
 
 const SETUPS: ReadonlySet<string> = new Set(['actpass', 'active', 'passive', 'holdconn'])
-/** Of the hashes that prove anything (RFC 8122 §5). */
+/** The secure hash algorithms (RFC 8122 §5). */
 const FINGERPRINT = /^(sha-(?:256|384|512)) ((?:[0-9A-F]{2}:){31,63}[0-9A-F]{2})$/i
 const ICE_CHARS = /^[A-Za-z0-9+/]+$/
 
-/** Of the priorities of RFC 8445 §5.1.2: a host candidate, the only one. */
+/** Priority by RFC 8445 §5.1.2: a host candidate, the only one. */
 const HOST_PRIORITY = 2_130_706_431
 
-/** Reads an attribute, where it is one of these. */
+/** Reads an attribute, if it is one of these. */
 export function readSideLine(name: string, value: string, into: SideLines): void {
   if (name === 'ice-ufrag' && value.length >= 4 && value.length <= 256 && ICE_CHARS.test(value)) into.ufrag = value
   else if (name === 'ice-pwd' && value.length >= 22 && value.length <= 256 && ICE_CHARS.test(value)) into.pwd = value
@@ -34,7 +34,7 @@ export function readSideLine(name: string, value: string, into: SideLines): void
   }
 }
 
-/** Null: it does not say enough. */
+/** Null: incomplete. */
 export function sideOf(own: SideLines, session: SideLines): WebRtcSide | null {
   const { ufrag, pwd, fingerprint, setup = 'actpass' } = { ...session, ...own }
   if (ufrag === undefined || pwd === undefined || fingerprint === undefined) return null

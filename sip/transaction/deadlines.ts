@@ -25,7 +25,7 @@ export class Deadlines {
     return deadline
   }
 
-  /** Takes a deadline out; one that fired, was cancelled or never was is left alone. */
+  /** Removes a deadline; one that fired, was cancelled or never existed is ignored. */
   cancel(deadline: Deadline | null): void {
     if (deadline === null || deadline.index < 0) return
     const { index } = deadline
@@ -37,7 +37,7 @@ export class Deadlines {
     this.#down(last)
   }
 
-  /** Runs everything due at `now`, earliest first, including what is set meanwhile and due at once. */
+  /** Runs everything due at `now`, earliest first, including new deadlines that are due at once. */
   advance(now: number): void {
     for (let first = this.#heap[0]; first !== undefined && first.atMs <= now; first = this.#heap[0]) {
       this.cancel(first)

@@ -1,7 +1,7 @@
 import type { Machine, ServerEffect } from './machine.ts'
 
 export type InviteServerState = 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated'
-/** `request` is the INVITE again; `provisional`, `success` and `failure` are our responses, sent by whoever feeds them. */
+/** `request` is a retransmitted INVITE; `provisional`, `success` and `failure` are our responses, fed in by the caller. */
 export type InviteServerInput = 'request' | 'ack' | 'provisional' | 'success' | 'failure' | 'G' | 'H' | 'I' | 'L'
 
 /** The INVITE server transaction: RFC 3261 §17.2.1, figure 7, as amended by RFC 6026 §8.5. */
@@ -17,7 +17,7 @@ export const INVITE_SERVER: Machine<InviteServerState, InviteServerInput, Server
       failure: { to: 'completed', do: [] },
     },
     accepted: {
-      // The user agent core sends the 2xx again by itself, so a repeated INVITE is only absorbed.
+      // The user agent core retransmits the 2xx itself, so a repeated INVITE is only absorbed.
       request: { to: 'accepted', do: [] },
       success: { to: 'accepted', do: [] },
       L: { to: 'terminated', do: [] },

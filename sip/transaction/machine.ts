@@ -1,14 +1,14 @@
 import type { LimitTimer, RetransmitTimer } from './timers.ts'
 
-/** One cell of a transition table: the next state, and what is done on the way, in order. */
+/** One cell of a transition table: the next state, and the actions of the transition, in order. */
 export interface Step<State extends string, Effect extends string> {
   to: State
   do: readonly Effect[]
 }
 
 /**
- * A transaction's state machine as data. An input that a state does not list is ignored in it. The timers of a state run
- * from its entry; a limit timer that the state before had too keeps running.
+ * A transaction's state machine as data. An input that a state does not list is ignored. The timers of a state run
+ * from its entry; a limit timer that the previous state had too keeps running.
  */
 export interface Machine<State extends string, Input extends string, Effect extends string> {
   initial: State
@@ -30,5 +30,5 @@ export type ClientEffect =
   /** Tell the user that the request could not be sent. */
   | 'unreachable'
 
-/** What a server transaction does: send the last response again. That no ACK came for a failure (timer H) concerns nobody. */
+/** Actions of a server transaction: retransmit the last response. A missing ACK for a failure (timer H) is not reported. */
 export type ServerEffect = 'retransmit'

@@ -34,7 +34,7 @@ export interface ClientTransaction extends Running<ClientEffect> {
   readonly bytes: Uint8Array
   readonly to: Peer
   readonly user: ClientUser
-  /** The response that an ACK answers and that is being delivered. */
+  /** The response being delivered, which an ACK would answer. */
   response: SipResponse | null
 }
 
@@ -49,7 +49,7 @@ export interface ServerTransaction extends Running<ServerEffect> {
   terminated: (() => void) | null
 }
 
-/** What transactions need from whoever runs them. */
+/** Services that transactions need from their owner. */
 export interface TransactionHost {
   readonly timers: Timers
   readonly deadlines: Deadlines
@@ -59,7 +59,7 @@ export interface TransactionHost {
 
 const COOKIE = 'z9hG4bK'
 
-/** Of the transactions that there may be, beyond those. */
+/** Reserves in addition to the maximum number of transactions. */
 const EXTRA_ROOM = { stranger: 0, known: 1 / 8, inside: 1 / 4 }
 
 /** Matches messages to transactions (RFC 3261 §17.1.3, §17.2.3) and runs their tables. */
@@ -79,8 +79,8 @@ export class Transactions {
   }
 
   /**
-   * Known peers get an eighth more room than strangers, and requests inside calls a quarter more, so that a flood of new calls keeps
-   * neither trunks from calling nor running calls from ending.
+   * Known peers get an eighth more capacity than strangers, and requests inside calls a quarter more. So a flood of new calls
+   * prevents neither trunks from calling nor running calls from ending.
    */
   isFull(whose: 'stranger' | 'known' | 'inside'): boolean {
     return this.size >= this.#max + Math.ceil(this.#max * EXTRA_ROOM[whose])
@@ -104,7 +104,7 @@ export class Transactions {
     return transaction
   }
 
-  /** Hands a response to its transaction; false when there is none. */
+  /** Passes a response to its transaction; false if there is none. */
   response(response: SipResponse, now: number): boolean {
     const transaction = this.#clients.get(`${response.via.branch ?? ''}|${response.cseq.method}`)
     if (transaction === undefined) return false
@@ -163,19 +163,19 @@ export class Transactions {
     return bytes
   }
 
-  /** Sends a request no more, but still listens for what comes back. */
+  /** Stops retransmitting a request, but still accepts responses. */
   stopRepeating(transaction: ClientTransaction): void {
     this.#host.deadlines.cancel(transaction.retransmit)
     transaction.retransmit = null
   }
 
-  /** Forgets a client transaction whose answer is not awaited any more. */
+  /** Forgets a client transaction whose answer is no longer needed. */
   abandon(transaction: ClientTransaction): void {
     transaction.state = 'terminated'
     this.#remove(transaction)
   }
 
-  /** Everything under way to a peer ends as unreachable; what one may not reach who is held to public addresses, others may. */
+  /** Ends all transactions to a peer as unreachable. Peers limited to public addresses are separate from others at the same address. */
   transportFailed(to: Peer, now: number): void {
     for (const transaction of [...this.#clients.values()]) {
       const other = transaction.to
@@ -211,7 +211,7 @@ export class Transactions {
     this.#host.send(bytes, to)
   }
 
-  /** Starts the timers of the state just entered and stops those of the one left. */
+  /** Starts the timers of the new state and stops those of the previous one. */
   #arm(transaction: ClientTransaction | ServerTransaction, before: string | null, now: number): void {
     const { deadlines, timers } = this.#host
     const { machine, state } = transaction
@@ -230,7 +230,7 @@ export class Transactions {
     transaction.limit = null
     if (limit === undefined) return
     const waitMs = timerMs(limit, timers, transaction.reliable)
-    // A wait of zero is still a deadline, so that the response under way is delivered first.
+    // A wait of zero is still a deadline, so that the current response is delivered first.
     transaction.limit = deadlines.set(now + waitMs, at => this.#input(transaction, limit, at))
   }
 
@@ -239,10 +239,10 @@ export class Transactions {
     transaction.retransmit = this.#host.deadlines.set(due, now => {
       const { t2 } = this.#host.timers
       const doubled = 2 * transaction.intervalMs
-      // A doubles without bound; E stays at T2 once a provisional response came (RFC 3261 §17.1.2.2).
+      // A doubles without bound; E stays at T2 once a provisional response has arrived (RFC 3261 §17.1.2.2).
       const capped = transaction.state === 'proceeding' ? t2 : Math.min(doubled, t2)
       transaction.intervalMs = name === 'A' ? doubled : capped
-      // The next one counts from when this one was due, not from when somebody looked at the clock.
+      // The next one counts from the deadline of this one, not from when it was processed.
       this.#armRetransmit(transaction, name, Math.max(due, now - t2))
       this.#input(transaction, name, now)
     })
@@ -263,7 +263,7 @@ function running<Effect extends string>(key: string, machine: AnyMachine<Effect>
   return { key, machine, state: machine.initial, reliable, retransmit: null, intervalMs: 0, limit: null }
 }
 
-/** Branch, sent-by and method; what RFC 2543 compares when the branch is not a modern one (RFC 3261 §17.2.3). */
+/** Branch, sent-by and method; for an old-style branch, what RFC 2543 compares (RFC 3261 §17.2.3). */
 function serverKey(request: SipRequest, method: string): string {
   const { via } = request
   if (via.branch?.startsWith(COOKIE) && via.branch.length > COOKIE.length) {

@@ -9,19 +9,19 @@ import { paramValue } from '../message/params.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
 import { formatReferTo } from './refer-to.ts'
 
-/** However long the far end wants to tell of it, we wait no longer than this for the next NOTIFY [s]. */
+/** Maximum wait for the next NOTIFY, whatever duration the far end names [s]. */
 const MAX_WAIT_S = 180
 
 export interface ReferRequest {
   /** The URI that the far end is to call. */
   to: string
-  /** The value of Replaces in its INVITE; null: a call of its own. */
+  /** The value of Replaces in its INVITE; null: a new call. */
   replaces: string | null
-  /** Who wants it so (RFC 3892); null: nobody is named. */
+  /** Who requests it (RFC 3892); null: not stated. */
   referredBy: string | null
 }
 
-/** Asks the far end of a confirmed call to call somebody else (RFC 3515 §2.4.1); null: the call is none that could be asked. */
+/** Asks the far end of a confirmed call to call somebody else (RFC 3515 §2.4.1); null: not possible in this call. */
 export function sendRefer(core: AgentCore, session: Session, request: ReferRequest, now: number): string | null {
   const { dialog } = session
   if (session.phase !== 'confirmed' || dialog === null || core.ownRefers.has(session.id)) return null
@@ -36,7 +36,7 @@ export function sendRefer(core: AgentCore, session: Session, request: ReferReque
     response: (response: SipResponse, at: number): void => {
       if (response.status >= 200) answered(core, refer, response, at)
     },
-    // A far end that is silent about a REFER may be there all the same: the call goes on.
+    // A far end that does not answer a REFER may still be there: the call goes on.
     failed: (cause: 'timeout' | 'unreachable'): void => over(core, refer, cause === 'timeout' ? 408 : 503),
   }
   sendInDialog(core, session, dialog, { method: 'REFER', headers, body: null }, user, now, sent => {
@@ -48,7 +48,7 @@ export function sendRefer(core: AgentCore, session: Session, request: ReferReque
 function answered(core: AgentCore, refer: OwnRefer, response: SipResponse, now: number): void {
   const { session } = refer
   const { status, headers } = response
-  // Its first NOTIFY may have come before, and have been the last.
+  // Its first NOTIFY may have arrived before, and have been the last.
   if (core.ownRefers.get(session.id) !== refer) return
   if (status >= 300) {
     over(core, refer, status)
@@ -56,7 +56,7 @@ function answered(core: AgentCore, refer: OwnRefer, response: SipResponse, now: 
     return
   }
   core.emit({ kind: 'referAccepted', sessionId: session.id, referId: refer.id })
-  // We are told nothing, and have not asked for that (RFC 4488 §4): that it was taken on is all that can be known.
+  // We get no NOTIFYs although we did not ask for that (RFC 4488 §4): only the acceptance is known.
   if (/^false\b/i.test(headers.get('refer-sub') ?? '')) over(core, refer, 200)
   else if (refer.limit === null) wait(core, refer, 64 * core.timers.t1, now)
 }
@@ -73,7 +73,7 @@ function over(core: AgentCore, refer: OwnRefer, status: number): void {
   core.emit({ kind: 'referProgress', sessionId: refer.session.id, referId: refer.id, status, isOver: true })
 }
 
-/** A NOTIFY inside a call: how the far end gets on with our REFER (RFC 3515 §2.4.4). */
+/** A NOTIFY inside a call: the progress of our REFER (RFC 3515 §2.4.4). */
 export function onReferNotify(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
   const event = request.headers.get('event') ?? ''
@@ -91,7 +91,7 @@ export function onReferNotify(core: AgentCore, session: Session, transaction: Se
   const state = request.headers.get('subscription-state') ?? ''
   const status = statusIn(request.headers.get('content-type') ?? '', request.body)
   if (status !== null && status >= 200) over(core, refer, status)
-  // It ends without saying how: nobody knows whether the target was reached.
+  // It ends without a result: whether the target was reached is unknown.
   else if (/^terminated\b/i.test(state)) over(core, refer, 408)
   else {
     const expiresS = parseDeltaSeconds(paramValue(state, 'expires') ?? '') ?? MAX_WAIT_S

@@ -9,13 +9,13 @@ import { paramValue } from '../message/params.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
 import { referTarget } from './refer-to.ts'
 
-/** How long the far end is told how it goes [s]; who has not heard of an end by then hears 408. */
+/** How long progress is reported [s]; without a result by then, 408 is reported. */
 const EXPIRES_S = 180
 /** Of one call. */
 const MAX_OPEN = 2
 const SIPFRAG = 'message/sipfrag;version=2.0'
 
-/** A REFER inside a call, or beside one that its Target-Dialog names. */
+/** A REFER inside a call, or beside a call that its Target-Dialog names. */
 export function onRefer(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
   const target = referTarget(request)
@@ -52,14 +52,14 @@ export function onRefer(core: AgentCore, session: Session, transaction: ServerTr
   })
 }
 
-/** The call that a REFER outside of every dialog is about (RFC 4538), when it comes from where that call's far end is. */
+/** The call named by a REFER outside of any dialog (RFC 4538), if the REFER comes from where that call's far end is. */
 export function targetOfOutsideRefer(core: AgentCore, request: SipRequest, from: Peer): Session | null {
   const value = request.headers.get('target-dialog') ?? ''
   const semi = value.indexOf(';')
   if (semi < 0) return null
   const [callId, params] = [value.slice(0, semi).trim(), value.slice(semi)]
   const tags = [paramValue(params, 'local-tag') ?? '', paramValue(params, 'remote-tag') ?? '']
-  // Of whose point of view the two are, implementations do not agree.
+  // Implementations disagree about whose point of view the two tags take.
   const session =
     core.findNamed({ callId, toTag: tags[0]!, fromTag: tags[1]! }) ??
     core.findNamed({ callId, toTag: tags[1]!, fromTag: tags[0]! })
@@ -67,8 +67,8 @@ export function targetOfOutsideRefer(core: AgentCore, request: SipRequest, from:
 }
 
 /**
- * Accepts a REFER, or refuses it with a status from 300 on (RFC 3515 §2.4.2). Who is accepted hears 202 and the first NOTIFY at once;
- * who wants no NOTIFYs hears 200 (RFC 4488 §4).
+ * Accepts a REFER, or refuses it with a status from 300 on (RFC 3515 §2.4.2). An accepted one is answered 202 with the first NOTIFY at once,
+ * or 200 if no NOTIFYs are wanted (RFC 4488 §4).
  */
 export function answerRefer(core: AgentCore, refer: PeerRefer, status: number, now: number): void {
   const { transaction, session, isSilent, dialog } = refer
@@ -88,7 +88,7 @@ export function answerRefer(core: AgentCore, refer: PeerRefer, status: number, n
   notifyRefer(core, refer, 100, now)
 }
 
-/** Tells how it goes, by the status that the target answered with; one from 200 on is the end. */
+/** Reports progress by the status of the target's answer; a status from 200 on is the result. */
 export function notifyRefer(core: AgentCore, refer: PeerRefer, status: number, now: number): void {
   if (refer.expires === null || (refer.next !== null && refer.next >= 200)) return
   if (refer.isNotifying) {
@@ -100,7 +100,7 @@ export function notifyRefer(core: AgentCore, refer: PeerRefer, status: number, n
     refer.isNotifying = false
     const { next } = refer
     refer.next = null
-    // Who does not know of it, or does not answer, hears no more of it; the call goes on (RFC 5057 §5.1).
+    // A far end that does not know the subscription, or does not answer, gets no further reports; the call goes on (RFC 5057 §5.1).
     if (!isKnown || status >= 200) forgetRefer(core, refer)
     else if (next !== null) notifyRefer(core, refer, next, at)
   }

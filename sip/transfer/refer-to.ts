@@ -4,7 +4,7 @@ import type { SipRequest } from '../message/message.ts'
 import { parseUri, unescapeUser } from '../message/uri.ts'
 import { parseReplaces } from './replaces.ts'
 
-/** Where a REFER leads: the URI alone, and the dialog that it takes the place of there. */
+/** The target of a REFER: the URI, and the dialog to be replaced there. */
 export interface ReferTarget {
   uri: string
   replaces: NamedDialog | null
@@ -13,8 +13,8 @@ export interface ReferTarget {
 const MAX_HEADERS = 2000
 
 /**
- * The target of a REFER (RFC 3515 §2.1, RFC 3891 §6.1): exactly one Refer-To, of a `sip:` or `tel:` URI that is to be called. Null:
- * there is none that could be. Of what else the URI wants in its INVITE nothing is taken: it would be our request in a stranger's words.
+ * The target of a REFER (RFC 3515 §2.1, RFC 3891 §6.1): exactly one Refer-To, with a `sip:` or `tel:` URI. Null:
+ * there is no usable one. Other headers in the URI are ignored: they would be our request in a stranger's words.
  */
 export function referTarget(request: SipRequest): ReferTarget | null {
   const values = request.headers.list('refer-to')
@@ -38,6 +38,6 @@ function replacesIn(headers: string): NamedDialog | null | undefined {
   return parsed ?? undefined
 }
 
-/** A Refer-To that leads to `uri`, there in the place of a dialog. */
+/** A Refer-To to `uri`, replacing a dialog there. */
 export const formatReferTo = (uri: string, replaces: string | null): string =>
   replaces === null ? `<${uri}>` : `<${uri}?Replaces=${encodeURIComponent(replaces)}>`

@@ -5,7 +5,7 @@ import { isToken, paramValue, validParams } from '../message/params.ts'
 
 const MAX_REPLACES = 1000
 
-/** A value of Replaces; null when it is none that can be matched. */
+/** A value of Replaces; null if it is invalid. */
 export function parseReplaces(value: string): NamedDialog | null {
   const semi = value.indexOf(';')
   if (semi < 0 || value.length > MAX_REPLACES) return null
@@ -19,17 +19,17 @@ export function parseReplaces(value: string): NamedDialog | null {
 export const formatReplaces = ({ callId, toTag, fromTag, earlyOnly }: NamedDialog): string =>
   `${callId};to-tag=${toTag};from-tag=${fromTag}${earlyOnly ? ';early-only' : ''}`
 
-/** What an INVITE with Replaces is to take the place of; a status: why it cannot (RFC 3891 §3). */
+/** The dialog that an INVITE with Replaces is to replace; a status: why it cannot (RFC 3891 §3). */
 export type Replaced = { session: Session } | { status: number }
 
-/** Null: the INVITE wants to replace nothing. */
+/** Null: the INVITE replaces nothing. */
 export function replacedBy(core: AgentCore, request: SipRequest): Replaced | null {
   const values = request.headers.list('replaces')
   if (values.length === 0) return null
   const named = values.length === 1 ? parseReplaces(values[0]!) : null
   if (named === null) return { status: 400 }
   const session = core.findNamed(named)
-  // An early dialog is replaced by whom we have called only: who calls us is nobody's to take over.
+  // An early dialog may only be replaced if we have placed the call: nobody may take over a caller of ours.
   if (session === null || (session.role === 'uas' && session.phase === 'inviting')) return { status: 481 }
   if (session.phase === 'over') return { status: 603 }
   if (named.earlyOnly && session.phase !== 'inviting') return { status: 486 }
