@@ -29,6 +29,15 @@ test('partner accounts act inside a client organisation by sending a header: wha
   assert.equal((await app.live('GET /v1/teams')).body.data, [], 'without the header it is ours')
   assert.is((await app.live(`GET /v1/teams/${made.body.id}`)).status, 404)
   assert.is((await within('GET /v1/organisation')).body.id, id)
+  const logged = (await within('GET /v1/request_logs')).body.data
+  assert.ok(
+    logged.some((one: { operation: string; status: number }) => one.operation === 'createTeam' && one.status === 201),
+  )
+  const ours = (await app.live('GET /v1/request_logs')).body.data
+  assert.not(
+    ours.some((one: { operation: string }) => one.operation === 'createTeam'),
+    'it is in the log of the client',
+  )
   await app.close()
 })
 
