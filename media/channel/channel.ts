@@ -9,22 +9,22 @@ import {
   PROTOCOL_VERSION,
 } from '../protocol.ts'
 
-/** Events that wait for control at most; when more come the oldest is dropped and counted. */
+/** Maximum number of events waiting for control; beyond it the oldest is dropped and counted. */
 const MAX_EVENTS = 50_000
-/** A control process that does not read is cut off at this much waiting; nothing is lost, it comes again [bytes]. */
+/** A control process that does not read is disconnected at this backlog; nothing is lost, because it reconnects [bytes]. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024
 
-/** Executes one command of the channel. Rejections are bugs and answered as `unanswered`: nobody knows how far it came. */
+/** Executes one command of the channel. A rejection is a bug and is answered as `unanswered`: its progress is unknown. */
 export type CommandRunner = (name: string, body: unknown) => Promise<object>
 
 /**
  * The media end of the channel to control: a Unix socket with one client at a time, the latest. Events are numbered and
- * kept until they are acknowledged, so that a control process that dies and comes back misses none.
+ * kept until acknowledged, so that a control process that dies and returns misses none.
  */
 export class Channel {
   readonly bootId: string
   eventsLost = 0
-  /** Messages from control that made no sense. */
+  /** Invalid messages from control. */
   badMessages = 0
   readonly #server: Server
   readonly #run: CommandRunner
@@ -39,7 +39,7 @@ export class Channel {
     this.#server = createServer(socket => this.#accept(socket))
   }
 
-  /** Listens on a path of the file system; a socket file that a killed process left behind is replaced. */
+  /** Listens on a file system path; a socket file left by a killed process is replaced. */
   listen(path: string): Promise<void> {
     try {
       unlinkSync(path)
@@ -65,7 +65,7 @@ export class Channel {
     return this.#events.length
   }
 
-  /** Sends an event to control, now or when it is back. */
+  /** Sends an event to control, now or when it has returned. */
   emit(event: MediaEvent): void {
     const numbered = { seq: ++this.#seq, event }
     if (this.#events.length >= MAX_EVENTS) {

@@ -27,12 +27,12 @@ import type { TraceDesk } from '../signalling/trace-desk.ts'
 import type { SinkNoun } from '../sinks/sink-kind.ts'
 import type { TextToSpeech } from '../speech/speech-engines.ts'
 
-/** Recordings and transcripts that are remembered when they have ended. */
+/** Maximum number of remembered recordings and transcripts that have ended. */
 const MAX_RECENT = 10_000
 /** Of a foreign command's name in a message. */
 const MAX_NAME = 100
 
-/** What the main thread carries out itself. */
+/** The commands of the main thread. */
 type Handlers = {
   [N in CommandOf<'main'>]: (request: Commands[N]['request']) => Promise<object> | object
 }
@@ -50,18 +50,18 @@ export interface CommandsOptions {
   /** Counters of the main thread. */
   stats: () => MediaStats
   speech: TextToSpeech
-  /** All that may listen; absent: what the product has. */
+  /** All kinds of sinks; absent: the product's. */
   sinks?: readonly SinkNoun[]
 }
 
 /**
- * The table from a command of the channel to what carries it out: the switchboard where signalling is concerned, an
- * engine thread for the rest. Keeps note of which thread holds which stream and recording.
+ * The table from commands of the channel to their handlers: the switchboard for signalling, an
+ * engine thread for the rest. It remembers which thread has which stream and recording.
  */
 export class CommandTable {
   readonly #options: CommandsOptions
   readonly #threads = new Map<string, EngineThread>()
-  /** Recordings and transcripts that have ended, by their keys: with their call gone nobody can begin them again. */
+  /** Recordings and transcripts that have ended, by key: their call has ended too, so nobody can start them again. */
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
   readonly #main: Handlers
   readonly #declared: Record<string, Command>
@@ -116,7 +116,7 @@ export class CommandTable {
     }
   }
 
-  /** Carries out one command; a name that is none of ours, or a body that does not fit it, is `invalid`. */
+  /** Carries out one command; an unknown name, or a body that does not match it, is `invalid`. */
   async run(name: string, body: unknown): Promise<object> {
     const command = Object.hasOwn(this.#declared, name) ? this.#declared[name] : undefined
     if (command === undefined) {
@@ -130,24 +130,24 @@ export class CommandTable {
     return this.#forward(name, body, this.#threadFor(name, command.home, body))
   }
 
-  /** Whether a body is what the command's schema says, which is compiled when it is first asked. */
+  /** Validates a body against the command's schema, which is compiled at its first use. */
   #fits(name: string, { request }: Command, body: unknown): boolean {
     const check = this.#checks.get(name) ?? Compile(request)
     this.#checks.set(name, check)
     return check.Check(body)
   }
 
-  /** The engine thread that carries out a command that it is forwarded as it is. */
+  /** The engine thread for a forwarded command. */
   #threadFor(name: string, home: 'leg' | 'room' | 'target' | 'started', body: unknown): EngineThread | undefined {
     if (home === 'leg') return this.#threadOfLeg((body as { legId: string }).legId)
     if (home === 'room') return this.#threadOfRoom((body as { roomId: string }).roomId)
     if (home === 'target') return this.#threadOfTarget((body as { target: Target }).target)
     const { id, key } = begunBy(name, body)
-    // What a room began by itself, when it was opened or its party agreed, has the room's ID and is on its thread.
+    // Whatever a room has started by itself has the room's ID and is on its thread.
     return this.#threads.get(key) ?? this.#options.threads.ofRoom(id)
   }
 
-  /** What a command began is over; before it is told of. */
+  /** Something that a command began has ended; called before its event. */
   over(kind: string, id: string): void {
     const key = keyOf(kind, id)
     this.#threads.delete(key)
@@ -158,7 +158,7 @@ export class CommandTable {
     return this.#boardOf(legId).lines.get(legId)?.engine ?? undefined
   }
 
-  /** Who signals for a leg. */
+  /** The signalling of a leg. */
   #boardOf(legId: string): Switchboard | BrowserBoard {
     const { switchboard, browsers } = this.#options
     return browsers.lines.has(legId) ? browsers : switchboard
@@ -174,7 +174,7 @@ export class CommandTable {
     return this.#boardOf(request.legId).hangup(request)
   }
 
-  /** A key on its way from an engine to a party that gets it by signalling. */
+  /** A key from an engine to a party that gets keys by signalling. */
   sendKey(legId: string, key: string, durationMs: number): void {
     this.#boardOf(legId).sendKey(legId, key, durationMs)
   }
@@ -185,7 +185,7 @@ export class CommandTable {
     return [...(await switchboard.read(ids)), ...(await browsers.read(ids))]
   }
 
-  /** Also of a room that is only being opened: who is answered is told of before its room is there. */
+  /** Also for a room that is just being opened: an answer is reported before its room exists. */
   #threadOfRoom(roomId: string): EngineThread | undefined {
     return this.#options.threads.ofRoom(roomId)
   }
@@ -194,10 +194,10 @@ export class CommandTable {
     return 'legId' in target ? this.#threadOfLeg(target.legId) : this.#threadOfRoom(target.roomId)
   }
 
-  /** Known from the moment it is asked for, so that its end, which may come first, finds it; what was refused leaves nothing. */
+  /** Known from the request on, so that its end, which may come first, finds it; a refused one is removed. */
   async #start(name: string, request: { target: Target }): Promise<object> {
     const { key } = begunBy(name, request)
-    // Its room may be gone while it goes on.
+    // Its room may be gone while it continues.
     const thread = this.#threads.get(key) ?? this.#threadOfTarget(request.target)
     if (thread === undefined && this.#over.has(key)) {
       return { failure: 'conflict', message: `${name}: it has ended with its call` } satisfies Failure
@@ -223,7 +223,7 @@ export class CommandTable {
     const { legId, sound } = request
     const reply = await this.#forward('leg.update', request, this.#threadOfLeg(legId))
     const line = this.#options.switchboard.lines.get(legId)
-    // Its audio may be opened anew, on the next way of its call.
+    // Its audio may be reopened for the next way of its call.
     if (sound !== undefined && line !== undefined && !isFailure(reply)) line.sound = { ...line.sound, ...sound }
     return this.#withSnapshot(legId, reply)
   }
@@ -236,7 +236,7 @@ export class CommandTable {
     return this.#withSnapshot(request.legId, reply)
   }
 
-  /** The engine's reply tells of audio only; control gets the whole leg. */
+  /** The engine's reply covers audio only; control gets the whole leg. */
   async #withSnapshot(legId: string, reply: object): Promise<object> {
     if (isFailure(reply)) return reply
     const [leg] = await this.#read([legId])
@@ -267,10 +267,10 @@ export class CommandTable {
     return { samples: Buffer.from(buffer, byteOffset, byteLength).toString('base64') }
   }
 
-  /** Of all threads, or none: what is missing in it is taken for gone. */
+  /** From all threads, or none: whatever is missing in it counts as gone. */
   async #snapshot(): Promise<MediaSnapshot | Failure> {
     const { switchboard, browsers, threads } = this.#options
-    // The number and the list of legs are of the same moment: a leg that is missing has its end among the events up to it.
+    // The number and the list of legs are consistent: the end of a missing leg is among the events up to the number.
     const seq = this.#options.seq()
     const [legs, ...replies] = await Promise.all([
       this.#read([...switchboard.lines.keys(), ...browsers.lines.keys()]),
@@ -304,10 +304,10 @@ export class CommandTable {
   }
 }
 
-/** Recordings and transcripts are named after what they are of, as rooms are. */
+/** Recordings and transcripts have the ID of their subject, like rooms. */
 const keyOf = (kind: string, id: string): string => (kind === 'stream' ? id : `${kind} ${id}`)
 
-/** What a command starts, or says of what was started: its ID, and what its thread is kept by. */
+/** What a command starts, or refers to: its ID, and its key for the thread lookup. */
 function begunBy(name: string, body: unknown): { id: string; key: string } {
   const kind = name.slice(0, name.indexOf('.'))
   const id = (body as Record<string, string>)[`${kind}Id`]!

@@ -3,8 +3,8 @@ import type { LookupFunction } from 'node:net'
 import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
 
 /**
- * A look-up that gives a socket only addresses that may be dialled: the answer that is judged is the one that is used, so a name
- * cannot mean another address in between.
+ * A DNS lookup that returns only permitted addresses to a socket. The checked answer is the one that is used, so a name
+ * cannot change its address in between.
  */
 export const allowedLookup =
   (addresses: AddressPolicy): LookupFunction =>

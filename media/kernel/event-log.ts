@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { EventName, MediaEvent } from '../protocol.ts'
 
-/** The events that are a change in somebody's life, each with the fields of its line. What is pressed is in none of them. */
+/** Events that are lifecycle changes, with the fields of their log lines. None includes pressed keys. */
 const LOGGED: { [N in EventName]?: (body: Extract<MediaEvent, { name: N }>['body']) => object } = {
   'leg.incoming': ({ legId, to, from, source, sipCallId }) => ({
     legId,

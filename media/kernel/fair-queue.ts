@@ -1,12 +1,12 @@
 /**
- * What many wait with for few places: each of them is served in turn, however much another one waits with. When it is full, who
- * waits with the most gives up its last for who waits with less.
+ * A fair queue for a few places: owners are served in turn, however many items another one has. When it is full, the owner
+ * with the most items loses its last one to an owner with fewer.
  */
 export class FairQueue<T> {
   readonly #lines = new Map<string, T[]>()
   readonly #max: number
   #size = 0
-  /** Whose turn it was. */
+  /** Whose turn was last. */
   #served: string | null = null
 
   constructor(max: number) {
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     return this.#size
   }
 
-  /** Returns what has to go for it, `item` itself perhaps; null: there was room. */
+  /** Returns the item that had to go, possibly `item` itself; null: there was room. */
   push(share: string, item: T): T | null {
     const line = this.#lines.get(share) ?? []
     let given: T | null = null
@@ -39,16 +39,16 @@ export class FairQueue<T> {
     return longest
   }
 
-  /** This one had its turn without waiting. */
+  /** This owner was served without waiting. */
   skip(share: string): void {
     this.#served = share
   }
 
-  /** The first of whoever waits for its turn the longest. */
+  /** The first item of the owner that has waited longest. */
   shift(): T | undefined {
     const last = this.#served === null ? undefined : this.#lines.get(this.#served)
     if (last !== undefined) {
-      // Behind those who have come while it was served.
+      // Behind those who have arrived in the meantime.
       this.#lines.delete(this.#served!)
       this.#lines.set(this.#served!, last)
     }
@@ -61,7 +61,7 @@ export class FairQueue<T> {
     return line.shift()
   }
 
-  /** Takes all that waits. */
+  /** Removes everything that waits. */
   clear(): T[] {
     const all = [...this.#lines.values()].flat()
     this.#lines.clear()

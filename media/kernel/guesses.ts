@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { atMost } from '../protocol/at-most.ts'
 import { clientNetwork } from '../protocol.ts'
 
-/** Wrong passwords of one network for one account, and for all of them together, after which nothing more is judged. */
+/** Maximum wrong passwords from one network for one account, and for all of them together; beyond it nothing more is checked. */
 const MAX_OF_ACCOUNT = 10
 const MAX_OF_NETWORK = 100
 /** How long after the last of them [ms]. */
@@ -10,7 +10,7 @@ const LOCKED_MS = 10 * 60_000
 /** What is remembered; the oldest is forgotten first. */
 const MAX_KEYS = 20_000
 
-/** Wrong passwords of SIP accounts, counted by who tries and what for. Pure. */
+/** Counts wrong passwords of SIP accounts, by source network and account. Pure. */
 export class Guesses {
   readonly #counts: LRUCache<string, number>
 
@@ -19,7 +19,7 @@ export class Guesses {
     this.#counts = new LRUCache({ ...atMost(MAX_KEYS), ttl: LOCKED_MS, ttlResolution: 0, perf: { now } })
   }
 
-  /** Whether nothing more is judged of this host, for this account. */
+  /** Whether nothing more is checked for this host and account. */
   isLocked(username: string, host: string): boolean {
     const network = clientNetwork(host)
     return this.#count(network) >= MAX_OF_NETWORK || this.#count(`${network} ${username}`) >= MAX_OF_ACCOUNT
@@ -30,7 +30,7 @@ export class Guesses {
     for (const key of [network, `${network} ${username}`]) this.#counts.set(key, this.#count(key) + 1)
   }
 
-  /** What was tried before is forgiven for this account; not for others that were tried beside it. */
+  /** Resets the count for this account, but not for others tried by the same host. */
   right(username: string, host: string): void {
     this.#counts.delete(`${clientNetwork(host)} ${username}`)
   }

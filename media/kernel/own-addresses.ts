@@ -3,12 +3,12 @@ import { networkInterfaces } from 'node:os'
 
 export type Family = 4 | 6
 
-/** One address that we listen on for SIP and RTP. */
+/** One address on which SIP and RTP listen. */
 export interface OwnAddress {
-  /** What sockets are bound to; `0.0.0.0` or `::`: every address of the family. */
+  /** The address that sockets are bound to; `0.0.0.0` or `::`: every address of the family. */
   host: string
   family: Family
-  /** What stands in our messages and descriptions. */
+  /** The address in our messages and descriptions. */
   advertised: string
 }
 
@@ -20,7 +20,7 @@ const LOOPBACK: Record<Family, string> = { 4: '127.0.0.1', 6: '::1' }
 
 export const familyOf = (host: string): Family => (isIPv6(host) ? 6 : 4)
 
-/** The addresses that a node has for SIP and RTP, of one family or both (RFC 6157: each far end is met in its own). */
+/** A node's addresses for SIP and RTP, of one family or both (RFC 6157: each far end is met in its own). */
 export class OwnAddresses {
   readonly all: readonly OwnAddress[]
 
@@ -42,22 +42,22 @@ export class OwnAddresses {
     })
   }
 
-  /** Of several the first one of a family; null: we have none. */
+  /** The first address of a family; null: there is none. */
   of(family: Family): OwnAddress | null {
     return this.all.find(own => own.family === family) ?? null
   }
 
-  /** Where we are for a far end: where it reached us before, when that is known, else the first of its family. */
+  /** Our address for a far end: the one that it reached before, if known, otherwise the first of its family. */
   for({ host, local }: { host: string; local?: string }): OwnAddress | null {
     return this.in(familyOf(host), local)
   }
 
-  /** The one of a family that a far end has reached before, else the first. */
+  /** The address of a family that a far end has reached before, else the first. */
   in(family: Family, local: string | undefined): OwnAddress | null {
     return this.all.find(own => own.host === local && own.family === family) ?? this.of(family)
   }
 
-  /** In what concerns nobody in particular. */
+  /** The default address, not for a particular far end. */
   get main(): OwnAddress {
     return this.all[0]!
   }

@@ -2,9 +2,9 @@ import { type TransferListItem as Transferable, Worker } from 'node:worker_threa
 import type { WorkerEntry } from '../protocol/worker-entry.ts'
 import { FairQueue } from './fair-queue.ts'
 
-/** Jobs that may wait unless the owner says otherwise; a further one is refused. */
+/** Default maximum number of waiting jobs; a further one is refused. */
 const DEFAULT_MAX_WAITING = 10_000
-/** Enough for any job, little enough that a runaway one cannot take the machine down [MB]. */
+/** Enough for any job, and little enough that a runaway one cannot take the machine down [MB]. */
 const MAX_HEAP_MB = 256
 
 export interface JobRequest<Q> {
@@ -24,11 +24,11 @@ interface Waiting<Q, A> {
 }
 
 /**
- * Runs jobs one after the other on a thread of its own, started with the first job; of those who have jobs waiting each has its turn.
- * A job that the thread dies of fails alone: the next one starts another thread.
+ * Runs jobs one after the other on its own thread, which starts with the first job. Owners with waiting jobs take turns.
+ * A job that kills the thread fails alone: the next one starts another thread.
  */
 export class WorkerJobs<Q, A> {
-  /** Jobs that found the queue full, or left it for one of somebody who had fewer, or whose thread died. */
+  /** Jobs refused by a full queue, displaced from it by an owner with fewer, or whose thread died. */
   lost = 0
 
   readonly #entry: WorkerEntry
@@ -52,7 +52,7 @@ export class WorkerJobs<Q, A> {
     this.#queue = new FairQueue((options.maxWaiting ?? DEFAULT_MAX_WAITING) - 1)
   }
 
-  /** Jobs that were not answered yet. */
+  /** Unanswered jobs. */
   get waiting(): number {
     return this.#queue.size + (this.#running === null ? 0 : 1)
   }
@@ -99,7 +99,7 @@ export class WorkerJobs<Q, A> {
     done?.resolve(answer)
   }
 
-  /** Ends the thread; jobs that wait are answered by `{ error }`. Idempotent. */
+  /** Ends the thread; waiting jobs are answered with `{ error }`. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { resolve } of this.#queue.clear()) {
@@ -129,7 +129,7 @@ export class WorkerJobs<Q, A> {
       this.#worker = null
       if (this.#running !== null) this.lost++
       this.#answer({ error: reason })
-      // Whoever asked is told first: how long the next job may take can depend on it.
+      // The requester is told first: the time limit of the next job may depend on it.
       queueMicrotask(() => this.#next())
     })
     return worker

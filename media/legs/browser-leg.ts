@@ -15,27 +15,27 @@ export interface BrowserPipe {
   codec: 'PCMU' | 'L16'
   fromPage: SharedArrayBuffer
   toPage: SharedArrayBuffer
-  /** What only the socket's thread knows: Int32 at `FACTS`. */
+  /** State known only to the socket's thread: Int32 at `FACTS`. */
   facts: SharedArrayBuffer
 }
 
 /** Places in `BrowserPipe.facts`. */
 export const FACTS = {
-  /** 1: what the page sends is live and is played behind a jitter delay; 0: it is played in turn, however early it came. */
+  /** 1: the page's audio is live and is played with a jitter delay; 0: it is queued, however early it came. */
   live: 0,
   /** Interarrival jitter, RFC 3550 §6.4.1 [µs]. */
   jitterUs: 1,
-  /** Of a WebSocket ping; -1: not known [µs]. */
+  /** Round trip of a WebSocket ping; -1: unknown [µs]. */
   roundTripUs: 2,
   count: 3,
 } as const
 
-/** A page may listen for long before it says its first word; one that never does has no microphone [ms]. */
+/** A page may listen for a long time before it sends audio; one that never does has no microphone [ms]. */
 const MUTE_PAGE_MS = 60_000
 
 const KEY = /^[0-9A-D*#]$/
 
-/** A party on the call WebSocket: frames come and go through two rings of shared memory, or by WebRTC while that works. */
+/** A party on the call WebSocket: frames pass through two rings of shared memory, or over WebRTC while that works. */
 export class BrowserLeg extends Leg {
   readonly #codec: BrowserPipe['codec']
   readonly #fromPage: FrameRing
@@ -50,7 +50,7 @@ export class BrowserLeg extends Leg {
   #way: PageWay | null = null
   #sent = 0
 
-  /** @param sendKey tells the page of a key that another party pressed */
+  /** @param sendKey sends the page a key that another party pressed */
   constructor(id: string, pipe: BrowserPipe, hooks: LegHooks, sendKey: (key: string) => void) {
     super(id, hooks)
     this.#hooks = hooks
@@ -61,7 +61,7 @@ export class BrowserLeg extends Leg {
     this.#sendKey = sendKey
   }
 
-  /** Another way for its audio; null: the WebSocket alone. `now` [ms]. */
+  /** An alternative path for its audio; null: only the WebSocket. `now` [ms]. */
   useWay(way: PageWay | null, now: number): void {
     this.#way?.close(now)
     this.#way = way
@@ -75,7 +75,7 @@ export class BrowserLeg extends Leg {
     return null
   }
 
-  /** The socket's thread refuses what is no audio; here nothing unfit arrives. */
+  /** The socket's thread refuses invalid audio, so everything that arrives here is valid. */
   get packetsRefused(): number {
     return this.#way?.packets.packetsRefused ?? 0
   }
@@ -107,11 +107,11 @@ export class BrowserLeg extends Leg {
 
   protected receive(now: number): Frame | null {
     const way = this.#way
-    // It is pulled in any case: that keeps its clock.
+    // It is pulled in any case, which keeps its clock running.
     const frame = way === null ? null : way.pull(now)
     if (way?.isOpen(now) === true) {
       this.#oneWay.fellSilent()
-      // What the page said before over the WebSocket is over.
+      // Earlier audio of the page over the WebSocket is obsolete.
       this.#fromPage.skip(this.#fromPage.waiting)
       return frame
     }

@@ -1,18 +1,18 @@
 import { type Described, SourceLatch } from '../rtp/latch.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
 
-/** A UDPTL packet holds a sequence number and a length at least (ITU-T T.38 §9.1.1), and fits into one of Ethernet. */
+/** A UDPTL packet has at least a sequence number and a length (ITU-T T.38 §9.1.1), and fits into an Ethernet frame. */
 const LEAST_BYTES = 4
 const MOST_BYTES = 1500
 
 /**
- * A leg's half of a fax by T.38: what its party sends goes to the far end of the other half, as it is. Who may send, and where to, is
- * judged as for RTP, by the sequence numbers of UDPTL.
+ * One leg's half of a T.38 fax: packets of its party go unchanged to the far end of the other half. Permitted sources and destinations are
+ * determined as for RTP, with the sequence numbers of UDPTL.
  */
 export class FaxWay {
-  /** Packets that were passed on. */
+  /** Packets that were relayed. */
   passed = 0
-  /** When something came from either party last [ms]: while a page is sent, its receiver is silent. */
+  /** The last packet from either party [ms]: while a page is sent, its receiver is silent. */
   lastAt: number
   readonly #latch = new SourceLatch()
   readonly #out: PacketOut
@@ -34,7 +34,7 @@ export class FaxWay {
     other.#other = one
   }
 
-  /** From now on nothing passes, either way. Idempotent. */
+  /** Stops relaying in both directions. Idempotent. */
   part(): void {
     if (this.#other !== null) this.#other.#other = null
     this.#other = null
@@ -44,7 +44,7 @@ export class FaxWay {
     return this.#other !== null
   }
 
-  /** Packets that were not its party's, or no UDPTL. */
+  /** Packets from strangers, or that were not UDPTL. */
   get refused(): number {
     return this.#tooOdd + this.#latch.refused
   }

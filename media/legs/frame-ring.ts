@@ -1,7 +1,7 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
 
-/** Frames that a ring holds: 640 ms, far more than one thread ever waits for the other. */
+/** Frames in a ring: 640 ms, far more than one thread ever waits for the other. */
 export const RING_FRAMES = 32
 
 const WRITTEN = 0
@@ -12,10 +12,10 @@ const HEADER_INTS = 4
 const BYTES = HEADER_INTS * Int32Array.BYTES_PER_ELEMENT + RING_FRAMES * LEG_SAMPLES * Int16Array.BYTES_PER_ELEMENT
 
 /**
- * Frames of 20 ms at 8 kHz from one thread to one other, through shared memory: no message, no allocation, nobody waits. When it
- * is full the newest frame is dropped and counted, since only the reader may take the oldest.
+ * Passes frames of 20 ms at 8 kHz from one thread to another through shared memory: no message, no allocation, no waiting. When it
+ * is full the newest frame is dropped and counted, since only the reader may remove the oldest.
  *
- * The counts are of all frames ever written and read; they wrap at 2^32, after 2.7 years of audio.
+ * The counters cover all frames ever written and read; they wrap at 2^32, after 2.7 years of audio.
  */
 export class FrameRing {
   readonly memory: SharedArrayBuffer
@@ -48,7 +48,7 @@ export class FrameRing {
 
   // ------------------------------------------------------------------ the writer's side
 
-  /** Copies a frame in; null is silence. False: it was full, the frame is dropped. */
+  /** Copies a frame in; null is silence. False: the ring is full, and the frame is dropped. */
   write(frame: Frame | null): boolean {
     if (this.waiting >= RING_FRAMES) {
       Atomics.add(this.#header, DROPPED, 1)
@@ -61,14 +61,14 @@ export class FrameRing {
     return true
   }
 
-  /** The reader passes over what was written until now. */
+  /** Makes the reader skip everything written so far. */
   clear(): void {
     Atomics.store(this.#header, SKIP_TO, Atomics.load(this.#header, WRITTEN))
   }
 
   // ------------------------------------------------------------------ the reader's side
 
-  /** Copies the oldest frame out; false: none waits. */
+  /** Copies the oldest frame out; false: the ring is empty. */
   take(out: Frame): boolean {
     this.#followClear()
     if (this.waiting === 0) return false
@@ -78,7 +78,7 @@ export class FrameRing {
     return true
   }
 
-  /** Passes over the oldest frames. */
+  /** Skips the oldest frames. */
   skip(frames: number): void {
     Atomics.add(this.#header, READ, Math.min(frames, this.waiting))
   }

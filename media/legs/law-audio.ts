@@ -9,29 +9,29 @@ import type { LegMedia } from './leg-media.ts'
 import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
 import type { WireAudio } from './wire-audio.ts'
 
-/** From the other law to this one. */
+/** Transcodes from the other law to this one. */
 const OCTETS: Record<LawName, Uint8Array> = { PCMU: octetsOf(PCMA, PCMU), PCMA: octetsOf(PCMU, PCMA) }
-/** What was sent before the far end changed its codec arrives for so long [ms]. */
+/** Packets sent before the far end changed its codec still arrive for this long [ms]. */
 const STRAGGLER_MS = 3000
 
-/** What a payload type means. */
+/** The meaning of a payload type. */
 const NOTHING = 0
 const THIS_LAW = 1
 const OTHER_LAW = 2
-/** The other law, for a while. */
+/** The other law, accepted for a while. */
 const STRAGGLER = 3
 
-/** A hole is heard for no longer than this [samples]: enough to end any key. */
+/** Maximum length of a gap that is analysed [samples]: enough to end any key. */
 const MAX_HOLE = 4 * LEG_SAMPLES
 
-/** Who hears a stream as it comes. */
+/** Listens to a stream in arrival order. */
 export interface StreamListener {
   isListening(): boolean
   /** The next 20 ms of it, borrowed until the call returns. */
   hear(frame: Frame, now: number): void
 }
 
-/** G.711: packets of octets, each a sample. The far end may go from one law to the other, by itself or as agreed. */
+/** G.711: packets of octets, one sample each. The far end may switch between the laws, by itself or by agreement. */
 export class LawAudio implements WireAudio, FrameMaker {
   readonly clockRateHz = 8000
   readonly frameUnits = LEG_SAMPLES
@@ -63,7 +63,7 @@ export class LawAudio implements WireAudio, FrameMaker {
     return this.#law.name
   }
 
-  /** Samples that are decoded and wait. */
+  /** Decoded samples that wait. */
   get waiting(): number {
     return this.#playout.waiting
   }
@@ -72,7 +72,7 @@ export class LawAudio implements WireAudio, FrameMaker {
     return this.#packetizer.sent
   }
 
-  /** Audio that waits, and the last packets of the law before, become of the new one. */
+  /** Transcodes waiting audio, and the last packets of the previous law, to the new one. */
   agree(media: LegMedia, now: number): boolean {
     if (!isLaw(media.codec)) return false
     const law = LAWS[media.codec]
@@ -119,7 +119,7 @@ export class LawAudio implements WireAudio, FrameMaker {
     if (waiting >= LEG_SAMPLES || this.#plc.isConcealing || !jitter.isWhole) return false
     const octets = new Uint8Array(LEG_SAMPLES)
     if (waiting > 0) {
-      // What is left of a change of pace is too little for a packet: with the next frame it makes two.
+      // The rest after a speed change is too short for a packet: together with the next frame it makes two.
       if (!jitter.takeWhole(octets)) return false
       this.#law.encode(this.#playout.takeRest(), this.#rest)
       const both = Uint8Array.of(...this.#rest.subarray(0, waiting), ...octets)
@@ -187,20 +187,20 @@ export class LawAudio implements WireAudio, FrameMaker {
 }
 
 /**
- * Hears G.711 in the time of its sender: packets in their order as they arrive, each once. What is played is cut, stretched and made up where the
- * network or our own clock stalls, and a key in it may be missing or be two; what was sent is not. Lost audio is concealed, so that a key goes on
- * over it; a pause of the sender is silence.
+ * Analyses G.711 in the sender's time: packets in order of arrival, each once. In the played audio, keys may be missing or doubled, because it is
+ * cut, stretched and concealed when the network or our own clock stalls; in the sent audio they are not. Lost audio is concealed, so that a key
+ * continues across it; a pause of the sender is silence.
  */
 class LawEar {
   readonly #listener: StreamListener
   readonly #octets = new Uint8Array(LEG_SAMPLES)
   readonly #frames = new PlayedFrames(LEG_SAMPLES)
-  /** Made with the first loss. */
+  /** Created at the first loss. */
   #plc: Plc | null = null
   #filled = 0
   #isFresh = true
   #sequence = 0
-  /** Where the next packet begins if nothing is left out. */
+  /** The expected start of the next packet. */
   #timestamp = 0
 
   constructor(listener: StreamListener) {
@@ -223,7 +223,7 @@ class LawEar {
   ): void {
     if (this.#isFresh) this.#begin(sequence, timestamp)
     const hole = (timestamp - this.#timestamp) | 0
-    // Again, or overtaken: its place has been heard.
+    // A duplicate, or overtaken: its place has been analysed.
     if (hole < 0 && hole > -MAX_HOLE) return
     const missing = (sequence - this.#sequence - 1) & 0xffff
     if (hole > 0) this.#pass(law, Math.min(hole, MAX_HOLE), missing * length, now)
@@ -232,12 +232,12 @@ class LawEar {
     this.#timestamp = (timestamp + length) | 0
   }
 
-  /** A packet that carries no audio: it is not lost. */
+  /** A packet without audio: it does not count as lost. */
   skip(sequence: number): void {
     this.#sequence = sequence
   }
 
-  /** Another source: nothing goes on. */
+  /** Another source: nothing continues. */
   reset(): void {
     this.#isFresh = true
   }
@@ -249,7 +249,7 @@ class LawEar {
     this.#timestamp = timestamp
   }
 
-  /** @param lost of these samples have been sent and did not come */
+  /** @param lost how many of these samples were sent and did not arrive */
   #pass(law: G711, samples: number, lost: number, now: number): void {
     for (let i = 0; i < samples; ) {
       if (i + LEG_SAMPLES <= lost && this.#filled === 0) {
@@ -257,7 +257,7 @@ class LawEar {
         i += LEG_SAMPLES
         continue
       }
-      // Of less than a frame that is lost, what stays in its place was heard a frame before.
+      // For less than a lost frame, the replacement was analysed a frame earlier.
       if (i++ >= lost) this.#octets[this.#filled] = law.silence
       if (++this.#filled === LEG_SAMPLES) this.#hear(law, now)
     }

@@ -5,16 +5,16 @@ import { SrtpWire } from '../srtp/srtp-wire.ts'
 import { type DtlsIdentity, type WebRtcMedia, WebRtcWire } from '../webrtc/webrtc-wire.ts'
 import type { LegMedia } from './leg-media.ts'
 
-/** Before there are keys. */
+/** While there are no keys yet. */
 const NOWHERE: PacketOut = { sendRtp: () => {}, sendRtcp: () => {} }
 
-/** How a leg's packets are encrypted, if they are: by keys of the description, or by WebRTC, which says too where they go. */
+/** Encryption of a leg's packets: by keys of the description, or by WebRTC, which also determines their path; or none. */
 export class LegEncryption {
-  /** What opens packets; null: they come as they are, or there are no keys yet. */
+  /** Opens packets; null: they are not encrypted, or there are no keys yet. */
   srtp: SrtpWire | null = null
   /** Null: there is no ICE. */
   webrtc: WebRtcWire | null = null
-  /** Where packets go to be sent. */
+  /** Sends packets. */
   out: PacketOut
   readonly #plain: PacketOut
   readonly #identity: DtlsIdentity | null

@@ -5,7 +5,7 @@ import { KeySender } from '../rtp/key-sender.ts'
 import type { RtpPacket } from '../rtp/rtp.ts'
 import { SenderClock } from '../rtp/sender-clock.ts'
 
-/** The keys among a leg's packets: those that come as telephone events, and those that go out as events or tones. */
+/** Keys in a leg's packets: received telephone events, and keys sent as events or tones. */
 export class LegKeys {
   /** A key of the party is down. */
   isDown = false
@@ -16,25 +16,25 @@ export class LegKeys {
   readonly #clock = new SenderClock()
   #beganAt = 0
 
-  /** Keys count in the units of the audio that they go with (RFC 4733 §2.1). */
+  /** Keys use the clock of their audio (RFC 4733 §2.1). */
   clockAt(clockRateHz: number): void {
     this.#reader = new DtmfEventReader(clockRateHz)
     this.#sender = new KeySender((clockRateHz * FRAME_MS) / 1000)
     this.isSending = false
   }
 
-  /** A packet of audio came as fast as any. @param timestamp in units of 8 kHz */
+  /** A packet of audio arrived as fast as any. @param timestamp in units of 8 kHz */
   observe(timestamp: number, now: number): void {
     this.#clock.observe(timestamp, now)
   }
 
-  /** Another party sends. */
+  /** Another party is sending. */
   reset(): void {
     this.#reader.reset()
     this.#clock.reset()
   }
 
-  /** An event came. @returns the key that begins with it */
+  /** An event arrived. @returns the key that begins with it */
   read({ timestamp, payloadOffset, payloadLength, marker }: RtpPacket, bytes: Uint8Array, now: number): DtmfKey | null {
     const { began } = this.#reader.read(timestamp, bytes, payloadOffset, payloadLength, marker, now)
     if (began !== null) this.#beganAt = now
@@ -42,12 +42,12 @@ export class LegKeys {
     return began
   }
 
-  /** When what has this timestamp was sent, on our clock. @param timestamp in units of 8 kHz */
+  /** When the packet with this timestamp was sent, on our clock. @param timestamp in units of 8 kHz */
   pressedAt(timestamp: number, now: number): number {
     return this.#clock.timeOf(timestamp, now)
   }
 
-  /** How long the key that is down lasts at least: for the rest of what it says that it lasts. */
+  /** The minimum remaining duration of the key that is down, by its own statement. */
   downUntil(now: number): number {
     return Math.max(now, this.#beganAt + this.#reader.durationMs) + EVENT_TIMEOUT_MS
   }
@@ -58,21 +58,21 @@ export class LegKeys {
     this.isDown = this.#reader.active !== null
   }
 
-  /** @returns false when it is no key, or too many wait */
+  /** @returns false if it is not a key, or too many wait */
   enqueue(key: string, as: 'event' | 'tone', durationMs?: number): boolean {
     const isTaken = this.#sender.enqueue(key, as, durationMs)
     this.isSending ||= isTaken
     return isTaken
   }
 
-  /** The frame that goes out in this tick in the place of audio, or null: then ask for an `event`. */
+  /** The frame that replaces the audio in this tick, or null: then ask for an `event`. */
   tone(): Frame | null {
     const tone = this.#sender.tone()
     if (tone !== null) this.isSending = this.#sender.busy
     return tone
   }
 
-  /** The packet of this tick; null: audio as usual. */
+  /** The packet of this tick; null: normal audio. */
   event(timestamp: number): DtmfPacket | null {
     const event = this.#sender.event(timestamp)
     this.isSending = this.#sender.busy

@@ -2,17 +2,17 @@ import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
 import type { CodecName, DtmfMode } from '../protocol.ts'
 import type { WebRtcMedia } from '../webrtc/webrtc-wire.ts'
 
-/** What a description exchange agreed on, as the engine needs it. */
+/** The result of an SDP negotiation, as the engine needs it. */
 export interface LegMedia {
   codec: CodecName
   /** The payload type that we send. */
   payloadType: number
   receivePayloadTypes: number[]
-  /** Those that mean the other law: the far end may change over to it by itself (RFC 3264 §7). */
+  /** Payload types of the other law: the far end may switch to it by itself (RFC 3264 §7). */
   otherPayloadTypes?: number[]
   /** How much audio the far end wants in a packet [ms]. Absent: 20. */
   ptimeMs?: number
-  /** The payload type of comfort noise, where it was agreed on. */
+  /** The payload type of comfort noise, if it was agreed on. */
   comfortNoise?: number | null
   telephoneEvent: { send: number | null; receive: number | null }
   remote: {
@@ -21,9 +21,9 @@ export interface LegMedia {
     rtcpHost: string
     rtcpPort: number
     rtcpMux: boolean
-    /** Where its signalling comes from. */
+    /** The source of its signalling. */
     signallingHost: string | null
-    /** Whether the address policy lets us send to `host`, and to `rtcpHost`. */
+    /** Whether the address policy allows sending to `host`, and to `rtcpHost`. */
     isReachable: boolean
     isRtcpReachable: boolean
   }
@@ -32,6 +32,6 @@ export interface LegMedia {
   dtmf: DtmfMode
   /** Null: packets are not encrypted, or their keys come by DTLS. */
   srtp: SrtpKeys | null
-  /** Null: the far end is at `remote`; else ICE tells where it is, and DTLS the keys. */
+  /** Null: the far end is at `remote`; otherwise ICE determines its address, and DTLS the keys. */
   webrtc: WebRtcMedia | null
 }

@@ -1,21 +1,21 @@
 import { OneWayWatch } from '../rtp/one-way-watch.ts'
 
-/** A party that sends nothing for this long, although it should, is gone [ms]. */
+/** A party that sends nothing for this long, although it should, has gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
-/** A way by which nothing has come for so long is none [ms]. */
+/** A path without packets for this long is not usable [ms]. */
 const FLOWING_MS = 1000
 
-/** Whether a party's audio comes: before the answer, where it should and does not, and no more. */
+/** Monitors the arrival of a party's audio: early media, missing audio, and its end. */
 export class LegPresence {
-  /** When anything of it came last [ms]. Its owner writes it with each packet. */
+  /** Arrival of its last packet [ms], written by the owner. */
   lastPacketAt = Number.POSITIVE_INFINITY
   readonly oneWay = new OneWayWatch()
-  /** When its audio before the answer could begin; null: the call is answered, or has none yet. */
+  /** When its early media could begin; null: the call is answered, or it has none yet. */
   #earlySince: number | null = null
   #isEarlyTold = false
   #listened = false
 
-  /** A description was agreed on. `listens`: we hear what comes; `isEarly`: the call is not answered yet. */
+  /** A description was agreed on. `listens`: we receive audio; `isEarly`: the call is unanswered. */
   agree(listens: boolean, isEarly: boolean, now: number): void {
     const listened = this.#listened && this.#earlySince === null
     this.#listened = listens
@@ -35,12 +35,12 @@ export class LegPresence {
     return this.flowsSince(FLOWING_MS, now)
   }
 
-  /** Whether something has come within so long [ms]. */
+  /** Whether something has arrived within this time [ms]. */
   flowsSince(ms: number, now: number): boolean {
     return now - this.lastPacketAt < ms
   }
 
-  /** What is to be told of its audio now; null: nothing. Who has not answered may be silent for as long as it likes. */
+  /** What has to be reported about its audio now; null: nothing. A party that has not answered may be silent. */
   check(now: number): { isTimedOut: boolean; isOneWay: boolean } | null {
     if (!this.#listened || this.#earlySince !== null) return null
     const isTimedOut = now - this.lastPacketAt > RTP_TIMEOUT_MS
@@ -49,7 +49,7 @@ export class LegPresence {
     return isTimedOut || isOneWay ? { isTimedOut, isOneWay } : null
   }
 
-  /** Whether it is heard before the answer; true once. */
+  /** Whether early media has begun; true once. */
   isEarlyHeard(): boolean {
     const since = this.#earlySince
     if (!this.#listened || since === null || this.#isEarlyTold || this.oneWay.heardAt < since) return false

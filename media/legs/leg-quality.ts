@@ -6,28 +6,28 @@ import type { JitterBuffer, JitterCounters } from '../rtp/jitter.ts'
 import { mosOf } from '../rtp/mos.ts'
 import type { ReceptionStats } from '../rtp/reception-stats.ts'
 
-/** What is judged at a time while the call goes on [ms], and the packets that it must have. */
+/** Length of an evaluated period [ms], and the minimum number of packets in it. */
 const JUDGED_MS = 5000
 const JUDGED_PACKETS = 100
-/** R = 70: below it many are dissatisfied (ITU-T G.109). Well above it all is well again. */
+/** R = 70: below it many are dissatisfied (ITU-T G.109). Recovery requires a clearly higher value. */
 const POOR_MOS = 3.6
 const WELL_MOS = 3.8
-/** So often in a row, that one bad moment is none. */
+/** Number of consecutive periods, so that a single bad moment does not count. */
 const IN_A_ROW = 2
-/** The middle of what is seen a few times a second is found in such steps: what comes far too late does not move it [ms]. */
+/** Step of the median of values that are sampled a few times a second: outliers do not move it [ms]. */
 const STEP_MS = 2
 const UNITS_PER_MS = 8
 
-/** The figures of a leg that the network and the jitter buffer are known by, and what that sounds like (ITU-T G.107). */
+/** Network and jitter buffer figures of a leg, and the resulting quality (ITU-T G.107). */
 export class LegQuality {
   readonly #drift = new ClockDrift()
   readonly #stats: ReceptionStats
   readonly #heard: HeardFrames
   #jitter: JitterBuffer | null = null
-  /** Of the counters of this buffer: what was counted for the source before. Of buffers before this one: what they have dropped. */
+  /** Counters of this buffer for earlier sources, and dropped packets of earlier buffers. */
   #before = NOTHING
   #dropped = NOTHING
-  /** How much longer than the fastest packets those take that come, in the middle [ms]. */
+  /** The median of how much longer packets take than the fastest ones [ms]. */
   #excessMs = 0
   #judgeAt = Number.NEGATIVE_INFINITY
   #judgedExpected = 0
@@ -46,19 +46,19 @@ export class LegQuality {
     this.#heard.note(isHeard, jitter.counters.concealed)
   }
 
-  /** A packet that went on as it came, behind so many that are missing. */
+  /** A packet was relayed, after this many missing ones. */
   passed(missing: number): void {
     this.#heard.passed(missing)
   }
 
-  /** To be called a few times a second. @param least transit of the fastest packet since the last time */
+  /** To be called a few times a second. @param least transit of the fastest packet since the last call */
   arrived(least: number, now: number): void {
     this.#drift.note(least, now)
     const excessMs = ((this.#stats.transit - least) | 0) / UNITS_PER_MS
     this.#excessMs = Math.max(0, this.#excessMs + (excessMs > this.#excessMs ? STEP_MS : -STEP_MS))
   }
 
-  /** Another source: its packets are counted anew. */
+  /** Another source: its packets are counted from zero. */
   newSource(): void {
     this.#drift.reset()
     this.#heard.newSource()
@@ -74,7 +74,7 @@ export class LegQuality {
     this.#jitter = jitter
   }
 
-  /** What came of this source and was dropped. */
+  /** Packets of this source that arrived and were dropped. */
   get #drops(): Drops {
     const now = this.#jitter === null ? NOTHING : dropsOf(this.#jitter.counters)
     return {
@@ -83,18 +83,18 @@ export class LegQuality {
     }
   }
 
-  /** Packets that should have been played and were not: lost on their way, or too late. */
+  /** Packets that were not played although due: lost on the way, or too late. */
   get #unplayed(): number {
     const { late, duplicate } = this.#drops
     return Math.max(0, this.#stats.cumulativeLost + duplicate) + late
   }
 
-  /** From there to here and until it is played [ms]: half of the round trip, which is unknown before RTCP has told of it, is that of fast packets. */
+  /** One-way delay to playout [ms]: half of the round trip; before RTCP has reported it, that of fast packets is assumed. */
   #delayMs(roundTripMs: number | null): number {
     return (roundTripMs ?? 0) / 2 + this.#excessMs + (this.#jitter?.currentDelayMs ?? 0) + FRAME_MS
   }
 
-  /** To be called a few times a second. @returns whether it has become poor, or well again; null: it is as it was */
+  /** To be called a few times a second. @returns whether it has become poor, or has recovered; null: unchanged */
   judge(roundTripMs: number | null, now: number): boolean | null {
     if (now < this.#judgeAt) return null
     const isFirst = this.#judgeAt === Number.NEGATIVE_INFINITY
@@ -135,13 +135,13 @@ export class LegQuality {
       roundTripMs: roundTripMs === null ? null : round(roundTripMs),
       delayMs: round(delayMs),
       driftPpm: drift === null ? null : Math.round(drift),
-      // Who has heard nothing has no opinion.
+      // Without received audio there is no rating.
       mos: stats.received === 0 ? null : mosOf(delayMs, unplayedPercent, burstRatio),
     }
   }
 }
 
-/** Packets that came and were not played. */
+/** Packets that arrived and were not played. */
 interface Drops {
   late: number
   duplicate: number

@@ -15,13 +15,13 @@ import type { RtpSender } from '../rtp/rtp.ts'
 import type { LegMedia } from './leg-media.ts'
 import { LegQuality } from './leg-quality.ts'
 
-/** One leg's RTCP: what it received, what the far end says it received, and when the next report is due. */
+/** RTCP of one leg: what it received, what the far end reports, and when the next report is due. */
 export class LegReports {
   /** The report that `due` wrote. */
   readonly packet = new Uint8Array(RTCP_BUFFER_BYTES)
-  /** Counts what comes; its owner tells it of each packet. */
+  /** Reception statistics; the owner reports each packet. */
   readonly stats = new ReceptionStats()
-  /** What became of it; its owner tells it of each tick. */
+  /** Playout statistics; the owner reports each tick. */
   readonly heard = new LegQuality(this.stats)
   /** When the next report is due, monotonic [ms]. */
   dueAt = Number.NEGATIVE_INFINITY
@@ -38,7 +38,7 @@ export class LegReports {
     this.#cname = `${random().toString(16)}${random().toString(16)}@tandem`
   }
 
-  /** An RTCP datagram came. @returns `left`: this source says goodbye; `bad`: it was malformed */
+  /** An RTCP datagram arrived. @returns `left`: this source said goodbye; `bad`: it was malformed */
   receive(bytes: Uint8Array, source: number, now: number): 'report' | 'left' | 'bad' {
     const compound = this.#received
     compound.clear()
@@ -49,7 +49,7 @@ export class LegReports {
     return compound.saysBye(source) ? 'left' : 'report'
   }
 
-  /** Writes a report into `packet` when one is due (RFC 3550 §6.3). @returns its length [bytes], or 0 */
+  /** Writes a report into `packet` if one is due (RFC 3550 §6.3). @returns its length [bytes], or 0 */
   due(now: number): number {
     if (now < this.dueAt) return 0
     const isFirst = this.dueAt === Number.NEGATIVE_INFINITY
@@ -79,7 +79,7 @@ export class LegReports {
     return writeBye(this.packet, this.due(now), this.#sender.ssrc)
   }
 
-  /** The last that RTCP has told of [ms]; null: nothing. */
+  /** The last round trip measured by RTCP [ms]; null: none. */
   get roundTripMs(): number | null {
     return this.#roundTripMs
   }
@@ -89,11 +89,11 @@ export class LegReports {
   }
 }
 
-/** Where the far end's reports come from, as far as anybody has said. */
+/** The known source of the far end's reports. */
 export const reportPort = ({ rtcpMux, rtcpPort }: LegMedia['remote'], latch: SourceLatch): number =>
   rtcpMux ? latch.port : rtcpPort
 
-/** Sends a report to where the far end wants it. */
+/** Sends a report to the far end's RTCP address. */
 export function sendReport(
   packet: Uint8Array,
   length: number,
@@ -103,7 +103,7 @@ export function sendReport(
 ): void {
   if (rtcpMux && port !== 0) out.sendRtp(packet, length, host, port)
   else if (!rtcpMux && isRtcpReachable) out.sendRtcp(packet, length, rtcpHost, rtcpPort)
-  // Behind a NAT it is beside the audio, if anywhere (RFC 3550 §11).
+  // Behind a NAT it is next to the audio port, if anywhere (RFC 3550 §11).
   else if (!rtcpMux && port !== 0) out.sendRtcp(packet, length, host, port + 1)
 }
 

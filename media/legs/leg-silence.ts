@@ -3,9 +3,9 @@ import { ComfortNoise } from '../../codecs/comfort-noise.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
 import type { RtpPacket } from '../rtp/rtp.ts'
 
-/** What a party that falls silent on purpose sounds like meanwhile: the noise that it describes (RFC 3389), until its audio goes on. */
+/** Comfort noise of a party during intentional silence, as it describes it (RFC 3389), until its audio continues. */
 export class LegSilence {
-  /** Noise is to be heard where no audio is. */
+  /** Noise replaces missing audio. */
   isOn = false
   readonly #noise = new ComfortNoise()
   readonly #frame: Frame = new Int16Array(LEG_SAMPLES)
@@ -20,12 +20,12 @@ export class LegSilence {
     this.#isEnding = false
   }
 
-  /** A packet of audio came: one that was sent later ends the silence, once it is played. */
+  /** A packet of audio arrived: one that was sent later ends the silence, once it is played. */
   spoke(sequence: number): void {
     this.#isEnding ||= ((sequence - this.#sequence) & 0xffff) < 0x8000
   }
 
-  /** @param frame what of the party's audio is to be played now, null: nothing @returns what is heard of it */
+  /** @param frame the party's audio for this tick, null: none @returns what others hear of it */
   hear(frame: Frame | null): Frame {
     if (frame !== null) {
       if (this.#isEnding) this.isOn = false

@@ -1,23 +1,23 @@
-/** The least that waits before live audio begins, and the most that it may wait for an unsteady network [frames]. */
+/** Minimum number of waiting frames before live audio begins, and maximum for an unsteady network [frames]. */
 const LEAST_FRAMES = 2
 const MOST_FRAMES = 10
-/** So long a starved party is taken for late and is concealed, after that for silent [frames]. */
+/** For this long missing audio counts as late and is concealed, after that as silence [frames]. */
 const STARVED_FRAMES = 3
-/** How often the delay is looked at [frames]: 1 s. */
+/** Interval of delay adjustments [frames]: 1 s. */
 const WINDOW = 50
-/** After so many windows without a gap the delay becomes a frame shorter. */
+/** After this many windows without a gap the delay is reduced by a frame. */
 const CALM_WINDOWS = 10
 
 export type Playout = 'play' | 'lost' | 'silent'
 
 /**
- * The delay of live audio that comes over TCP: nothing is lost or out of order there, but it comes late and then all at once. Plays a
- * frame per tick behind a delay that grows when audio was late, shrinks when it was not, and never keeps what a stall has heaped up.
+ * The delay of live audio over TCP: nothing is lost or out of order, but it may arrive late and then all at once. Plays a
+ * frame per tick with a delay that grows when audio was late, shrinks when it was not, and never keeps the backlog of a stall.
  */
 export class LivePlayout {
-  /** Frames that were due and not there. */
+  /** Frames that were due and missing. */
   late = 0
-  /** Frames left out to catch up. */
+  /** Frames skipped to catch up. */
   skipped = 0
   #target = LEAST_FRAMES
   #playing = false
@@ -26,23 +26,23 @@ export class LivePlayout {
   #least = Number.POSITIVE_INFINITY
   #calm = 0
 
-  /** The delay that is aimed at [frames]. */
+  /** The target delay [frames]. */
   get target(): number {
     return this.#target
   }
 
-  /** How many of the `waiting` frames are too old to be played; to be left out before `next`. */
+  /** How many of the `waiting` frames are too old; to be skipped before `next`. */
   excess(waiting: number): number {
     if (waiting > this.#target + MOST_FRAMES) return this.#leaveOut(waiting - this.#target)
     this.#least = Math.min(this.#least, waiting)
     if (++this.#ticks < WINDOW) return 0
     const standing = this.#least - this.#target
     this.#endWindow()
-    // What never ran lower for a whole second is delay without use.
+    // Frames that were in surplus for a whole second are useless delay.
     return standing > 0 && this.#playing ? this.#leaveOut(1) : 0
   }
 
-  /** What this tick plays, with so many frames waiting. */
+  /** What this tick plays, given the number of waiting frames. */
   next(waiting: number): Playout {
     if (!this.#playing) {
       if (waiting < this.#target) return this.#starve()

@@ -14,11 +14,11 @@ import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
 import { NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
 import type { WireAudio } from './wire-audio.ts'
 
-/** A codec that needs nothing but itself. */
+/** A codec without external state. */
 export const packetCodec = (codec: Exclude<CodecName, LawName | 'opus'>): PacketCodec =>
   codec === 'G722' ? new G722Packets() : new LinearPackets(codec === 'L16/16000' ? WIDEBAND_HZ : NARROWBAND_HZ)
 
-/** A codec whose packets are decoded whole: G.722, Opus, linear. Its own buffer, as tickets are no audio that could become another codec's. */
+/** A codec whose packets are decoded whole: G.722, Opus, linear. It needs its own buffer, because tickets cannot be transcoded. */
 export class PacketAudio implements WireAudio, FrameMaker {
   readonly codec: CodecName
   readonly clockRateHz: number
@@ -31,12 +31,12 @@ export class PacketAudio implements WireAudio, FrameMaker {
   readonly #playout: Playout
   readonly #plc: Plc
   upper: Frame | null = null
-  /** Null: its samples are of 8 kHz. */
+  /** Null: its samples have 8 kHz. */
   readonly #wide: Wide | null
   readonly #payload = new Uint8Array(MAX_FRAME_BYTES)
   #receivePayloadTypes: readonly number[] = []
 
-  /** @param coder its owner's, who closes it */
+  /** @param coder owned by the caller, who closes it */
   constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec) {
     this.codec = codec
     this.clockRateHz = coder.clockRateHz
@@ -133,7 +133,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
   }
 }
 
-/** What stands between samples of 16 kHz and a room, whose bands are of 8 each. */
+/** Converts between samples of 16 kHz and a room's two bands of 8 kHz each. */
 class Wide {
   /** What is sent. */
   readonly frame: Int16Array

@@ -1,34 +1,34 @@
-/** More that are missing, or more time between two packets, is not passed on: the mix makes audio of it [packets, samples]. */
+/** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
 const MAX_MISSING = 25
 const MAX_SAMPLES = 4000
-/** Which of so many packets have come is known; what is later than they are is dropped. */
+/** Arrivals are remembered for this many packets; a later packet is dropped. */
 const WINDOW = 32
 
-/** A leg to which packets go on. */
+/** A leg to which packets are relayed. */
 export interface PacketTaker {
   /** Whether it would be the next to send, as they are. */
   readonly takesPackets: boolean
-  /** Sends a payload as it came. @param ahead packets that are missing before it, or, negative, by which it is late @param samples likewise */
+  /** Sends a payload unchanged. @param ahead packets missing before it, or, negative, how late it is @param samples likewise */
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void
-  /** No packets go on to it any more: what it sends comes from the mix again, as soon as there is any. */
+  /** Ends the relay: it sends the mix again, as soon as there is any. */
   takesMix(): void
 }
 
 /**
- * One direction of a call of which nobody but the two parties hears anything: each packet goes on when it comes, in the place that it has among
- * the others. What is missing is missing for who gets them too, which conceals it as its network's.
+ * One direction of a call in which only the two parties hear anything: each packet is relayed on arrival, with its relative
+ * position. Missing packets are missing for the receiver too, who conceals them like losses of its own network.
  */
 export class PacketRelay {
   readonly to: PacketTaker
   /** Whether nobody else is to hear or say anything. */
   readonly isOpen: () => boolean
-  /** Of the packet that was placed last: how many are missing before it, or by how many it is late; and the same in samples. */
+  /** Of the last packet: how many are missing before it, or how late it is; and the same in samples. */
   ahead = 0
   samples = 0
-  /** What the next packet has if none is missing. */
+  /** The values of the next packet if none is missing. */
   #sequence: number
   #timestamp: number
-  /** Bit n: the packet n + 1 before the next one has come. */
+  /** Bit n: packet n + 1 before the next one has arrived. */
   #seen = -1
 
   constructor(to: PacketTaker, isOpen: () => boolean, sequence: number, timestamp: number) {
@@ -38,7 +38,7 @@ export class PacketRelay {
     this.#timestamp = timestamp
   }
 
-  /** Finds the place of a packet of `length` samples. `again`, `late`: it is to be dropped; `astray`: it does not go on from the others. */
+  /** Finds the position of a packet of `length` samples. `again`, `late`: to be dropped; `astray`: it does not continue the others. */
   place(sequence: number, timestamp: number, length: number): 'here' | 'again' | 'late' | 'astray' {
     const ahead = ((sequence - this.#sequence) << 16) >> 16
     const samples = (timestamp - this.#timestamp) | 0

@@ -4,28 +4,28 @@ import type { PacketOut } from '../rtp/packet-out.ts'
 import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { RtpLeg } from './rtp-leg.ts'
 
-/** Where a page's packets come and go. */
+/** The packet socket of a page. */
 export interface PageSocket extends PacketOut {
   close(): void
 }
 
 /**
- * WebRTC as the way of a page's audio, beside the WebSocket that all else of it comes by. It is taken while packets come; before and after that the
- * WebSocket is, so the network decides, at any time of the call.
+ * WebRTC as an alternative path for a page's audio, beside the WebSocket that carries everything else. It is used while packets arrive, and the
+ * WebSocket before and after that. So the network decides, at any time of the call.
  */
 export class PageWay {
   readonly packets: RtpLeg
   readonly #socket: PageSocket
 
-  /** @param ownerId of the leg that this is a part of */
+  /** @param ownerId of the leg that it belongs to */
   constructor(ownerId: string, socket: PageSocket, random: () => number, identity: DtlsIdentity) {
     this.#socket = socket
     const hooks: LegHooks = {
       // Keys of pages are messages.
       key: () => {},
-      // While nothing comes by it, it is not the way; the leg listens to the WebSocket then.
+      // Without packets it is not in use, and the leg listens to the WebSocket.
       oneWay: () => {},
-      // Who rings at a page is not heard yet.
+      // A page that is ringing is not heard yet.
       earlyAudio: () => {},
       // That tells whether somebody is there, too.
       timedOut: () => {},
@@ -33,7 +33,7 @@ export class PageWay {
     this.packets = new RtpLeg(ownerId, socket, hooks, random, () => {}, identity)
   }
 
-  /** Whether audio goes this way now. */
+  /** Whether audio uses this path now. */
   isOpen(now: number): boolean {
     return this.packets.isFlowing(now)
   }

@@ -6,10 +6,10 @@ import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 /** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
 const MAX_OVERSHOOT = 4
 
-/** `lost`: to be made up; `back`: it goes on from what was before that; `joint`: it does not go on from what was played before it. */
+/** `lost`: to be concealed; `back`: it continues what was before a loss; `joint`: it does not continue what was played before. */
 export type FrameKind = 'audio' | 'lost' | 'back' | 'joint'
 
-/** Makes audio of what the jitter buffer gave. */
+/** Decodes the output of the jitter buffer. */
 export interface FrameMaker {
   /**
    * Fills the newest of these frames.
@@ -22,8 +22,8 @@ export interface FrameMaker {
 }
 
 /**
- * From a jitter buffer to a frame per tick. When the buffer wants to wait a frame less or more, the stream is played faster or slower for
- * as long as that takes; in a pause it is done at once. While nothing is to be changed, a frame passes as it is.
+ * Turns a jitter buffer into a frame per tick. If the buffer wants to wait a frame less or more, the stream is played faster or slower for
+ * as long as that takes; in a pause it is done at once. Otherwise a frame passes unchanged.
  */
 export class Playout {
   readonly #jitter: JitterBuffer
@@ -39,10 +39,10 @@ export class Playout {
   #moreSamples = 0
   #isLost = false
   #isLeftAlone = false
-  /** The last tick gave nothing. */
+  /** The last tick produced nothing. */
   #isPause = true
 
-  /** @param samples of a frame @param payloadBytes of the same, as the jitter buffer counts */
+  /** @param samples of a frame @param payloadBytes of a frame, in units of the jitter buffer */
   constructor(jitter: JitterBuffer, maker: FrameMaker, samples: number, payloadBytes: number) {
     this.#jitter = jitter
     this.#maker = maker
@@ -55,7 +55,7 @@ export class Playout {
     this.#overshoot = samples / MAX_OVERSHOOT
   }
 
-  /** Samples that are decoded and wait behind the frame that was given last. */
+  /** Decoded samples that wait behind the last frame. */
   get waiting(): number {
     return this.#scale.waiting
   }
@@ -70,19 +70,19 @@ export class Playout {
     return frame
   }
 
-  /** What waits, less than a frame, and silence behind it; borrowed until the next call. */
+  /** The waiting samples, less than a frame, followed by silence; borrowed until the next call. */
   takeRest(): Frame {
     this.#scale.drain(this.#out)
     return this.#out
   }
 
-  /** The pace stays as it is, for who measures time by the samples (fax, modems). */
+  /** Fixes the playout speed, for receivers that measure time by samples (fax, modems). */
   leaveAlone(): void {
     this.#isLeftAlone = true
     this.#scale.clear()
   }
 
-  /** Another source: nothing goes on. */
+  /** Another source: nothing continues. */
   reset(): void {
     this.#scale.clear()
   }
@@ -106,7 +106,7 @@ export class Playout {
       jitter.stay(now)
       return null
     }
-    // What waits beyond the need of the jitter buffer is delay without use.
+    // Waiting samples beyond the need of the jitter buffer are useless delay.
     const pace: Pace = excess < 0 ? 'slower' : 'faster'
     const size = this.#out.length
     if (scale.waiting >= size && (pace === 'slower' || !jitter.isReady)) jitter.stay(now)
@@ -116,7 +116,7 @@ export class Playout {
     return this.#out
   }
 
-  /** The next frame waits behind what waits, and one more where that is to be caught up with; false: there is none. */
+  /** Appends the next frame to the waiting samples, and another one to catch up; false: there is none. */
   #takeIn(now: number): boolean {
     const jitter = this.#jitter
     const { isBack } = jitter
@@ -137,7 +137,7 @@ export class Playout {
     this.#scale.add(samples, this.#isPause ? this.#silence : frames[(at - 1 + PLAYED_FRAMES) % PLAYED_FRAMES]!)
   }
 
-  /** Nothing comes: what waits ends in silence. */
+  /** Nothing arrives: the waiting samples end in silence. */
   #rest(): Frame | null {
     this.#isPause = true
     if (this.#scale.waiting === 0) return null

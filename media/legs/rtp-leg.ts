@@ -23,20 +23,20 @@ import { PacketAudio, packetCodec } from './packet-audio.ts'
 import { PacketRelay, type PacketTaker } from './packet-relay.ts'
 import type { WireAudio } from './wire-audio.ts'
 
-/** How often what need not be known at every packet is looked at [ms]. */
+/** Interval of checks that are not needed for every packet [ms]. */
 const CHECK_MS = 200
 
 const LEG_CLOCK_HZ = 8000
-/** So long without a packet, and what goes on as it comes is a pause, which the mix fills [ms]. */
+/** After this time without a packet, the relay counts as paused, and the mix fills in [ms]. */
 const PAUSE_MS = 200
-/** So long the mix is waited for where packets went on until now: as long as a jitter buffer begins [frames]. */
+/** How long to wait for the mix after the relay: as long as a jitter buffer needs to start [frames]. */
 const MIX_FRAMES = 3
 const UNSPECIFIED = ['0.0.0.0', '::']
 
-/** A party on RTP: its codec, its jitter buffer, its address latch and its keys end here. Pure: packets and the time come in by arguments. */
+/** A party on RTP: its codec, jitter buffer, address latch and keys end here. Pure: packets and the time are arguments. */
 export class RtpLeg extends Leg implements PacketTaker {
   readonly latch = new SourceLatch()
-  /** Packets that were no RTP, or of an unknown payload type. */
+  /** Packets that were not RTP, or had an unknown payload type. */
   #refused = 0
   readonly #hooks: LegHooks
   readonly #plain: PacketOut
@@ -53,21 +53,21 @@ export class RtpLeg extends Leg implements PacketTaker {
   #audio: WireAudio | null = null
   #media: LegMedia | null = null
   #opusCodec: OpusCodec | null = null
-  /** What passes in the place of audio; null: nothing does. */
+  /** The fax that replaces the audio; null: none. */
   #fax: FaxWay | null = null
-  /** By which way what comes goes on as it comes; null: it is played to the mix. */
+  /** The relay of received packets; null: they are played into the mix. */
   #relay: PacketRelay | null = null
-  /** Frames that the mix may yet be late by. */
+  /** Frames by which the mix may still be late. */
   #awaitsMix = 0
   #sourceSsrc = -1
   #listens = false
   #speaks = false
-  /** Writes down headers of packets; null: nobody wants them. */
+  /** Captures packet headers; null: not requested. */
   #headers: PacketHeaders | null = null
   /** Of the tick. */
   #now = Number.NaN
   #checkAt = Number.NEGATIVE_INFINITY
-  /** Of the fastest packet since the last check; null: none came. */
+  /** Transit of the fastest packet since the last check; null: none arrived. */
   #leastTransit: number | null = null
 
   /**
@@ -90,7 +90,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#hooks = hooks
     this.#sender = new RtpSender({
       ssrc: random(),
-      // In the lower half, so that who misses the first packets can tell how often it has rolled over (RFC 3711 §3.3.1).
+      // In the lower half, so that a receiver that misses the first packets knows the roll-over count (RFC 3711 §3.3.1).
       sequence: random() & 0x7fff,
       timestamp: random(),
       maxPayload: LEG_SAMPLES,
@@ -103,7 +103,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
   }
 
-  /** Opus, which `connect` may then agree on. */
+  /** Makes Opus available to `connect`. */
   useOpus(codec: OpusCodec): void {
     this.#opusCodec = codec
   }
@@ -114,7 +114,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /**
    * A description was agreed on: the first one starts the audio, later ones change it (hold, other codec or address). `isEarly`: the
-   * call is not answered yet, so that audio may come or not.
+   * call is unanswered, so audio may or may not arrive.
    */
   connect(media: LegMedia, now: number, isEarly = false): void {
     this.#stopPassing()
@@ -130,12 +130,12 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (media.webrtc === null) this.latch.describe(media.remote)
   }
 
-  /** Whether T.38 may take the place of its audio. */
+  /** Whether T.38 may replace its audio. */
   get mayFax(): boolean {
     return this.#encryption.srtp === null && this.#encryption.webrtc === null && this.#media !== null
   }
 
-  /** From now on it receives T.38, which goes to the other half; the same again: it is described anew. */
+  /** Receives T.38 from now on, relayed to the other half; repeating it updates the description. */
   faxes(now: number): FaxWay {
     const audio = this.#audio
     if (this.#fax === null && audio !== null) this.#sendPacket(audio, audio.flush())
@@ -143,12 +143,12 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#fax
   }
 
-  /** Nothing passes to the other half any more; it has no audio before it is connected anew. Idempotent. */
+  /** Stops the relay to the other half; there is no audio until it is connected again. Idempotent. */
   leaveFax(): void {
     this.#fax?.part()
   }
 
-  /** The first codec, or another one. What is in a packet that is not full goes out as what it is. */
+  /** Sets the first or another codec. The content of a partial packet is sent in its old codec. */
   #code(media: LegMedia, now: number): void {
     const before = this.#audio
     if (before !== null) this.#sendPacket(before, before.flush())
@@ -168,13 +168,13 @@ export class RtpLeg extends Leg implements PacketTaker {
     return coder === null ? null : new PacketAudio(this.#sender, codec, coder)
   }
 
-  /** Whether encrypted audio has come just now, and may go back. */
+  /** Whether encrypted audio has just arrived, and can be returned. */
   isFlowing(now: number): boolean {
     const hasSource = this.#encryption.srtp !== null && this.latch.port !== 0 && this.#sourceSsrc !== -1
     return hasSource && this.#presence.isFlowing(now)
   }
 
-  /** What a leg sends as (RFC 3550 §3), for descriptions that say so. */
+  /** Our SSRC (RFC 3550 §3), for descriptions that name it. */
   get ssrc(): number {
     return this.#sender.ssrc
   }
@@ -225,7 +225,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
     const isEvent = packet.payloadType === media.telephoneEvent.receive
     const isAudio = audio.carries(packet.payloadType, now)
-    // Comfort noise is a sign of life. Its static type is taken unasked, as it can mean nothing else.
+    // Comfort noise is a sign of life. Its static type is accepted even if not negotiated, because it is unambiguous.
     const isNoise = packet.payloadType === 13 || packet.payloadType === media.comfortNoise
     if (
       (!isAudio && !isEvent && !isNoise) ||
@@ -292,7 +292,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#relay !== null && this.#presence.flowsSince(PAUSE_MS, now)
   }
 
-  /** @returns false: it does not go on, nor does what follows it */
+  /** @returns false: neither it nor what follows is relayed */
   #passOn(relay: PacketRelay, audio: WireAudio, bytes: Uint8Array, now: number): boolean {
     const packet = this.#packet
     const { to } = relay
@@ -334,7 +334,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#awaitsMix = MIX_FRAMES
   }
 
-  /** What would have been mixed in one of the next ticks goes out before what will not. */
+  /** Audio for the next ticks is sent before the relay takes over. */
   #takeOver(octets: Uint8Array): void {
     const { packet } = this.#sender
     packet.set(octets, RTP_HEADER_BYTES)
@@ -343,7 +343,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sendOut(packet, RTP_HEADER_BYTES + octets.length)
   }
 
-  /** No packet since the last check was on its way for less time than this one: it shows what their clock says. */
+  /** The fastest packet since the last check: it shows the sender's clock. */
   #faster(transit: number, timestamp: number, now: number): void {
     this.#leastTransit = transit
     this.#keys.observe(timestamp, now)
@@ -360,7 +360,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.keyDown(keys.downUntil(now) + audio.jitter.currentDelayMs)
   }
 
-  /** A datagram on the RTCP port. Of strangers it is no sign of life, and no report. */
+  /** A datagram on the RTCP port. From strangers it is neither a sign of life nor a report. */
   rtcp(datagram: Uint8Array, host: string, _port: number, now: number): void {
     if (this.#media === null) return
     const { rtcpHost, isRtcpReachable } = this.#media.remote
@@ -380,18 +380,18 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#hooks.report?.(this, false, bytes, host, reportPort(this.#media.remote, this.latch))
   }
 
-  /** The headers of packets are written down for so long, anew; 0: no more. */
+  /** Captures packet headers for this long from now; 0: stop. */
   traceHeaders(seconds: number, now: number, wall: number): void {
     if (seconds === 0) this.#headers?.stop()
     else this.#headers = new PacketHeaders(seconds, now, wall)
   }
 
-  /** The headers that were written down; null: nobody wanted them. */
+  /** The captured headers; null: not requested. */
   get headers(): PacketLog | null {
     return this.#headers?.log() ?? null
   }
 
-  /** Its audio ends here (RFC 3550 §6.6), and is neither missing nor lost: another source may follow at once. The call is SIP's to end. */
+  /** The source said goodbye (RFC 3550 §6.6): its audio is neither missing nor lost, and another source may follow. SIP ends the call. */
   #sourceLeft(): void {
     this.#audio?.jitter.over()
     this.#presence.oneWay.fellSilent()
@@ -424,7 +424,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#silence.isOn ? this.#silence.hear(frame) : frame
   }
 
-  /** What is told of audio that does not come. */
+  /** Reports missing audio. */
   #check(now: number): void {
     this.#checkAt = now + CHECK_MS
     if (this.#leastTransit !== null) this.#reports.heard.arrived(this.#leastTransit, now)
@@ -450,7 +450,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
     this.#now = now
     if (this.#awaitsMix > 0) {
-      // Its time goes on with it: not a sample less or more.
+      // The timestamp follows: not a sample less or more.
       this.#awaitsMix = frame === null && !this.#keys.isSending ? this.#awaitsMix - 1 : 0
       if (this.#awaitsMix > 0) return
     }
@@ -465,7 +465,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (now >= this.#reports.dueAt) this.#report(now)
   }
 
-  /** Frames that our clock has left out are missing in what is sent, by its timestamps too: else the far end would be late from now on. */
+  /** Frames skipped by our clock are also skipped in the timestamps; otherwise the far end would hear us late from then on. */
   #leaveOut(audio: WireAudio | null, now: number): void {
     if (audio !== null) this.#sendPacket(audio, audio.flush())
     const frames = Math.floor((now - this.#now) / FRAME_MS) - 1
@@ -483,7 +483,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.#headers !== null) this.#headers.note(true, packet, length, host, port, this.#now)
   }
 
-  /** A key goes out in the place of audio: as an event where agreed (RFC 4733), as a tone where not. */
+  /** A key replaces the audio: as an event if agreed (RFC 4733), otherwise as a tone. */
   #sendKey(audio: WireAudio, frame: Frame | null): void {
     this.tones.sent(this.#now)
     const tone = this.#keys.tone()
@@ -492,7 +492,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (event === null || eventType === null) this.#sendPacket(audio, audio.add(tone ?? frame, null, null))
     else if (!event.send) this.#sendPacket(audio, audio.add(null, null, null))
     else {
-      // The event is not the same audio as what is in a packet that is not full.
+      // The event is not part of the audio in a partial packet.
       this.#sendPacket(audio, audio.flush())
       const { payload, timestamp, marker } = event
       this.#sender.packet.set(payload, RTP_HEADER_BYTES)
@@ -501,7 +501,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
   }
 
-  /** Queues a key to be sent; false when it is none, too many wait, or the far end takes none this way. */
+  /** Queues a key to be sent; false if it is not a key, too many wait, or the far end accepts none this way. */
   sendKey(key: string, durationMs?: number): boolean {
     if (this.#media?.dtmf === 'info') return this.#signal(key, durationMs)
     if (this.#media?.dtmf === 'rfc4733' && this.#media.telephoneEvent.send === null) return false
@@ -540,7 +540,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (media !== null && length > 0 && !this.#isLeftAlone(media)) this.#sendReport(media, length)
   }
 
-  /** "c=0.0.0.0" is how an old phone asks to be left alone (RFC 3264 §8.4); with ICE it means nothing. */
+  /** "c=0.0.0.0" puts us on hold, as from old phones (RFC 3264 §8.4); with ICE it has no meaning. */
   #isLeftAlone({ remote }: LegMedia): boolean {
     return this.#encryption.webrtc === null && UNSPECIFIED.includes(remote.host)
   }
@@ -554,7 +554,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 }
 
-/** Where telephone events were not agreed on, keys come as tones, and may where they were, unless the connection says how they come. */
+/** Tones are keys if events were not negotiated, and may be if they were, unless the connection's setting decides. */
 function toneKeyUse({ dtmf, telephoneEvent }: LegMedia): ToneKeyUse {
   if (dtmf === 'info' || dtmf === 'rfc4733') return 'never'
   return telephoneEvent.receive === null ? 'always' : 'until_told'

@@ -5,19 +5,19 @@ import { Unwrapper } from '../rtp/rtp.ts'
 
 /** As many as a jitter buffer holds. */
 const SLOTS = 64
-/** In the place of audio, in tickets: above all slots, and unlike any of them. */
+/** A ticket without audio: larger than every slot number. */
 export const NO_TICKET = 0xc0
 
 /**
- * Packets of any codec behind the jitter buffer of G.711, which plays one byte for each unit of 8 kHz: what it is given are tickets, as many
- * bytes as the packet lasts, each the number of the slot where the packet lies. So the same buffer orders, delays and counts all. Packets are
- * decoded when their turn comes; what is lost is taken from the packet after it where that says it once more, else made up by the codec.
+ * Puts packets of any codec behind the jitter buffer of G.711, which plays one byte per unit of 8 kHz. The buffer gets tickets: as many
+ * bytes as the packet lasts, each with the number of the packet's slot. So one buffer orders, delays and counts for all codecs. Packets are
+ * decoded at their turn. A lost one is recovered from the next packet if that repeats it (FEC), otherwise concealed by the codec.
  */
 export class TicketedPackets {
-  /** Packets that were none of the codec, or too long. */
+  /** Packets that were not of the codec, or too long. */
   refused = 0
   readonly #codec: PacketCodec
-  /** Units of its clock for one of 8 kHz, and samples. */
+  /** Units of its clock per unit of 8 kHz, and samples likewise. */
   readonly #clockUnits: number
   readonly #samples: number
   readonly #timestamps = new Unwrapper(32)
@@ -27,11 +27,11 @@ export class TicketedPackets {
   readonly #tickets = new Uint8Array(MAX_PACKET_SAMPLES)
   readonly #pcm: Int16Array
   #nextSlot = 0
-  /** The packet that is being played, and how much of it was. */
+  /** The packet being played, and how much of it was. */
   #slot = -1
   #played = 0
   #decoded = 0
-  /** Of what was played last, or should have been. */
+  /** Of the last frame that was played, or was due. */
   #sequence = -1
 
   constructor(codec: PacketCodec) {
@@ -42,7 +42,7 @@ export class TicketedPackets {
     this.#pcm = new Int16Array(MAX_PACKET_SAMPLES * this.#samples)
   }
 
-  /** A timestamp of the wire in units of 8 kHz, which wrap as those of the wire do. */
+  /** Converts a timestamp of the wire to units of 8 kHz, with wrap-around like that of the wire. */
   timestampOf(timestamp: number): number {
     return Math.floor(this.#timestamps.unwrap(timestamp) / this.#clockUnits) >>> 0
   }
@@ -74,7 +74,7 @@ export class TicketedPackets {
     this.#nextSlot = (slot + 1) % SLOTS
   }
 
-  /** Turns what the jitter buffer gave into a frame. @returns false: it is lost, and the codec has no guess */
+  /** Turns the output of the jitter buffer into a frame. @returns false: it is lost, and the codec cannot conceal it */
   play(result: PullResult, tickets: Uint8Array, frame: Int16Array): boolean {
     if (result === 'lost') return this.#lost(frame)
     for (let at = 0; at < tickets.length; ) {
@@ -117,7 +117,7 @@ export class TicketedPackets {
     return this.#codec.conceal(frame) > 0
   }
 
-  /** Another source: nothing goes on. */
+  /** Another source: nothing continues. */
   reset(): void {
     this.#timestamps.reset()
     this.#sequences.fill(-1)

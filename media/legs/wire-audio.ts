@@ -5,8 +5,8 @@ import type { RtpPacket } from '../rtp/rtp.ts'
 import type { LegMedia } from './leg-media.ts'
 
 /**
- * The audio of a leg's wire: a codec with the buffer of what comes, what makes up for losses, and the packets that go out. A tick takes
- * one frame out and puts one in. Nothing here knows of addresses, keys or encryption.
+ * Audio on a leg's wire: a codec with its jitter buffer, loss concealment, and outgoing packets. A tick takes
+ * one frame out and puts one in. Addresses, keys and encryption are handled elsewhere.
  */
 export interface WireAudio {
   readonly codec: CodecName
@@ -15,31 +15,31 @@ export interface WireAudio {
   /** Units of that clock in one tick. */
   readonly frameUnits: number
   readonly jitter: JitterBuffer
-  /** It is of 16 kHz: there is something above 4 kHz. */
+  /** It has 16 kHz: there is audio above 4 kHz. */
   readonly isWide: boolean
-  /** That of the last `pull`, where it was wanted; null: nothing. */
+  /** The upper band of the last `pull`, if wanted; null: none. */
   readonly upper: Frame | null
-  /** Its listener hears what comes in `push`; false: packets mean nothing by themselves, what is played is to be heard. */
+  /** Its listener hears packets in `push`; false: single packets cannot be decoded, so it hears what is played. */
   readonly isHeardOnWire: boolean
-  /** Packets that were none of this codec. */
+  /** Packets that were not of this codec. */
   readonly refused: number
-  /** The last packet that was made; its first bytes, as many as was answered, are to be sent. */
+  /** The last packet; send as many of its first bytes as returned. */
   readonly sent: Uint8Array
 
   /**
-   * A description was agreed on, the first or another one. What waits becomes of the new codec where that can be, so that nothing is heard
-   * of the change. @returns false: this cannot become what was agreed on, and another is to be made
+   * A description was agreed on, the first or another one. Waiting audio is transcoded if possible, so that the change is inaudible.
+   * @returns false: this instance cannot be changed to the new codec, and another one is needed
    */
   agree(media: LegMedia, now: number): boolean
   /** Whether packets of this payload type carry its audio. */
   carries(payloadType: number, now: number): boolean
-  /** A timestamp of the wire in units of 8 kHz, which all counting is done in; to be asked once for each packet. */
+  /** Converts a timestamp of the wire to units of 8 kHz, in which everything is counted; to be called once per packet. */
   timestampOf(timestamp: number): number
-  /** Takes a packet that it `carries`; it may write to the payload. @param timestamp in units of 8 kHz */
+  /** Takes a packet that it `carries`; it may overwrite the payload. @param timestamp in units of 8 kHz */
   push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void
-  /** Notes a packet of the same source that carries no audio. */
+  /** Notes a packet of the same source without audio. */
   skip(sequence: number): void
-  /** The next frame, borrowed until the next call; null: silence. To be called once per tick. @param isUpperWanted what is above 4 kHz, too */
+  /** The next frame, borrowed until the next call; null: silence. To be called once per tick. @param isUpperWanted with the upper band */
   pull(now: number, isUpperWanted: boolean): Frame | null
   /**
    * Adds a frame to what is sent; null: silence. `encoded`: the same in its law, where it has one. `upper`: what of it is above 4 kHz.
@@ -47,11 +47,11 @@ export interface WireAudio {
    * @returns length of the packet that is full now [bytes], or 0
    */
   add(frame: Frame | null, encoded: Uint8Array | null, upper: Frame | null): number
-  /** Finishes a packet that is not full. @returns its length [bytes], or 0 */
+  /** Finishes a partial packet. @returns its length [bytes], or 0 */
   flush(): number
-  /** What was begun is not sent. */
+  /** Discards the unfinished packet. */
   drop(): void
-  /** A fax or a modem talks: nothing is made up, and nothing played faster or slower, from now on. Absent: the codec is of no use to one. */
+  /** For fax and modems: no concealment and a fixed playout speed from now on. Absent: the codec is useless for them. */
   leaveAlone?(): void
   /**
    * Packets are to go on as they come: hands over what waits, a packet's worth at a time, and is empty then. Absent: those of the codec cannot.
@@ -59,8 +59,8 @@ export interface WireAudio {
    * @returns false: what waits does not just go on from what was played, and nothing has happened
    */
   handOver?(take: (octets: Uint8Array) => void): boolean
-  /** What `push` does besides keeping the packet: it becomes of this law, and its listener hears it. */
+  /** What `push` does besides storing the packet: transcodes it to this law, and lets its listener hear it. */
   hear?(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void
-  /** Another source: nothing goes on. */
+  /** Another source: nothing continues. */
   reset(): void
 }
