@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache'
 import { atMost } from '../protocol/at-most.ts'
 import type { DialTarget } from '../protocol.ts'
 
-/** A far end counts by its own clock, and not all packets take as long: its second is a little longer here [ms]. */
+/** A far end uses its own clock, and packets take different times: its second is a little longer here [ms]. */
 export const SECOND_MS = 1050
-/** Who would wait longer is told that there is no turn [ms]. */
+/** A longer wait is refused as having no turn [ms]. */
 const MAX_WAIT_MS = 5000
 const MAX_CONNECTIONS = 10_000
 
@@ -15,7 +15,7 @@ interface Waiting {
 
 interface Connection {
   perSecond: number
-  /** When the last `perSecond` calls began [ms], the oldest first. */
+  /** The start times of the last `perSecond` calls [ms], the oldest first. */
   begun: number[]
   waiting: Waiting[]
   isTimed: boolean
@@ -28,8 +28,8 @@ interface CallPaceOptions {
 }
 
 /**
- * When INVITEs leave: over one connection no more in any second than that begins, whatever brings them late or together: a busy control, calls
- * that another connection did not take, redirections. First come, first served.
+ * Paces INVITEs: over one connection no more than allowed leave in any second, even if they arrive late or together, because of a busy control,
+ * failovers from another connection, or redirections. First come, first served.
  */
 export class CallPace {
   readonly #options: CallPaceOptions
@@ -39,14 +39,14 @@ export class CallPace {
     this.#options = options
   }
 
-  /** Whether a call over this target would wait now. */
+  /** Whether a call to this target would have to wait now. */
   waits({ connectionId, callsPerSecond }: Pick<DialTarget, 'connectionId' | 'callsPerSecond'>): boolean {
     if (connectionId === undefined || callsPerSecond === undefined) return false
     const known = this.#connections.get(connectionId)
     return known !== undefined && (known.waiting.length > 0 || this.#freeIn(known) > 0)
   }
 
-  /** Resolves when its INVITE may go out, with true; false: that would be too late. Who is not wanted any more takes nobody's turn. */
+  /** Resolves with true when its INVITE may leave; false: that would be too late. A call that is no longer wanted uses nobody's turn. */
   turn(
     { connectionId, callsPerSecond }: Pick<DialTarget, 'connectionId' | 'callsPerSecond'>,
     isWanted: () => boolean,
@@ -63,13 +63,13 @@ export class CallPace {
   #of(id: string, perSecond: number): Connection {
     const known = this.#connections.get(id)
     const one = known ?? { perSecond, begun: [], waiting: [], isTimed: false }
-    // It may have been changed.
+    // It may have changed.
     one.perSecond = perSecond
     if (known === undefined) this.#connections.set(id, one)
     return one
   }
 
-  /** How long until one more may begin [ms]. */
+  /** Time until another one may begin [ms]. */
   #freeIn({ begun, perSecond }: Connection): number {
     const last = begun.at(-perSecond)
     return last === undefined ? 0 : Math.max(0, last + SECOND_MS - this.#options.now())

@@ -17,7 +17,7 @@ interface CallersOptions {
   now: () => number
 }
 
-/** Passwords of those who call: who is asked for one, and what is made of the answer. */
+/** Passwords of callers: who is challenged, and how answers are verified. */
 export class Callers {
   /** Only known networks and those with a password may call at all, so that a stranger is asked for it before anything else. */
   challengesStrangers = false
@@ -31,8 +31,8 @@ export class Callers {
   }
 
   /**
-   * What an INVITE is answered with before there is a transaction, a line, or a question to control. Null: it comes in. A password costs
-   * who sends it, wrong or right, a round trip; a flood without one costs us a hash each.
+   * The answer to an INVITE before there is a transaction, a line, or a question to control. Null: it is accepted. A password, wrong or
+   * right, costs its sender a round trip; a flood without one costs us a hash each.
    */
   atTheDoor({ requestUri, authorizations, peer }: InviteAtTheDoor): InviteRefusal | null {
     const given = this.read(authorizations, requestUri)
@@ -59,7 +59,7 @@ export class Callers {
     return { status: 401, headers: [['WWW-Authenticate', value]] }
   }
 
-  /** By H(username:realm:password), hex; null: there is no such account. */
+  /** By H(username:realm:password), hex; null: unknown account. */
   check(given: DigestResponse, ha1: string | null, peer: Pick<Peer, 'host' | 'proxy'>): CallerVerdict {
     const host = originOf(peer)
     if (this.#guesses.isLocked(given.username, host)) return 'wrong'

@@ -24,14 +24,14 @@ import { isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import { originOf } from './proxies.ts'
 
-/** How long control may take to say what becomes of an incoming call [ms]; then 503. */
+/** Maximum time for control's decision about an inbound call [ms]; then 503. */
 const DECISION_MS = 4000
-/** The answer to a description that cannot be agreed with (RFC 3261 §21.4.26). */
+/** The answer to an unacceptable description (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
 /** `Retry-After` of a 503 [s]. */
 const RETRY_AFTER_S = 5
 
-/** An extension that the caller requires and does not get (RFC 3261 §21.4.15). */
+/** An extension that the caller requires and we do not provide (RFC 3261 §21.4.15). */
 const BAD_EXTENSION = 420
 
 interface CallsInOptions {
@@ -43,11 +43,11 @@ interface CallsInOptions {
   farEnds: Pick<FarEnds, 'byContact'>
   callers: Callers
   sip: () => SipEndpoint
-  /** Null: nothing is checked. */
+  /** Null: signatures are not verified. */
   verifier: Pick<Verifier, 'verify'> | null
 }
 
-/** Calls of others: held until control has said what becomes of them, then rung, answered, challenged or refused. */
+/** Inbound calls: held until control has decided, then rung, answered, challenged or refused. */
 export class CallsIn {
   draining = false
   /** Calls refused with 503. */
@@ -102,7 +102,7 @@ export class CallsIn {
     })
   }
 
-  /** Strangers' calls that wait to be judged take a quarter of the room at most. */
+  /** Strangers' calls that wait for a decision use at most a quarter of the capacity. */
   #isCrowdedByStrangers(peer: Peer): boolean {
     if (peer.isKnown === true) return false
     let waiting = 0
@@ -153,7 +153,7 @@ export class CallsIn {
     return this.#lines.snapshot(line)
   }
 
-  /** Opens its audio, and finds what to say to the caller: the answer to its offer, or an offer of ours. */
+  /** Opens its audio, and makes the description for the caller: the answer to its offer, or an offer of ours. */
   async #describe(
     line: Line,
     { codecs, dtmf = 'auto', srtp, room, affinity, near }: Omit<Request<'leg.answer'>, 'legId'>,
@@ -174,7 +174,7 @@ export class CallsIn {
     return { failure: 'invalid', message: `the caller's offer cannot be answered: ${negotiated.error}` }
   }
 
-  /** Its audio flows already: from now on it is answered, and what is kept of it begins. */
+  /** Its audio flows already: from now on it is answered, and its capture begins. */
   async #answerEarly(line: Line, { legId, room }: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
     const { media, isSettled } = line.early!
     line.room = room
@@ -188,7 +188,7 @@ export class CallsIn {
     return this.#lines.snapshot(line)
   }
 
-  /** `description` null: all was said by a provisional response and its PRACK. */
+  /** `description` null: everything was negotiated by a provisional response and its PRACK. */
   #accept(line: Line, description: Uint8Array | null): void {
     line.state = 'answered'
     line.description = description ?? line.description
@@ -201,7 +201,7 @@ export class CallsIn {
     this.refuse(line.sessionId, status, status === 503 ? RETRY_AFTER_S : null, headers)
   }
 
-  /** Audio flows in the family that the caller's description names, where we have it. */
+  /** Audio uses the address family of the caller's description, if we have it. */
   #ownFor({ offer, peer }: Line): OwnAddress {
     const { addresses } = this.#options
     const family = offer === null ? null : familyOfOffer(offer)
@@ -209,7 +209,7 @@ export class CallsIn {
     return wanted ?? (peer === null ? null : addresses.for(peer)) ?? addresses.main
   }
 
-  /** Control has decided that it rings: its caller is told, and the limit for a decision is met. */
+  /** Control has decided that it rings: the caller is told, and the deadline for a decision is met. */
   async ring({ legId, early, reliable = 'when_required' }: Request<'leg.ring'>): Promise<Reply<'leg.ring'> | Failure> {
     const line = this.#waiting(legId)
     if (line === null) return notFound(legId)
@@ -233,7 +233,7 @@ export class CallsIn {
     return {}
   }
 
-  /** An offer of ours goes in no provisional response that is not acknowledged (RFC 3262 §5). */
+  /** Only a reliable provisional response may carry an offer of ours (RFC 3262 §5). */
   #mayOffer({ offer, reliability }: Line, reliable: Reliability): boolean {
     return offer !== null || (reliability !== null && reliable !== 'off')
   }
@@ -275,7 +275,7 @@ export class CallsIn {
     return {}
   }
 
-  /** Judges who has signed the call; the caller goes on waiting. */
+  /** Verifies the signature of the call while the caller waits. */
   async verify({ legId, from, to }: Request<'leg.verify'>): Promise<Verification | Failure> {
     const line = this.#waiting(legId)
     const { verifier } = this.#options
@@ -300,7 +300,7 @@ export class CallsIn {
     const verdict = this.#options.callers.check(digest, ha1, peer)
     if (verdict === 'wrong') this.#turnAway(line, { status: 403, headers: [] })
     else if (verdict === 'stale') this.#challenge(line, { stale: true, algorithm: storedAlgorithm(digest) })
-    // Strangers cannot take the room of who has proven its account.
+    // Strangers cannot use the capacity of callers that have proven their account.
     else this.#options.sip().meet(peer.host)
     return { isRight: verdict === 'right' }
   }
@@ -321,13 +321,13 @@ export class CallsIn {
   }
 }
 
-/** The leg whose place the call is to take. */
+/** The leg that the call is to replace. */
 function replacedBy(lines: Lines, sessionId: string | undefined): { replaces?: string } {
   const line = sessionId === undefined ? undefined : lines.ofSession(sessionId)
   return line === undefined ? {} : { replaces: line.legId }
 }
 
-/** What a call is signed with, and when it says that it was sent. */
+/** The signatures of a call, and its Date. */
 function signedOf({ identity, header }: Extract<UaEvent, { kind: 'incoming' }>): Pick<Signed, 'signatures' | 'date'> {
   const date = Date.parse(header('Date') ?? '')
   return { signatures: identity.signatures, date: Number.isNaN(date) ? null : Math.floor(date / 1000) }

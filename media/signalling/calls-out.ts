@@ -13,9 +13,9 @@ import { conflict, type Lines } from './lines.ts'
 import type { Redirects } from './redirects.ts'
 import { Resting, type Way, Ways } from './ways.ts'
 
-/** The answer to a description that cannot be agreed with (RFC 3261 §21.4.26). */
+/** The answer to an unacceptable description (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
-/** A far end that has not even said 100 by then is left for the next, where there is one [ms]. */
+/** A far end that has not even sent 100 by then is abandoned for the next, if there is one [ms]. */
 const PATIENCE_MS = 4000
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
 const NO_TURN: Failure = { failure: 'capacity', message: 'its connection begins as many calls as it may' }
@@ -31,7 +31,7 @@ interface CallsOutOptions {
   redirects: Redirects
 }
 
-/** Calls of ours: placed over one way after the other (`ways.ts`) until one takes them. */
+/** Outbound calls: placed over one way after the other (`ways.ts`) until one accepts them. */
 export class CallsOut {
   readonly #options: CallsOutOptions
   readonly #lines: Lines
@@ -43,7 +43,7 @@ export class CallsOut {
   }
 
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
-    // Whoever asks again has missed the reply: nobody is called twice.
+    // A repeated request has missed the reply: nobody is called twice.
     if (this.#lines.knew(request.legId)) return conflict('the leg was dialled before')
     const line = this.#begin(request)
     const { delayMs = 0 } = request
@@ -99,7 +99,7 @@ export class CallsOut {
     return isOver(line) ? null : this.#placeNext(line)
   }
 
-  /** Places a call over the next of its ways. A failure: there is none, or no room for its audio. */
+  /** Places a call over the next of its ways. A failure: there is none, or no capacity for its audio. */
   async #placeNext(line: Line): Promise<Failure | null> {
     const way = await line.ways!.next()
     if (isOver(line)) return null
@@ -109,7 +109,7 @@ export class CallsOut {
     if (line.own !== own || wasHeard) {
       line.early = null
       if (wasHeard) this.#lines.emit('leg.early_media', { legId: line.legId, isHeard: false })
-      // Its sockets are of the other family, or of who did not take the call after all.
+      // Its sockets have the other family, or belong to an attempt that was refused.
       if (line.own !== null) await line.engine!.request('leg.close', { legId: line.legId })
       const opened = isOver(line) ? null : await this.#lines.openAudio(line, own)
       if (isOver(line)) return null
@@ -140,7 +140,7 @@ export class CallsOut {
     this.#lines.bind(line, sessionId)
   }
 
-  /** The far end says that it is at work; what it says with a description is heard before its answer (RFC 3960). */
+  /** Progress of the far end; a description with it means early media (RFC 3960). */
   provisional(line: Line, { status, body, peer }: Extract<UaEvent, { kind: 'provisional' }>): void {
     if (line.way !== null) line.ways?.heard(line.way)
     if (status >= 180 && line.state === 'dialing') {
@@ -152,7 +152,7 @@ export class CallsOut {
     this.#lines.beside(line, this.#options.descriptions.early(line, body))
   }
 
-  /** The far end has refused: the call is placed once more where that may help, and over otherwise. */
+  /** The far end has refused: the call is repeated if that may help, and has ended otherwise. */
   refused(line: Line, refusal: Extract<UaEvent, { kind: 'rejected' }>): void {
     const { status } = refusal
     if (status === NOT_ACCEPTABLE_HERE && this.#mayInsist(line)) this.#lines.beside(line, this.#insist(line))
@@ -164,7 +164,7 @@ export class CallsOut {
     }
   }
 
-  /** Who takes nothing but encrypted calls may refuse an offer that leaves it open: the call is placed once more, as RTP/SAVP. */
+  /** A far end that requires encryption may refuse an optional offer: the call is placed once more, as RTP/SAVP. */
   #mayInsist({ way, srtp, endReason, early }: Line): boolean {
     return way !== null && srtp === 'optional' && endReason === null && early === null
   }
@@ -184,7 +184,7 @@ export class CallsOut {
     return line.ways.mayGoOn(line.way, refusal)
   }
 
-  /** `status`: what the last attempt ended with, should there be no other after all. */
+  /** `status`: the result of the last attempt, in case there is no other. */
   async #goOn(line: Line, status: number): Promise<void> {
     this.#lines.bind(line, '')
     line.state = 'dialing'
@@ -199,7 +199,7 @@ export class CallsOut {
   }
 }
 
-/** Whether where it goes has to be looked up first. */
+/** Whether its destination has to be looked up first. */
 function isNamed({ hosts, uri }: DialTarget): boolean {
   const first = hosts[0] ?? destinationOfUri(uri)
   return first !== null && peerOfAddress(first) === null

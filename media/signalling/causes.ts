@@ -2,7 +2,7 @@ import type { HeaderFields } from '../../sip/agent-types.ts'
 import { q850, q850OfStatus, type Reason, reasonFields } from '../../sip/message/reason.ts'
 import type { EndedReason, LegCause } from '../protocol.ts'
 
-/** Why a leg ended, in the telephone network's numbers (ITU-T Q.850): what we say, and what a far end has said. */
+/** Causes of a leg's end, as Q.850 numbers (ITU-T Q.850): those that we send, and those that a far end has sent. */
 
 /** Of what we end. */
 const OF_REASON: Record<EndedReason, number> = {
@@ -33,23 +33,23 @@ const OF_REASON: Record<EndedReason, number> = {
   internal_error: 41,
 }
 
-/** A phone that rang beside the one that was answered shows no missed call (RFC 3326 §2). */
+/** A phone that rang beside the answered one shows no missed call (RFC 3326 §2). */
 const ELSEWHERE: Reason = { protocol: 'SIP', cause: 200, text: 'Call completed elsewhere' }
 
 /** Of the BYE or CANCEL that ends a leg for this reason. */
 export const fieldsOfReason = (reason: EndedReason): HeaderFields =>
   reasonFields([...(reason === 'answered_elsewhere' ? [ELSEWHERE] : []), q850(OF_REASON[reason])])
 
-/** A challenge, a redirection, and what only asks for another form of the same request end no call. */
+/** A challenge, a redirection, and a request for another form of the same request do not end a call. */
 const GOES_ON: ReadonlySet<number> = new Set([401, 407, 420, 421, 422, 423])
 
-/** Of the response that refuses a call. `reason` says more than a status where there is one. */
+/** Of the response that refuses a call. `reason`, if given, is more specific than the status. */
 export function fieldsOfStatus(status: number, reason: EndedReason | null): HeaderFields {
   const cause = status === 503 && reason === 'capacity' ? OF_REASON.capacity : q850OfStatus(status)
   return status < 400 || cause === null || GOES_ON.has(status) ? [] : reasonFields([q850(cause)])
 }
 
-/** What a far end says of the end; without a word of the telephone network its status says it, or that it hung up. */
+/** The far end's cause; without a Q.850 cause it is derived from the status, or from the hang-up. */
 export function causeOfFarEnd(reasons: readonly Reason[], status: number | null): LegCause {
   const [inNetwork, inSip] = (['Q.850', 'SIP'] as const).map(name => reasons.find(one => one.protocol === name))
   return {
@@ -60,7 +60,7 @@ export function causeOfFarEnd(reasons: readonly Reason[], status: number | null)
   }
 }
 
-/** What we have said of it, or would have. */
+/** The cause that we have sent, or would have. */
 export const causeOfOurs = (reason: EndedReason, status: number | null): LegCause => ({
   q850: (status === null || reason === 'capacity' ? null : q850OfStatus(status)) ?? OF_REASON[reason],
   sip: reason === 'answered_elsewhere' ? ELSEWHERE.cause : null,
@@ -68,7 +68,7 @@ export const causeOfOurs = (reason: EndedReason, status: number | null): LegCaus
   by: 'tandem',
 })
 
-/** What carriers mean by a cause, whatever status their gateway makes of it. */
+/** The meaning of a cause, whatever status the gateway derives from it. */
 const MEANING = new Map<number, EndedReason>([
   ...[1, 2, 3, 22, 28].map(cause => [cause, 'not_found'] as const),
   [17, 'busy'],
@@ -78,6 +78,6 @@ const MEANING = new Map<number, EndedReason>([
   ...[65, 88].map(cause => [cause, 'codec_mismatch'] as const),
 ])
 
-/** Null: none was said, or it says nothing more than the status does. */
+/** Null: none was given, or it adds nothing to the status. */
 export const meaningOf = (reasons: readonly Reason[]): EndedReason | null =>
   MEANING.get(reasons.find(({ protocol }) => protocol === 'Q.850')?.cause ?? 0) ?? null

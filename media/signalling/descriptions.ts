@@ -21,7 +21,7 @@ export interface DescriptionsOptions {
   emit: <N extends EventName>(name: N, body: Events[N]) => void
 }
 
-/** Offers and answers of the lines (RFC 3264): first ones, changes by re-INVITE, hold; and the audio that follows them. */
+/** Offers and answers of the lines (RFC 3264): initial ones, changes by re-INVITE, hold; and their effect on the audio. */
 export class Descriptions {
   readonly #options: DescriptionsOptions
 
@@ -43,7 +43,7 @@ export class Descriptions {
     if (isFailure(connected) && !isOver(line)) this.#options.hangup(line, 'capacity')
   }
 
-  /** The answer to an offer of ours came in an ACK. */
+  /** The answer to our offer arrived in an ACK. */
   async lateAnswer(line: Line, body: Body): Promise<void> {
     if (line.description === null) return
     const media = this.agreed(line, body)
@@ -85,7 +85,7 @@ export class Descriptions {
 
   // ------------------------------------------------------------------ hold
 
-  /** Puts a leg on hold or takes it back; a SIP peer is told (RFC 3264 §8.4). Its audio has been changed already. */
+  /** Puts a leg on hold or resumes it; a SIP peer is told (RFC 3264 §8.4). The audio was changed before. */
   hold(line: Line, held: boolean): void {
     line.onHold = held
     this.tellHold(line)
@@ -117,7 +117,7 @@ export class Descriptions {
     this.tellHold(line)
   }
 
-  /** It will not be told; what it hears and who hears it is ours to decide in any case. */
+  /** It will not be told; in any case we alone decide what it hears and who hears it. */
   holdRefused(line: Line): void {
     if (line.asked !== null) {
       line.description = line.asked.before
@@ -127,14 +127,14 @@ export class Descriptions {
     this.tellHold(line)
   }
 
-  /** A change of ours that waits after glare describes what was before theirs: our answer to theirs says what it wanted to say. */
+  /** After glare, our waiting change is out of date: our answer to theirs already contains it. */
   #overtaken(line: Line): void {
     if (line.asked === null) return
     line.asked = null
     this.#options.sip().do(agent => agent.withdrawReinvite(line.sessionId))
   }
 
-  /** Starts the audio by what was agreed on, or changes it; the call is answered. */
+  /** Starts or changes the audio as negotiated; the call is answered. */
   async connect(line: Line, media: NegotiatedMedia): Promise<object | Failure> {
     const enter = line.room
     const agreed = legMediaOf(media, line, this.#options.mayReach)
@@ -158,7 +158,7 @@ export class Descriptions {
 
   // ------------------------------------------------------------------ before the answer
 
-  /** The called party may be heard before it answers; what cannot be agreed on is left, and the answer decides. */
+  /** Early media of the called party. An unacceptable description is ignored, and the answer decides. */
   async early(line: Line, body: Body): Promise<void> {
     const media = line.description === null ? null : this.agreed(line, body)
     if (media !== null) await this.connectEarly(line, media, 'from_called')
@@ -186,7 +186,7 @@ export class Descriptions {
     this.#options.sip().do((agent, now) => agent.answerPrack(line.sessionId, answer, now))
   }
 
-  /** Starts the audio, or changes it, while the call is not answered. */
+  /** Starts or changes the audio while the call is unanswered. */
   async connectEarly(line: Line, media: NegotiatedMedia, early: EarlyAudio): Promise<object | Failure> {
     if (isOver(line) || line.state === 'answered') return {}
     line.early = { isSettled: false, ...line.early, media }
@@ -198,12 +198,12 @@ export class Descriptions {
     })
   }
 
-  /** What a leg that is about to be dialled offers. */
+  /** The offer for a leg that is about to be dialled. */
   firstOffer(line: Described & Pick<Line, 'sdpId'>): Uint8Array {
     return createOffer(capabilitiesOf(line, this.#options.fingerprint), 'sendrecv', { id: line.sdpId, previous: null })
   }
 
-  /** Our answer to an offer of the far end's, and what both say. */
+  /** Our answer to an offer of the far end, and the result of the negotiation. */
   answer(line: Line, offer: Body): ReturnType<typeof answerOffer> | { error: typeof OTHER_FAMILY } {
     const negotiated = answerOffer(
       offer.bytes,
@@ -214,7 +214,7 @@ export class Descriptions {
     return 'error' in negotiated || isOurFamily(line, negotiated.media) ? negotiated : { error: OTHER_FAMILY }
   }
 
-  /** What the far end's answer to our offer comes to; null: nothing that audio can flow by. */
+  /** The result of the far end's answer to our offer; null: audio cannot flow. */
   agreed(line: Line, body: Body): NegotiatedMedia | null {
     const media = applyAnswer(line.description!, body.bytes, capabilitiesOf(line, this.#options.fingerprint))
     return 'error' in media || !isOurFamily(line, media) ? null : media
@@ -225,7 +225,7 @@ export class Descriptions {
   }
 }
 
-/** Its audio would be of an address family that the leg has no socket of. */
+/** Its audio would need an address family for which the leg has no socket. */
 const OTHER_FAMILY = 'address_family'
 
 /** Why a description is refused (RFC 3261 §20.43). */
@@ -236,11 +236,11 @@ export const incompatible = ({ own }: Pick<Line, 'own'>, error: string): [string
     : `305 ${bracketed(own?.advertised ?? 'localhost')} "Incompatible media format"`,
 ]
 
-/** A name is looked up by nobody, and an address that says nothing fits every family. */
+/** A name is not looked up, and an unspecified address fits every family. */
 const isOurFamily = ({ own }: Line, { remoteHost, webrtc }: NegotiatedMedia): boolean =>
   webrtc !== null || isIP(remoteHost) === 0 || isAny(remoteHost) || familyOf(remoteHost) === own?.family
 
-/** The family that an offer wants audio in; null: it does not say, as with ICE. */
+/** The address family that an offer wants for audio; null: unspecified, as with ICE. */
 export function familyOfOffer({ bytes }: Body): Family | null {
   const text = Buffer.from(bytes).toString('latin1')
   if (/^m=audio \d+ UDP\/TLS\//m.test(text)) return null

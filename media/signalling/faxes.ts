@@ -9,7 +9,7 @@ import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { isOver, type Line, type MayReach } from './line.ts'
 import type { Lines } from './lines.ts'
 
-/** What is asked for cannot be had here (RFC 3261 §21.4.26). */
+/** The request cannot be fulfilled here (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
 
 interface FaxesOptions {
@@ -19,7 +19,7 @@ interface FaxesOptions {
   mayReach: MayReach
 }
 
-/** Two parties of a room, of which one wants to go over to fax, or both have. */
+/** Two parties of a room, of which one wants to switch to fax, or both have. */
 interface Fax {
   from: Line
   to: Line
@@ -31,9 +31,9 @@ interface Fax {
 }
 
 /**
- * T.38 passed through (ITU-T T.38 Annex D): a party that wants to go over to fax is answered with what the one other party of its room
- * says to the same offer; then the packets of each go to the other as they are. Nobody else in the room, no encryption, no key to be masked:
- * else 488, and the fax machines go on with tones. When one leaves, the other is asked back to audio.
+ * T.38 pass-through (ITU-T T.38 Annex D). A party that wants to switch to fax gets the answer that the only other party of its room
+ * gives to the same offer; then packets are relayed unchanged. Any third member, encryption, or keys to be masked
+ * prevent this: then the answer is 488, and the fax machines continue with tones. When one leaves, the other is asked back to audio.
  */
 export class Faxes {
   readonly #options: FaxesOptions
@@ -57,7 +57,7 @@ export class Faxes {
   async #asked(line: Line, offer: Body, side: FaxSide): Promise<void> {
     const running = this.#byLeg.get(line.legId)
     if (running !== undefined && running.answer !== null) {
-      // It says the same again, or moves.
+      // It repeats the offer, or moves.
       const isFirst = running.from === line
       const [to, answer] = isFirst ? [running.to, running.answer] : [running.from, running.side]
       await this.#begin({ from: line, to, offer, side, answer }, answer)
@@ -87,7 +87,7 @@ export class Faxes {
     this.#byLeg.set(partner.legId, fax)
   }
 
-  /** The one other party of its room, if fax can go between them. */
+  /** The only other party of its room, if fax can pass between them. */
   async #partnerOf(line: Line, side: FaxSide): Promise<Line | null> {
     const found = this.#mayFlow(line, side)
       ? await line.engine!.request('leg.fax_partner', { legId: line.legId })
@@ -142,19 +142,19 @@ export class Faxes {
     this.#options.sip().do((agent, now) => agent.acceptReinvite(from.sessionId, { type: SDP, bytes }, now))
   }
 
-  /** It goes back to audio, or ends: then the other is asked back too. Idempotent. */
+  /** It returns to audio, or ends: then the other is asked back too. Idempotent. */
   left(line: Line): void {
     const fax = this.#byLeg.get(line.legId)
     if (fax === undefined) return
     const { from, to, answer } = fax
-    // The answer that we wait for leads to where nobody is asking any more.
+    // The answer that we wait for has no recipient any more.
     if (answer === null && line === from) return
     this.#forget(fax)
     if (answer === null) this.#refuse(from)
     else this.#backToAudio(from === line ? to : from)
   }
 
-  /** It goes into another room, or somebody comes into its own. */
+  /** It moves to another room, or somebody enters its own. */
   moved(line: Line): void {
     const fax = this.#byLeg.get(line.legId)
     if (fax === undefined || fax.answer === null) return
