@@ -78,7 +78,7 @@ async function followOnce(account: Account, following: Following, given: AbortSi
   const request = { method: 'GET', path: `/v1/events/stream${query}`, headers }
   try {
     const answer = await open(account, request, AbortSignal.any([given, silence.signal]))
-    if (isFailed(answer)) return { why: answer.error }
+    if (isFailed(answer)) return { why: silence.signal.aborted ? unheard(silentMs) : answer.error }
     if (answer.status !== 200) {
       const text = (await whole(answer))?.toString() ?? ''
       const retryS = Number(answer.headers['retry-after'])
@@ -92,11 +92,13 @@ async function followOnce(account: Account, following: Following, given: AbortSi
     await read(answer.body, following, () => timer.refresh())
     return { why: '', waitMs: 0 }
   } catch (error) {
-    return { why: silence.signal.aborted ? `nothing was heard for ${silentMs / 1000} s` : (error as Error).message }
+    return { why: silence.signal.aborted ? unheard(silentMs) : (error as Error).message }
   } finally {
     clearTimeout(timer)
   }
 }
+
+const unheard = (silentMs: number): string => `nothing was heard for ${silentMs / 1000} s`
 
 async function read(
   body: AsyncIterable<Uint8Array>,

@@ -121,7 +121,7 @@ test('a server that says nothing any more is left, and the next connection goes 
     },
   }
   const account = { url, key: env.TANDEM_API_KEY, from: 'the test' }
-  assert.is(await followEvents(account, { silentMs: 40, firstWaitMs: 1 }, listener, stop.signal), null)
+  assert.is(await followEvents(account, { silentMs: 500, firstWaitMs: 1 }, listener, stop.signal), null)
   assert.match(lost[0]!, 'nothing was heard')
 })
 
