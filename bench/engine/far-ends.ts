@@ -7,7 +7,7 @@ export const portOf = (first: number, leg: number): number => first + 8 * leg
 
 /** The far ends of legs, each with a socket of its own. */
 export class FarEnds {
-  readonly #datagrams = new NativeDatagrams()
+  readonly #datagrams = new NativeDatagrams('single')
   readonly #sockets: DatagramSocket[] = []
   /** Packets that have come back. */
   heard = 0

@@ -29,7 +29,8 @@ async function openSubjects(): Promise<Subject[]> {
   const open: Record<string, () => Promise<Subject> | Subject> = {
     dry: () => new Dry('dry', plain, 0),
     'dry, encrypted': () => new Dry('dry, encrypted', { ...plain, isEncrypted: true }, 0),
-    native: () => Native.open('native', plain, 0),
+    native: () => Native.open('native', plain, 0, 'single'),
+    ring: () => Native.open('ring', plain, 0, 'ring'),
     floor: () => InC.open(plain),
   }
   const names = Object.keys(open).filter(name => values.only === '' || values.only.split('|').includes(name))

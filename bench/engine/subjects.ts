@@ -2,7 +2,7 @@ import { FRAME_MS } from '../../codecs/audio.ts'
 import { SLOTS } from '../../media/engine/clock.ts'
 import type { RtpLeg } from '../../media/legs/rtp-leg.ts'
 import type { Room } from '../../media/rooms/room.ts'
-import type { DatagramSocket } from '../../media/rtp/datagrams/datagrams.ts'
+import type { CallKind, DatagramSocket } from '../../media/rtp/datagrams/datagrams.ts'
 import { NativeDatagrams } from '../../media/rtp/datagrams/native-datagrams.ts'
 import { bind, FarEnds, portOf } from './far-ends.ts'
 import { Floor } from './floor.ts'
@@ -30,12 +30,25 @@ export interface Subject {
   close(): void
 }
 
+/** First ports, of the engine and of its far ends. */
+interface Ports {
+  engine: number
+  far: number
+}
+
 /** How long before its slot a packet has come [ms]. */
 const AGE_MS = 3
 /** Below those that the system gives out itself, and not where another bench of this machine is. */
 const FIRST_PORT = 10_000 + (process.pid % 16) * 500
 /** Interleaved, of the legs of a frame: whatever their number is. */
-const PORTS = { engine: FIRST_PORT, floor: FIRST_PORT + 2, farOfEngine: FIRST_PORT + 4, farOfFloor: FIRST_PORT + 6 }
+const PORTS = { floor: FIRST_PORT + 2, farOfFloor: FIRST_PORT + 6 }
+const SOCKET_PORTS = {
+  single: { engine: FIRST_PORT, far: FIRST_PORT + 4 },
+  ring: { engine: FIRST_PORT + 1, far: FIRST_PORT + 5 },
+}
+
+/** Of far ends that nothing reaches. */
+const DRY_PORT = 4000
 
 /** A frame of all legs: packets come before the slot that their room is mixed in. */
 export function runFrame(subject: Subject, phones: Phones, frame: number): void {
@@ -75,9 +88,7 @@ export class Dry implements Subject {
     this.name = name
     this.plan = plan
     const out = { sendRtp: () => this.sent++, sendRtcp: () => {} }
-    this.#legs = Array.from({ length: legs }, (_, leg) =>
-      openLeg(`leg_${leg}`, out, portOf(PORTS.farOfEngine, leg), isEncrypted, now),
-    )
+    this.#legs = Array.from({ length: legs }, (_, leg) => openLeg(`leg_${leg}`, out, DRY_PORT, isEncrypted, now))
     this.#packets = this.#legs.map(() => new Uint8Array(0))
     this.#rooms = openRooms(this.#legs, roomSize)
   }
@@ -91,7 +102,7 @@ export class Dry implements Subject {
   slot(slot: number, now: number): void {
     this.#receive.begin()
     for (const leg of this.#given) {
-      this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, portOf(PORTS.farOfEngine, leg), now - AGE_MS)
+      this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, DRY_PORT, now - AGE_MS)
     }
     this.#receive.end()
     this.#given.length = 0
@@ -122,16 +133,20 @@ export class Native implements Subject {
   readonly #farEnds: FarEnds
   #now = 0
 
-  static async open(name: string, plan: Plan, now: number): Promise<Native> {
-    const datagrams = new NativeDatagrams()
-    const sockets = await bindAll(datagrams, plan.legs)
-    return new Native(name, plan, now, datagrams, sockets, await FarEnds.open(plan.legs, PORTS.farOfEngine))
+  static async open(name: string, plan: Plan, now: number, calls: CallKind): Promise<Native> {
+    const datagrams = new NativeDatagrams(calls)
+    const ports = SOCKET_PORTS[calls]
+    const sockets = await bindAll(datagrams, plan.legs, ports.engine)
+    return new Native(name, plan, now, ports, datagrams, sockets, await FarEnds.open(plan.legs, ports.far))
   }
+
+  readonly #ports: Ports
 
   private constructor(
     name: string,
     plan: Plan,
     now: number,
+    ports: Ports,
     datagrams: NativeDatagrams,
     sockets: readonly DatagramSocket[],
     farEnds: FarEnds,
@@ -139,12 +154,13 @@ export class Native implements Subject {
     const { roomSize, isEncrypted } = plan
     this.name = name
     this.plan = plan
+    this.#ports = ports
     this.#datagrams = datagrams
     this.#sockets = sockets
     this.#farEnds = farEnds
     const legs = sockets.map((socket, leg) => {
       const out = { sendRtp: socket.send.bind(socket), sendRtcp: () => {} }
-      const opened = openLeg(`leg_${leg}`, out, portOf(PORTS.farOfEngine, leg), isEncrypted, now)
+      const opened = openLeg(`leg_${leg}`, out, portOf(ports.far, leg), isEncrypted, now)
       // On the clock of who measures, which does not wait for that of the wall.
       socket.listen(
         (bytes, host, port) => opened.rtp(bytes, host, port, this.#now - AGE_MS),
@@ -158,7 +174,7 @@ export class Native implements Subject {
   }
 
   give(leg: number, packet: Uint8Array): void {
-    this.#farEnds.send(leg, packet, portOf(PORTS.engine, leg))
+    this.#farEnds.send(leg, packet, portOf(this.#ports.engine, leg))
   }
 
   slot(slot: number, now: number): void {
@@ -186,9 +202,9 @@ export class Native implements Subject {
   }
 }
 
-async function bindAll(datagrams: NativeDatagrams, legs: number): Promise<DatagramSocket[]> {
+async function bindAll(datagrams: NativeDatagrams, legs: number, first: number): Promise<DatagramSocket[]> {
   const sockets: DatagramSocket[] = []
-  for (let leg = 0; leg < legs; leg++) sockets.push(await bind(datagrams, portOf(PORTS.engine, leg)))
+  for (let leg = 0; leg < legs; leg++) sockets.push(await bind(datagrams, portOf(first, leg)))
   return sockets
 }
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DatagramSocket, Datagrams } from './datagrams.ts'
+import type { CallKind, DatagramSocket, Datagrams } from './datagrams.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
 
 /** `auto`: native sockets where they work. */
@@ -15,20 +15,28 @@ const TEST_MS = 500
 export async function chooseDatagrams(choice: SocketChoice): Promise<{ datagrams: Datagrams; problem: string | null }> {
   if (choice === 'node') return { datagrams: nodeDatagrams, problem: null }
   try {
-    return { datagrams: await openNative(), problem: null }
+    return await openNative()
   } catch (error) {
     if (choice === 'native') throw error
     return { datagrams: nodeDatagrams, problem: (error as Error).message }
   }
 }
 
-async function openNative(): Promise<Datagrams> {
+/** By a ring, or, if the system does not allow that, with a call for each datagram. */
+async function openNative(): Promise<{ datagrams: Datagrams; problem: string | null }> {
   const { platform, arch } = process
   if (platform !== 'linux' || !['x64', 'arm64'].includes(arch)) throw new Error(`not known on ${platform} ${arch}`)
   const { NativeDatagrams } = await import('./native-datagrams.ts')
-  const native = new NativeDatagrams()
-  await proveThatItWorks(native)
-  return native
+  const open = async (calls: CallKind): Promise<Datagrams> => {
+    const native = new NativeDatagrams(calls)
+    await proveThatItWorks(native)
+    return native
+  }
+  try {
+    return { datagrams: await open('ring'), problem: null }
+  } catch (error) {
+    return { datagrams: await open('single'), problem: `a system call for each packet: ${(error as Error).message}` }
+  }
 }
 
 /** Sends one datagram to ourselves: another C library or a sandbox may use different memory layouts. */

@@ -12,9 +12,14 @@ export interface DatagramSocket {
   close(): void
 }
 
+/** How native sockets call the system: for each datagram, or once for all of a batch. */
+export type CallKind = 'single' | 'ring'
+
 /** The UDP sockets of one thread: Node's (`node-datagrams.ts`), or native ones (`native-datagrams.ts`). */
 export interface Datagrams {
   readonly kind: 'node' | 'native'
+  /** Null: Node's own. */
+  readonly calls: CallKind | null
   /** The system calls; null: not available here, or not wanted. */
   readonly libc: Libc | null
   /** Sends that the system refused. */

@@ -1,11 +1,13 @@
-import { type Libc, MSG_DONTWAIT, SharedMemory, SO_TIMESTAMPNS } from './libc.ts'
+import { SharedMemory, SO_TIMESTAMPNS } from './libc.ts'
+import type { MessageCalls, OpenCalls } from './message-calls.ts'
 
 /** Fetched one after the other before any is delivered: alternating between kernel and our code would defeat the cache. */
 const BATCH = 64
 /** No datagram is larger. Every length is passed on to the receiver [bytes]. */
 const MAX_DATAGRAM = 65_536
-/** Longer datagrams use space shared by all; audio never needs it [bytes]. */
+/** Longer datagrams continue elsewhere; audio never needs that memory, so it is never touched [bytes]. */
 const ROOM = 2048
+const REST_BYTES = MAX_DATAGRAM - ROOM
 /** An older timestamp was taken before the clock was set [ms]. */
 const MAX_AGE_MS = 5000
 
@@ -25,59 +27,65 @@ const NANOSECONDS = PLACE.control / 4 + 6
 
 /** The memory in which datagrams are received. */
 export class Incoming {
-  /** Number of fetched datagrams that are not taken yet. */
+  /** Number of sockets to fetch from, or of fetched datagrams that are not taken yet. */
   count = 0
   /** `sockaddr` of each sender, from `nameAt` on. */
   readonly words: Int32Array
-  readonly #libc: Libc
-  readonly #memory = new SharedMemory(BATCH * PLACE_BYTES + MAX_DATAGRAM)
-  readonly #rest = this.#memory.bytes.subarray(BATCH * PLACE_BYTES)
+  readonly #memory = new SharedMemory(BATCH * (PLACE_BYTES + REST_BYTES))
+  readonly #calls: MessageCalls
   /** The datagram of each place. */
   readonly #views: Uint8Array[]
 
-  constructor(libc: Libc) {
-    this.#libc = libc
+  constructor(openCalls: OpenCalls) {
     this.words = new Int32Array(this.#memory.bytes.buffer, 0, BATCH * PLACE_WORDS)
     this.#views = Array.from({ length: BATCH }, (_, place) => this.#roomOf(place, 0))
-    for (let place = 0; place < BATCH; place++) this.#point(place * PLACE_BYTES)
+    const headers = Array.from({ length: BATCH }, (_, place) => this.#point(place))
+    this.#calls = openCalls('receive', headers)
   }
 
-  /** Writes what never changes: the addresses of its parts. */
-  #point(place: number): void {
+  /** Writes what never changes: the addresses of its parts. @returns that of its header */
+  #point(place: number): number {
     const { view, address } = this.#memory
-    const put = (at: number, value: number): void => view.setBigUint64(place + at, BigInt(value), true)
-    put(0, address + place + PLACE.name)
-    put(16, address + place + PLACE.iov)
+    const at = place * PLACE_BYTES
+    const put = (offset: number, value: number): void => view.setBigUint64(at + offset, BigInt(value), true)
+    put(0, address + at + PLACE.name)
+    put(16, address + at + PLACE.iov)
     put(24, 2)
-    put(32, address + place + PLACE.control)
-    put(PLACE.iov, address + place + PLACE.payload)
+    put(32, address + at + PLACE.control)
+    put(PLACE.iov, address + at + PLACE.payload)
     put(PLACE.iov + 8, ROOM)
-    put(PLACE.iov + 16, address + BATCH * PLACE_BYTES)
-    put(PLACE.iov + 24, MAX_DATAGRAM)
+    put(PLACE.iov + 16, address + restAt(place))
+    put(PLACE.iov + 24, REST_BYTES)
+    return address + at
   }
 
   get isFull(): boolean {
     return this.count === BATCH
   }
 
-  /** Fetches a datagram into the next place. */
-  fetch(fd: number, sockaddrBytes: number): boolean {
-    const place = this.count
+  /** Adds a socket to fetch a datagram from, into the next place. */
+  add(fd: number, sockaddrBytes: number): void {
+    const place = this.count++
     const at = place * PLACE_WORDS
     this.words[at + NAME_LENGTH] = sockaddrBytes
     this.words[at + CONTROL_LENGTH] = CONTROL_BYTES
-    const length = this.#libc.recvmsg(fd, this.#memory.address + place * PLACE_BYTES, MSG_DONTWAIT)
-    if (length < 0) return false
-    // Packets have similar lengths, so the last view often fits the next packet.
-    if (this.#views[place]!.length !== length) this.#views[place] = this.#viewOf(place, length)
-    else if (length > ROOM) this.#views[place] = this.#viewOf(place, length)
-    this.count = place + 1
-    return true
+    this.#calls.add(fd, place)
+  }
+
+  /** Fetches from all of them. */
+  fetch(): void {
+    this.#calls.run()
+  }
+
+  /** Whether there was a datagram for this place. */
+  has(place: number): boolean {
+    return this.#calls.results[place]! >= 0
   }
 
   #viewOf(place: number, length: number): Uint8Array {
     if (length <= ROOM) return this.#roomOf(place, length)
-    return Buffer.concat([this.#roomOf(place, ROOM), this.#rest.subarray(0, length - ROOM)])
+    const rest = restAt(place)
+    return Buffer.concat([this.#roomOf(place, ROOM), this.#memory.bytes.subarray(rest, rest + length - ROOM)])
   }
 
   #roomOf(place: number, length: number): Uint8Array {
@@ -87,7 +95,12 @@ export class Incoming {
 
   /** The datagram of a place, valid until another one is fetched there. */
   bytes(place: number): Uint8Array {
-    return this.#views[place]!
+    const length = this.#calls.results[place]!
+    const view = this.#views[place]!
+    // Packets have similar lengths, so the last view often fits the next packet.
+    if (view.length === length && length <= ROOM) return view
+    this.#views[place] = this.#viewOf(place, length)
+    return this.#views[place]
   }
 
   /** The start of the sender's address [words]. */
@@ -104,3 +117,6 @@ export class Incoming {
     return age > 0 && age < MAX_AGE_MS ? age : 0
   }
 }
+
+/** Where a long datagram of this place continues [bytes]. */
+const restAt = (place: number): number => BATCH * PLACE_BYTES + place * REST_BYTES

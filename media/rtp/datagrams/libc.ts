@@ -13,6 +13,12 @@ const EPOLLIN = 1
 const POLLIN = 1
 const TIMESPEC_AT = 8
 export const MSG_DONTWAIT = 0x40
+const PROT_READ_WRITE = 1 | 2
+const MAP_SHARED_POPULATE = 1 | 0x8000
+/** No address is this high. */
+const MAP_FAILED = 2 ** 63
+const IO_URING_SETUP = 425
+const IO_URING_ENTER = 426
 export const CLOCK_REALTIME = 0
 
 /** `struct epoll_event`: packed on x64 only. */
@@ -54,6 +60,11 @@ export class Libc {
   readonly sendto = this.#lib.func('intptr_t sendto(int, uintptr_t, size_t, int, uintptr_t, uint32_t)')
   readonly recv = this.#lib.func('intptr_t recv(int, uintptr_t, size_t, int)')
   readonly recvmsg = this.#lib.func('intptr_t recvmsg(int, uintptr_t, int)')
+  readonly sendmsg = this.#lib.func('intptr_t sendmsg(int, uintptr_t, int)')
+  readonly #mmap = this.#lib.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, intptr_t)')
+  /** Their numbers are the same everywhere; the C library has no functions for them. */
+  readonly #ringSetup = this.#lib.func('long syscall(long, uint32_t, uintptr_t)')
+  readonly #ringEnter = this.#lib.func('long syscall(long, uint32_t, uint32_t, uint32_t, uint32_t, uintptr_t, size_t)')
   readonly #pton = this.#lib.func('int inet_pton(int, const char *, uintptr_t)')
   readonly #ntop = this.#lib.func('const char *inet_ntop(int, uintptr_t, uintptr_t, uint32_t)')
   readonly clockGettime = this.#lib.func('int clock_gettime(int, uintptr_t)')
@@ -84,6 +95,23 @@ export class Libc {
 
   epoll(): number {
     return this.#epollCreate(0)
+  }
+
+  /** `io_uring_setup(2)`; negative: failed. */
+  ringSetup(entries: number, params: number): number {
+    return this.#ringSetup(IO_URING_SETUP, entries, params)
+  }
+
+  /** `io_uring_enter(2)`. @returns how many of `count` requests were taken, or negative */
+  ringEnter(fd: number, count: number): number {
+    return this.#ringEnter(IO_URING_ENTER, fd, count, 0, 0, 0, 0)
+  }
+
+  /** Memory shared with the system through a descriptor. Throws if there is none. */
+  map(fd: number, bytes: number, offset: number): ArrayBuffer {
+    const address = this.#mmap(0, bytes, PROT_READ_WRITE, MAP_SHARED_POPULATE, fd, offset)
+    if (address >= MAP_FAILED) throw new Error('the system maps no memory')
+    return koffi.view(address, bytes)
   }
 
   /** A function that sleeps until a socket of `epoll` has a datagram, or this long [ms]. */

@@ -1,10 +1,12 @@
 import { isIPv6 } from 'node:net'
-import type { DatagramSocket, Datagrams } from './datagrams.ts'
+import type { CallKind, DatagramSocket, Datagrams } from './datagrams.ts'
 import { Incoming } from './incoming.ts'
 import { AF_INET, AF_INET6, CLOCK_REALTIME, EVENT, Libc, SharedMemory } from './libc.ts'
+import { type OpenCalls, SingleCalls } from './message-calls.ts'
 import { NativeSocket } from './native-socket.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
 import { Outgoing } from './outgoing.ts'
+import { RingCalls } from './ring-calls.ts'
 
 /** Maximum number of sockets per `epoll_wait`. */
 const MAX_EVENTS = 1024
@@ -19,14 +21,16 @@ const LEAST_SLEEP_MS = 0.05
 const TOGETHER_MS = 0.6
 
 /**
- * Native sockets. A poll finds the readable sockets with one call and fetches from those, so that a packet costs one system call and
- * no event of its own. The system provides arrival times. Linux on x64 and arm64. Throws if the system has no such calls.
+ * Native sockets. A poll finds the readable sockets with one call and fetches from all of those with another one (`RingCalls`), or, if the system
+ * does not allow that, from each with its own (`SingleCalls`). No packet has an event of its own. The system provides arrival times. Linux on x64
+ * and arm64. Throws if the system has no such calls.
  */
 export class NativeDatagrams implements Datagrams {
   readonly kind = 'native'
+  readonly calls: CallKind
   readonly libc = new Libc()
-  readonly outgoing = new Outgoing(this.libc)
-  readonly #incoming = new Incoming(this.libc)
+  readonly outgoing: Outgoing
+  readonly #incoming: Incoming
   /** Of each fetched datagram. */
   readonly #receivers: NativeSocket[] = []
   readonly #epoll = this.libc.epoll()
@@ -43,6 +47,15 @@ export class NativeDatagrams implements Datagrams {
   #isBusy = false
   #polledAt = 0
   #idle: NodeJS.Timeout | undefined
+
+  constructor(calls: CallKind) {
+    const { libc } = this
+    this.calls = calls
+    const open: OpenCalls = (kind, headers) =>
+      calls === 'ring' ? RingCalls.open(libc, kind, headers) : new SingleCalls(libc, kind, headers)
+    this.outgoing = new Outgoing(open)
+    this.#incoming = new Incoming(open)
+  }
 
   get sendErrors(): number {
     return this.outgoing.errors
@@ -124,18 +137,26 @@ export class NativeDatagrams implements Datagrams {
   #fetch(socket: NativeSocket): void {
     const incoming = this.#incoming
     if (incoming.isFull) this.#handOver()
-    if (incoming.fetch(socket.fd, socket.sockaddrBytes)) this.#receivers[incoming.count - 1] = socket
+    this.#receivers[incoming.count] = socket
+    incoming.add(socket.fd, socket.sockaddrBytes)
   }
 
+  /** Packets that are relayed meanwhile are sent together, too. */
   #handOver(): void {
     const incoming = this.#incoming
+    const { count, words } = incoming
     const seconds = this.#wallWords[0]!
     const nanoseconds = this.#wallWords[2]!
-    for (let place = 0; place < incoming.count; place++) {
+    incoming.fetch()
+    this.outgoing.isHeld = true
+    for (let place = 0; place < count; place++) {
+      if (!incoming.has(place)) continue
       const at = this.#polledAt - incoming.age(place, seconds, nanoseconds)
-      this.#receivers[place]!.take(incoming.bytes(place), incoming.words, incoming.nameAt(place), at)
+      this.#receivers[place]!.take(incoming.bytes(place), words, incoming.nameAt(place), at)
     }
     incoming.count = 0
+    this.outgoing.isHeld = false
+    this.outgoing.flush()
   }
 
   sendTogether(work: () => void): void {

@@ -5,6 +5,7 @@ import type { DatagramSocket, Datagrams, TakeDatagram } from './datagrams.ts'
 /** Node's sockets: each packet is an event. They work everywhere. */
 export const nodeDatagrams: Datagrams & { sendErrors: number } = {
   kind: 'node',
+  calls: null,
   libc: null,
   sendErrors: 0,
   bind: async (host, port) => {

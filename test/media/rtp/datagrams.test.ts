@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
-import type { Datagrams } from '../../../media/rtp/datagrams/datagrams.ts'
+import type { CallKind, Datagrams } from '../../../media/rtp/datagrams/datagrams.ts'
 import { nodeDatagrams } from '../../../media/rtp/datagrams/node-datagrams.ts'
 import { PortPool } from '../../../media/rtp/port-pool.ts'
 import { type RtpReceiver, RtpSocket } from '../../../media/rtp/rtp-socket.ts'
@@ -13,6 +13,21 @@ import { suite } from '../../harness.ts'
 const test = suite('media/rtp/datagrams')
 
 const { datagrams: chosen, problem } = await chooseDatagrams('auto')
+/** Each way of native sockets that this system has; null: it does not have it. */
+const native = async (calls: CallKind): Promise<Datagrams | null> => {
+  if (chosen.kind !== 'native') return null
+  const { NativeDatagrams } = await import('../../../media/rtp/datagrams/native-datagrams.ts')
+  try {
+    return new NativeDatagrams(calls)
+  } catch {
+    return null
+  }
+}
+const ways = [
+  ['node', nodeDatagrams],
+  ['native, a call each', await native('single')],
+  ['native, by a ring', await native('ring')],
+] as const
 const hasIpv6 = Object.values(networkInterfaces()).some(all => all?.some(({ address }) => address === '::1'))
 
 interface Came {
@@ -52,12 +67,13 @@ const thrown = (error: unknown): void => {
 
 const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
 
-for (const [kind, datagrams] of [['node', nodeDatagrams] as const, ['native', chosen] as const]) {
-  const name = (sentence: string): string => `${kind}: ${sentence}`
-  if (datagrams.kind !== kind) {
-    test.skip(name("the system's own sockets carry packets"), problem ?? 'they are not chosen')
+for (const [way, datagrams] of ways) {
+  const name = (sentence: string): string => `${way}: ${sentence}`
+  if (datagrams === null) {
+    test.skip(name("the system's own sockets carry packets"), problem ?? 'the system gives no ring')
     continue
   }
+  const { kind } = datagrams
 
   for (const host of ['127.0.0.1', '::1']) {
     const sentence = name(
@@ -341,15 +357,42 @@ for (const [kind, datagrams] of [['node', nodeDatagrams] as const, ['native', ch
   )
 }
 
-test("what is sent nowhere is counted: the system's refusals, and hosts that are no address", async () => {
-  if (chosen.kind !== 'native') return
-  const { socket } = await listener(chosen, '127.0.0.1')
-  const before = chosen.sendErrors
-  socket.send(bytesOf('x'), 1, 'sip.example.com', 5000)
-  socket.send(bytesOf('x'), 1, '::1', 5000)
-  socket.send(bytesOf('x'), 1, '255.255.255.255', 5000)
-  assert.is(chosen.sendErrors, before + 3)
-  socket.close()
+for (const [way, datagrams] of ways) {
+  if (datagrams === null || datagrams.kind === 'node') continue
+  test(`${way}: what is sent nowhere is counted: the system's refusals, and hosts that are no address`, async () => {
+    const [{ socket }, b] = [await listener(datagrams, '127.0.0.1'), await listener(datagrams, '127.0.0.1')]
+    const before = datagrams.sendErrors
+    datagrams.sendTogether(() => {
+      socket.send(bytesOf('x'), 1, 'sip.example.com', 5000)
+      socket.send(bytesOf('x'), 1, '::1', 5000)
+      socket.send(bytesOf('x'), 1, '255.255.255.255', 5000)
+      socket.send(bytesOf('heard'), 5, '127.0.0.1', b.port)
+      socket.send(new Uint8Array(70_000), 70_000, '127.0.0.1', b.port)
+    })
+    assert.is(datagrams.sendErrors, before + 4)
+    await until(datagrams, () => b.came.length === 1)
+    for (const one of [socket, b.socket]) one.close()
+  })
+
+  test(`${way}: long datagrams that are fetched together are each whole`, async () => {
+    const [a, b, c] = [
+      await listener(datagrams, '127.0.0.1'),
+      await listener(datagrams, '127.0.0.1'),
+      await listener(datagrams, '127.0.0.1'),
+    ]
+    const texts = [b, c].map(({ port }, i) => {
+      const text = 'pq'.charAt(i).repeat(3000 + i)
+      a.socket.send(bytesOf(text), text.length, '127.0.0.1', port)
+      return text
+    })
+    await until(datagrams, () => b.came.length === 1 && c.came.length === 1)
+    assert.equal([b.came[0]!.text, c.came[0]!.text], texts)
+    for (const { socket } of [a, b, c]) socket.close()
+  })
+}
+
+test('of native sockets the ring is chosen where the system gives one', async () => {
+  if (chosen.kind === 'native') assert.is(chosen.calls, (await native('ring')) === null ? 'single' : 'ring')
 })
 
 test('packets are fetched without a clock too: of sockets that have no room yet', async () => {
