@@ -5,6 +5,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { RingTarget } from '../queues/ringing/rings.ts'
+import { linesOut } from '../trunks/outbound.ts'
 import { WEEK_MS, whenAllowed } from './allowed.ts'
 import { listeningOf } from './answering.ts'
 import { callerNumber } from './caller-numbers.ts'
@@ -37,14 +38,25 @@ interface Asked {
   timezone: string
   /** Calls to its number. */
   before: { at: number[]; isRunning: boolean } | undefined
+  hasLine: HasLine
   now: Date
 }
+
+/** Whether a connection takes calls to this number out. */
+export type HasLine = (phone: string) => boolean
+
+/** Of a campaign's calls. Calls of test mode need no connection. */
+export const hasLineFor = (
+  db: Db,
+  tenant: Tenant,
+  { caller_ids: numbers }: CampaignSettings,
+): Promise<HasLine> | HasLine => (tenant.livemode ? linesOut(db, tenant, numbers) : () => true)
 
 /** What becomes of a contact that must not be called now; null: it may be. */
 export async function whyNotNow(
   trx: Trx,
   tenant: Tenant,
-  { contact, settings, timezone, before = { at: [], isRunning: false }, now }: Asked,
+  { contact, settings, timezone, before = { at: [], isRunning: false }, hasLine, now }: Asked,
 ): Promise<Partial<ContactRow> | null> {
   const asked = { to: contact.phone, purposes: settings.require_consents, at: now.toISOString() }
   const unwanted = await contactProblem(trx, tenant, asked)
@@ -53,9 +65,11 @@ export async function whyNotNow(
     return { status: 'excluded', last_result, next_attempt_at: null }
   }
   const hours = { hours: settings.allowed_hours, timezone: contact.timezone ?? timezone }
-  const allowed = before.isRunning
-    ? new Date(now.getTime() + RETRY_SOON_MS)
-    : whenAllowed({ hours, caps: settings.caps, calls: before.at }, now.getTime())
+  // A call that cannot be placed is no attempt: who is to be called waits for the connection.
+  const allowed =
+    before.isRunning || !hasLine(contact.phone)
+      ? new Date(now.getTime() + RETRY_SOON_MS)
+      : whenAllowed({ hours, caps: settings.caps, calls: before.at }, now.getTime())
   if (allowed === null) return NEVER
   return allowed > now ? { next_attempt_at: allowed.toISOString() } : null
 }

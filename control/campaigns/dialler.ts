@@ -8,6 +8,7 @@ import {
   callContact,
   callsTo,
   dueContacts,
+  hasLineFor,
   leftToday,
   MAX_LOOKED_AT,
   pending,
@@ -141,6 +142,7 @@ export class Dialler {
   ): Promise<{ calls: number; isHeld: boolean }> {
     const timezone = settings.timezone ?? (await this.#deps.timezoneOf(trx, tenant))
     const history = await callsTo(trx, tenant, due, now)
+    const hasLine = await hasLineFor(trx, tenant, settings)
     const updated = now.toISOString()
     let calls = 0
     for (const contact of due) {
@@ -150,6 +152,7 @@ export class Dialler {
         settings,
         timezone,
         before: history.get(contact.phone),
+        hasLine,
         now,
       })
       if (refused !== null) await moveContact(trx, tenant, contact, { ...refused, updated })

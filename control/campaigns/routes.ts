@@ -21,7 +21,14 @@ import {
   settingsOf,
   toCampaign,
 } from './schema.ts'
-import { changedSettings, idleProblem, leaderProblem, type SettingsDeps, settingsProblem } from './settings.ts'
+import {
+  changedSettings,
+  idleProblem,
+  leaderProblem,
+  lineProblem,
+  type SettingsDeps,
+  settingsProblem,
+} from './settings.ts'
 import { archivedProblem, nextStatus, type Verb } from './states.ts'
 import { moveCampaign, onCall } from './store.ts'
 import type { CampaignRow } from './tables.ts'
@@ -179,7 +186,10 @@ async function act(deps: CampaignDeps, context: Context, id: string, verb: Verb)
     if (isProblem(status)) return status
     if (status === 'running') {
       const settings = settingsOf(row)
-      const refused = leaderProblem(settings) ?? (await settingsProblem(deps, trx, context, settings))
+      const refused =
+        leaderProblem(settings) ??
+        (await settingsProblem(deps, trx, context, settings)) ??
+        (await lineProblem(trx, context))
       if (refused !== null) return refused
     }
     const at = deps.now().toISOString()

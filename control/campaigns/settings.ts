@@ -1,11 +1,12 @@
 import { IANAZone } from 'luxon'
 import type { Static } from 'typebox'
-import { isProblem, type Problem, problem } from '../http/errors.ts'
+import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { changedHours } from '../organisation/hours-schema.ts'
+import { anyLineOut } from '../trunks/outbound.ts'
 import type { OfferedVoices } from '../voices/offered.ts'
 import { answeringProblem, changedAnswering } from './answering.ts'
 import type { CampaignSettings, changeBody } from './schema.ts'
@@ -115,3 +116,10 @@ export const leaderProblem = (settings: CampaignSettings): Problem | null =>
         param: 'assistant_id',
       })
     : null
+
+/** Why none of its calls could go out. */
+export async function lineProblem(trx: Trx, tenant: Tenant): Promise<Problem | null> {
+  if (!tenant.livemode || (await anyLineOut(trx, tenant))) return null
+  const message = 'No enabled connection takes calls out: create one of kind trunk or registration first.'
+  return conflict('no_connection', message)
+}

@@ -54,14 +54,7 @@ const E164 = /^\+[1-9][0-9]{1,14}$/
 export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vault: Vault): Promise<WayOut[]> {
   const { to, from } = wanted
   const scoped = forTenant(db, tenant)
-  const trunks = await scoped
-    .select('connections')
-    .selectAll()
-    .where('kind', 'in', ['trunk', 'registration'])
-    .where('enabled', '=', 1)
-    .where('host', 'is not', null)
-    .orderBy('id')
-    .execute()
+  const trunks = await outgoing(db, tenant)
   const number =
     from === undefined
       ? undefined
@@ -75,6 +68,32 @@ export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vaul
   const ownNumbers = new Set(owned.map(row => row.number))
   return connections.map(connection => wayOver(connection, wanted, { vault, ownNumbers }))
 }
+
+/** Whether a number could be dialled now, from one of these numbers of ours or from none. */
+export async function linesOut(db: Db, tenant: Tenant, from: readonly string[]): Promise<(to: string) => boolean> {
+  const trunks = await outgoing(db, tenant)
+  const own = forTenant(db, tenant)
+    .select('phone_numbers')
+    .select('connection_id')
+    .where('number', 'in', [...from])
+  const owners = from.length === 0 ? [] : (await own.execute()).map(row => row.connection_id)
+  if (trunks.some(({ id }) => owners.includes(id))) return () => true
+  return to => inOrder(trunks, to, null).length > 0
+}
+
+/** Whether any connection takes calls out. */
+export const anyLineOut = async (db: Db, tenant: Tenant): Promise<boolean> => (await outgoing(db, tenant)).length > 0
+
+/** The connections that take calls out. */
+const outgoing = (db: Db, tenant: Tenant): Promise<ConnectionRow[]> =>
+  forTenant(db, tenant)
+    .select('connections')
+    .selectAll()
+    .where('kind', 'in', ['trunk', 'registration'])
+    .where('enabled', '=', 1)
+    .where('host', 'is not', null)
+    .orderBy('id')
+    .execute()
 
 /** A call for a transfer is from whom it is made for, where the far end takes that. */
 const shownOver = ({ transfer_caller: rule }: ConnectionRow, { from, shown }: OutgoingCall): string | undefined =>

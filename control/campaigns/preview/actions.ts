@@ -6,7 +6,16 @@ import { reserveAgent } from '../../queues/agent-status.ts'
 import type { CallCentreParts } from '../../queues/deps.ts'
 import { allQueues, answeredBy } from '../../queues/settings/store.ts'
 import { callProblem } from '../../usage/allowance.ts'
-import { callContact, callsTo, dueContacts, leftToday, type Taking, UNCLAIMED, whyNotNow } from '../calling.ts'
+import {
+  callContact,
+  callsTo,
+  dueContacts,
+  hasLineFor,
+  leftToday,
+  type Taking,
+  UNCLAIMED,
+  whyNotNow,
+} from '../calling.ts'
 import { type CampaignContact, toContact } from '../contact-schema.ts'
 import { nextCallMs, rateAllows } from '../pacing.ts'
 import { type CampaignSettings, settingsOf } from '../schema.ts'
@@ -78,9 +87,10 @@ export async function claim(
   const due = await dueContacts(trx, by, id, now)
   const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
   const history = await callsTo(trx, by, due, now)
+  const hasLine = await hasLineFor(trx, by, settings)
   for (const contact of due) {
     const before = history.get(contact.phone)
-    const refused = await whyNotNow(trx, by, { contact, settings, timezone, before, now })
+    const refused = await whyNotNow(trx, by, { contact, settings, timezone, before, hasLine, now })
     if (refused !== null) {
       await moveContact(trx, by, contact, { ...refused, ...UNCLAIMED, updated: at })
       continue
@@ -144,7 +154,8 @@ export async function dial(deps: PreviewDeps, trx: Trx, by: By, wanted: Wanted):
   if (refused !== null) return refused
   const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
   const before = (await callsTo(trx, by, [contact], now)).get(contact.phone)
-  const unwanted = await whyNotNow(trx, by, { contact, settings, timezone, before, now })
+  const hasLine = await hasLineFor(trx, by, settings)
+  const unwanted = await whyNotNow(trx, by, { contact, settings, timezone, before, hasLine, now })
   if (unwanted !== null) {
     await moveContact(trx, by, contact, { ...unwanted, ...UNCLAIMED, updated: at })
     await freeAgent(trx, by, userId, at)

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { HOUR, MINUTE, makeCampaignWorld } from './campaign-world.ts'
 
@@ -202,6 +203,28 @@ test('numbers that come twice are counted, those that are none are named, and th
   assert.equal([again.added, again.duplicates], [0, 3])
   assert.is((await ask(`GET /v1/campaigns/${id}/contacts?phone=%2B12125550103`)).data[0].metadata.order, '7')
   await campaigns.close()
+})
+
+test('a contact whose number no connection takes out waits for one, and has had no attempt; without any a campaign does not start', async () => {
+  const { world, ask, answer, start, dial, later, dialled, contact, close } = await makeCampaignWorld()
+  const { id: trunk } = (await ask('GET /v1/connections')).data[0]
+  await ask(`PATCH /v1/connections/${trunk}`, { rates: [{ prefix: '+44', cost: 1 }] })
+  const id = await start([ANN, '+442071838750'])
+  await dial()
+  assert.equal(dialled(), ['+442071838750'])
+  const { status, attempts, last_result } = await contact(ANN)
+  assert.equal([status, attempts, last_result], ['pending', 0, null])
+  await ask(`PATCH /v1/connections/${trunk}`, { rates: [] })
+  await later(MINUTE)
+  assert.equal(dialled(), ['+442071838750', ANN])
+  await ask(`POST /v1/campaigns/${id}/pause`)
+  await ask(`PATCH /v1/connections/${trunk}`, { enabled: false })
+  const refused = await answer(`POST /v1/campaigns/${id}/resume`)
+  assert.equal([refused.status, refused.body.error.details.reason], [409, 'no_connection'])
+  await ask(`PATCH /v1/connections/${trunk}`, { enabled: true })
+  await ask(`POST /v1/campaigns/${id}/resume`)
+  assert.is((await forTenant(world.store.db, world.tenant).select('campaign_attempts').selectAll().execute()).length, 2)
+  await close()
 })
 
 test('control that dies at any command has lost no contact, and nobody is called twice', async () => {
