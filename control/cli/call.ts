@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { ask } from './client.ts'
 import { takeFlag, type Words } from './flags.ts'
-import { type Api, findOperation, loadApi, type Operation, parametersOf } from './operations.ts'
+import { operationHelp, usageOf } from './operation-help.ts'
+import { type Api, type Field, findOperation, loadApi, type Operation, parametersOf } from './operations.ts'
 import { show } from './output.ts'
 import type { Account } from './profiles.ts'
 import { type Failed, failed, isFailed, refuse, type Terminal } from './terminal.ts'
+import { uploadOf } from './upload.ts'
 
 export const METHODS = ['get', 'post', 'patch', 'put', 'delete']
 
@@ -15,7 +17,7 @@ export async function runMethod(terminal: Terminal, account: Account, method: st
     return refuse(terminal, failed(`Say: tandem ${method} /PATH [--name VALUE …] [-d JSON|@FILE].`))
   }
   const below = /^\/v1(\/|$)/.test(path) ? path : `/v1${path}`
-  return send(terminal, account, { method: method.toUpperCase(), path: below, query: [], body: {} }, words)
+  return send(terminal, account, { method: method.toUpperCase(), path: below, query: [], body: [], file: null }, words)
 }
 
 /** `tandem calls list`: what the API's own description has; the exit code. */
@@ -25,7 +27,10 @@ export async function runOperation(terminal: Terminal, account: Account, words: 
   if (isFailed(found)) return refuse(terminal, found)
   const { operation, rest } = found
   const parameters = parametersOf(operation)
-  if (wantsHelp) return help(terminal, operation)
+  if (wantsHelp) {
+    terminal.out(operationHelp(operation))
+    return 0
+  }
   if (rest.length !== parameters.length) return refuse(terminal, failed(`Say: ${usageOf(operation)}.`))
   const path = parameters.reduce(
     (filled, name, i) => filled.replace(`{${name}}`, encodeURIComponent(rest[i]!)),
@@ -52,16 +57,7 @@ function unknown({ operations }: Api, words: readonly string[]): Failed {
   return failed(`There is no command "${words.join(' ')}".${known || ' See tandem --help.'}`)
 }
 
-const usageOf = (operation: Operation): string =>
-  ['tandem', ...operation.words, ...parametersOf(operation).map(name => name.toUpperCase())].join(' ')
-
-function help(terminal: Terminal, operation: Operation): number {
-  const names = [...operation.query, ...Object.keys(operation.body)].map(name => `  --${name}\n`).join('')
-  terminal.out(`${operation.summary}\n\n  ${usageOf(operation)}\n${names}`)
-  return 0
-}
-
-type Sent = Pick<Operation, 'method' | 'path' | 'query' | 'body'>
+type Sent = Pick<Operation, 'method' | 'path' | 'query' | 'body' | 'file'>
 
 async function send(terminal: Terminal, account: Account, operation: Sent, words: Words): Promise<number> {
   const asJson = takeFlag(words, 'json') !== undefined
@@ -74,19 +70,25 @@ async function send(terminal: Terminal, account: Account, operation: Sent, words
 }
 
 /** Flags become the query or the body. What they may be is for the API to say: it refuses what it does not know. */
-function requestOf({ method, path, query, body: properties }: Sent, words: Words) {
+function requestOf({ method, path, query, body: fields, file }: Sent, words: Words) {
   const data = takeFlag(words, 'data')
+  const upload = file === null ? undefined : takeFlag(words, file)
   const body = data == null ? {} : readData(data)
   if (isFailed(body)) return body
   const search = new URLSearchParams()
   for (const [name, value] of words.flags) {
-    const isQuery = method === 'GET' || query.includes(name)
+    const isQuery = method === 'GET' || query.some(one => one.name === name)
     if (isQuery) search.append(name, value ?? 'true')
-    else put(body, name.split('.'), jsonOrText(value, properties[name]))
+    else put(body, name.split('.'), { text: value, field: fields.find(one => one.name === name) })
   }
   const parts = search.size === 0 ? '' : `${path.includes('?') ? '&' : '?'}${search}`
+  const to = { method, path: path + parts }
+  if (upload != null) {
+    const sent = uploadOf(body, { name: file ?? '', path: upload.replace(/^@/, '') })
+    return isFailed(sent) ? sent : { ...to, ...sent }
+  }
   const hasBody = method !== 'GET' && (data != null || Object.keys(body).length > 0)
-  return { method, path: path + parts, ...(hasBody ? { body: JSON.stringify(body) } : {}) }
+  return { ...to, ...(hasBody ? { body: JSON.stringify(body) } : {}) }
 }
 
 /** A word stays one where a text is wanted; else it is what it says in JSON, where it says something. */
@@ -100,16 +102,27 @@ function jsonOrText(text: string | null, type: string | null | undefined): unkno
   }
 }
 
-/** `--metadata.team blue` is a field of an object. */
-function put(body: Record<string, unknown>, [name = '', ...rest]: string[], value: unknown): void {
-  if (rest.length === 0) {
+interface Value {
+  text: string | null
+  field: Field | undefined
+}
+
+/** `--metadata.team blue` is a field of an object; what is an array is one though it is a single word, and more with each flag. */
+function put(body: Record<string, unknown>, [name = '', ...rest]: string[], { text, field }: Value): void {
+  if (rest.length > 0) {
+    const inner = body[name]
+    const object = typeof inner === 'object' && inner !== null ? inner : {}
+    body[name] = object
+    put(object as Record<string, unknown>, rest, { text, field: undefined })
+    return
+  }
+  const value = jsonOrText(text, field?.type)
+  if (field?.type !== 'array' || Array.isArray(value)) {
     body[name] = value
     return
   }
-  const inner = body[name]
-  const object = typeof inner === 'object' && inner !== null ? inner : {}
-  body[name] = object
-  put(object as Record<string, unknown>, rest, value)
+  const before = body[name]
+  body[name] = [...(Array.isArray(before) ? before : []), jsonOrText(text, field.itemType)]
 }
 
 function readData(text: string): Record<string, unknown> | Failed {

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type OutgoingAnswer, type OutgoingRequest, send } from '../../media/protocol.ts'
 import { VERSION } from '../kernel/package.ts'
 import type { Account } from './profiles.ts'
@@ -5,12 +6,14 @@ import { type Failed, failed } from './terminal.ts'
 
 /** An answer of the API comes within this time [ms]. */
 const TIMEOUT_MS = 60_000
+/** A file may be large, and the line slow [ms]. */
+const UPLOAD_TIMEOUT_MS = 30 * 60_000
 
 export interface ApiRequest {
   method: string
   /** Below the account's address, with its query. */
   path: string
-  body?: string
+  body?: string | Readable
   headers?: Record<string, string>
 }
 
@@ -54,7 +57,8 @@ export async function open(
 export async function ask(account: Account, request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer | Failed> {
   // Its timer holds it: a time-out that only `any` knows is collected as garbage, and never comes.
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), TIMEOUT_MS)
+  const isUpload = typeof request.body === 'object'
+  const timer = setTimeout(() => late.abort(), isUpload ? UPLOAD_TIMEOUT_MS : TIMEOUT_MS)
   try {
     return await askUntil(account, request, signal, late.signal)
   } finally {
@@ -69,7 +73,7 @@ async function askUntil(
   late: AbortSignal,
 ): Promise<ApiAnswer | Failed> {
   const answer = await open(account, request, AbortSignal.any([given, late]))
-  if ('error' in answer) return late.aborted ? failed(`${account.url} has not answered within a minute.`) : answer
+  if ('error' in answer) return late.aborted ? failed(`${account.url} has not answered in time.`) : answer
   const bytes = await whole(answer)
   if (bytes === null) return failed(`The answer of ${account.url} broke off: try again.`)
   if (answer.status >= 400) return refusalOf(account, answer.status, bytes.toString())

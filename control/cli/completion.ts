@@ -1,6 +1,6 @@
 import { METHODS } from './call.ts'
 import { EVENT_FLAGS } from './event-commands.ts'
-import { type Api, findOperation, loadApi } from './operations.ts'
+import { type Api, findOperation, flagsOf, loadApi } from './operations.ts'
 import { PROFILE_VERBS } from './profile-command.ts'
 import { accountOf, readConfigFile } from './profiles.ts'
 import { isFailed, type Terminal } from './terminal.ts'
@@ -64,6 +64,6 @@ function candidates({ env }: Terminal, api: Api, before: readonly string[], comm
 function ofOperations(api: Api, before: readonly string[]): string[] {
   const begun = api.operations.filter(({ words }) => before.every((word, i) => words[i] === word))
   const { operation } = findOperation(api, before) ?? {}
-  const flags = operation === undefined ? [] : ['json', 'help', ...operation.query, ...Object.keys(operation.body)]
+  const flags = operation === undefined ? [] : ['json', 'help', ...flagsOf(operation)]
   return [...begun.flatMap(({ words }) => words[before.length] ?? []), ...flags.map(name => `--${name}`)]
 }

@@ -2,6 +2,7 @@ import { ask } from './client.ts'
 import { deliver, type Target } from './deliver.ts'
 import { followEvents } from './event-feed.ts'
 import { leftOver, takeFlag, type Words } from './flags.ts'
+import { loadApi } from './operations.ts'
 import { type Account, isHttp, webhookSecret } from './profiles.ts'
 import { type Failed, failed, isFailed, plain, refuse, type Terminal } from './terminal.ts'
 
@@ -89,6 +90,8 @@ export async function runTrigger(terminal: Terminal, account: Account, words: Wo
   const problem = leftOver(words, EVENT_FLAGS.trigger)
   if (problem !== null) return refuse(terminal, problem)
   if (words.words.length === 0) return refuse(terminal, failed('Say: tandem trigger EVENT …, such as call.ended.'))
+  const unknown = await unknownType(terminal, account, words.words)
+  if (unknown !== null) return refuse(terminal, unknown)
   for (const type of words.words) {
     const request = { method: 'POST', path: '/v1/test_helpers/events', body: JSON.stringify({ type }) }
     const answer = await ask(account, request, terminal.signal)
@@ -96,4 +99,19 @@ export async function runTrigger(terminal: Terminal, account: Account, words: Wo
     terminal.out(`${JSON.parse(answer.bytes.toString()).id}  ${type}\n`)
   }
   return 0
+}
+
+/** A type that there is not, and those like it; null: there are all. */
+async function unknownType(terminal: Terminal, account: Account, types: readonly string[]): Promise<Failed | null> {
+  for (const isNew of [false, true]) {
+    const api = await loadApi(terminal, account, isNew)
+    if (isFailed(api)) return api
+    const stray = types.find(type => !api.eventTypes.includes(type))
+    if (stray === undefined) return null
+    const [family = ''] = stray.split('.')
+    const near = api.eventTypes.filter(type => type.split('.')[0] === family)
+    const like = near.length > 0 ? near : [...new Set(api.eventTypes.map(type => `${type.split('.')[0]}.*`))]
+    if (isNew) return failed(`There is no event "${stray}"; there are ${like.join(', ')}.`)
+  }
+  return null
 }

@@ -25,7 +25,7 @@ export function readFlags(args: readonly string[]): Words | Failed {
     else if (SWITCHES.includes(name)) found.flags.push([name, null])
     else {
       const next = args[++i]
-      if (next === undefined) return failed(`--${name} has no value: say --${name} VALUE.`)
+      if (next === undefined || next.startsWith('--')) return failed(`--${name} has no value: say --${name} VALUE.`)
       found.flags.push([name, next])
     }
   }

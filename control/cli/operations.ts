@@ -13,9 +13,25 @@ export interface Operation {
   path: string
   summary: string
   /** What its query takes. */
-  query: string[]
-  /** What its body takes: its properties, and the types of those whose type is plain. */
-  body: Record<string, string | null>
+  query: Field[]
+  /** What its body takes. */
+  body: Field[]
+  /** Which of that may be a file; null: none. */
+  file: string | null
+}
+
+/** One thing that an operation takes. */
+export interface Field {
+  name: string
+  isRequired: boolean
+  /** Where it is plain. */
+  type: string | null
+  /** Of the items of an array, where it is plain. */
+  itemType: string | null
+  /** What it may be, for a person: a type, or the words that there are. */
+  values: string
+  /** What it means. */
+  meaning: string
 }
 
 /** What `/openapi.json` says of them all; nothing of it is written down here. */
@@ -27,13 +43,20 @@ export interface Api {
 interface Schema {
   type?: string
   enum?: string[]
+  const?: unknown
+  format?: string
+  default?: unknown
+  description?: string
+  items?: Schema
+  anyOf?: Schema[]
+  required?: string[]
   properties?: Record<string, Schema>
   $ref?: string
 }
 interface Described {
   operationId: string
   summary?: string
-  parameters?: { name: string; in: string }[]
+  parameters?: { name: string; in: string; required?: boolean; description?: string; schema?: Schema }[]
   requestBody?: { content?: Record<string, { schema?: Schema }> }
 }
 interface Document {
@@ -54,7 +77,8 @@ const OF_ONE: Readonly<Record<string, string>> = {
 export function readApi(document: Document): Api {
   const schemaOf = (schema: Schema | undefined): Schema =>
     schema?.$ref === undefined ? (schema ?? {}) : (document.components?.schemas?.[schema.$ref.split('/').at(-1)!] ?? {})
-  const bodyOf = ({ requestBody }: Described): Schema => schemaOf(requestBody?.content?.['application/json']?.schema)
+  const contentOf = ({ requestBody }: Described, type: string): Schema => schemaOf(requestBody?.content?.[type]?.schema)
+  const bodyOf = (described: Described): Schema => contentOf(described, 'application/json')
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) => ({ path, method, described, methods })),
   )
@@ -63,14 +87,38 @@ export function readApi(document: Document): Api {
     method: method.toUpperCase(),
     path,
     summary: described.summary ?? '',
-    query: (described.parameters ?? []).flatMap(one => (one.in === 'query' ? [one.name] : [])),
-    body: Object.fromEntries(
-      Object.entries(bodyOf(described).properties ?? {}).map(([name, schema]) => [name, schemaOf(schema).type ?? null]),
+    query: (described.parameters ?? []).flatMap(({ name, in: place, required = false, description, schema }) =>
+      place === 'query' ? [fieldOf(name, required, { ...schemaOf(schema), ...(description && { description }) })] : [],
     ),
+    body: Object.entries(bodyOf(described).properties ?? {}).map(([name, schema]) =>
+      fieldOf(name, bodyOf(described).required?.includes(name) === true, schemaOf(schema)),
+    ),
+    file: fileOf(contentOf(described, 'multipart/form-data')),
   }))
   const testEvent = all.find(({ described }) => described.operationId === 'createTestEvent')
   const types = testEvent && bodyOf(testEvent.described).properties?.type
   return { operations, eventTypes: schemaOf(types).enum ?? [] }
+}
+
+const fileOf = ({ properties = {} }: Schema): string | null =>
+  Object.keys(properties).find(name => properties[name]?.format === 'binary') ?? null
+
+function fieldOf(name: string, isRequired: boolean, schema: Schema): Field {
+  const { type = null, items, default: usual, description = '' } = schema
+  const usually = usual === undefined ? '' : `Default: ${JSON.stringify(usual)}.`
+  const meaning = [description || (schema.anyOf?.find(one => one.description)?.description ?? ''), usually]
+  return {
+    ...{ name, isRequired, type, itemType: items?.type ?? null },
+    ...{ values: valuesOf(schema), meaning: meaning.filter(text => text !== '').join(' ') },
+  }
+}
+
+/** `string`, `voice|ivr`, `integer or null`, `string[]`. */
+function valuesOf({ type, enum: words, const: only, items, anyOf }: Schema): string {
+  if (anyOf !== undefined) return [...new Set(anyOf.map(valuesOf))].filter(text => text !== '').join(' or ')
+  if (words !== undefined) return words.join('|')
+  if (only !== undefined) return String(only)
+  return type === 'array' && items?.type !== undefined ? `${items.type}[]` : (type ?? '')
 }
 
 /** The words of its path, and what is done where they do not say so. */
@@ -89,23 +137,33 @@ function wordsOf(path: string, method: string, id: string, canBeRead: boolean): 
 export const parametersOf = ({ path }: Operation): string[] =>
   path.split('/').flatMap(part => (PARAMETER.test(part) ? [part.slice(1, -1)] : []))
 
+/** The names of all that it takes beside its path. */
+export const flagsOf = ({ query, body }: Operation): string[] => [...query, ...body].map(({ name }) => name)
+
 /** The operation with the most of these words, and the words behind them. */
 export function findOperation(
   { operations }: Api,
   words: readonly string[],
 ): { operation: Operation; rest: string[] } | null {
-  const fitting = operations.filter(one => one.words.every((word, i) => word === words[i]))
+  // `do-not-call` is `do_not_call` to who types it.
+  const said = words.map(word => word.replaceAll('-', '_'))
+  const fitting = operations.filter(one => one.words.every((word, i) => word === said[i]))
   const operation = fitting.toSorted((a, b) => b.words.length - a.words.length)[0]
   return operation === undefined ? null : { operation, rest: words.slice(operation.words.length) }
 }
 
 /** What was read last is good for so long [ms]. */
 const FRESH_MS = 60 * 60 * 1000
+/** Of `Api` as it is kept: another `tandem` may have kept another. */
+const VERSION_OF_FORM = 2
 
 /** What this account's API can do; kept for an hour, for completion asks at each key. `isNew`: it is asked for again. */
 export async function loadApi({ env, signal }: Terminal, account: Account, isNew = false): Promise<Api | Failed> {
   const folder = cacheFolder(env)
-  const file = join(folder, `api-${createHash('sha256').update(account.url).digest('hex').slice(0, 16)}.json`)
+  const file = join(
+    folder,
+    `api-${VERSION_OF_FORM}-${createHash('sha256').update(account.url).digest('hex').slice(0, 16)}.json`,
+  )
   if (!isNew) {
     try {
       if (Date.now() - statSync(file).mtimeMs < FRESH_MS) return JSON.parse(readFileSync(file, 'utf8')) as Api

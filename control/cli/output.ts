@@ -43,13 +43,24 @@ function cell(value: unknown): string {
   return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text
 }
 
-/** A line for each, and a column for what they all say: the ID first, what is the same kind of thing in all of them. */
-function tableOfMany(rows: readonly Json[]): string {
-  const first = rows[0]
+/** `{a: {b: 1}}` as `a.b` 1: what is in it can be read, and set by the same name. Lists stay whole. */
+function flat(one: Json, prefix = ''): [name: string, value: unknown][] {
+  return Object.entries(one).flatMap(([name, value]) =>
+    isPlain(value) || Array.isArray(value) || Object.keys(value as Json).length === 0
+      ? [[prefix + name, value] as [string, unknown]]
+      : flat(value as Json, `${prefix}${name}.`),
+  )
+}
+
+/** A line for each, and a column for what they all say: the ID first, what is the same kind of thing in all of them; then what is in them. */
+function tableOfMany(all: readonly Json[]): string {
+  const rows = all.map(one => Object.fromEntries(flat(one)))
+  const [first] = rows
   if (first === undefined) return 'None.\n'
   const columns = Object.keys(first)
-    .filter(name => !DULL.includes(name) && rows.every(row => isPlain(row[name])))
+    .filter(name => !DULL.includes(name.split('.')[0]!) && rows.every(row => name in row && isPlain(row[name])))
     .filter(name => rows.some(row => row[name] !== null && row[name] !== ''))
+    .toSorted((a, b) => Number(a.includes('.')) - Number(b.includes('.')))
     .slice(0, MAX_COLUMNS)
   const table = new Table({ ...STYLE, head: columns })
   table.push(...rows.map(row => columns.map(name => cell(row[name]))))
@@ -58,7 +69,7 @@ function tableOfMany(rows: readonly Json[]): string {
 
 function tableOf(one: Json): string {
   const table = new Table(STYLE)
-  table.push(...Object.entries(one).map(([name, value]) => [name, cell(value)]))
+  table.push(...flat(one).map(([name, value]) => [name, cell(value)]))
   return printed(table)
 }
 

@@ -151,8 +151,8 @@ function enter(
   )
 }
 
-async function readParts({ upload }: Route, request: FastifyRequest): Promise<Problem | null> {
-  const read = upload === undefined ? NOT_JSON : await readMultipart(request, upload)
+async function readParts({ upload, body }: Route, request: FastifyRequest): Promise<Problem | null> {
+  const read = upload === undefined ? NOT_JSON : await readMultipart(request, { upload, body })
   if (isProblem(read)) return read
   request.body = read.body
   request.spooled = read.spooled

@@ -11,7 +11,7 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { Columns } from './columns.ts'
 import { storeSource } from './pieces.ts'
-import { delimiterOf, encodingOf, headOf, readRecords, Unreadable } from './read.ts'
+import { delimiterOf, ENCODINGS, encodingOf, headOf, readRecords, UNREADABLE, Unreadable } from './read.ts'
 import { type CreateBody, type Import, MAX_JSON_BYTES, toImport } from './schema.ts'
 import type { ImportRow, Reading } from './tables.ts'
 import type { ImportTarget, ImportTargets } from './target.ts'
@@ -132,6 +132,7 @@ async function columnsProblem(upload: Upload, reading: Reading, target: ImportTa
   if (reading.format !== 'csv') return null
   const names = await firstRow(upload, reading)
   if (typeof names === 'string') return problem('parameter_invalid', names, { param: 'file' })
+  if (names.some(name => name.includes(UNREADABLE))) return encodingProblem(reading)
   const stray = Object.values(reading.mapping).find(name => !names.includes(name))
   if (stray !== undefined) {
     return problem('parameter_invalid', `The file has no column ${stray}; it has ${names.join(', ')}.`, {
@@ -142,6 +143,12 @@ async function columnsProblem(upload: Upload, reading: Reading, target: ImportTa
   if (lacking === undefined) return null
   const message = `No column of the file is ${lacking}; map one of ${names.join(', ')}.`
   return problem('parameter_invalid', message, { param: 'mapping' })
+}
+
+const encodingProblem = ({ encoding }: Reading): Problem => {
+  const others = ENCODINGS.filter(one => one !== encoding).join(', ')
+  const message = `The names of the columns are not written in ${encoding}: set encoding to ${others}.`
+  return problem('parameter_invalid', message, { param: 'encoding' })
 }
 
 /** The names of the columns, or why there are none. */

@@ -8,7 +8,7 @@ const MAX_RECORD = 64 * 1024
 const HEAD_BYTES = 64 * 1024
 const DELIMITERS = [',', ';', '\t', '|']
 /** What a decoder writes for bytes that are none of its encoding. */
-const UNREADABLE = '\ufffd'
+export const UNREADABLE = '\ufffd'
 /** A spreadsheet's guard, with which our own exports begin such cells as well. */
 const GUARDED = /^'(?=[=@\t\r+-])/
 

@@ -1,5 +1,6 @@
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type AddressPolicy, isAllowedAddress, isPublicAddress } from './addresses.ts'
 
@@ -22,7 +23,7 @@ export interface OutgoingRequest {
   method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE' | 'POST'
   url: string
   headers: Record<string, string>
-  body?: string | Uint8Array
+  body?: string | Uint8Array | Readable
   /** Gives the request up, and the answer's body with it. */
   signal: AbortSignal
   /** Of a customer's URL; absent: the address is the operator's own. */

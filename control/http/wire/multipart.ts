@@ -27,11 +27,11 @@ export async function acceptMultipart(app: FastifyInstance): Promise<void> {
 /**
  * A `multipart/form-data` body in the shape of the JSON one, so that one schema and one handler serve both. The part `file`
  * becomes `file: {content_base64, filename}` (for a route that spools: `content_sha256`, and the file is on disk). Every other part becomes
- * a string parameter of its name, or the value of its JSON.
+ * the parameter of its name: a string, or the value of its JSON if it says that it is JSON or if the parameter is no string.
  */
 export async function readMultipart(
   request: FastifyRequest,
-  upload: Upload,
+  { upload, body: schema }: { upload: Upload; body?: unknown },
 ): Promise<{ body: object; spooled: Spooled | null } | Problem> {
   const body: Record<string, unknown> = Object.create(null)
   let spooled: Spooled | null = null
@@ -61,13 +61,38 @@ export async function readMultipart(
         }
       } else if (part.valueTruncated) {
         throw Object.assign(new Error(`${part.fieldname} is too long`), { param: part.fieldname })
-      } else body[part.fieldname] = part.value
+      } else body[part.fieldname] = typed(part.value, propertyOf(schema, part.fieldname))
     }
   } catch (error) {
     if (spooled !== null) await unspool(spooled)
     return multipartProblem(error as Error & { code?: string; param?: string }, upload)
   }
   return { body: { ...body }, spooled }
+}
+
+interface Shape {
+  type?: string
+  const?: unknown
+  anyOf?: Shape[]
+  properties?: Record<string, Shape>
+}
+
+const propertyOf = (schema: unknown, name: string): Shape | undefined => {
+  const { properties = {} } = (schema ?? {}) as Shape
+  return Object.hasOwn(properties, name) ? properties[name] : undefined
+}
+
+const takesText = ({ type, const: only, anyOf }: Shape): boolean =>
+  type === 'string' || typeof only === 'string' || anyOf?.some(takesText) === true
+
+/** `true` of a form is a word: what it means, the parameter says. What is no JSON stays as it is, and validation names it. */
+function typed(value: unknown, shape: Shape | undefined): unknown {
+  if (shape === undefined || takesText(shape) || typeof value !== 'string') return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
 }
 
 /** The value of a parameter that was sent as a file. */

@@ -85,7 +85,39 @@ test('what cannot be done is told in a line that says what to change', async () 
   assert.match(await says('get queues'), 'Say: tandem get /PATH')
   assert.match(await says('queues list', { TANDEM_API_KEY: 'sk_test_x' }), /is the key of TANDEM_API_KEY one of/)
   assert.match(await says('fly', { TANDEM_API_KEY: '' }), 'There is no command "fly"')
-  assert.match((await tandem('queues create --help')).out, /^Make a queue|--name$/m)
+  assert.match(await says('queues create --name --json'), '--name has no value')
+  assert.match(await says('trigger call.ended call.endet'), /There is no event "call.endet"; there are .*call.ended/)
+})
+
+test('--help behind an operation has what it takes: what each may be, what it means, what is required', async () => {
+  const { out } = await tandem('campaigns create --help')
+  assert.match(out, /^ {2}tandem campaigns create$/m)
+  assert.match(out, /^ {2}--name {2}string, required$/m)
+  assert.match(out, /^ {2}--mode {2}progressive\|predictive\|preview$\n {6}Of agents\. progressive: one call/m)
+  assert.match(out, /^ {2}--allowed_hours {2}object or null$/m)
+  assert.match((await tandem('campaigns list --help')).out, /^ {2}--status {2}draft\|running/m)
+  assert.ok(Math.max(...out.split('\n').map(line => line.length)) <= 110, out)
+})
+
+test('an array is said word by word, its noun with dashes too, and what is in an object is shown', async () => {
+  const { out, err } = await tandem('do-not-call check --phones +15005550001 --phones +15005550002 --json')
+  const phones = JSON.parse(out || '{}').results?.map((one: { phone: string }) => one.phone)
+  assert.equal(phones, ['+15005550001', '+15005550002'], err)
+  const one = JSON.parse((await tandem('campaigns create --name Shown --caps.per_day 7 --json')).out)
+  assert.match((await tandem(`campaigns get ${one.id}`)).out, /^caps\.per_day +7$/m)
+  assert.match((await tandem('usage get --granularity month')).out, /^from +to +calls\.count +calls\.answered/)
+})
+
+test('a file is sent by its path, whatever its size, and one that is not there is named', async () => {
+  const path = join(home, 'num"bers.csv')
+  const rows = Array.from({ length: 20_000 }, (_, i) => `+97253${1_000_000 + i},no`)
+  writeFileSync(path, `Tel,reason\n${rows.join('\n')}\n`)
+  const line = `imports create --target do_not_call_numbers --mapping.phone Tel --dry_run true --file`
+  const { out, err } = await tandem(`${line} ${path} --json`)
+  const made = JSON.parse(out || '{}')
+  assert.equal([made.file?.filename, made.mapping, made.dry_run], ['num"bers.csv', { phone: 'Tel' }, true], err)
+  assert.is(made.file.size_bytes, statSync(path).size)
+  assert.match((await tandem(`${line} ${path}.not`)).err, '--file: ENOENT')
 })
 
 test('profiles are kept in a file that nobody else may read, and chosen by name', async () => {

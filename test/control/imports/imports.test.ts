@@ -1,3 +1,4 @@
+import iconv from 'iconv-lite'
 import * as assert from 'uvu/assert'
 import { sweepImports } from '../../../control/imports/pieces.ts'
 import { importHandler } from '../../../control/imports/run-job.ts'
@@ -213,6 +214,32 @@ test("JSON parameters may come as files, as a browser's FormData sends them; oth
   await app.live(`POST /v1/imports/${made.body.id}/cancel`)
   for (const [mapping, type] of [['{"phone"'], ['Tel', 'text/csv'], [JSON.stringify('x'.repeat(70_000))]] as const)
     assert.equal(refusal(await post(mapping, type)).slice(0, 2), [400, 'mapping'])
+})
+
+test('parameters of a form are read as what they are: curl -F dry_run=true -F mapping={…} needs no type', async () => {
+  const field = (name: string, value: string): string =>
+    `--cut\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const post = (fields: Record<string, string>) =>
+    app.live(
+      'POST /v1/imports',
+      [
+        ...Object.entries({ target: 'do_not_call_numbers', ...fields }).map(([name, value]) => field(name, value)),
+        '--cut\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nTel\n1\r\n--cut--\r\n',
+      ].join(''),
+      { headers: { 'content-type': 'multipart/form-data; boundary=cut' } },
+    )
+  const { body } = await post({ dry_run: 'true', mapping: '{"phone":"Tel"}', delimiter: ';' })
+  assert.equal([body.dry_run, body.mapping, body.file.delimiter], [true, { phone: 'Tel' }, ';'])
+  await app.live(`POST /v1/imports/${body.id}/cancel`)
+  assert.equal(refusal(await post({ mapping: '{"phone":"Tel"}', dry_run: 'perhaps' })).slice(0, 2), [400, 'dry_run'])
+})
+
+test('a file whose first line is of another encoding is refused with those that there are', async () => {
+  const file = { content_base64: iconv.encode('שם;טלפון\nדנה;0521234567', 'windows-1255').toString('base64') }
+  const body = { target: 'do_not_call_numbers', mapping: { phone: 'טלפון' }, file }
+  const refused = await app.live('POST /v1/imports', body)
+  assert.equal(refusal(refused).slice(0, 2), [400, 'encoding'])
+  assert.match(refused.body.error.message, 'windows-1255')
 })
 
 test('an import that goes on after a crash lets everybody else have their turn while it skips what is done', async () => {

@@ -1,0 +1,32 @@
+import { type Field, type Operation, parametersOf } from './operations.ts'
+
+/** Columns of a terminal. */
+const WIDTH = 100
+const INDENT = '      '
+
+export const usageOf = (operation: Operation): string =>
+  ['tandem', ...operation.words, ...parametersOf(operation).map(name => name.toUpperCase())].join(' ')
+
+/** What an operation does, and each thing that it takes: what it may be and what it means, as the API's description has it. */
+export function operationHelp(operation: Operation): string {
+  const { summary, query, body, file } = operation
+  const fields = [...query, ...body].map(field => helpOf(field, field.name === file))
+  return `${summary}\n\n  ${usageOf(operation)}\n${fields.join('')}`
+}
+
+function helpOf({ name, isRequired, values, meaning }: Field, isFile: boolean): string {
+  const kind = isFile ? 'the path of a file' : values
+  const head = `  --${name}${kind === '' ? '' : `  ${kind}`}${isRequired ? ', required' : ''}\n`
+  return head + wrapped(isFile ? '' : meaning)
+}
+
+/** Lines of whole words. */
+function wrapped(text: string): string {
+  const lines: string[] = []
+  for (const word of text.split(/\s+/).filter(one => one !== '')) {
+    const last = lines.at(-1)
+    if (last === undefined || INDENT.length + last.length + 1 + word.length > WIDTH) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines.map(line => `${INDENT}${line}\n`).join('')
+}
