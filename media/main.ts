@@ -11,6 +11,7 @@ import { PageWays } from './browsers/page-ways.ts'
 import { Channel } from './channel/channel.ts'
 import { CommandTable } from './channel/commands.ts'
 import { type MediaConfig, portRanges } from './config.ts'
+import { newClockFace, readClockFaces } from './engine/clock.ts'
 import { EngineClient } from './engine/engine-client.ts'
 import { Threads } from './engine/threads/threads.ts'
 import { Certificates } from './identity/certificates.ts'
@@ -101,6 +102,7 @@ const speech = new SpeechHost(config.speech, log, engine => {
 /** Browsers know us by it; it lasts as long as this process. */
 const certificate = makeCertificate(Date.now())
 const fingerprint = fingerprintOf(certificate.certificate, 'sha-256')
+const clockFaces = Array.from({ length: config.engineThreads }, newClockFace)
 const engines = portRanges(config.rtpPorts, config.engineThreads).map(
   (rtpPorts, index) =>
     new EngineClient(
@@ -113,6 +115,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
         version: config.version,
         certificate,
         tellsReports: hep !== null,
+        clockFace: clockFaces[index]!,
         speech: { port: speech.port(), abilities: abilitiesOf(config.speech) },
       },
       {
@@ -153,6 +156,7 @@ const switchboard = new Switchboard({
   fingerprint,
   signer,
   verifier,
+  lateness: { controlSince: () => channel.connectedSince, clocks: () => readClockFaces(clockFaces) },
 })
 const traces = new TraceDesk({ trace, lines: switchboard.lines })
 const sip = new SipEndpoint({

@@ -11,6 +11,7 @@ export const PROTOCOL_VERSION = 2
 
 export * from './protocol/addresses.ts'
 export * from './protocol/at-most.ts'
+export * from './protocol/chance.ts'
 export * from './protocol/commands.ts'
 export * from './protocol/events.ts'
 export * from './protocol/fair-shares.ts'

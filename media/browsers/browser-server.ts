@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { ulid } from 'ulid'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { newUlid } from '../protocol/chance.ts'
 import { clientAddress, clientNetwork, type Events, Newcomers, RateLimits } from '../protocol.ts'
 import type { SipUpgrade } from '../signalling/endpoint/sip-websockets.ts'
 import { type DoorRefusal, isSecure, SIP_PATH, type SipDoorOptions, sipRefusal } from './sip-door.ts'
@@ -139,7 +139,7 @@ export class BrowserServer {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy())
-    const browserId = `brw_${ulid().toLowerCase()}`
+    const browserId = `brw_${newUlid()}`
     const refuse = (status: number, code: string, message: string): void => {
       this.counters.refused++
       answer(socket, status, errorBody({ code, message, requestId: browserId, publicUrl: this.#options.publicUrl }))

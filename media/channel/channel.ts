@@ -31,7 +31,8 @@ export class Channel {
   readonly #events: { seq: number; event: MediaEvent }[] = []
   #seq = 0
   #client: Socket | null = null
-  #greeted = false
+  /** Since when control is there, monotonic [ms]; null: it is away. */
+  #since: number | null = null
 
   constructor(bootId: string, run: CommandRunner) {
     this.bootId = bootId
@@ -53,7 +54,12 @@ export class Channel {
   }
 
   get connected(): boolean {
-    return this.#greeted
+    return this.#since !== null
+  }
+
+  /** Since when control is there, monotonic [ms]; null: it is away. */
+  get connectedSince(): number | null {
+    return this.#since
   }
 
   /** The number of the latest event. */
@@ -73,7 +79,7 @@ export class Channel {
       this.eventsLost++
     }
     this.#events.push(numbered)
-    if (this.#greeted) this.#send({ type: 'event', ...numbered })
+    if (this.connected) this.#send({ type: 'event', ...numbered })
   }
 
   close(): void {
@@ -84,13 +90,13 @@ export class Channel {
   #accept(socket: Socket): void {
     this.#client?.destroy()
     this.#client = socket
-    this.#greeted = false
+    this.#since = null
     const reader = new MessageReader()
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
       if (this.#client !== socket) return
       this.#client = null
-      this.#greeted = false
+      this.#since = null
     })
     socket.on('data', bytes => {
       const result = reader.read(bytes)
@@ -120,7 +126,7 @@ export class Channel {
     }
     if (hello.bootId === this.bootId && typeof hello.lastSeq === 'number') this.#acknowledge(hello.lastSeq)
     for (const numbered of this.#events) this.#send({ type: 'event', ...numbered })
-    this.#greeted = true
+    this.#since = performance.now()
   }
 
   #acknowledge(seq: number): void {

@@ -20,6 +20,20 @@ export interface EngineClock {
   stop(): void
 }
 
+/** Memory for what a clock shows. */
+export const newClockFace = (): SharedArrayBuffer => new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT)
+
+/** What the faces of clocks show, all together. */
+export function readClockFaces(faces: readonly SharedArrayBuffer[]): { slots: number; late: number } {
+  const read = { slots: 0, late: 0 }
+  for (const face of faces) {
+    const [slots = 0, late = 0] = new Int32Array(face)
+    read.slots += slots
+    read.late += late
+  }
+  return read
+}
+
 /**
  * The engine's clock: absolute monotonic deadlines (`t0 + n * 5 ms`), so that lateness of one slot never moves the next.
  * Runs only while it is started, so an idle engine costs nothing.
@@ -35,15 +49,20 @@ export class Clock implements EngineClock {
   skipped = 0
   readonly #onSlot: (slot: number, now: number) => void
   readonly #now: () => number
+  readonly #face: Int32Array
   #timer: NodeJS.Timeout | undefined
   #immediate: NodeJS.Immediate | undefined
   #next = 0
   #count = 0
 
-  /** @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms] */
-  constructor(onSlot: (slot: number, now: number) => void, now: () => number) {
+  /**
+   * @param onSlot called with the slot's number (0 to SLOTS-1) and its deadline [ms]
+   * @param face shows another thread the slots that have run, and those that were late or left out: to ask would take until it is on time
+   */
+  constructor(onSlot: (slot: number, now: number) => void, now: () => number, face = newClockFace()) {
     this.#onSlot = onSlot
     this.#now = now
+    this.#face = new Int32Array(face)
   }
 
   get running(): boolean {
@@ -93,6 +112,8 @@ export class Clock implements EngineClock {
       this.#onSlot(this.#count++ % SLOTS, this.#next)
       this.#next += SLOT_MS
     }
+    this.#face[0] = this.slots
+    this.#face[1] = this.late + this.skipped
     if (this.#timer !== undefined) this.#arm()
   }
 

@@ -218,6 +218,8 @@ export interface EngineConfig {
   certificate: KeptCertificate
   /** Whether reports go to the main thread. */
   tellsReports: boolean
+  /** What its clock shows to the main thread. */
+  clockFace: SharedArrayBuffer
   /** `port`: to the speech process. */
   speech: { port: MessagePort; abilities: SpeechAbilities }
 }

@@ -27,10 +27,14 @@ const speech = new SpeechClient(config.speech.port, config.speech.abilities)
 const prompts = new Prompts({ sampleRateHz: NARROWBAND_HZ, tts: speech })
 const { datagrams, problem } = await chooseDatagrams(config.rtpSockets)
 const now = (): number => performance.now()
-const clock = new Clock((slot, deadline) => {
-  datagrams.poll()
-  datagrams.sendTogether(() => engine.tick(slot, deadline))
-}, now)
+const clock = new Clock(
+  (slot, deadline) => {
+    datagrams.poll()
+    datagrams.sendTogether(() => engine.tick(slot, deadline))
+  },
+  now,
+  config.clockFace,
+)
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error))
 
 const options: EngineOptions = {

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import type { InviteAtTheDoor, InviteRefusal } from '../../sip/agent-types.ts'
 import { CallerAuth, type CallerVerdict } from '../../sip/auth/caller-auth.ts'
 import type { DigestResponse } from '../../sip/auth/digest.ts'
 import type { Peer } from '../../sip/user-agent.ts'
 import { Guesses } from '../kernel/guesses.ts'
+import { randomHex } from '../protocol/chance.ts'
 import type { FarEnds } from './far-ends.ts'
 import { partyOf } from './line.ts'
 import { originOf } from './proxies.ts'
@@ -22,7 +22,7 @@ export class Callers {
   /** Only known networks and those with a password may call at all, so that a stranger is asked for it before anything else. */
   challengesStrangers = false
   readonly #options: CallersOptions
-  readonly #auth = new CallerAuth(REALM, () => randomBytes(10).toString('hex'))
+  readonly #auth = new CallerAuth(REALM, () => randomHex(10))
   readonly #guesses: Guesses
 
   constructor(options: CallersOptions) {

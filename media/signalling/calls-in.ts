@@ -1,8 +1,8 @@
-import { ulid } from 'ulid'
 import type { NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import type { Body, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
 import { NOT_SIGNED, type Signed, type Verifier } from '../identity/verifier.ts'
 import type { OwnAddress, OwnAddresses } from '../kernel/own-addresses.ts'
+import { newUlid } from '../protocol/chance.ts'
 import type {
   EndedReason,
   Events,
@@ -14,6 +14,7 @@ import type {
   Verification,
 } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
+import type { Admission } from './admission.ts'
 import { claimedIdentity } from './caller-identity.ts'
 import { type Callers, storedAlgorithm } from './callers.ts'
 import { fieldsOfStatus } from './causes.ts'
@@ -45,6 +46,7 @@ interface CallsInOptions {
   sip: () => SipEndpoint
   /** Null: signatures are not verified. */
   verifier: Pick<Verifier, 'verify'> | null
+  admission: Admission
 }
 
 /** Inbound calls: held until control has decided, then rung, answered, challenged or refused. */
@@ -71,7 +73,7 @@ export class CallsIn {
     const called = partyOf(event.requestUri)
     const connectionId = this.#options.farEnds.byContact(called.user)
     const line = this.#lines.begin({
-      legId: `part_${ulid().toLowerCase()}`,
+      legId: `part_${newUlid()}`,
       sessionId,
       direction: 'inbound',
       state: 'incoming',
@@ -83,6 +85,7 @@ export class CallsIn {
     })
     line.reliability = event.reliability
     line.signed = signedOf(event)
+    this.#options.admission.waits(line.legId)
     line.timer = setTimeout(() => {
       this.refused++
       line.endReason = 'capacity'
@@ -132,7 +135,7 @@ export class CallsIn {
   }
 
   async answer(request: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {
-    const line = this.#lines.get(request.legId)
+    const line = this.#takenUp(request.legId)
     if (line === undefined || isOver(line)) return notFound(request.legId)
     await line.opening
     if (isOver(line)) return notFound(request.legId)
@@ -266,7 +269,7 @@ export class CallsIn {
   }
 
   reject(request: Request<'leg.reject'>): Reply<'leg.reject'> | Failure {
-    const line = this.#lines.get(request.legId)
+    const line = this.#takenUp(request.legId)
     if (line === undefined || isOver(line)) return notFound(request.legId)
     if (line.state !== 'incoming') return conflict('the leg is answered already')
     line.endReason = request.reason
@@ -315,8 +318,14 @@ export class CallsIn {
     this.#options.sip().do((agent, now) => agent.reject(line.sessionId, status, now, { headers }))
   }
 
+  /** A command about it: control has it in hand. */
+  #takenUp(legId: string): Line | undefined {
+    this.#options.admission.isTaken(legId)
+    return this.#lines.get(legId)
+  }
+
   #waiting(legId: string): Line | null {
-    const line = this.#lines.get(legId)
+    const line = this.#takenUp(legId)
     return line?.state === 'incoming' ? line : null
   }
 }

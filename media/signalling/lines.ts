@@ -1,8 +1,9 @@
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Threads } from '../engine/threads/threads.ts'
 import type { OwnAddress } from '../kernel/own-addresses.ts'
 import { atMost } from '../protocol/at-most.ts'
+import { randomHex } from '../protocol/chance.ts'
 import type { EndedReason, EventName, Events, Failure, LegAudio, LegSnapshot, MediaEvent } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
 import { NO_QUALITY } from '../rooms/leg.ts'
@@ -171,8 +172,8 @@ export class Lines {
 
 /** RFC 8839 §5.4: 24 and 128 bits of randomness at least. */
 export const newIceCredentials = () => ({
-  ufrag: randomBytes(6).toString('hex'),
-  pwd: randomBytes(18).toString('hex'),
+  ufrag: randomHex(6),
+  pwd: randomHex(18),
 })
 
 export const notFound = (legId: string): Failure => ({ failure: 'not_found', message: `no leg ${legId}` })

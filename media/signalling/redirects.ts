@@ -1,4 +1,4 @@
-import { ulid } from 'ulid'
+import { newUlid } from '../protocol/chance.ts'
 import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
 import { isOver, type Line, partyOf } from './line.ts'
 import type { Lines } from './lines.ts'
@@ -24,7 +24,7 @@ export class Redirects {
 
   async ask(line: Line, { connectionId }: DialTarget, contacts: readonly string[]): Promise<Allowed> {
     if (isOver(line)) return { to: [], reason: null }
-    const redirectId = `redir_${ulid().toLowerCase()}`
+    const redirectId = `redir_${newUlid()}`
     const decided = new Promise<Allowed>(decide => {
       const timer = setTimeout(() => this.#decide(redirectId, { to: [], reason: null }), DECISION_MS)
       this.#asked.set(redirectId, { contacts, decide, timer })

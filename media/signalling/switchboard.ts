@@ -15,6 +15,7 @@ import type {
   Verification,
 } from '../protocol.ts'
 import type { SipTrace } from '../tracing/sip-trace.ts'
+import { Admission, type AdmissionOptions } from './admission.ts'
 import { CallPace } from './call-pace.ts'
 import { Callers } from './callers.ts'
 import { CallsIn } from './calls-in.ts'
@@ -30,6 +31,9 @@ import { Redirects } from './redirects.ts'
 import { Replacing } from './replacing.ts'
 import { Transfers } from './transfers.ts'
 
+/** For a call that would be taken too late: the next second is another one. */
+const TOO_LATE: InviteRefusal = { status: 503, headers: [['Retry-After', '1']] }
+
 export interface SwitchboardOptions {
   threads: Pick<Threads, 'place'>
   addresses: OwnAddresses
@@ -43,6 +47,8 @@ export interface SwitchboardOptions {
   /** Who judges signatures of calls, and who signs ours; absent: nobody. */
   verifier?: Pick<Verifier, 'verify'> | null
   signer?: Pick<Signer, 'sign'> | null
+  /** What lateness is measured by; absent: control is always there, and no clock is late. */
+  lateness?: Partial<Omit<AdmissionOptions, 'legs'>>
   emit: (event: MediaEvent) => void
   /** Something threw, and this leg is ended for it. */
   fault: (error: unknown, legId: string) => void
@@ -59,6 +65,7 @@ export class Switchboard {
   readonly #lines: Lines
   readonly #descriptions: Descriptions
   readonly #callers: Callers
+  readonly #admission: Admission
   readonly #in: CallsIn
   readonly #out: CallsOut
   readonly #replacing: Replacing
@@ -91,8 +98,17 @@ export class Switchboard {
     this.#descriptions = descriptions
     const sign = async ({ identity }: DialTarget): Promise<HeaderFields> =>
       identity?.sign === undefined || signer === null ? [] : signer.sign(identity.sign)
-    this.#callers = new Callers({ farEnds, now: () => performance.now() })
-    this.#in = new CallsIn({ lines, addresses, descriptions, maxCalls, farEnds, callers: this.#callers, sip, verifier })
+    const callers = new Callers({ farEnds, now: () => performance.now() })
+    this.#callers = callers
+    const admission = new Admission({
+      controlSince: () => 0,
+      clocks: () => ({ slots: 0, late: 0 }),
+      now: () => performance.now(),
+      ...options.lateness,
+      legs: () => lines.byLeg.size,
+    })
+    this.#admission = admission
+    this.#in = new CallsIn({ lines, addresses, descriptions, maxCalls, farEnds, callers, sip, verifier, admission })
     const pace = new CallPace({ now: () => performance.now(), later: setTimeout })
     const redirects = new Redirects(lines)
     this.redirects = redirects
@@ -129,7 +145,10 @@ export class Switchboard {
 
   /** What an INVITE is answered with before anything is remembered of it; null: it comes in. */
   atTheDoor(invite: InviteAtTheDoor): InviteRefusal | null {
-    return this.#callers.atTheDoor(invite)
+    const refusal = this.#callers.atTheDoor(invite)
+    if (refusal !== null || !this.#admission.refuses()) return refusal
+    this.#in.refused++
+    return TOO_LATE
   }
 
   /** What throws ends the one call that it belongs to. */
@@ -199,6 +218,7 @@ export class Switchboard {
         this.#out.refused(line, event)
         break
       case 'ended':
+        this.#admission.isTaken(line.legId)
         this.#faxes.left(line)
         this.transfers.ended(line, event)
         if (event.by === 'remote') line.cause = causeOfFarEnd(event.reasons, null)

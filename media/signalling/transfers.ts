@@ -1,5 +1,5 @@
-import { ulid } from 'ulid'
 import type { UaEvent } from '../../sip/user-agent.ts'
+import { newUlid } from '../protocol/chance.ts'
 import type { Failure, Reply, Request } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { isOver, type Line, partyOf } from './line.ts'
@@ -53,7 +53,7 @@ export class Transfers {
   // ------------------------------------------------------------------ a far end asks
 
   asked(line: Line, { referId: sipId, to, replaces, referredBy }: Of<'refer'>): void {
-    const referId = `xfer_${ulid().toLowerCase()}`
+    const referId = `xfer_${newUlid()}`
     const timer = setTimeout(() => this.#answer(referId, 503), DECISION_MS)
     this.#asked.set(referId, { line, sipId, timer })
     const { lines } = this.#options

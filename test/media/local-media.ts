@@ -15,7 +15,7 @@ import { FarEnds } from '../../media/signalling/far-ends.ts'
 import { Names } from '../../media/signalling/names.ts'
 import { Phones } from '../../media/signalling/phones.ts'
 import { Registrar } from '../../media/signalling/registrar.ts'
-import { Switchboard } from '../../media/signalling/switchboard.ts'
+import { Switchboard, type SwitchboardOptions } from '../../media/signalling/switchboard.ts'
 import { TraceDesk } from '../../media/signalling/trace-desk.ts'
 import { NO_TEXT_TO_SPEECH } from '../../media/speech/speech-engines.ts'
 import { Tracer } from '../../media/tracing/tracer.ts'
@@ -82,7 +82,7 @@ export class LocalMedia {
 
   readonly sipPort: number
 
-  private constructor(sipPort: number, given: Given) {
+  private constructor(sipPort: number, given: Given, more: Partial<SwitchboardOptions>) {
     this.sipPort = sipPort
     const openSocket = async () => {
       await this.#socketsOpen
@@ -106,7 +106,8 @@ export class LocalMedia {
     const addresses = new OwnAddresses([HOST], [])
     const farEnds = new FarEnds({ emit })
     const { trace } = this.tracer
-    this.switchboard = new Switchboard({ threads, addresses, maxCalls: MAX_CALLS, farEnds, trace, emit, fault })
+    const parts = { threads, addresses, maxCalls: MAX_CALLS, farEnds, trace, emit, fault }
+    this.switchboard = new Switchboard({ ...parts, ...more })
     this.#sip = new SipEndpoint({
       addresses,
       port: sipPort,
@@ -146,8 +147,8 @@ export class LocalMedia {
     })
   }
 
-  static async open(given: Given = {}): Promise<LocalMedia> {
-    const media = new LocalMedia(await freePort(), given)
+  static async open(given: Given = {}, more: Partial<SwitchboardOptions> = {}): Promise<LocalMedia> {
+    const media = new LocalMedia(await freePort(), given, more)
     await media.#sip.listen()
     return media
   }

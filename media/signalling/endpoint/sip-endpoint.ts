@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
@@ -18,6 +17,7 @@ import {
   type WatchReport,
 } from '../../../sip/user-agent.ts'
 import { type Family, isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
+import { randomHex } from '../../protocol/chance.ts'
 import { isPublicAddress } from '../../protocol.ts'
 import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
@@ -28,6 +28,8 @@ import { SipReach } from './sip-reach.ts'
 import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
 import { type SipUpgrade, SipWebSockets } from './sip-websockets.ts'
 
+/** What comes while this thread does something else; the system may allow less. */
+const RECEIVE_BUFFER_BYTES = 1024 * 1024
 /** A TLS handshake may take this long [ms]. */
 const HANDSHAKE_MS = 10_000
 
@@ -106,7 +108,7 @@ export class SipEndpoint {
     this.#agent = new UserAgent({
       name: options.productName,
       local: to => this.#localOf(to),
-      random: () => randomBytes(10).toString('hex'),
+      random: () => randomHex(10),
       ...(options.sessionExpiresS === undefined ? {} : { sessionExpiresS: options.sessionExpiresS }),
       optionsStatus: options.optionsStatus,
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
@@ -312,7 +314,12 @@ export class SipEndpoint {
   }
 
   #udpSocket(local: string, family: Family): UdpSocket {
-    const udp = createSocket(family === 6 ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' })
+    const udp = createSocket({
+      ...(family === 6 ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' }),
+      recvBufferSize: RECEIVE_BUFFER_BYTES,
+      // What is sent to is an address: names are looked up by the locator.
+      lookup: (host, _options, done) => done(null, host, family),
+    })
     udp.on('message', (bytes, from) =>
       this.#receive(bytes, { transport: 'udp', host: from.address, port: from.port, local }),
     )

@@ -1,0 +1,72 @@
+/** Control takes up a call within so long, or there are too many: it is when a far end would begin to send again (T1, RFC 3261 §17.1.1.2) [ms]. */
+const LATE_MS = 500
+/** Fewer calls wait because of a moment's stall, not because there are too many. */
+const QUEUE = 16
+/** Share of the slots of the engines' clocks that may be late. */
+const LATE_SLOTS = 0.1
+/** Fewer legs are not what makes a clock late. */
+const LEGS = 50
+/** How long clocks are looked at before they are judged, and for how long that is what they are like [ms]. */
+const LOOK_MS = 1000
+
+export interface AdmissionOptions {
+  /** Monotonic [ms]. */
+  now: () => number
+  /** Since when control is there; null: it is away, and who calls waits for it. */
+  controlSince: () => number | null
+  /** Slots of the engines' clocks that have run so far, and those of them that were late or left out. */
+  clocks: () => { slots: number; late: number }
+  /** Legs of calls. */
+  legs: () => number
+}
+
+/**
+ * Whether one more call can be taken in time. Judged by how late the work is, not by how much of it there is: what a machine carries
+ * depends on what else it does. A call too many is refused before anything is done for it, so that those that run and those that wait get what
+ * there is.
+ */
+export class Admission {
+  readonly #options: AdmissionOptions
+  /** Calls that control has not taken up, by leg, the oldest first: since when. */
+  readonly #waiting = new Map<string, number>()
+  #looked = { at: 0, slots: 0, late: 0 }
+  #isAudioLate = false
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options
+  }
+
+  /** A call has come in and waits for control. */
+  waits(legId: string): void {
+    this.#waiting.set(legId, this.#options.now())
+  }
+
+  /** Control has said something about it, or it is over. */
+  isTaken(legId: string): void {
+    this.#waiting.delete(legId)
+  }
+
+  /** Whether a call that comes now is one too many. */
+  refuses(): boolean {
+    const now = this.#options.now()
+    return this.#isControlLate(now) || this.#isEngineLate(now)
+  }
+
+  #isControlLate(now: number): boolean {
+    const since = this.#options.controlSince()
+    if (this.#waiting.size < QUEUE || since === null) return false
+    const [oldest = now] = this.#waiting.values()
+    return now - Math.max(oldest, since) > LATE_MS
+  }
+
+  #isEngineLate(now: number): boolean {
+    const { at, slots, late } = this.#looked
+    if (now - at >= LOOK_MS) {
+      const clocks = this.#options.clocks()
+      const isRecent = now - at < 2 * LOOK_MS
+      this.#isAudioLate = isRecent && clocks.late - late > LATE_SLOTS * (clocks.slots - slots)
+      this.#looked = { at: now, ...clocks }
+    }
+    return this.#isAudioLate && this.#options.legs() >= LEGS
+  }
+}
