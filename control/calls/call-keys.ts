@@ -1,3 +1,5 @@
+import { together } from '../kernel/store/after-commit.ts'
+import { insertRows } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
@@ -29,6 +31,6 @@ export const metadataKey = (key: string): string => `metadata.${key}`
 
 export async function insertCallKeys(trx: Trx, tenant: Tenant, call: KeyedCall & { id: string }): Promise<void> {
   const whose = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, call_id: call.id }
-  const rows = keysOf(call).map(key => ({ ...whose, ...key }))
-  await trx.insertInto('call_keys').values(rows).execute()
+  const keys = keysOf(call).map(key => ({ ...whose, ...key }))
+  await together(trx, 'call_keys', keys, rows => insertRows(trx, 'call_keys', rows))
 }

@@ -1,5 +1,5 @@
-import { randomFillSync } from 'node:crypto'
-import { encodeTime, monotonicFactory } from 'ulid'
+import { encodeTime } from 'ulid'
+import { newUlid } from '../../media/protocol.ts'
 
 /** The prefix of each object's ID (specification, "General rules"). */
 export const PREFIXES = {
@@ -64,23 +64,8 @@ export const registerIds = (prefixes: Readonly<Record<string, string>>): void =>
 
 const prefixOf = (kind: IdKind): string => (PREFIXES as Record<string, string>)[kind] ?? kind
 
-const POOL_BYTES = 1024
-const pool = Buffer.alloc(POOL_BYTES)
-let poolUsed = POOL_BYTES
-
-/** 0 to 255/256, from one random byte each. ulid asks for sixteen of them, and the system is slow to provide them one by one. */
-function randomFraction(): number {
-  if (poolUsed === POOL_BYTES) {
-    randomFillSync(pool)
-    poolUsed = 0
-  }
-  return pool[poolUsed++]! / 256
-}
-
-const nextUlid = monotonicFactory(randomFraction)
-
 /** A new ID, for example `call_01kah3…`. IDs of one kind sort by their time of creation. */
-export const newId = (kind: IdKind): string => `${prefixOf(kind)}_${nextUlid().toLowerCase()}`
+export const newId = (kind: IdKind): string => `${prefixOf(kind)}_${newUlid()}`
 
 const CHANCE_LENGTH = 16
 

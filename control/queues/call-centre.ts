@@ -10,6 +10,7 @@ import { stepsOf } from '../calls/conductor/steps.ts'
 import { hangUpLeg, writeLeg } from '../calls/legs.ts'
 import { endLeg, loadLeg } from '../calls/records.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { rowBy } from '../kernel/store/compiled.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import { StoreOutage } from '../kernel/store/outage.ts'
@@ -353,5 +354,4 @@ async function ownLegOf(db: Db, callId: string): Promise<string | null> {
 const OWN_STEPS: readonly string[] = [...stepsOf('queue'), 'hanging_up']
 
 /** Over all tenants: the media process knows none. */
-const findLeg = (db: Db, legId: string): Promise<ParticipantRow | undefined> =>
-  db.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
+const findLeg = (db: Db, legId: string): Promise<ParticipantRow | undefined> => rowBy(db, 'participants', { id: legId })

@@ -1,5 +1,6 @@
 import type { EndedReason, Events, SipParty } from '../../media/protocol.ts'
 import { isInNetworks } from '../../media/protocol.ts'
+import { remembered } from '../kernel/remembered.ts'
 import { nextOpen, type OpeningHours } from '../organisation/business-hours.ts'
 import { callerOf } from './caller-identity.ts'
 import { inboundAuthOf } from './inbound-auth.ts'
@@ -93,9 +94,16 @@ export function claimOf(connection: ConnectionRow, { source, connectionId, prove
 /** By its addresses alone. */
 function networkClaim(connection: ConnectionRow, source: Caller['source'], allBits: number): number | null {
   if (connection.kind === 'registration' && connection.host === source.host) return allBits
-  const networks = (JSON.parse(connection.allowed_ips) as string[]).filter(block => isInNetworks(source.host, [block]))
-  return networks.length === 0 ? null : Math.max(...networks.map(block => Number(block.split('/')[1] ?? allBits)))
+  const bits = narrowest(JSON.stringify([connection.allowed_ips, source.host, allBits]))
+  return bits < 0 ? null : bits
 }
+
+/** The bits of the narrowest network of a list that holds an address; -1: none does. The same trunks call again and again. */
+const narrowest = remembered(1000, asked => {
+  const [blocks, host, allBits] = JSON.parse(asked) as [string, string, number]
+  const networks = (JSON.parse(blocks) as string[]).filter(block => isInNetworks(host, [block]))
+  return Math.max(-1, ...networks.map(block => Number(block.split('/')[1] ?? allBits)))
+})
 
 /** Opening hours in a time zone of their own. */
 export type RouteHours = OpeningHours & { timezone: string }

@@ -22,18 +22,16 @@ export interface Use {
  * so an event that is told twice counts once.
  */
 export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }: Use): Promise<void> {
-  for (const [meter, amount] of Object.entries(amounts)) {
-    const row = {
-      id: newId('usage_entry'),
-      organisation_id: tenant.organisationId,
-      livemode: tenant.livemode ? 1 : 0,
-      meter: meter as Meter,
-      quantity: Math.round(amount),
-      source_id: sourceId,
-      at,
-    }
-    await together(trx, 'usage_entries', row, rows => insertRows(trx, 'usage_entries', rows, ['meter', 'source_id']))
-  }
+  const entries = Object.entries(amounts).map(([meter, amount]) => ({
+    id: newId('usage_entry'),
+    organisation_id: tenant.organisationId,
+    livemode: tenant.livemode ? 1 : 0,
+    meter: meter as Meter,
+    quantity: Math.round(amount),
+    source_id: sourceId,
+    at,
+  }))
+  await together(trx, 'usage_entries', entries, rows => insertRows(trx, 'usage_entries', rows, ['meter', 'source_id']))
 }
 
 /** What was stored of a source is kept no more. Does nothing where nothing was. */

@@ -1,7 +1,8 @@
 import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import { type Place, rowBy, run } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
-import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
+import { changeOf, tenantOf, valuesOf } from '../../kernel/tenancy.ts'
 import { Turns } from '../../kernel/turns.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { ParticipantRow } from '../tables.ts'
@@ -106,16 +107,15 @@ export class Conductor {
   /** Its audio is right for as long as it stays in this step. */
   async #heard(leg: ParticipantRow): Promise<void> {
     if (!isSentUntilHeard(leg)) return
-    const prompted = forTenant(this.#deps.store.db, tenantOf(leg))
-      .update('participants')
-      .set({ prompted: 1 })
-      .where('id', '=', leg.id)
-      .where('step', '=', leg.step)
-    // Put on hold meanwhile, or resumed: that is still to be sent.
-    await (leg.on_hold === null
-      ? prompted.where('on_hold', 'is', null)
-      : prompted.where('on_hold', '=', leg.on_hold)
-    ).execute()
+    const { db } = this.#deps.store
+    const { id, step, on_hold } = leg
+    const build = (place: Place) => {
+      const prompted = changeOf(db, 'participants', place).set({ prompted: 1 }).where('step', '=', place('step'))
+      // Put on hold meanwhile, or resumed: that is still to be sent.
+      return on_hold === null ? prompted.where('on_hold', 'is', null) : prompted.where('on_hold', '=', place('on_hold'))
+    }
+    const values = { id, step, on_hold, ...valuesOf(tenantOf(leg)) }
+    await run(db, `prompted ${on_hold === null}`, build, values)
   }
 }
 
@@ -134,8 +134,7 @@ async function release({ id: legId, step, on_hold }: ParticipantRow, media: Medi
 }
 
 /** Over all tenants: media does not know tenants. */
-const findLeg = (db: Db, id: string): Promise<ParticipantRow | undefined> =>
-  db.selectFrom('participants').selectAll().where('id', '=', id).executeTakeFirst()
+const findLeg = (db: Db, id: string): Promise<ParticipantRow | undefined> => rowBy(db, 'participants', { id })
 
 const sent = (until: 'heard' | 'left'): LegStep[] => ALL_STEPS.filter(step => STEPS[step].until === until)
 

@@ -56,6 +56,13 @@ export async function connectionOfAccount(db: Db, username: string): Promise<Con
     .executeTakeFirst()
 }
 
+/** What matches one of these names; the same numbers are called again and again. */
+const patternsOf = remembered(500, asked => {
+  const names = JSON.parse(asked) as string[]
+  const prefixes = names.flatMap(name => Array.from({ length: name.length + 1 }, (_, end) => `${name.slice(0, end)}*`))
+  return inList('pattern', [...new Set([...names, ...prefixes])])
+})
+
 /** The routes of these organisations whose `to` matches, by an index. `routeInbound` checks their other conditions. */
 export async function routesFor(
   db: Db,
@@ -63,9 +70,7 @@ export async function routesFor(
   organisationIds: readonly string[],
 ): Promise<InboundRouteRow[]> {
   if (organisationIds.length === 0) return []
-  const names = namesOf(to).map(name => name.slice(0, MAX_PATTERN))
-  const prefixes = names.flatMap(name => Array.from({ length: name.length + 1 }, (_, end) => `${name.slice(0, end)}*`))
-  const patterns = inList('pattern', [...new Set([...names, ...prefixes])])
+  const patterns = patternsOf(JSON.stringify(namesOf(to).map(name => name.slice(0, MAX_PATTERN))))
   const organisations = inList('organisation', organisationIds)
   return rowsOf(
     db,

@@ -45,7 +45,7 @@ export async function appendEvent(trx: Trx, tenant: Tenant, event: NewEvent): Pr
     organisation_id: tenant.organisationId,
     livemode: tenant.livemode ? 1 : 0,
   }
-  await together(trx, 'events', row, rows => insertRows(trx, 'events', rows))
+  await together(trx, 'events', [row], rows => insertRows(trx, 'events', rows))
   const queued = { id, type: event.type }
   if (event.onlyEndpointId === undefined) await enqueueEvent(trx, tenant, queued, event.at)
   else await enqueueFor(trx, tenant, event.onlyEndpointId, [queued], event.at)

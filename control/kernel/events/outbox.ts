@@ -25,7 +25,7 @@ interface Due {
  * its deliveries are certain. `at`: the time of the database, ISO-8601 UTC.
  */
 export const enqueueEvent = (trx: Trx, tenant: Tenant, event: OutboxEvent, at: string): Promise<void> =>
-  together(trx, 'webhook_deliveries', { tenant, event, at }, all => enqueueAll(trx, all))
+  together(trx, 'webhook_deliveries', [{ tenant, event, at }], all => enqueueAll(trx, all))
 
 async function enqueueAll(trx: Trx, all: readonly Due[]): Promise<void> {
   const build = (place: Place) =>

@@ -93,20 +93,20 @@ export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<vo
 }
 
 /**
- * Writes a row in this transaction: where it is one of many facts, with the others of the same `table` at its end. Who reads such rows, or
+ * Writes rows in this transaction: where they are of one of many facts, with the others of the same `table` at its end. Who reads such rows, or
  * changes them, where others may have been written before in the same transaction, asks for `written` first.
  */
 export async function together<DB, R>(
   trx: Kysely<DB>,
   table: string,
-  row: R,
+  rows: readonly R[],
   write: (rows: readonly R[]) => Promise<void>,
 ): Promise<void> {
   const gathered = findFollowing(trx)?.gathered ?? null
-  if (gathered === null) return write([row])
+  if (gathered === null) return write(rows)
   const known = gathered.get(table)
-  if (known === undefined) gathered.set(table, { rows: [row], write })
-  else known.rows.push(row)
+  if (known === undefined) gathered.set(table, { rows: [...rows], write })
+  else known.rows.push(...rows)
 }
 
 /** Writes what waits for the end of this transaction, if it is one. */

@@ -51,6 +51,7 @@ export class PreparedStatements {
     if (sql === BEGIN) {
       this.#transactions++
       this.#hasChangedTables = false
+      this.revisions.noteBegin()
     } else if (ROLLS_BACK.test(sql)) this.#rolledBack()
     const kept = this.#kept.get(sql)
     if (kept !== undefined) return kept

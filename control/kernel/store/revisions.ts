@@ -15,6 +15,8 @@ export class Revisions {
   readonly #byTable = new Map<string, number>()
   readonly #dataVersion: BetterSqlite3.Statement<[], number>
   #seenVersion: number | undefined
+  /** The open transaction has its view of the database: what others commit does not change it (https://sqlite.org/isolation.html). */
+  #isViewFixed = false
   /** Of all tables. */
   #ofAll = 0
   #ofTriggers: ReadonlySet<string> | null = null
@@ -78,12 +80,20 @@ export class Revisions {
 
   /** Grows with every write that may affect any table. */
   ofAll(): number {
+    if (this.#isViewFixed && this.#sqlite.inTransaction) return this.#ofAll
     const version = this.#dataVersion.get()
     if (version !== this.#seenVersion) {
       this.#seenVersion = version
       this.#ofAll++
     }
+    // The question itself was a read.
+    this.#isViewFixed = this.#sqlite.inTransaction
     return this.#ofAll
+  }
+
+  /** To be called when a transaction begins. */
+  noteBegin(): void {
+    this.#isViewFixed = false
   }
 
   /** Grows with every write to one of these tables. */

@@ -1,4 +1,5 @@
 import { appendEvent } from '../../../kernel/events/log.ts'
+import { rowBy } from '../../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
 import { toCall } from '../../call-schema.ts'
@@ -54,6 +55,6 @@ export async function onActiveSpeaker(trx: Trx, { body, at }: Of<'room.active_sp
 
 /** Undefined for the room of a single party, which is not a session. */
 async function runningConference(db: Db, roomId: string): Promise<CallRow | undefined> {
-  const call = await db.selectFrom('calls').selectAll().where('id', '=', roomId).executeTakeFirst()
+  const call = await rowBy(db, 'calls', { id: roomId })
   return call?.kind === 'conference' && call.ended_at === null ? call : undefined
 }
