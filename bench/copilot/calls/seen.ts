@@ -1,4 +1,5 @@
 import { agent, customer, type Half, over } from './labelled-call.ts'
+import { MORE } from './seen-more.ts'
 
 /** The half that the fast path and the recogniser's queue were built with. */
 
@@ -122,7 +123,7 @@ const KAV = {
 
 export const SEEN: Half = {
   name: 'seen',
-  profiles: { net: NET, kav: KAV },
+  profiles: { net: NET, kav: KAV, ...MORE.profiles },
   calls: [
     {
       name: 'seen offer',
@@ -327,5 +328,6 @@ export const SEEN: Half = {
         agent(['בסדר גמור. תודה שהתקשרת אלינו.', 'item:close/bye']),
       ],
     },
+    ...MORE.calls,
   ],
 }

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon'
-import { mentions } from '../fields/mention.ts'
+import { asksByType, mentions } from '../fields/mention.ts'
 import { fieldValue } from '../fields/values.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { type Word, wordsOf } from '../words/fold.ts'
@@ -94,7 +94,7 @@ function hearCustomer(
   const today = DateTime.fromISO(state.startedAt, { zone: 'utc' })
   const asked = state.nowMs - state.asked.atMs <= ASKED_MS ? state.asked.keys : []
   for (const field of profile.fields) {
-    const isOnly = profile.fields.filter(({ type }) => type === field.type).length === 1
+    const isOnly = isOnlyOfType(profile, field)
     const isAnswer = asked.includes(field.key)
     const isAsked = isAnswer || mentions(words, field)
     const { text } = said
@@ -140,5 +140,16 @@ const isAnswered = (state: CopilotState, key: string, name: string): boolean =>
 export const askedIn = ({ fields }: ProfileSettings, party: Party, text: string): string[] => {
   if (party !== 'agent') return []
   const words = wordsOf(text)
-  return fields.filter(field => mentions(words, field)).map(({ key }) => key)
+  const named = fields.filter(field => mentions(words, field))
+  const meant = fields.filter(
+    field =>
+      isOnlyOfType({ fields }, field) && asksByType(words, field) && !named.some(({ type }) => type === field.type),
+  )
+  return [...named, ...meant].map(({ key }) => key)
 }
+
+/** Nobody has to say which one is meant. */
+const isOnlyOfType = (
+  { fields }: Pick<ProfileSettings, 'fields'>,
+  { type }: ProfileSettings['fields'][number],
+): boolean => fields.filter(field => field.type === type).length === 1

@@ -126,8 +126,13 @@ function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): 
   if (isAgain) return
   const asked = askedIn(profile, input.party, input.text)
   if (asked.length > 0) state.asked = { keys: asked, atMs: input.toMs }
+  else if (input.isFinal) state.asked.keys = state.asked.keys.filter(key => !isAnswered(profile, key, values))
   if (input.isFinal && input.party === 'customer') feel(state, input.text)
 }
+
+/** Whether a question has its answer: what is said next is none. Of free text it may be more of it. */
+const isAnswered = ({ fields }: ProfileSettings, key: string, values: ReadonlyMap<string, string>): boolean =>
+  values.has(fieldSlot(key)) && !fields.some(field => field.key === key && /^(text|address)$/.test(field.type))
 
 /** Of the same words: what they speak for besides stays as it is. */
 function meant(state: CopilotState, profile: ProfileSettings, input: CopilotInput & { kind: 'meant' }): void {

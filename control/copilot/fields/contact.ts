@@ -61,7 +61,7 @@ function spelled(words: readonly Word[]): string[] {
   const parts: string[] = []
   let wasWord = false
   for (const { text } of words) {
-    const sign = SPOKEN[text]
+    const sign = SPOKEN[text] ?? figureOf(text)
     const isLetter = text.length === 1
     if (sign === undefined && wasWord && !isLetter && parts.at(-1)!.length > 1) break
     if (sign === undefined && isLight(text) && !wasWord && parts.length === 0 && text.length > 2) break
@@ -71,16 +71,23 @@ function spelled(words: readonly Word[]): string[] {
   return parts
 }
 
+const FIGURES = 'zero one two three four five six seven eight nine'.split(' ')
+const figureOf = (word: string): string | undefined => {
+  const figure = FIGURES.indexOf(word === 'oh' ? 'zero' : word)
+  return figure < 0 ? undefined : String(figure)
+}
+
 const INTRODUCTIONS = [
   /\b(?:my name is|my name['’]s|i am called|the name is|name['’]s)\s+/i,
   // "This is ridiculous": a name is written as one, or somebody calls by it.
   /\b[Tt]his is\s+(?=[A-Z])/,
   /\bthis is\s+(?=(?:[\w'’-]+\s+){1,2}(?:calling|speaking|here)\b)/i,
   /\b(?:[Ii]['’]m|[Ii] am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
+  /\b[Cc]all me\s+(?=[A-Z])/,
   /(?:שמי|קוראים לי|השם שלי(?: הוא)?|מדברת?)\s+/,
 ]
 const NO_NAME = new Set(
-  'calling speaking here from and about looking with not very so just going wrong spelled misspelled written incorrect missing already really still also'.split(
+  'fine great good perfect correct right exactly thanks maybe calling speaking here from and about looking with not very so just going wrong spelled misspelled written incorrect missing already really still also monday tuesday wednesday thursday friday saturday sunday back later tomorrow today now again sorry let what one moment not why have it'.split(
     ' ',
   ),
 )
@@ -111,7 +118,8 @@ export function nameIn(text: string, words: readonly Word[], isAsked: boolean): 
 }
 
 /** How a short answer begins. */
-const LED_IN = /^(it|its|is|yes|sure|ok|okay|well|hi|hello|um|uh|oh|thanks|זה|כנ|אז)$/
+const LED_IN =
+  /^(it|its|is|yes|sure|ok|okay|well|hi|hello|um|uh|oh|thanks|under|that|would|be|my|name|full|first|last|זה|כנ|אז|השמ|שמי|עלשמ|על|שמ)$/
 
 /** The words of a text, sentence by sentence. */
 function sentencesOf(text: string, words: readonly Word[]): Word[][] {

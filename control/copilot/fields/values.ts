@@ -1,10 +1,12 @@
 import type { DateTime } from 'luxon'
 import { compileSpoken } from '../../kernel/pattern.ts'
-import { dateIn, timeIn } from '../words/dates.ts'
-import { isHebrew, type Word } from '../words/fold.ts'
-import { isLight } from '../words/likeness.ts'
+import { dateIn } from '../words/dates.ts'
+import { isHebrew, type Word, wordsOf } from '../words/fold.ts'
+import { isLight, likeness } from '../words/likeness.ts'
+import { negates } from '../words/negations.ts'
 import { numbersIn } from '../words/numbers.ts'
 import { findPhrase, phraseOf } from '../words/phrases.ts'
+import { timeIn } from '../words/times.ts'
 import { addressIn, emailIn, nameIn, phoneIn } from './contact.ts'
 import type { Field } from './mention.ts'
 
@@ -38,11 +40,13 @@ export function fieldValue(field: Field, said: Said): string | null {
     case 'date':
       return isMeant ? fitting(field, dateIn(text, words, today, said.isAsked)) : null
     case 'time':
-      return isMeant ? fitting(field, timeIn(text, words)) : null
+      return isMeant ? fitting(field, timeIn(text, words, said.isAnswer)) : null
     case 'money':
       return isMeant ? fitting(field, moneyIn(text, words, said.isAsked)) : null
     case 'number':
-      return said.isAsked && phoneIn(text, words, language, true) === null ? fitting(field, numberIn(words)) : null
+      return said.isAsked && phoneIn(text, words, language, true) === null
+        ? fitting(field, numberIn(words, said.isAnswer))
+        : null
     case 'boolean':
       return said.isAnswer ? answerIn(words) : null
     case 'choice':
@@ -113,30 +117,56 @@ function moneyIn(text: string, words: readonly Word[], isAsked: boolean): string
     const currency = CURRENCIES.find(
       ([name, sign]) => name.test(words[to]?.text ?? '') || signBy(text, words[from]!, words[to - 1]!, sign),
     )
-    if (currency !== undefined) return `${value ?? digits} ${currency[2]}`
+    if (currency !== undefined) return `${(value ?? Number(digits)) + centsAfter(words, to)} ${currency[2]}`
     if (isAsked && value !== null) return String(value)
   }
   return null
 }
 
+const CENTS = /^(cents?|pence|agorot)$/
+
+/** "… dollars and fifty cents". */
+function centsAfter(words: readonly Word[], currencyAt: number): number {
+  const cents = numbersIn(words).find(({ from }) => from > currencyAt && from <= currencyAt + 2)
+  return cents?.value != null && CENTS.test(words[cents.to]?.text ?? '') ? cents.value / 100 : 0
+}
+
 const signBy = (text: string, first: Word, last: Word, sign: RegExp): boolean =>
   sign.test(text.slice(Math.max(0, first.from - 2), first.from)) || sign.test(text.slice(last.to, last.to + 2))
 
-function numberIn(words: readonly Word[]): string | null {
+function numberIn(words: readonly Word[], isAnswer: boolean): string | null {
   const [number] = numbersIn(words)
+  const said = words.map(({ text }) => text).join(' ')
+  if (number === undefined && isAnswer && NOBODY.test(said)) return '0'
+  if (number === undefined && isAnswer && MYSELF.test(said)) return '1'
   return number === undefined ? null : number.value === null ? number.digits : String(number.value)
 }
+
+const NOBODY = /^(?:none|nobody|no one|not any|zero|אפ אחד|כלומ)\b/
+const MYSELF = /\b(?:just|only) (?:me|myself|the one)\b|רק אני/
 
 const YES = /^(yes|yeah|yep|yup|sure|correct|right|absolutely|definitely|certainly|כנ|נכונ|בטח|ודאי|בהחלט)$/
 const NO = /^(no|nope|nah|not|never|dont|לא|אינ|ממש)$/
 
+/** And nothing more. */
+const IN_FULL = /^(?:well )?(?:i|we|it|they|he|she) (?:do|am|are|have|has|did|is|was|will|would|can|could)$/
+const OF_COURSE = /^(?:of course|no problem|no worries|that is right|that is correct|i think so|i believe so)( not)?\b/
+const UNDECIDED = /\b(?:not sure|do not know|no idea)\b|לא יודע|לא בטוח/
+
 /** What the answer begins with. */
 function answerIn(words: readonly Word[]): string | null {
+  const said = words.map(({ text }) => text).join(' ')
+  if (UNDECIDED.test(said)) return null
+  const course = OF_COURSE.exec(said)
+  if (course !== null) return String(course[1] === undefined)
   for (const { text } of words.slice(0, 3)) {
     if (NO.test(text)) return 'false'
     if (YES.test(text)) return 'true'
   }
-  return null
+  if (/\bafraid not\b/.test(said)) return 'false'
+  const end = words.findIndex(({ opens }, at) => at > 0 && opens)
+  const first = words.slice(0, end < 0 ? undefined : end)
+  return IN_FULL.test(first.map(({ text }) => text).join(' ')) ? 'true' : null
 }
 
 function optionIn(options: readonly string[], { words, isAsked }: Said): string | null {
@@ -151,7 +181,22 @@ function optionIn(options: readonly string[], { words, isAsked }: Said): string 
       best = { option, length, to: match.to }
     }
   }
-  return best?.option ?? null
+  return best?.option ?? (isAsked ? optionByWord(options, words) : null)
+}
+
+/** The one option of which a word was said that is in no other: "by card". */
+function optionByWord(options: readonly string[], words: readonly Word[]): string | null {
+  const telling = options.map(option => wordsOf(option).flatMap(({ text }) => (isLight(text) ? [] : [text])))
+  const said = options.filter((_, n) =>
+    telling[n]!.some(word => {
+      const isOwn = telling.every((others, other) => other === n || !others.includes(word))
+      return (
+        isOwn &&
+        words.some(({ text }, at) => likeness(text, word) > 0 && !words.slice(0, at).some((_w, i) => negates(words, i)))
+      )
+    }),
+  )
+  return said.length === 1 ? said[0]! : null
 }
 
 const LEAD = /^(it is|it's|that's|that is|its|yes|sure|ok|okay|well|um|uh|the|זה|כן|אז)\b[\s,]*/i

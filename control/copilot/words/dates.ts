@@ -1,24 +1,39 @@
 import { DateTime } from 'luxon'
-import { folded, type Word } from './fold.ts'
+import type { Word } from './fold.ts'
 import { numbersIn } from './numbers.ts'
-import { streetOf } from './streets.ts'
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ')
 const MONTHS_HE = 'ינואר פברואר מרצ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר'.split(' ')
 const DAYS = 'monday tuesday wednesday thursday friday saturday sunday'.split(' ')
 const DAYS_HE = 'שני שלישי רביעי חמישי שישי שבת ראשונ'.split(' ')
+/** Of a number before `days` or `weeks`, at most. */
+const MOST_AHEAD = 60
 const ORDINALS =
   'first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth'.split(
     ' ',
   )
-const RELATIVE: Readonly<Record<string, number>> = { today: 0, tomorrow: 1, yesterday: -1, היומ: 0, מחר: 1, אתמול: -1 }
+const RELATIVE: Readonly<Record<string, number>> = {
+  ...{ today: 0, tomorrow: 1, yesterday: -1 },
+  ...{ היומ: 0, מחר: 1, מחרתיימ: 2, אתמול: -1 },
+}
+const SPANS: Readonly<Record<string, number>> = {
+  ...{ day: 1, days: 1, week: 7, weeks: 7, fortnight: 14 },
+  ...{ ימימ: 1, יומיימ: 2, שבוע: 7, שבועיימ: 14, שבועות: 7 },
+}
 
 /**
  * The date that was said, `yyyy-mm-dd`, seen from the day of the call; null: none. `isAsked`: a day was asked for; else "today" is said of
  * anything.
  */
 export function dateIn(text: string, words: readonly Word[], today: DateTime, isAsked = true): string | null {
-  return writtenDate(text, today) ?? monthDate(words, today) ?? relativeDate(words, today, isAsked)
+  const { weekday } = today
+  return (
+    writtenDate(text, today) ??
+    monthDate(words, today) ??
+    spanDate(words, today) ??
+    relativeDate(words, today, weekday, isAsked) ??
+    (isAsked ? dayOfMonth(words, today) : null)
+  )
 }
 
 function writtenDate(text: string, today: DateTime): string | null {
@@ -39,11 +54,17 @@ function monthDate(words: readonly Word[], today: DateTime): string | null {
     if (month === 0) continue
     const day = dayNear(words, at)
     if (day === null) continue
-    const year = words.slice(at + 1, at + 4).find(word => /^(19|20)\d\d$/.test(word.text))
-    const date = dayOf(year === undefined ? today.year : Number(year.text), month, day)
+    const date = dayOf(yearNear(words, at) ?? today.year, month, day)
     if (date !== null) return date
   }
   return null
+}
+
+/** `1984` or `nineteen eighty four` behind a month, and its day. */
+function yearNear(words: readonly Word[], at: number): number | null {
+  const behind = numbersIn(words).filter(({ from }) => from > at && from <= at + 3)
+  const year = behind.find(({ digits }) => /^(19|20)\d\d$/.test(digits))
+  return year === undefined ? null : Number(year.digits)
 }
 
 /** `March the third`, `the third of March`, `3 March`. */
@@ -62,15 +83,56 @@ function dayNear(words: readonly Word[], at: number): number | null {
   return null
 }
 
-function relativeDate(words: readonly Word[], today: DateTime, isAsked: boolean): string | null {
+/** "In two weeks", "a week from today", "the day after tomorrow". */
+function spanDate(words: readonly Word[], today: DateTime): string | null {
+  for (const [at, { text }] of words.entries()) {
+    const [next, after] = [words[at + 1]?.text ?? '', words[at + 2]?.text ?? '']
+    if (text === 'day' && next === 'after' && after === 'tomorrow') return today.plus({ days: 2 }).toISODate()
+    const days = SPANS[text]
+    if (days === undefined) continue
+    const isAhead = next === 'from' && /^(now|today)$/.test(after)
+    const number = numbersIn(words).find(({ to }) => to === at)
+    const start = number?.from ?? (/^an?$/.test(words[at - 1]?.text ?? '') ? at - 1 : at)
+    if (!isAhead && !/^(in|within|בעוד|עוד)$/.test(words[start - 1]?.text ?? '')) continue
+    const count = number === undefined ? 1 : number.value
+    if (count !== null && count <= MOST_AHEAD) return today.plus({ days: days * count }).toISODate()
+  }
+  return null
+}
+
+function relativeDate(words: readonly Word[], today: DateTime, weekday: number, isAsked: boolean): string | null {
   for (const [at, { text }] of words.entries()) {
     const days = RELATIVE[text] ?? RELATIVE[text.replace(/^[לבמ]/, '')]
     if (days !== undefined && (isAsked || days > 0)) return today.plus({ days }).toISODate()
     const isHebrewDay = words[at - 1]?.text.replace(/^[בל]/, '') === 'יומ'
     const day = Math.max(DAYS.indexOf(text), isHebrewDay ? DAYS_HE.indexOf(text) : -1)
     if (day < 0) continue
-    const ahead = (day + 1 - today.weekday + 7) % 7 || 7
+    const ahead = (day + 1 - weekday + 7) % 7 || 7
     return today.plus({ days: ahead }).toISODate()
+  }
+  return null
+}
+
+/** "On the fifteenth": the next one. */
+function dayOfMonth(words: readonly Word[], today: DateTime): string | null {
+  for (const [at, { text }] of words.entries()) {
+    const written = /^(\d{1,2})(?:st|nd|rd|th)$/.exec(text)
+    const ordinal = ORDINALS.indexOf(text) + 1
+    const before = words[at - 1]?.text
+    const day =
+      written !== null
+        ? Number(written[1])
+        : text === 'thirtieth'
+          ? 30
+          : ordinal > 0 && ordinal < 10 && (before === 'twenty' || before === 'thirty')
+            ? ordinal + (before === 'twenty' ? 20 : 30)
+            : ordinal
+    if (day === 0 || (before !== 'the' && words[at - 2]?.text !== 'the')) continue
+    for (const ahead of [0, 1]) {
+      const month = today.startOf('month').plus({ months: ahead })
+      const date = dayOf(month.year, month.month, day)
+      if (date !== null && date >= today.toISODate()!) return date
+    }
   }
   return null
 }
@@ -78,30 +140,4 @@ function relativeDate(words: readonly Word[], today: DateTime, isAsked: boolean)
 function dayOf(year: number, month: number, day: number): string | null {
   const date = DateTime.utc(year, month, day)
   return date.isValid ? date.toISODate() : null
-}
-
-const PM = /^(pm|afternoon|evening|tonight|night|בערב|אחהצ|בצהריימ)$/
-
-/** The time of day that was said, `hh:mm`; null: none. */
-export function timeIn(text: string, words: readonly Word[]): string | null {
-  const written = /\b([01]?\d|2[0-3])[:.]([0-5]\d)\s*([ap]\.?m)?/i.exec(text)
-  if (written !== null) return clock(Number(written[1]), Number(written[2]), /^p/i.test(written[3] ?? ''))
-  const bare = /\b(1[0-2]|[1-9])\s*([ap])\.?m\b/i.exec(text)
-  if (bare !== null) return clock(Number(bare[1]) % 12, 0, bare[2]!.toLowerCase() === 'p')
-  const isPm = words.some(word => PM.test(word.text))
-  for (const number of numbersIn(words)) {
-    const { value, from, to } = number
-    if (value === null || value > 24 || streetOf(words, number) !== null) continue
-    const [before, after] = [words[from - 1]?.text ?? '', words[to]?.text ?? '']
-    const isTime = /^(at|around|by|בשעה|ב)$/.test(before) || /^(oclock|pm|am|בבוקר|בערב)$/.test(after)
-    const past = words[from - 1]?.text === 'past' && words[from - 2]?.text === 'half'
-    if (past) return clock(value, 30, isPm)
-    if (isTime && folded(after) !== 'percent') return clock(value, 0, isPm)
-  }
-  return words.some(word => word.text === 'noon') ? '12:00' : null
-}
-
-function clock(hour: number, minute: number, isPm: boolean): string {
-  const at = isPm && hour < 12 ? hour + 12 : hour % 24
-  return `${String(at).padStart(2, '0')}:${String(minute).padStart(2, '0')}`
 }

@@ -20,9 +20,12 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' })
 const SHORT = /^(i|you|he|she|it|we|they|that|this|there|here|what|who|where|when|how|let)['’](m|re|s|ll|d|ve)$/i
 const LONG: Readonly<Record<string, string>> = { m: 'am', re: 'are', s: 'is', ll: 'will', d: 'would', ve: 'have' }
 const VARIANTS: Readonly<Record<string, string>> = { whom: 'who', gonna: 'going', wanna: 'want', gotta: 'got' }
+/** What is not, as one word: `don't`, also as a recogniser writes it, `dont`; and `cannot`. */
+const NOT = /^(do|does|did|is|are|was|were|has|have|had|could|would|should|must|need|ca|wo)n['’]?t$|^(can)not$/i
+const BEFORE_NOT: Readonly<Record<string, string>> = { ca: 'can', wo: 'will' }
 const MARK = /[.,;:!?…\n]/
 
-/** Accents, points and case away; a contraction with `not` is one word: `don't` is `dont`. */
+/** Accents, points and case away. */
 export const folded = (text: string): string =>
   text
     .normalize('NFKD')
@@ -30,7 +33,7 @@ export const folded = (text: string): string =>
     .toLowerCase()
     .replace(/[ךםןףץ]/g, letter => FINALS[letter] ?? letter)
 
-/** The words of a text, cut where its language cuts them; `I'd` is `i` and `would`. */
+/** The words of a text, cut where its language cuts them; `I'd` is `i` and `would`, `can't` is `can` and `not`. */
 export const wordsOf = remembered(MAX_REMEMBERED, (text: string): readonly Word[] => {
   const words: Word[] = []
   let opens = false
@@ -39,16 +42,29 @@ export const wordsOf = remembered(MAX_REMEMBERED, (text: string): readonly Word[
     opens = false
   }
   for (const { segment, index, isWordLike } of segmenter.segment(text)) {
-    const short = SHORT.exec(segment)
+    const two = isWordLike ? twoIn(segment) : null
     if (!isWordLike) opens ||= words.length > 0 && MARK.test(segment)
-    else if (short === null) add(VARIANTS[segment.toLowerCase()] ?? folded(segment), segment, index)
+    else if (two === null) add(VARIANTS[segment.toLowerCase()] ?? folded(segment), segment, index)
     else {
-      const [, first = '', second = ''] = short
-      add(folded(first), first, index)
-      add(LONG[second.toLowerCase()]!, segment.slice(first.length), index + first.length)
+      const { first, second, length } = two
+      add(first, segment.slice(0, length), index)
+      add(second, segment.slice(length), index + length)
     }
   }
   return words
 })
+
+/** What is written as one word and is two, folded; `length`: of the first, as it is written. */
+function twoIn(segment: string): { first: string; second: string; length: number } | null {
+  const short = SHORT.exec(segment)
+  if (short !== null) {
+    const [, first = '', second = ''] = short
+    return { first: folded(first), second: LONG[second.toLowerCase()]!, length: first.length }
+  }
+  const not = NOT.exec(segment)
+  if (not === null) return null
+  const first = (not[1] ?? not[2] ?? '').toLowerCase()
+  return { first: BEFORE_NOT[first] ?? first, second: 'not', length: first.length }
+}
 
 export const isHebrew = (text: string): boolean => /\p{Script=Hebrew}/u.test(text)

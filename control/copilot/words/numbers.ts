@@ -10,13 +10,13 @@ export interface SaidNumber {
   to: number
 }
 
-type Kind = { kind: 'unit' | 'tens' | 'times' | 'figures'; value: number; digits: string }
+type Kind = { kind: 'unit' | 'tens' | 'times' | 'figures' | 'half'; value: number; digits: string }
 
 const UNITS =
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
 const TENS = '_ _ twenty thirty forty fifty sixty seventy eighty ninety'
 const UNITS_HE =
-  'אפס אחת|אחד שתיימ|שניימ|שתי|שני שלוש|שלושה ארבע|ארבעה חמש|חמישה שש|ששה שבע|שבעה שמונה תשע|תשעה עשר|עשרה'
+  'אפס אחת|אחד שתיימ|שניימ|שתי|שני שלוש|שלושה|שלושת ארבע|ארבעה|ארבעת חמש|חמישה|חמשת שש|ששה|ששת שבע|שבעה|שבעת שמונה|שמונת תשע|תשעה|תשעת עשר|עשרה|עשרת'
 const TENS_HE = '_ _ עשרימ שלושימ ארבעימ חמישימ שישימ שבעימ שמונימ תשעימ'
 
 const KNOWN = new Map<string, Kind>()
@@ -31,11 +31,18 @@ learn(TENS, 'tens', 10)
 learn(TENS_HE, 'tens', 10)
 KNOWN.delete('_')
 for (const [names, value] of [
-  ['hundred מאה', 100],
-  ['thousand אלפ אלפימ', 1000],
+  ['dozen', 12],
+  ['hundred מאה מאות', 100],
+  ['thousand grand אלפ אלפימ', 1000],
   ['million מיליונ', 1_000_000],
 ] as const) {
   for (const name of names.split(' ')) KNOWN.set(name, { kind: 'times', value, digits: String(value) })
+}
+for (const [name, value] of [
+  ['מאתיימ', 200],
+  ['אלפיימ', 2000],
+] as const) {
+  KNOWN.set(name, { kind: 'unit', value, digits: String(value) })
 }
 KNOWN.set('oh', { kind: 'unit', value: 0, digits: '0' })
 
@@ -45,12 +52,19 @@ function kindOf({ text }: Word): Kind | null {
     const digits = text.replaceAll(',', '')
     return { kind: 'figures', value: Number(digits), digits }
   }
+  const thousands = /^(\d+(?:\.\d+)?)k$/.exec(text)
+  if (thousands !== null) {
+    const value = Number(thousands[1]) * 1000
+    return { kind: 'figures', value, digits: String(value) }
+  }
   return KNOWN.get(text) ?? (JOINED.test(text) ? (KNOWN.get(text.slice(1)) ?? null) : null)
 }
 
 /** And, in, to, the: written as one with the number. */
 const JOINED = /^[ובלה]/
 const AND = new Set(['and', 'ו'])
+const HALF: Kind = { kind: 'half', value: 0.5, digits: '' }
+const AND_A_HALF = ['and', 'a', 'half']
 const DOUBLED: Readonly<Record<string, number>> = { double: 2, triple: 3 }
 
 /** The numbers in what was said, in their order. */
@@ -80,6 +94,9 @@ function runAt(words: readonly Word[], from: number): { kinds: Kind[]; to: numbe
     if (times !== undefined && doubled?.kind === 'unit') {
       for (let again = 0; again < times; again++) kinds.push(doubled)
       at++
+    } else if (kinds.length > 0 && AND_A_HALF.every((one, i) => words[at + i]?.text === one)) {
+      kinds.push(HALF)
+      at += AND_A_HALF.length - 1
     } else {
       const kind = kindOf(word)
       const isJoined = AND.has(word.text) && kinds.at(-1)?.kind === 'times' && next !== undefined && kindOf(next)
@@ -100,7 +117,10 @@ function amountOf(kinds: readonly Kind[]): Pick<SaidNumber, 'value' | 'digits'> 
   const parts: string[] = []
   let isAmount = true
   for (const kind of kinds) {
-    if (kind.kind === 'times') {
+    if (kind.kind === 'half') {
+      group += kind.value
+      parts.push('.5')
+    } else if (kind.kind === 'times') {
       const scaled = Math.max(1, group) * kind.value
       if (kind.value === 100) group = scaled
       else [total, group] = [total + scaled, 0]

@@ -1,6 +1,8 @@
 import { remembered } from '../../kernel/remembered.ts'
 import { type Word, wordsOf } from './fold.ts'
 import { isLight, likeness } from './likeness.ts'
+import { isNegation, negates } from './negations.ts'
+import { areSynonyms } from './synonyms.ts'
 
 /** What is looked for in what is said. */
 export interface Phrase {
@@ -19,6 +21,8 @@ export interface PhraseMatch {
 
 const MAX_REMEMBERED = 20_000
 const LIGHT_WEIGHT = 0.35
+/** What another word of the same meaning counts. */
+const SYNONYM = 0.9
 /** Of the phrase's weight as it was said, at least. */
 const MIN_SHARE = 0.82
 /** Words that may stand between those of a phrase, in all. */
@@ -27,24 +31,16 @@ const MAX_BETWEEN_LONG = 3
 const LONG = 5
 /** Of a phrase whose words may be cut elsewhere, at least. */
 const MIN_LETTERS = 8
-const NEGATIONS = new Set(
-  'not no never dont doesnt didnt cant cannot couldnt wont wouldnt isnt arent wasnt shouldnt without nor לא אינ אינני אינו אינה בלי'.split(
-    ' ',
-  ),
-)
-
 /** Words between a negation and what it unsays: "I do not want to …". Light words may stand there too. */
 const WISHES = new Set(
-  'want wants wanted going wish wished plan planned planning intend intended meant tried thought trying try need like mean meaning about think רוצה רוצימ רוצות הולכ הולכת מתכוונ מתכוונת מתכננ מתכננת מבקש מבקשת מנסה'.split(
+  'say says said claim claimed promise promised want wants wanted going wish wished plan planned planning intend intended meant tried thought trying try need like mean meaning about think רוצה רוצימ רוצות הולכ הולכת מתכוונ מתכוונת מתכננ מתכננת מבקש מבקשת מנסה'.split(
     ' ',
   ),
 )
 /** Words before what is said, the negation with them. */
-const UNSAID_REACH = 4
+const UNSAID_REACH = 6
 /** Also an answer, which unsays nothing but what stands beside it. */
 const ANSWERS = new Set(['no', 'לא'])
-
-export const isNegation = (word: string): boolean => NEGATIONS.has(word)
 
 export const phraseOf = remembered(MAX_REMEMBERED, (text: string): Phrase => {
   const all = wordsOf(text).map(word => word.text)
@@ -65,7 +61,7 @@ export const phraseOf = remembered(MAX_REMEMBERED, (text: string): Phrase => {
 export function findPhrase(said: readonly Word[], phrase: Phrase): PhraseMatch | null {
   if (phrase.words.length === 0) return null
   for (let at = 0; at < said.length; at++) {
-    const match = alignedAt(said, at, phrase) ?? runTogetherAt(said, at, phrase)
+    const match = alignedAt(said, at, phrase) ?? runTogetherAt(said, at, phrase) ?? turnedAt(said, at, phrase)
     if (match !== null) return match
   }
   return null
@@ -103,11 +99,35 @@ function alignedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMat
   return got >= phrase.weight * MIN_SHARE && end > 0 ? { from: at, to: end } : null
 }
 
+/**
+ * Its telling words in their order, and those that say little in whatever order around them: "have you got a minute" for "do you have a
+ * minute".
+ */
+function turnedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMatch | null {
+  const telling = phrase.words.filter(({ weight }) => weight === 1)
+  const light = phrase.words.filter(({ weight }) => weight < 1)
+  if (light.length < 2 || phrase.isNegated || likenessOf(said[at]!.text, telling[0]?.text ?? '') === 0) return null
+  let [next, got] = [at, 0]
+  for (const { text } of telling) {
+    const found = findWord(said, next, next === at ? at : next + MAX_BETWEEN, text)
+    if (found === null) return null
+    got += found.like
+    next = found.index + 1
+  }
+  let [from, to] = [at, next]
+  while (from > 0 && at - from < light.length + 1 && !said[from]!.opens && isLight(said[from - 1]!.text)) from--
+  while (to < said.length && to - next < light.length && !said[to]!.opens && isLight(said[to]!.text)) to++
+  if (isUnsaid(said, from) || said.slice(from, to).some((_, i) => negates(said, from + i))) return null
+  const around = said.slice(from, to).map(word => word.text)
+  got += light.filter(({ text }) => around.includes(text)).length * LIGHT_WEIGHT
+  return got >= phrase.weight * MIN_SHARE ? { from, to } : null
+}
+
 /** Whether what is said from here on is said not to be so, in the same clause. */
 function isUnsaid(said: readonly Word[], at: number): boolean {
   for (let back = 1; back <= Math.min(UNSAID_REACH, at) && !said[at - back + 1]!.opens; back++) {
     const { text } = said[at - back]!
-    if (isNegation(text)) return back === 1 || !ANSWERS.has(text) || isWish(said[at - back + 1]!.text)
+    if (negates(said, at - back)) return back === 1 || !ANSWERS.has(text) || isWish(said[at - back + 1]!.text)
     if (!WISHES.has(text) && !isLight(text)) return false
   }
   return false
@@ -123,12 +143,15 @@ function findWord(
   wanted: string,
 ): { index: number; like: number } | null {
   for (let index = from; index <= to && index < said.length; index++) {
-    const like = likeness(said[index]!.text, wanted)
+    const like = likenessOf(said[index]!.text, wanted)
     if (like > 0) return { index, like }
     if (isNegation(said[index]!.text)) return null
   }
   return null
 }
+
+const likenessOf = (said: string, wanted: string): number =>
+  likeness(said, wanted) || (areSynonyms(said, wanted) ? SYNONYM : 0)
 
 /** The first of these phrases that was said; null: none. */
 export function anySaid(said: readonly Word[], phrases: readonly string[]): string | null {

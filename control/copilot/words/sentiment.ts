@@ -1,6 +1,6 @@
 import type { Word } from './fold.ts'
 import { likeness } from './likeness.ts'
-import { isNegation } from './phrases.ts'
+import { isNegation } from './negations.ts'
 
 /** Words that tell how somebody feels. Few and plain ones: who is wrong about an angry customer is ignored soon. */
 const GOOD =

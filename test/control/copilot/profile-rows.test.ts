@@ -31,7 +31,7 @@ const CALL: [Party | 'nobody', string, number][] = [
   ['customer', 'this call is terrible and awful, I want to cancel my contract and speak to your manager', 5],
   ['customer', 'That is much too expensive for us', 4],
   ['customer', 'I would get it cheaper elsewhere', 4],
-  ['customer', 'I need to talk to my wife about it first', 3],
+  ['customer', 'My wife and I have to talk first', 3],
   ['agent', 'We guarantee it. We guarantee it. And your account number, and the plan?', 5],
   ['customer', 'the fancy one, and call me at 020 7946 0018', 4],
   ['agent', 'Which shade of paint for your carpet?', 2],

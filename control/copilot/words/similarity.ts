@@ -1,0 +1,142 @@
+import { nearness, rankOf } from '../../assistants/offline/word-vectors.ts'
+import { remembered } from '../../kernel/remembered.ts'
+import { isHebrew, type Word, wordsOf } from './fold.ts'
+import { isLight, likeness } from './likeness.ts'
+import { isNegation, negates } from './negations.ts'
+import { areSynonyms } from './synonyms.ts'
+
+const MAX_REMEMBERED = 5000
+const MAX_PAIRS = 50_000
+/** A word says the less the more often it is written: half of what a rare one says at this place among all. */
+const HALF_RANK = 150
+/** What a word says that only leads up to something, and one without a place among all that says little. */
+const LEAD = 0.1
+const LIGHT = 0.15
+/** How near two words are in meaning at least [cosine]; nearer than that is whatever stands in like sentences. */
+const MIN_NEAR = 0.6
+const SYNONYM = 0.95
+/** Where one sentence denies and the other does not, and where one asks. */
+const DENIED = 0.4
+const ASKED = 0.85
+/** How much the rest of what was said counts. */
+const REST = 0.25
+/**
+ * What is measured lies lower than the cosine of sentence vectors, on which `objection_similarity` is set: 0.45, from where on sentences of
+ * calls meant the same, is 0.75 there.
+ */
+const SCALE = Math.log(0.75) / Math.log(0.45)
+
+const LEADS = new Set(
+  'i me my mine we us our you your it this that these those there is am are was be been do did does would will want need like just really quite simply actually honestly very so well please going get got some any such ממש פשוט בעצמ רוצה צריכ צריכה'.split(
+    ' ',
+  ),
+)
+/** Near each other by their vectors, as they stand in like sentences, and never the same. */
+const APART = new Set(
+  'monday tuesday wednesday thursday friday saturday sunday day week month quarter year years hour minute morning evening night today tomorrow yesterday now later early late before after first last next high higher low lower more less cheap expensive buy sell open close good bad better worse old new big small long short husband wife mother father son daughter one two three four five six seven eight nine ten my your his her our their'.split(
+    ' ',
+  ),
+)
+const QUESTION = /^(?:how|what|when|where|which|who|is|are|do|does|did|איכ|מה|מתי|איפה|כמה)$/
+const NOW = /\b(?:at|in|for) (?:the|this) (?:moment|time|minute)\b|\bright now\b|\bcurrently\b/gi
+
+/** A word, and how much of a sentence it says. */
+interface Token {
+  text: string
+  weight: number
+  /** Which part of the sentence, between its marks. */
+  part: number
+}
+
+interface Sentence {
+  tokens: readonly Token[]
+  weight: number
+  isDenied: boolean
+  isAsked: boolean
+}
+
+function weightOf(word: string): number {
+  if (LEADS.has(word)) return LEAD
+  const rank = isHebrew(word) ? null : rankOf(word)
+  if (rank !== null) return rank / (rank + HALF_RANK)
+  return isLight(word) || word.length === 1 ? LIGHT : 1
+}
+
+const weightIn = (tokens: readonly Token[]): number => tokens.reduce((sum, { weight }) => sum + weight, 0)
+
+const sentenceOf = remembered(MAX_REMEMBERED, (text: string): Sentence => {
+  const words = wordsOf(text.replace(NOW, 'now'))
+  let part = 0
+  const tokens = words.flatMap((word): Token[] => {
+    if (word.opens) part++
+    return isNegation(word.text) ? [] : [{ text: word.text, weight: weightOf(word.text), part }]
+  })
+  return {
+    tokens,
+    weight: weightIn(tokens),
+    isDenied: words.some((_, at) => negates(words, at) && !isAnswer(words, at)),
+    isAsked: QUESTION.test(words[0]?.text ?? ''),
+  }
+})
+
+/** "No, …" denies nothing of what follows. */
+const isAnswer = (words: readonly Word[], at: number): boolean => at === 0 && words[1]?.opens === true
+
+const pair = remembered(MAX_PAIRS, (words: string): number => {
+  const [said = '', wanted = ''] = words.split(' ')
+  const form = likeness(said, wanted)
+  if (form > 0) return form
+  if (areSynonyms(said, wanted)) return SYNONYM
+  if (APART.has(said) || APART.has(wanted) || isLight(said) || isLight(wanted)) return 0
+  const near = nearness(said, wanted) ?? 0
+  return near >= MIN_NEAR ? near : 0
+})
+
+/** How much two words mean the same, 0 to 1. */
+const alike = (said: string, wanted: string): number => (said === wanted ? 1 : pair(`${said} ${wanted}`))
+
+/** How much of an example is said, and by which tokens, each with how well it does. */
+function meet(said: readonly Token[], wanted: readonly Token[]): { got: number; by: Map<number, number> } {
+  let got = 0
+  const by = new Map<number, number>()
+  for (const { text, weight } of wanted) {
+    let [best, at] = [0, -1]
+    for (const [i, token] of said.entries()) {
+      const like = alike(token.text, text)
+      if (like > best) [best, at] = [like, i]
+    }
+    got += weight * best
+    if (at >= 0) by.set(at, Math.max(by.get(at) ?? 0, best))
+  }
+  return { got, by }
+}
+
+/** How much of what was said between the words that were met they are; of one word alone, in its part of the sentence. */
+function shareOf(said: readonly Token[], by: ReadonlyMap<number, number>): { share: number; isOne: boolean } {
+  const telling = [...by.keys()].filter(at => said[at]!.weight > LIGHT)
+  const isOne = telling.length < 2
+  const [from, to] = [Math.min(...telling), Math.max(...telling)]
+  const isAround = ({ part }: Token, at: number): boolean =>
+    isOne ? part === said[from]?.part : at >= from && at <= to
+  let [own, all] = [0, 0]
+  for (const [at, token] of said.entries()) {
+    if (!isAround(token, at)) continue
+    all += token.weight
+    own += token.weight * (by.get(at) ?? 0)
+  }
+  return { share: all === 0 ? 0 : own / all, isOne }
+}
+
+/**
+ * How alike a sentence and an example are in meaning, 0 to 1: as much of the example as the sentence says in like words, in whatever order,
+ * less where more is said between these, or one of the two denies or asks.
+ */
+export function similarity(sentence: string, example: string): number {
+  const [said, wanted] = [sentenceOf(sentence), sentenceOf(example)]
+  if (wanted.weight === 0) return 0
+  const { got, by } = meet(said.tokens, wanted.tokens)
+  const { share, isOne } = shareOf(said.tokens, by)
+  const denied = said.isDenied === wanted.isDenied ? 1 : DENIED
+  const asked = said.isAsked && !wanted.isAsked ? ASKED : 1
+  return ((got / wanted.weight) * share ** (isOne ? 1 : REST) * denied * asked) ** SCALE
+}

@@ -1,0 +1,108 @@
+import { stem } from '../../assistants/offline/english.ts'
+import { remembered } from '../../kernel/remembered.ts'
+import { isHebrew } from './fold.ts'
+import { rootsOf } from './hebrew.ts'
+
+/**
+ * Words that people say for each other on the telephone: each row is one. Few and plain ones: whoever looks for the one is content with
+ * any other of its row, in a warning too. No opposites, and nothing that is only near: a contract is no order.
+ */
+const SAME = [
+  'talk speak chat',
+  'discuss talk',
+  'good great nice lovely wonderful fantastic',
+  'good fine ok okay',
+  'help assist support',
+  'husband wife spouse partner fiance',
+  'boss manager superior',
+  'lawyer attorney solicitor',
+  'phone telephone call ring',
+  'start begin',
+  'company firm business',
+  'record tape',
+  'buy purchase',
+  'expensive pricey costly steep',
+  'cheaper less',
+  'big large huge',
+  'small little tiny',
+  'fast quick',
+  'terrible awful horrible dreadful',
+  'ugly awful hideous',
+  'sure certain',
+  'worried concerned',
+  'moment minute second',
+  'show demonstrate',
+  'send forward',
+  'house home',
+  'house flat apartment',
+  'child kid',
+  'children kids',
+  'car vehicle',
+  'doctor physician',
+  'picture photo',
+  'town city',
+  'holiday vacation',
+  'mobile cellphone cell',
+  'shop store',
+  'bill invoice',
+  'fee charge cost price rate',
+  'happy satisfied pleased content',
+  'problem issue trouble',
+  'broken faulty',
+  'fix repair mend',
+  'rather prefer',
+  'different another other',
+  'competitor vendor supplier provider rival',
+  'safe secure protected',
+  'like enjoy',
+  'think consider',
+  'use have got',
+  'ask consult check',
+  'email mail',
+  'complain unhappy',
+  'sell selling',
+  'choose decide decision',
+  'commit commitment',
+  'answer reply',
+  'finish complete',
+  'wait waiting',
+  'daily day',
+  'weekly week',
+  'monthly month',
+  'yearly annual annually year',
+  'busy occupied',
+  'אשתי בעלי בת בנ זוגי זוגתי',
+  'עורכ עו״ד',
+  'דירה בית',
+  'יקר ביוקר',
+  'טלפונ נייד',
+  'מנהל ממונה אחראי',
+  'עכשיו כרגע כעת',
+  'תודה מודה',
+  'הרבה מאוד המונ',
+  'להתייעצ לדבר לשוחח',
+]
+
+const MAX_REMEMBERED = 20_000
+const rows = new Map<string, Set<number>>()
+for (const [at, row] of SAME.entries()) {
+  for (const word of row.split(' ')) {
+    for (const form of formsOf(word)) rows.set(form, (rows.get(form) ?? new Set()).add(at))
+  }
+}
+
+function formsOf(word: string): readonly string[] {
+  return isHebrew(word) ? rootsOf(word) : [word, stem(word)]
+}
+
+const rowsOf = remembered(MAX_REMEMBERED, (word): ReadonlySet<number> => {
+  return new Set(formsOf(word).flatMap(form => [...(rows.get(form) ?? [])]))
+})
+
+/** Two words of one row. */
+export function areSynonyms(a: string, b: string): boolean {
+  const others = rowsOf(b)
+  if (others.size === 0) return false
+  for (const row of rowsOf(a)) if (others.has(row)) return true
+  return false
+}
