@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { decodeUlaw } from '../codecs/ulaw.ts'
+import { PCMU } from '../codecs/g711.ts'
 
 export type StreamTrack = 'inbound' | 'outbound'
 
@@ -146,7 +146,7 @@ export function audioOf(stream: Pick<ReceivedStream, 'encoding'>, frames: readon
   const bytes = Buffer.concat(frames.map(frame => frame.payload))
   if (stream.encoding === 'audio/x-mulaw') {
     const samples = new Int16Array(bytes.length)
-    decodeUlaw(bytes, samples)
+    PCMU.decode(bytes, samples)
     return samples
   }
   return Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i))

@@ -1,5 +1,4 @@
-import { decodeAlaw } from './alaw.ts'
-import { decodeUlaw } from './ulaw.ts'
+import { type G711, PCMA, PCMU } from './g711.ts'
 
 /** Why a file cannot be read. */
 export type WavError = 'not_wav' | 'no_format' | 'bad_format' | 'unsupported_format' | 'no_data'
@@ -126,14 +125,14 @@ const FLOAT_BITS: Record<number, Convert> = {
 function converterOf({ tag, bits }: Format): Convert | undefined {
   if (tag === PCM) return PCM_BITS[bits]
   if (tag === FLOAT) return FLOAT_BITS[bits]
-  if (tag === A_LAW && bits === 8) return companded(decodeAlaw)
-  if (tag === U_LAW && bits === 8) return companded(decodeUlaw)
+  if (tag === A_LAW && bits === 8) return companded(PCMA)
+  if (tag === U_LAW && bits === 8) return companded(PCMU)
   return undefined
 }
 
-function companded(decode: (src: Uint8Array, dst: Int16Array) => void): Convert {
+function companded(law: G711): Convert {
   const linear = new Int16Array(256)
-  decode(
+  law.decode(
     Uint8Array.from({ length: 256 }, (_, i) => i),
     linear,
   )

@@ -1,6 +1,6 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { renderTone } from '../../codecs/tones.ts'
-import { encodeUlaw } from '../../codecs/ulaw.ts'
 import { Flite } from '../../media/speech/flite.ts'
 import { BEEPS, MACHINES, PEOPLE, VOICES } from '../amd/greetings.ts'
 import { seededNoise } from '../hearing/noises.ts'
@@ -73,6 +73,6 @@ export async function makeVoices(): Promise<(kind: PartyKind, nth: number) => Ui
 
 function octets(samples: readonly number[]): Uint8Array {
   const written = Buffer.alloc(samples.length)
-  encodeUlaw(Int16Array.from(samples), written)
+  PCMU.encode(Int16Array.from(samples), written)
   return written
 }

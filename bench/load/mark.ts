@@ -1,4 +1,4 @@
-import { decodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 
 /**
  * What the talkers of the load say: marks, from which a listener reads who said it and when. They must be readable after all that
@@ -58,7 +58,7 @@ export const signOf = (sample: number): number => (sample >= QUIET ? 1 : sample 
 /** `signOf` of each octet of µ-law. */
 export const ULAW_SIGNS = ((): Int8Array => {
   const samples = new Int16Array(256)
-  decodeUlaw(
+  PCMU.decode(
     Uint8Array.from({ length: 256 }, (_, octet) => octet),
     samples,
   )

@@ -1,4 +1,4 @@
-import { encodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { DTMF_EVENT_BYTES, DtmfEventWriter } from '../../media/rtp/dtmf-events.ts'
 import { emptyBlock } from '../../media/rtp/reception-stats.ts'
 import { RTCP_BUFFER_BYTES, rtcpIntervalMs, writeReport } from '../../media/rtp/rtcp.ts'
@@ -29,7 +29,7 @@ function noisePool(rms: number, seed: number): Buffer {
   // Each of the four has a variance of a third.
   const scale = rms / Math.sqrt(4 / 3)
   const samples = Int16Array.from(octets, () => Math.round(scale * (random() + random() + random() + random())))
-  encodeUlaw(samples, octets)
+  PCMU.encode(samples, octets)
   return octets
 }
 

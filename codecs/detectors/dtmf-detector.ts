@@ -1,7 +1,8 @@
 import type { Frame } from '../audio.ts'
-import { correlate, correlations } from '../kernels/frames.ts'
+import { correlate, correlations, FRAME_IN } from '../kernels/frames.ts'
 import type { DtmfKey } from '../tones.ts'
 import { DtmfPair, WINDOW } from './dtmf-pair.ts'
+import { TONAL } from './tonal.ts'
 
 /** Looks are this far apart [samples]: 10 ms, two per frame. */
 const HOP = 80
@@ -30,8 +31,6 @@ const MIN_EDGE = 0.55
  */
 const NEXT = [0.33, 0.84] as const
 const AFTER = [-0.03, 0.32] as const
-/** Mean square of what is quieter than the weakest sines, -43 dBm0. */
-const IDLE = (32_768 * 10 ** ((-43 - 3.14) / 20)) ** 2 / 2
 
 /** What is looked at: two frames of whoever looks. */
 const LINE = new Float64Array(2 * WINDOW)
@@ -60,17 +59,22 @@ export class DtmfDetector {
   readonly #level = new Float64Array(1)
   #quietBlocks = 0
 
-  /** Takes the next 20 ms frame, 160 samples. */
-  write(frame: Frame): void {
+  /** No key sounds or may have begun: frames outside the limits of `TONAL` may be left out. */
+  get isIdle(): boolean {
+    return this.key === null && this.#hits === 0
+  }
+
+  /** Takes the next 20 ms frame, 160 samples. @param before the frame before it, if it was left out */
+  write(frame: Frame, before: Frame = this.#last): void {
     this.began = null
     this.ended = null
-    const isIdle = this.key === null && this.#hits === 0
-    if (!isIdle || mayBeKey(frame)) this.#look(frame, isIdle)
+    const { isIdle } = this
+    if (!isIdle || mayBeKey(frame)) this.#look(frame, before, isIdle)
     this.#last.set(frame)
   }
 
-  #look(frame: Frame, isIdle: boolean): void {
-    LINE.set(this.#last)
+  #look(frame: Frame, before: Frame, isIdle: boolean): void {
+    LINE.set(before)
     LINE.set(frame, WINDOW)
     // Of two looks in a row one sees a whole frame. Where it finds nothing the other need not be taken.
     if (isIdle && this.#pair.look(LINE, WINDOW) === null) return
@@ -132,10 +136,11 @@ function energyOf(samples: Float64Array, from: number, to: number): number {
 
 /** Whether a frame may lie within a key: most of speech and music costs no more than this. A key of 40 ms holds a whole frame. */
 function mayBeKey(frame: Frame): boolean {
-  correlate(frame)
+  FRAME_IN.set(frame)
+  correlate(frame.length)
   const energy = correlations[0]!
   const next = correlations[1]!
-  if (energy < IDLE * frame.length || next < NEXT[0] * energy || next > NEXT[1] * energy) return false
+  if (energy < TONAL.power * frame.length || next < NEXT[0] * energy || next > NEXT[1] * energy) return false
   const rest = correlations[2]! / energy + 1 - 2 * (next / energy) ** 2
   return rest > AFTER[0] && rest < AFTER[1]
 }

@@ -1,5 +1,6 @@
 import type { Frame } from '../audio.ts'
-import { correlate, correlations } from '../kernels/frames.ts'
+import { correlate, correlations, FRAME_IN } from '../kernels/frames.ts'
+import { TONAL } from './tonal.ts'
 
 /**
  * `cng`: a fax machine calls (T.30 §4.3.3.1: 1100 Hz, half a second); `ced`: one has answered (2100 Hz); `ans`: so has a modem, or a fax that wants echo
@@ -13,8 +14,6 @@ const HALF = 80
 const FRAME = 2 * HALF
 const CNG_HZ = 1100
 const ANSWER_HZ = 2100
-/** Mean square of what is too weak: -43 dBm0 (T.30 asks for -43 at the receiver). */
-const IDLE = (32_768 * 10 ** ((-43 - 3.14) / 20)) ** 2 / 2
 /** Share of the energy that is in the tone: of 1100 ± 38 Hz a look of 10 ms shows 0.61, of 1000 Hz 0.14; of 2100 ± 15 Hz 0.93. */
 const CNG_SHARE = 0.5
 const ANSWER_SHARE = 0.7
@@ -54,13 +53,19 @@ export class FaxTones {
   /** What a look found: the phases of both halves. */
   readonly #look = new Float64Array(2)
 
+  /** No tone may have begun: frames outside the limits of `TONAL` may be left out. */
+  get isIdle(): boolean {
+    return this.#cngFrames === 0 && this.#answerFrames === 0
+  }
+
   /** @returns the tone that is known with this frame; null: none */
   write(frame: Frame): FaxTone | null {
-    correlate(frame)
+    FRAME_IN.set(frame)
+    correlate(frame.length)
     const energy = correlations[0]!
     const next = correlations[1]!
     const after = correlations[2]!
-    const isIdle = energy < IDLE * FRAME
+    const isIdle = energy < TONAL.power * FRAME
     // All but a single sine ends here; about a reversal it is not quite one.
     const isSine = !isIdle && (this.#answerFrames > 0 || Math.abs(after / energy + 1 - 2 * (next / energy) ** 2) < 0.2)
     return this.#calls(frame, isSine, isIdle, energy) ?? this.#answers(frame, isSine, energy)

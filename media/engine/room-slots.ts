@@ -15,12 +15,13 @@ const WORTH_MS = 2
 /** Rooms that a slot may have beyond its share. */
 const CROWD = 4
 
-interface Place {
+export interface Place {
   readonly room: Room
-  /** No check before this time [ms]. */
+  /** It is not mixed before this time: it has moved [ms]. */
   dueAt: number
+  /** Next time at which its phase is checked [ms]. */
   lookAt: number
-  /** Number of members at the last tick. */
+  /** Number of members at the last `look`. */
   members: number
   /** How long the next move lasts at least [ms]. */
   settleMs: number
@@ -33,7 +34,7 @@ interface Place {
  */
 export class RoomSlots {
   /** For each slot a list that is replaced, not changed: while it is iterated, rooms may open and close. */
-  readonly #slots: (readonly Place[])[] = Array.from({ length: SLOTS }, () => [])
+  readonly bySlot: (readonly Place[])[] = Array.from({ length: SLOTS }, () => [])
   #rooms = 0
 
   get isEmpty(): boolean {
@@ -41,8 +42,8 @@ export class RoomSlots {
   }
 
   add(room: Room, now: number): void {
-    const least = this.#slots.reduce((least, slot) => (slot.length < least.length ? slot : least))
-    this.#put(this.#slots.indexOf(least), {
+    const least = this.bySlot.reduce((least, slot) => (slot.length < least.length ? slot : least))
+    this.#put(this.bySlot.indexOf(least), {
       room,
       dueAt: Number.NEGATIVE_INFINITY,
       lookAt: now + KNOWN_MS,
@@ -54,33 +55,24 @@ export class RoomSlots {
 
   /** Idempotent. */
   remove(room: Room): void {
-    const slot = this.#slots.findIndex(places => places.some(place => place.room === room))
+    const slot = this.bySlot.findIndex(places => places.some(place => place.room === room))
     if (slot < 0) return
-    this.#slots[slot] = this.#slots[slot]!.filter(place => place.room !== room)
+    this.bySlot[slot] = this.bySlot[slot]!.filter(place => place.room !== room)
     this.#rooms--
   }
 
-  /** Mixes a frame for each room of this slot. `now` is the slot's deadline [ms]. */
-  tick(slot: number, now: number, mix: (room: Room, now: number) => void): void {
-    for (const place of this.#slots[slot]!) {
-      if (now < place.dueAt) continue
-      mix(place.room, now)
-      if (place.room.legs.length !== place.members) this.#changed(place, now)
-      if (now >= place.lookAt) this.#look(slot, place, now)
+  /** After a tick of a room whose `lookAt` has come, or whose members are others: it may move to another slot. */
+  look(slot: number, place: Place, now: number): void {
+    if (place.room.legs.length !== place.members) {
+      place.members = place.room.legs.length
+      place.lookAt = Math.min(place.lookAt, now + KNOWN_MS)
+      place.settleMs = FIRST_SETTLE_MS
     }
-  }
-
-  #changed(place: Place, now: number): void {
-    place.members = place.room.legs.length
-    place.lookAt = Math.min(place.lookAt, now + KNOWN_MS)
-    place.settleMs = FIRST_SETTLE_MS
-  }
-
-  #look(slot: number, place: Place, now: number): void {
+    if (now < place.lookAt) return
     place.lookAt = now + LOOK_MS
     const later = this.#bestMove(slot, place.room)
-    if (later === 0 || !this.#slots[slot]!.includes(place)) return
-    this.#slots[slot] = this.#slots[slot]!.filter(other => other !== place)
+    if (later === 0 || !this.bySlot[slot]!.includes(place)) return
+    this.bySlot[slot] = this.bySlot[slot]!.filter(other => other !== place)
     this.#put((slot + later) % SLOTS, {
       ...place,
       dueAt: now + FRAME_MS,
@@ -90,7 +82,7 @@ export class RoomSlots {
   }
 
   #put(slot: number, place: Place): void {
-    this.#slots[slot] = [...this.#slots[slot]!, place]
+    this.bySlot[slot] = [...this.bySlot[slot]!, place]
   }
 
   /** By how many slots the room should move; 0: it stays. */
@@ -99,7 +91,7 @@ export class RoomSlots {
     let best = 0
     let bestWait = now - WORTH_MS
     for (let later = 1; later < SLOTS; later++) {
-      if (this.#slots[(slot + later) % SLOTS]!.length >= (2 * this.#rooms) / SLOTS + CROWD) continue
+      if (this.bySlot[(slot + later) % SLOTS]!.length >= (2 * this.#rooms) / SLOTS + CROWD) continue
       const wait = waitOf(room, later * SLOT_MS)
       if (wait > bestWait) continue
       best = later

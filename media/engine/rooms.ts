@@ -106,11 +106,16 @@ export class Rooms {
 
   /** A 20 ms frame for each room of this slot. `now` is the slot's deadline [ms]. */
   tick(slot: number, now: number): void {
-    this.#slots.tick(slot, now, this.#mix)
+    for (const place of this.#slots.bySlot[slot]!) {
+      const { room } = place
+      if (now < place.dueAt) continue
+      this.#mix(room, now)
+      if (now >= place.lookAt || room.legs.length !== place.members) this.#slots.look(slot, place, now)
+    }
     if (now >= this.#captures.dueAt) this.#options.faults.allOf(() => this.#captures.advance(now))
   }
 
-  readonly #mix = (room: Room, now: number): void => {
+  #mix(room: Room, now: number): void {
     try {
       if (room.isSpread) this.refresh(room)
       room.tick(now)

@@ -1,5 +1,7 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import { TONAL } from '../../codecs/detectors/tonal.ts'
 import { type G711, isLaw, LAWS, type LawName, octetsOf, PCMA, PCMU } from '../../codecs/g711.ts'
+import { correlate, correlations, FRAME_IN } from '../../codecs/kernels/frames.ts'
 import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
 import { JitterBuffer } from '../rtp/jitter.ts'
@@ -24,11 +26,15 @@ const STRAGGLER = 3
 /** Maximum length of a gap that is analysed [samples]: enough to end any key. */
 const MAX_HOLE = 4 * LEG_SAMPLES
 
-/** Listens to a stream in arrival order. */
+/** Looks for tones in a stream, in the order of arrival. */
 export interface StreamListener {
   isListening(): boolean
-  /** The next 20 ms of it, borrowed until the call returns. */
-  hear(frame: Frame, now: number): void
+  /**
+   * 20 ms of it that may belong to a tone, and the frame before it; borrowed until the call returns.
+   *
+   * @returns whether a tone may have begun: then it hears the next frame too, whatever that is
+   */
+  hear(frame: Frame, before: Frame, now: number): boolean
 }
 
 /** G.711: packets of octets, one sample each. The far end may switch between the laws, by itself or by agreement. */
@@ -198,6 +204,8 @@ class LawEar {
   /** Created at the first loss. */
   #plc: Plc | null = null
   #filled = 0
+  /** A tone may have begun. */
+  #isTone = false
   #isFresh = true
   #sequence = 0
   /** The expected start of the next packet. */
@@ -279,17 +287,24 @@ class LawEar {
 
   #hear(law: G711, now: number): void {
     this.#filled = 0
+    const before = this.#frames.frames[this.#frames.at]!
     const frame = this.#next()
     law.decode(this.#octets, frame)
     if (this.#plc?.isConcealing === true) this.#plc.good(frame)
-    this.#listener.hear(frame, now)
+    this.#tell(frame, before, now)
   }
 
   #conceal(now: number): void {
     this.#plc ??= new Plc()
+    const before = this.#frames.frames[this.#frames.at]!
     const frame = this.#next()
     this.#plc.conceal(this.#frames)
-    this.#listener.hear(frame, now)
+    this.#tell(frame, before, now)
+  }
+
+  /** Most of speech and noise is no tone, and costs no more than this. */
+  #tell(frame: Frame, before: Frame, now: number): void {
+    if (this.#isTone || mayBeTone(frame)) this.#isTone = this.#listener.hear(frame, before, now)
   }
 
   #next(): Frame {
@@ -298,3 +313,15 @@ class LawEar {
     return frames.frames[frames.at]!
   }
 }
+
+function mayBeTone(frame: Frame): boolean {
+  FRAME_IN.set(frame)
+  correlate(LEG_SAMPLES)
+  const energy = correlations[0]!
+  if (energy < TONAL.power * LEG_SAMPLES) return false
+  const next = correlations[1]! / energy
+  const error = correlations[2]! / energy + 1 - 2 * next * next
+  return isWithin(next, TONAL.next) && isWithin(error, TONAL.error)
+}
+
+const isWithin = (value: number, [from, to]: readonly [number, number]): boolean => value >= from && value <= to

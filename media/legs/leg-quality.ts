@@ -1,7 +1,6 @@
 import { FRAME_MS } from '../../codecs/audio.ts'
 import type { Quality } from '../protocol.ts'
 import { ClockDrift } from '../rtp/clock-drift.ts'
-import { HeardFrames } from '../rtp/heard-frames.ts'
 import type { JitterBuffer, JitterCounters } from '../rtp/jitter.ts'
 import { mosOf } from '../rtp/mos.ts'
 import type { ReceptionStats } from '../rtp/reception-stats.ts'
@@ -22,7 +21,8 @@ const UNITS_PER_MS = 8
 export class LegQuality {
   readonly #drift = new ClockDrift()
   readonly #stats: ReceptionStats
-  readonly #heard: HeardFrames
+  /** The owner notes each tick there. */
+  readonly frames: HeardFrames
   #jitter: JitterBuffer | null = null
   /** Counters of this buffer for earlier sources, and dropped packets of earlier buffers. */
   #before = NOTHING
@@ -37,18 +37,7 @@ export class LegQuality {
 
   constructor(stats: ReceptionStats) {
     this.#stats = stats
-    this.#heard = new HeardFrames(() => stats.cumulativeLost)
-  }
-
-  /** A tick. */
-  heard(isHeard: boolean, jitter: JitterBuffer): void {
-    if (jitter !== this.#jitter) this.#use(jitter)
-    this.#heard.note(isHeard, jitter.counters.concealed)
-  }
-
-  /** A packet was relayed, after this many missing ones. */
-  passed(missing: number): void {
-    this.#heard.passed(missing)
+    this.frames = new HeardFrames(() => stats.cumulativeLost)
   }
 
   /** To be called a few times a second. @param least transit of the fastest packet since the last call */
@@ -61,14 +50,16 @@ export class LegQuality {
   /** Another source: its packets are counted from zero. */
   newSource(): void {
     this.#drift.reset()
-    this.#heard.newSource()
+    this.frames.newSource()
     this.#dropped = NOTHING
     this.#before = this.#jitter === null ? NOTHING : dropsOf(this.#jitter.counters)
     this.#judgedExpected = 0
     this.#judgedUnplayed = 0
   }
 
-  #use(jitter: JitterBuffer): void {
+  /** Audio comes out of this buffer from now on. */
+  use(jitter: JitterBuffer): void {
+    if (jitter === this.#jitter) return
     this.#dropped = this.#drops
     this.#before = NOTHING
     this.#jitter = jitter
@@ -106,7 +97,7 @@ export class LegQuality {
     this.#judgedExpected = expected
     this.#judgedUnplayed = unplayed
     if (isFirst || packets < JUDGED_PACKETS) return null
-    const mos = mosOf(this.#delayMs(roundTripMs), (100 * missing) / packets, this.#heard.burstRatio)
+    const mos = mosOf(this.#delayMs(roundTripMs), (100 * missing) / packets, this.frames.burstRatio)
     const isOther = this.#isPoor ? mos >= WELL_MOS : mos < POOR_MOS
     this.#inARow = isOther ? this.#inARow + 1 : 0
     if (this.#inARow < IN_A_ROW) return null
@@ -118,7 +109,7 @@ export class LegQuality {
   figures(codec: Quality['codec'], packetsSent: number, roundTripMs: number | null): Quality {
     const stats = this.#stats
     const { late, duplicate } = this.#drops
-    const { burstRatio, concealedPercent } = this.#heard
+    const { burstRatio, concealedPercent } = this.frames
     const unplayedPercent = stats.expected === 0 ? 0 : (100 * this.#unplayed) / stats.expected
     const delayMs = this.#delayMs(roundTripMs)
     const drift = this.#drift.ppm
@@ -150,3 +141,80 @@ const NOTHING: Drops = { late: 0, duplicate: 0 }
 const dropsOf = ({ late, overflow, duplicate }: JitterCounters): Drops => ({ late: late + overflow, duplicate })
 
 const round = (value: number): number => Math.round(value * 100) / 100
+
+/**
+ * What became of the frames that were due from a party: played, or concealed, and in which bursts. If audio continues after
+ * a silence, as much of the silence counts as loss as packets are missing; the rest is a pause of the speaker.
+ */
+export class HeardFrames {
+  played = 0
+  concealed = 0
+  /** Bursts of concealed frames. */
+  bursts = 0
+  readonly #missing: () => number
+  /** Frames that are missing since the last one that was played. */
+  run = 0
+  /** Frames that the jitter buffer had concealed at the last `note`. */
+  counted = 0
+  #hasSilence = false
+  #accounted = 0
+
+  /** @param missing number of packets lost so far */
+  constructor(missing: () => number) {
+    this.#missing = missing
+  }
+
+  /** A tick. If a frame is played, none is missing and none was concealed, the caller may count it as `played` instead. @param concealed so far */
+  note(isHeard: boolean, concealed: number): void {
+    const isConcealed = concealed > this.counted
+    this.counted = concealed
+    if (isHeard && !isConcealed) {
+      this.played++
+      if (this.run > 0) this.#goesOn()
+      return
+    }
+    // Silence without preceding concealment is a pause.
+    if (!isHeard && this.run === 0) return
+    this.run++
+    this.#hasSilence ||= !isHeard
+  }
+
+  /** A packet was relayed, after this many missing ones, which the receiver conceals. */
+  passed(missing: number): void {
+    this.played++
+    if (missing === 0) return
+    this.#accounted = this.#missing()
+    this.bursts++
+    this.concealed += missing
+  }
+
+  #goesOn(): void {
+    const missing = this.#missing()
+    const run = this.#hasSilence ? Math.min(this.run, missing - this.#accounted) : this.run
+    this.#accounted = missing
+    this.run = 0
+    this.#hasSilence = false
+    if (run <= 0) return
+    this.bursts++
+    this.concealed += run
+  }
+
+  /** Another source, whose missing packets are counted from zero. */
+  newSource(): void {
+    this.#accounted = 0
+    this.run = 0
+    this.#hasSilence = false
+  }
+
+  /** Share of all frames [%]. */
+  get concealedPercent(): number {
+    const all = this.played + this.concealed
+    return all === 0 ? 0 : (100 * this.concealed) / all
+  }
+
+  /** Mean burst length relative to random loss (ITU-T G.107 §7.5); 1 without loss. */
+  get burstRatio(): number {
+    if (this.bursts === 0) return 1
+    return Math.max(1, (this.concealed / this.bursts) * (1 - this.concealedPercent / 100))
+  }
+}

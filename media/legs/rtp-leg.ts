@@ -98,8 +98,8 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#reports = new LegReports(this.#sender, random)
     this.#stats = this.#reports.stats
     this.#ear = {
-      isListening: () => this.isListening || this.#relay !== null,
-      hear: (frame, now) => this.#hear(frame, now),
+      isListening: () => this.isListening || this.faxDetected === null,
+      hear: (frame, before, now) => this.#hear(frame, before, now),
     }
   }
 
@@ -158,6 +158,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     audio.agree(media, now)
     if (this.isLeftAlone) audio.leaveAlone?.()
     this.#audio = audio
+    this.#reports.heard.use(audio.jitter)
     this.isWide = audio.isWide
     if (before !== null || audio.clockRateHz !== LEG_CLOCK_HZ) this.#keys.clockAt(audio.clockRateHz)
   }
@@ -229,7 +230,9 @@ export class RtpLeg extends Leg implements PacketTaker {
     const isNoise = packet.payloadType === 13 || packet.payloadType === media.comfortNoise
     if (
       (!isAudio && !isEvent && !isNoise) ||
-      (webrtc === null && !this.latch.accept(host, port, packet.ssrc, packet.sequence, now))
+      (webrtc === null &&
+        !this.#isFromSource(host, port, now) &&
+        !this.latch.accept(host, port, packet.ssrc, packet.sequence, now))
     ) {
       this.#refused++
       return
@@ -262,10 +265,19 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
   }
 
-  #hear(frame: Frame, now: number): void {
-    if (this.#relay !== null) this.hearFax(frame)
+  /** From where nearly every packet comes: there is nothing to judge. */
+  #isFromSource(host: string, port: number, now: number): boolean {
+    const { latch } = this
+    if (host !== latch.source || port !== latch.port || this.#packet.ssrc !== this.#sourceSsrc) return false
+    latch.heardAt = now
+    return true
+  }
+
+  #hear(frame: Frame, before: Frame, now: number): boolean {
+    const isFax = this.hearFax(frame)
+    if (!this.isListening) return isFax
     // Until it has been played, too.
-    if (this.isListening) this.hearTones(frame, now, FRAME_MS + this.#audio!.jitter.currentDelayMs)
+    return this.hearTones(frame, before, now, FRAME_MS + this.#audio!.jitter.currentDelayMs) || isFax
   }
 
   override mayPassTo(other: Leg, now: number): boolean {
@@ -307,7 +319,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       return true
     }
     audio.hear!(packet, packet.timestamp, bytes, now)
-    this.#reports.heard.passed(Math.max(relay.ahead, 0))
+    this.#reports.heard.frames.passed(Math.max(relay.ahead, 0))
     to.takePacket(bytes, packet.payloadOffset, relay.ahead, relay.samples, packet.marker)
     return true
   }
@@ -419,8 +431,12 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (!this.#listens || audio === null) return null
     const frame = audio.pull(now, this.isUpperWanted)
     this.upper = audio.upper
-    this.#reports.heard.heard(frame !== null, audio.jitter)
-    if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, now, 1)
+    const { frames } = this.#reports.heard
+    const { concealed } = audio.jitter.counters
+    // As nearly every frame is.
+    if (frame !== null && frames.run === 0 && frames.counted === concealed) frames.played++
+    else frames.note(frame !== null, concealed)
+    if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, undefined, now, 1)
     return this.#silence.isOn ? this.#silence.hear(frame) : frame
   }
 

@@ -163,7 +163,6 @@ export abstract class Leg {
     const raw = this.receive(now)
     this.raw = raw
     this.said = raw
-    if (raw !== null && this.law !== null) this.hearFax(raw)
     if (paused || this.#isMasked) this.#takeTonesOut(paused, maskTones, now)
     this.plain = this.said
     if (this.sound !== null && !this.isLeftAlone) this.said = this.sound.process(this.said, paused || this.isUnheard)
@@ -176,20 +175,28 @@ export abstract class Leg {
     return this.tones.isListening && !this.isLeftAlone
   }
 
-  /** Looks for keys in the next received frame. @param soundsMs until the room hears it */
-  protected hearTones(frame: Frame, now: number, soundsMs: number): void {
-    const key = this.tones.hear(frame, now)
+  /**
+   * Looks for keys in the next received frame.
+   *
+   * @param before see `DtmfDetector.write` @param soundsMs until the room hears it
+   * @returns whether a tone may have begun
+   */
+  protected hearTones(frame: Frame, before: Frame | undefined, now: number, soundsMs: number): boolean {
+    const key = this.tones.hear(frame, before, now)
     if (key !== null) this.#hooks.key(this, key, 'inband', now)
     if (this.tones.isDown) this.keyDown(now + soundsMs)
+    return !this.tones.isIdle
   }
 
-  /** Looks for the tones of a fax machine in its next frame. */
-  protected hearFax(frame: Frame): void {
-    if (this.faxDetected !== null) return
+  /** Looks for the tones of a fax machine in its next frame. @returns whether a tone may have begun */
+  protected hearFax(frame: Frame): boolean {
+    if (this.faxDetected !== null) return false
     const tone = this.#faxTones.write(frame)
-    if (tone === null) return
-    this.faxDetected = tone
-    this.#hooks.faxTone?.(this, tone)
+    if (tone !== null) {
+      this.faxDetected = tone
+      this.#hooks.faxTone?.(this, tone)
+    }
+    return !this.#faxTones.isIdle
   }
 
   /**

@@ -2,11 +2,11 @@ import type { Frame } from '../../codecs/audio.ts'
 import type { G711 } from '../../codecs/g711.ts'
 import {
   FRAME_IN,
+  FRAME_OUT,
   add as kernelAdd,
   all as kernelAll,
   remove as kernelRemove,
   without as kernelWithout,
-  outOf,
   sumOf,
 } from '../../codecs/kernels/frames.ts'
 import type { Limiter } from '../../codecs/limiter.ts'
@@ -36,7 +36,7 @@ export class Mixer {
     this.#samples = samples
     this.#sum = new Int32Array(samples)
     this.#kernelSum = sumOf(samples)
-    this.#kernelOut = outOf(samples)
+    this.#kernelOut = FRAME_OUT.subarray(0, samples)
   }
 
   /** Begins the next frame, or another mix for the frame `tick`. */

@@ -17,7 +17,8 @@ export type ToneKeyUse = 'never' | 'always' | 'until_told'
 export class ToneKeys {
   readonly #detector = new DtmfDetector()
   #use: ToneKeyUse = 'never'
-  #isListening = false
+  /** Tones are monitored. */
+  isListening = false
   #heard: DtmfKey | null = null
   #heardAt = 0
   #told: string | null = null
@@ -28,16 +29,12 @@ export class ToneKeys {
   agree(use: ToneKeyUse): void {
     if (use === this.#use) return
     this.#use = use
-    this.#isListening = use !== 'never'
+    this.isListening = use !== 'never'
   }
 
   /** Another party is sending: nothing is known about it. */
   reset(): void {
-    this.#isListening = this.#use !== 'never'
-  }
-
-  get isListening(): boolean {
-    return this.#isListening
+    this.isListening = this.#use !== 'never'
   }
 
   /** Another way for keys was negotiated but not used so far: a tone may be the echo of somebody else's key. */
@@ -50,10 +47,15 @@ export class ToneKeys {
     return this.#detector.key !== null
   }
 
-  /** A frame of its audio. @returns the key whose tone began with it, unless it was already reported */
-  hear(frame: Frame, now: number): DtmfKey | null {
+  /** No tone may have begun: see `DtmfDetector.isIdle`. */
+  get isIdle(): boolean {
+    return this.#detector.isIdle
+  }
+
+  /** A frame of its audio. @param before see `DtmfDetector.write` @returns the key whose tone began with it, unless it was already reported */
+  hear(frame: Frame, before: Frame | undefined, now: number): DtmfKey | null {
     const detector = this.#detector
-    detector.write(frame)
+    detector.write(frame, before)
     const key = detector.began
     if (key === null || now < this.#echoUntil) return null
     this.#heard = key
@@ -64,7 +66,7 @@ export class ToneKeys {
   /** A key is reported by an event or by signalling. @returns false if its tone was heard before */
   tell(key: string, now: number): boolean {
     if (this.#use === 'never') return true
-    if (this.#use === 'until_told') this.#isListening = false
+    if (this.#use === 'until_told') this.isListening = false
     const isTwice = key === this.#heard && now - this.#heardAt < TWICE_MS
     // One tone stands for one key.
     if (isTwice) this.#heard = null

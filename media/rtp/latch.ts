@@ -29,8 +29,10 @@ export class SourceLatch {
   /** Packets refused because they are from strangers, or another source holds the latch. */
   refused = 0
   #described: Described = { host: '', port: 0, signallingHost: null, isReachable: true }
-  #isLatched = false
-  #latchedAt = 0
+  /** The host that holds the latch, with `port`; '': none. */
+  source = ''
+  /** When its last packet arrived [ms]. */
+  heardAt = 0
   #ssrc = -1
   readonly #candidate = { host: '', port: 0, ssrc: -1, sequence: -1, inSequence: 0 }
 
@@ -41,29 +43,29 @@ export class SourceLatch {
     if (described.host === before.host && described.port === before.port) return
     this.host = described.isReachable ? described.host : ''
     this.port = described.isReachable ? described.port : 0
-    this.#isLatched = false
+    this.source = ''
   }
 
   /** Its source said goodbye: another one need not wait for the silence. */
   leave(): void {
-    this.#latchedAt = Number.NEGATIVE_INFINITY
+    this.heardAt = Number.NEGATIVE_INFINITY
   }
 
   /** The address was determined otherwise (ICE); an empty host: it is unreachable. */
   hold(host: string, port: number): void {
     this.host = host
     this.port = host === '' ? 0 : port
-    this.#isLatched = host !== ''
+    this.source = host
   }
 
   /** Whether a host belongs to the party, as signalling and its audio have shown so far. */
   isParty(host: string): boolean {
-    return (this.#isLatched && host === this.host) || this.#isNamed(host)
+    return (host !== '' && host === this.source) || this.#isNamed(host)
   }
 
   /** Whether a valid packet from this source is accepted; latches onto it if allowed. `now` [ms]. */
   accept(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {
-    const isCurrent = this.#isLatched && port === this.port && host === this.host
+    const isCurrent = port === this.port && host === this.source
     if (!isCurrent && !this.#mayTake(host, port, ssrc, sequence, now)) {
       this.refused++
       return false
@@ -71,8 +73,8 @@ export class SourceLatch {
     this.host = host
     this.port = port
     this.#ssrc = ssrc
-    this.#isLatched = true
-    this.#latchedAt = now
+    this.source = host
+    this.heardAt = now
     return true
   }
 
@@ -80,8 +82,8 @@ export class SourceLatch {
     const isNamed = this.#isNamed(host)
     const { isReachable, host: describedHost, port: describedPort } = this.#described
     if (isReachable && port === describedPort && isSame(host, describedHost)) return true
-    if (!this.#isLatched) return isNamed
-    if (now - this.#latchedAt < RELATCH_AFTER_MS) return false
+    if (this.source === '') return isNamed
+    if (now - this.heardAt < RELATCH_AFTER_MS) return false
     if (!isNamed && host !== this.host && ssrc !== this.#ssrc) return false
     return this.#isSteady(host, port, ssrc, sequence)
   }

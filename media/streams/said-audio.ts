@@ -1,6 +1,6 @@
+import { PCMU } from '../../codecs/g711.ts'
 import { readL16le } from '../../codecs/l16.ts'
 import type { Resampler } from '../../codecs/resample.ts'
-import { decodeUlaw } from '../../codecs/ulaw.ts'
 import type { StreamFormat } from '../protocol.ts'
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
@@ -31,7 +31,7 @@ export class SaidAudio {
     const count = this.#format === 'mulaw_8000' ? bytes.length : bytes.length >> 1
     if (this.#samples.length < count) this.#samples = new Int16Array(count)
     const samples = this.#samples.subarray(0, count)
-    if (this.#format === 'mulaw_8000') decodeUlaw(bytes, samples)
+    if (this.#format === 'mulaw_8000') PCMU.decode(bytes, samples)
     else readL16le(bytes, samples)
     return this.#resampler === null ? samples : this.#resampler.process(samples)
   }

@@ -1,17 +1,27 @@
 import type { Frame } from '../../codecs/audio.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { writeL16le } from '../../codecs/l16.ts'
 import type { Resampler } from '../../codecs/resample.ts'
-import { encodeUlaw } from '../../codecs/ulaw.ts'
 import type { StreamFormat } from '../protocol.ts'
 import type { Track } from '../rooms/sink.ts'
-import { MediaMessageWriter, PAYLOAD_BYTES } from './stream-messages.ts'
-import { FrameQueue, MAX_AGE_MS, MAX_WAITING_FRAMES } from './stream-queue.ts'
+import { PAYLOAD_BYTES } from './stream-messages.ts'
+
+/** Frames that may wait for a receiver, per track: 2 s. */
+const MAX_WAITING_FRAMES = 100
+/** How long they may wait [ms]. */
+const MAX_AGE_MS = 2000
+
+const MAX_DIGITS = 16
+const ASCII_ZERO = 48
+const PAD = 61
+/** The alphabet of RFC 4648 §4. */
+const BASE64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', 'latin1')
 
 type Encode = (frame: Frame, payload: Uint8Array) => void
 
 /** Encodes 20 ms at 8 kHz. The resampler's state belongs to the track: one for each. */
 const encoder = (format: StreamFormat, resampler: Resampler | null): Encode => {
-  if (format === 'mulaw_8000') return encodeUlaw
+  if (format === 'mulaw_8000') return (frame, payload) => PCMU.encode(frame, payload)
   if (resampler === null) return writeL16le
   return (frame, payload) => writeL16le(resampler.process(frame), payload)
 }
@@ -20,7 +30,7 @@ const encoder = (format: StreamFormat, resampler: Resampler | null): Encode => {
  * One track of a media stream: encodes its frames, lets 2 s of them wait, and counts. Every frame is in the end sent or dropped:
  * `produced = sent + dropped + waiting`, and a gap in `chunk` is what was dropped.
  *
- * A frame waits until the receiver has read it (`stream-markers`), in the queue or in the socket; only from the queue can it be
+ * A frame waits until the receiver has read it (`ReadMarkers` of the outbox), in the queue or in the socket; only from the queue can it be
  * dropped. It is sent when the kernel has taken it: what a broken connection left unread may have been read all the same.
  */
 export class StreamTrack {
@@ -130,4 +140,162 @@ export class StreamTrack {
     this.#queue.clear()
     this.#resampler?.close()
   }
+}
+
+/**
+ * The encoded frames of one track that wait to be sent: a ring whose memory is allocated once. When it is full, the oldest frame
+ * makes room for the newest.
+ */
+class FrameQueue {
+  readonly payloadBytes: number
+  /** The payloads; that of the oldest frame begins at `headOffset`. */
+  readonly bytes: Uint8Array
+  readonly #orders = new Float64Array(MAX_WAITING_FRAMES)
+  readonly #chunks = new Float64Array(MAX_WAITING_FRAMES)
+  readonly #timestamps = new Float64Array(MAX_WAITING_FRAMES)
+  readonly #writtenAt = new Float64Array(MAX_WAITING_FRAMES)
+  #head = 0
+  #length = 0
+
+  constructor(payloadBytes: number) {
+    this.payloadBytes = payloadBytes
+    this.bytes = new Uint8Array(MAX_WAITING_FRAMES * payloadBytes)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Place of the oldest frame among all messages of the stream; Infinity when none waits. */
+  get headOrder(): number {
+    return this.#length === 0 ? Infinity : this.#orders[this.#head]!
+  }
+
+  get headChunk(): number {
+    return this.#chunks[this.#head]!
+  }
+
+  /** [ms] */
+  get headTimestamp(): number {
+    return this.#timestamps[this.#head]!
+  }
+
+  /** Monotonic [ms]. */
+  get headWrittenAt(): number {
+    return this.#writtenAt[this.#head]!
+  }
+
+  get headOffset(): number {
+    return this.#head * this.payloadBytes
+  }
+
+  /** Appends a copy of `payload`; the caller has made room. */
+  push(order: number, chunk: number, timestampMs: number, now: number, payload: Uint8Array): void {
+    const at = (this.#head + this.#length) % MAX_WAITING_FRAMES
+    this.#orders[at] = order
+    this.#chunks[at] = chunk
+    this.#timestamps[at] = timestampMs
+    this.#writtenAt[at] = now
+    this.bytes.set(payload, at * this.payloadBytes)
+    this.#length++
+  }
+
+  /** Removes the oldest frame. */
+  shift(): void {
+    if (this.#length === 0) return
+    this.#head = (this.#head + 1) % MAX_WAITING_FRAMES
+    this.#length--
+  }
+
+  clear(): void {
+    this.#length = 0
+  }
+}
+
+/**
+ * Writes the `media` messages of one track, all into the same bytes: what changes from one to the next is three numbers and the
+ * payload. Nothing is allocated but a view, when the message's length changes.
+ */
+export class MediaMessageWriter {
+  readonly #bytes: Buffer
+  readonly #numbersAt: number
+  readonly #chunkLabel: Buffer
+  readonly #timestampLabel = Buffer.from('","timestamp":"', 'latin1')
+  readonly #payloadLabel = Buffer.from('","payload":"', 'latin1')
+  readonly #tail: Buffer
+  #view: Buffer
+
+  /** `payloadBytes`: bytes of every frame of this stream. */
+  constructor(streamId: string, track: Track, payloadBytes: number) {
+    const head = Buffer.from('{"event":"media","sequenceNumber":"', 'latin1')
+    this.#chunkLabel = Buffer.from(`","media":{"track":"${track}","chunk":"`, 'latin1')
+    this.#tail = Buffer.from(`"},"streamSid":${JSON.stringify(streamId)}}`, 'utf8')
+    const fixed = [head, this.#chunkLabel, this.#timestampLabel, this.#payloadLabel, this.#tail]
+    const longest = fixed.reduce((sum, part) => sum + part.length, 0) + 3 * MAX_DIGITS + base64Length(payloadBytes)
+    this.#bytes = Buffer.alloc(longest)
+    this.#numbersAt = head.copy(this.#bytes, 0)
+    this.#view = this.#bytes
+  }
+
+  /**
+   * The message for the `length` payload bytes of `source` from `offset`. `timestampMs`: since the stream began.
+   * The result is borrowed: valid until the next call.
+   */
+  write(
+    sequence: number,
+    chunk: number,
+    timestampMs: number,
+    source: Uint8Array,
+    offset: number,
+    length: number,
+  ): Buffer {
+    const bytes = this.#bytes
+    let at = writeDecimal(bytes, this.#numbersAt, sequence)
+    bytes.set(this.#chunkLabel, at)
+    at = writeDecimal(bytes, at + this.#chunkLabel.length, chunk)
+    bytes.set(this.#timestampLabel, at)
+    at = writeDecimal(bytes, at + this.#timestampLabel.length, timestampMs)
+    bytes.set(this.#payloadLabel, at)
+    at = writeBase64(bytes, at + this.#payloadLabel.length, source, offset, length)
+    bytes.set(this.#tail, at)
+    at += this.#tail.length
+    if (this.#view.length !== at) this.#view = bytes.subarray(0, at)
+    return this.#view
+  }
+}
+
+const base64Length = (bytes: number): number => 4 * Math.ceil(bytes / 3)
+
+/** Writes a whole number from 0 to 2^53 - 1 in decimal; returns the place behind it. */
+function writeDecimal(dst: Uint8Array, at: number, value: number): number {
+  let digits = 1
+  for (let bound = 10; value >= bound; bound *= 10) digits++
+  let rest = value
+  for (let place = at + digits - 1; place >= at; place--) {
+    const quotient = Math.floor(rest / 10)
+    dst[place] = ASCII_ZERO + (rest - 10 * quotient)
+    rest = quotient
+  }
+  return at + digits
+}
+
+/** Writes RFC 4648 §4 base64 with padding; returns the place behind it. Node's own encoder would make a string per frame. */
+function writeBase64(dst: Uint8Array, start: number, src: Uint8Array, offset: number, length: number): number {
+  const whole = offset + length - (length % 3)
+  let at = start
+  for (let i = offset; i < whole; i += 3, at += 4) {
+    const bits = (src[i]! << 16) | (src[i + 1]! << 8) | src[i + 2]!
+    dst[at] = BASE64[bits >> 18]!
+    dst[at + 1] = BASE64[(bits >> 12) & 63]!
+    dst[at + 2] = BASE64[(bits >> 6) & 63]!
+    dst[at + 3] = BASE64[bits & 63]!
+  }
+  const left = length % 3
+  if (left === 0) return at
+  const bits = (src[whole]! << 16) | (left === 2 ? src[whole + 1]! << 8 : 0)
+  dst[at] = BASE64[bits >> 18]!
+  dst[at + 1] = BASE64[(bits >> 12) & 63]!
+  dst[at + 2] = left === 2 ? BASE64[(bits >> 6) & 63]! : PAD
+  dst[at + 3] = PAD
+  return at + 4
 }

@@ -4,8 +4,7 @@ import { allowedLookup } from '../kernel/allowed-lookup.ts'
 import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
 import type { Libc } from '../rtp/datagrams/libc.ts'
 import type { Wire, WireEvents } from './stream-connection.ts'
-import { StreamLane } from './stream-lane.ts'
-import { ClientFrames, PING, PONG, TEXT } from './ws-frames.ts'
+import { ClientFrames, PING, PONG, StreamLane, TEXT } from './stream-lane.ts'
 
 /** In how many parts such a message may arrive, before its bookkeeping costs more memory than itself. */
 const MAX_RECEIVED_PARTS = 4096

@@ -4,8 +4,8 @@ import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
 import { Network } from '../../bench/load/network.ts'
 import { Speech } from '../../bench/load/speech.ts'
 import { EVENT_PAYLOAD_TYPE, Talkers } from '../../bench/load/talker.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { levelDbov } from '../../codecs/level.ts'
-import { decodeUlaw } from '../../codecs/ulaw.ts'
 import { RTCP_BUFFER_BYTES } from '../../media/rtp/rtcp.ts'
 import { parseRtp, RTP_HEADER_BYTES, RtpPacket } from '../../media/rtp/rtp.ts'
 import { suite } from '../harness.ts'
@@ -76,7 +76,7 @@ test('who says nothing sends noise of -60 dBov, never digital silence', () => {
   const linear = new Int16Array(FRAME_SAMPLES)
   for (let frame = 0; frame < 50; frame++) {
     assert.is(talkers.write(1, frame, 'silence', frame), false)
-    decodeUlaw(talkers.packet.subarray(RTP_HEADER_BYTES), linear)
+    PCMU.decode(talkers.packet.subarray(RTP_HEADER_BYTES), linear)
     assert.ok(Math.abs(levelDbov(linear) + 60) < 3, `${levelDbov(linear)}`)
   }
 })

@@ -2,9 +2,9 @@ import * as assert from 'uvu/assert'
 import { Histogram } from '../../bench/load/histogram.ts'
 import { FRAMES, MARK_SAMPLES, MAX_LEGS, signOf, ULAW_SIGNS, writeMark } from '../../bench/load/mark.ts'
 import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { createResampler } from '../../codecs/resample.ts'
-import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
 import { Mixer } from '../../media/rooms/mixer.ts'
 import { suite } from '../harness.ts'
 
@@ -33,7 +33,7 @@ function found(frames: readonly Uint8Array[]): string[] {
 test('a mark is read beside the noise of a hundred others', () => {
   const mixer = new Mixer(FRAME_SAMPLES)
   const linear = new Int16Array(FRAME_SAMPLES)
-  decodeUlaw(marked(4000, 4011), linear)
+  PCMU.decode(marked(4000, 4011), linear)
   mixer.add(linear)
   for (let other = 0; other < 100; other++) {
     // Uniform, so that its RMS is that of -60 dBov.
@@ -41,7 +41,7 @@ test('a mark is read beside the noise of a hundred others', () => {
   }
   const mixed = silence()
   mixer.all(linear, new Limiter())
-  encodeUlaw(linear, mixed)
+  PCMU.encode(linear, mixed)
   assert.equal(found([mixed]), ['4000/4011@0'])
 })
 
@@ -92,7 +92,7 @@ test('marks are read from a stream of 16 kHz, where its resampler has moved them
   const reader = new MarkReader()
   let latest = -1
   for (let frame = 0; frame < 500; frame++) {
-    decodeUlaw(marked(3, frame), linear)
+    PCMU.decode(marked(3, frame), linear)
     const wide = resampler.process(linear)
     const signs = reader.next()
     for (let i = 0; i < FRAME_SAMPLES; i++) signs[FRAME_SAMPLES + i] = signOf(wide[2 * i]!)

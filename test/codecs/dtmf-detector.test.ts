@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
 import { music, singing, whistling } from '../../bench/tones/synth.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { dtmfPlan, renderTone } from '../../codecs/tones.ts'
-import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
 import { suite } from '../harness.ts'
 import {
   addKey,
@@ -25,8 +25,8 @@ const TALKS = ['announcement', 'apology', 'consent-before', 'leave-message', 'we
 function heard(samples: Int16Array): string {
   const codes = new Uint8Array(samples.length)
   const line = new Int16Array(samples.length)
-  encodeUlaw(samples, codes)
-  decodeUlaw(codes, line)
+  PCMU.encode(samples, codes)
+  PCMU.decode(codes, line)
   const detector = new DtmfDetector()
   const events: string[] = []
   for (const frame of framesOf(line)) {

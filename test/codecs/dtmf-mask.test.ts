@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
-import { decodeAlaw, encodeAlaw } from '../../codecs/alaw.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
+import { PCMA } from '../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelPower } from '../../codecs/goertzel.ts'
 import { DTMF_FREQUENCIES, type DtmfKey } from '../../codecs/tones.ts'
 import { suite } from '../harness.ts'
@@ -104,8 +104,8 @@ test('a number dialled fast is all gone, and so it is after A-law', () => {
     const clean = toPcm(signal)
     const codes = new Uint8Array(clean.length)
     const companded = new Int16Array(clean.length)
-    encodeAlaw(clean, codes)
-    decodeAlaw(codes, companded)
+    PCMA.encode(clean, codes)
+    PCMA.decode(codes, companded)
     for (const input of [clean, companded]) {
       const out = masked(input)
       number.forEach((_, n) => {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { music, singing, whistling } from '../../bench/tones/synth.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
-import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { suite } from '../harness.ts'
 import { addSpeechNoise, amplitudeOf, framesOf, PROMPTS, prompt, seeded, toPcm } from './signals.ts'
 
@@ -12,8 +12,8 @@ function heard(signal: Float64Array | Int16Array): FaxTone[] {
   const samples = signal instanceof Int16Array ? signal : toPcm(signal)
   const codes = new Uint8Array(samples.length)
   const line = new Int16Array(samples.length)
-  encodeUlaw(samples, codes)
-  decodeUlaw(codes, line)
+  PCMU.encode(samples, codes)
+  PCMU.decode(codes, line)
   const detector = new FaxTones()
   return [...framesOf(line)].flatMap(frame => detector.write(frame) ?? [])
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import WebSocket from 'ws'
 import type { Voice } from '../../bench/voices.ts'
-import { decodeUlaw, encodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 
 const FRAME_SAMPLES = 160
 const FRAME_MS = 20
@@ -61,7 +61,7 @@ export class Bot {
     }
     const bytes = Buffer.from(message.media.payload, 'base64')
     const samples = new Int16Array(bytes.length)
-    decodeUlaw(bytes, samples)
+    PCMU.decode(bytes, samples)
     this.heard.push(samples)
     this.#ws.emit('news')
   }
@@ -124,7 +124,7 @@ function payloadOf(voice: Voice, frames: number): string {
   const frame = new Int16Array(FRAME_SAMPLES)
   for (let i = 0; i < frames; i++) {
     voice(frame)
-    encodeUlaw(frame, bytes.subarray(i * FRAME_SAMPLES, (i + 1) * FRAME_SAMPLES))
+    PCMU.encode(frame, bytes.subarray(i * FRAME_SAMPLES, (i + 1) * FRAME_SAMPLES))
   }
   return Buffer.from(bytes).toString('base64')
 }

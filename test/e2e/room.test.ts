@@ -6,7 +6,7 @@ import type { PhoneCall, PhoneCodec } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { noise, tone } from '../../bench/voices.ts'
-import { encodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import {
@@ -142,7 +142,7 @@ for (const codec of ['PCMU', 'PCMA'] as const) {
       assert.is((await call.ended).by, 'remote')
       if (codec === 'PCMU') {
         const recorded = new Uint8Array(wav.samples[0]!.length)
-        encodeUlaw(wav.samples[0]!, recorded)
+        PCMU.encode(wav.samples[0]!, recorded)
         assert.ok(longestCopy(recorded, octetsSent(call)) > recorded.length - 800, 'the recording is in what was heard')
       } else assert.ok(loudness(call.heard.samples()) > -40, 'somebody speaks')
       const ended = await endedCall(product, (await callFrom(product, phone.name)).id)

@@ -2,7 +2,7 @@ import { memberNamed } from '../../bench/members.ts'
 import { type DialOptions, Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import type { Product } from '../../bench/product.ts'
-import { encodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 
 /** A tone is sent at -12 dB of full scale: -15 dBov. Louder than this is heard, below `UNHEARD_DBOV` is not. */
 export const HEARD_DBOV = -20
@@ -157,6 +157,6 @@ export function heardOf(said: Int16Array, heard: Int16Array): { share: number; i
 
 function ulaw(samples: Int16Array): Uint8Array {
   const octets = new Uint8Array(samples.length)
-  encodeUlaw(samples, octets)
+  PCMU.encode(samples, octets)
   return octets
 }

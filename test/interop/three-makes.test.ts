@@ -7,7 +7,7 @@ import { levelAt } from '../../bench/spectrum.ts'
 import { StreamReceiver } from '../../bench/stream-receiver.ts'
 import { tone } from '../../bench/voices.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
-import { decodeUlaw } from '../../codecs/ulaw.ts'
+import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { curtain, endedCall, HEARD_DBOV, newRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
@@ -83,7 +83,7 @@ async function meeting(): Promise<void> {
 function streamed({ streams }: StreamReceiver): Int16Array {
   const payload = Buffer.concat(streams.flatMap(({ tracks }) => tracks.outbound.map(frame => frame.payload)))
   const samples = new Int16Array(payload.length)
-  decodeUlaw(payload, samples)
+  PCMU.decode(payload, samples)
   return second(samples, samples.length - 2 * NARROWBAND_HZ)
 }
 

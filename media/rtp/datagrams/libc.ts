@@ -17,8 +17,6 @@ const PROT_READ_WRITE = 1 | 2
 const MAP_SHARED_POPULATE = 1 | 0x8000
 /** No address is this high. */
 const MAP_FAILED = 2 ** 63
-const IO_URING_SETUP = 425
-const IO_URING_ENTER = 426
 export const CLOCK_REALTIME = 0
 
 /** `struct epoll_event`: packed on x64 only. */
@@ -62,9 +60,9 @@ export class Libc {
   readonly recvmsg = this.#lib.func('intptr_t recvmsg(int, uintptr_t, int)')
   readonly sendmsg = this.#lib.func('intptr_t sendmsg(int, uintptr_t, int)')
   readonly #mmap = this.#lib.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, intptr_t)')
-  /** Their numbers are the same everywhere; the C library has no functions for them. */
-  readonly #ringSetup = this.#lib.func('long syscall(long, uint32_t, uintptr_t)')
-  readonly #ringEnter = this.#lib.func('long syscall(long, uint32_t, uint32_t, uint32_t, uint32_t, uintptr_t, size_t)')
+  /** The C library has no functions for them: the first argument is the number of the call. */
+  readonly ringSetup = this.#lib.func('long syscall(long, uint32_t, uintptr_t)')
+  readonly ringEnter = this.#lib.func('long syscall(long, uint32_t, uint32_t, uint32_t, uint32_t, uintptr_t, size_t)')
   readonly #pton = this.#lib.func('int inet_pton(int, const char *, uintptr_t)')
   readonly #ntop = this.#lib.func('const char *inet_ntop(int, uintptr_t, uintptr_t, uint32_t)')
   readonly clockGettime = this.#lib.func('int clock_gettime(int, uintptr_t)')
@@ -95,16 +93,6 @@ export class Libc {
 
   epoll(): number {
     return this.#epollCreate(0)
-  }
-
-  /** `io_uring_setup(2)`; negative: failed. */
-  ringSetup(entries: number, params: number): number {
-    return this.#ringSetup(IO_URING_SETUP, entries, params)
-  }
-
-  /** `io_uring_enter(2)`. @returns how many of `count` requests were taken, or negative */
-  ringEnter(fd: number, count: number): number {
-    return this.#ringEnter(IO_URING_ENTER, fd, count, 0, 0, 0, 0)
   }
 
   /** Memory shared with the system through a descriptor. Throws if there is none. */

@@ -1,6 +1,9 @@
 import { type Libc, MSG_DONTWAIT, SharedMemory } from './libc.ts'
 import { type MessageCalls, NOT_DONE } from './message-calls.ts'
 
+/** Numbers of the system calls, the same on every machine. */
+const IO_URING_SETUP = 425
+const IO_URING_ENTER = 426
 /** `struct io_uring_params` (io_uring_setup(2)) [bytes, words of 4 bytes]. */
 const PARAMS_BYTES = 120
 const PARAMS = { sqEntries: 0, cqEntries: 1, features: 5, sqOffsets: 10, cqOffsets: 20 }
@@ -66,7 +69,7 @@ export class RingCalls implements MessageCalls {
   static open(libc: Libc, kind: 'receive' | 'send', headerAddresses: readonly number[]): RingCalls {
     const memory = new SharedMemory(PARAMS_BYTES)
     const params = new Uint32Array(memory.bytes.buffer)
-    const fd = libc.ringSetup(headerAddresses.length, memory.address)
+    const fd = libc.ringSetup(IO_URING_SETUP, headerAddresses.length, memory.address)
     if (fd < 0) throw new Error('the system gives no ring')
     try {
       if ((params[PARAMS.features]! & IORING_FEAT_SINGLE_MMAP) === 0) throw new Error('the rings are too old')
@@ -92,7 +95,7 @@ export class RingCalls implements MessageCalls {
     const ring = this.#ring
     const { head, tail } = this.#sq
     ring[tail] = ring[tail]! + count
-    this.#libc.ringEnter(this.#fd, count)
+    this.#libc.ringEnter(IO_URING_ENTER, this.#fd, count, 0, 0, 0, 0)
     // What the system did not take is not done later either.
     ring[tail] = ring[head]!
     this.#reap()

@@ -5,7 +5,7 @@ import { memberNamed } from '../../../bench/members.ts'
 import { type DialOptions, Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import { Product } from '../../../bench/product.ts'
-import { encodeUlaw } from '../../../codecs/ulaw.ts'
+import { PCMU } from '../../../codecs/g711.ts'
 import { readWav } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, longestCopy, newRoom, octetsSent, type TestRoom } from '../scene.ts'
@@ -44,7 +44,7 @@ function heardPhrase(call: PhoneCall, name: string, from = 0): boolean {
   const wav = readWav(readFileSync(new URL(`../../../fixtures/prompts/${name}.wav`, import.meta.url)))
   if ('error' in wav) throw new Error(wav.error)
   const phrase = new Uint8Array(wav.samples[0]!.length)
-  encodeUlaw(wav.samples[0]!, phrase)
+  PCMU.encode(wav.samples[0]!, phrase)
   return longestCopy(phrase, octetsSent(call, from)) > phrase.length / 2
 }
 

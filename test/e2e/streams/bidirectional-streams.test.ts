@@ -9,7 +9,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { noise, tone } from '../../../bench/voices.ts'
-import { decodeUlaw, encodeUlaw } from '../../../codecs/ulaw.ts'
+import { PCMU } from '../../../codecs/g711.ts'
 import { suite } from '../../harness.ts'
 import { curtain, HEARD_DBOV, keep, leave, longestCopy, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
 
@@ -91,7 +91,7 @@ class Receiver {
     }
     const octets = Buffer.from(message.media.payload, 'base64')
     const samples = new Int16Array(octets.length)
-    decodeUlaw(octets, samples)
+    PCMU.decode(octets, samples)
     this.heard.push(samples)
   }
 
@@ -106,7 +106,7 @@ class Receiver {
       (_, i) => 8000 * Math.sin((2 * Math.PI * hz * i) / SECOND),
     )
     const octets = new Uint8Array(samples.length)
-    encodeUlaw(samples, octets)
+    PCMU.encode(samples, octets)
     this.say({ event: 'media', media: { payload: Buffer.from(octets).toString('base64') } })
   }
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tone } from '../../../bench/voices.ts'
-import { encodeAlaw } from '../../../codecs/alaw.ts'
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
+import { PCMA } from '../../../codecs/g711.ts'
 
 /** A directory with the `tone.pcma` that SIPp's scenario `rtp-tone` plays over and over: a second, so whole periods of a whole `hz`. */
 export function toneDirectory(hz: number): { path: string; remove(): void } {
@@ -11,7 +11,7 @@ export function toneDirectory(hz: number): { path: string; remove(): void } {
   const samples = new Int16Array(NARROWBAND_HZ)
   tone(hz)(samples)
   const octets = new Uint8Array(samples.length)
-  encodeAlaw(samples, octets)
+  PCMA.encode(samples, octets)
   writeFileSync(join(path, 'tone.pcma'), octets)
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { encodeUlaw } from '../../../codecs/ulaw.ts'
+import { PCMU } from '../../../codecs/g711.ts'
 import { parsePageMessage } from '../../../media/browsers/browser-messages.ts'
 import { PageAudio } from '../../../media/browsers/page-audio.ts'
 import { FACTS } from '../../../media/legs/browser-leg.ts'
@@ -15,7 +15,7 @@ const frameOf = (value: number): Int16Array => new Int16Array(LEG_SAMPLES).fill(
 /** Payload of so many samples of one value. */
 function payloadOf(value: number, samples: number): string {
   const bytes = new Uint8Array(samples)
-  encodeUlaw(new Int16Array(samples).fill(value), bytes)
+  PCMU.encode(new Int16Array(samples).fill(value), bytes)
   return Buffer.from(bytes).toString('base64')
 }
 

@@ -12,10 +12,9 @@ const test = suite('media/engine/warm-up')
 
 /** What a packet passes, but for its socket: each law, encrypted or not, lost or not, a key or audio, alone or mixed. */
 const HOT = [
-  'codecs/alaw.ts',
   'codecs/detectors/dtmf-detector.ts',
   'codecs/plc.ts',
-  'codecs/ulaw.ts',
+  'codecs/g711.ts',
   'media/engine/rooms.ts',
   'media/legs/leg-keys.ts',
   'media/legs/rtp-leg.ts',

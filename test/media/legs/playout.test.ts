@@ -32,7 +32,7 @@ interface Run {
   audio: LawAudio
 }
 
-const DEAF = { isListening: () => false, hear: () => {} }
+const DEAF = { isListening: () => false, hear: () => false }
 
 /** What a leg would play, sample by sample, on a virtual clock. */
 function play(call: Call): Run {

@@ -3,8 +3,7 @@ import { type AddressInfo, connect, createServer, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
-import { StreamLane } from '../../../media/streams/stream-lane.ts'
-import { ClientFrames, TEXT } from '../../../media/streams/ws-frames.ts'
+import { ClientFrames, StreamLane, TEXT } from '../../../media/streams/stream-lane.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/streams/stream-lane')

@@ -2,12 +2,12 @@ import * as assert from 'uvu/assert'
 import {
   connectedMessage,
   dtmfMessage,
-  MediaMessageWriter,
   PAYLOAD_BYTES,
   type StreamIdentity,
   startMessage,
   stopMessage,
 } from '../../../media/streams/stream-messages.ts'
+import { MediaMessageWriter } from '../../../media/streams/stream-track.ts'
 import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 

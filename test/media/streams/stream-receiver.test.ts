@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { encodeUlaw } from '../../../codecs/ulaw.ts'
+import { PCMU } from '../../../codecs/g711.ts'
 import { ForkBench } from '../../fakes/stream-wire.ts'
 import { suite } from '../../harness.ts'
 
@@ -9,7 +9,7 @@ const bidirectional = (stream = {}): ForkBench => new ForkBench(stream, () => 1,
 
 function ulaw(samples: Int16Array): string {
   const payload = new Uint8Array(samples.length)
-  encodeUlaw(samples, payload)
+  PCMU.encode(samples, payload)
   return Buffer.from(payload).toString('base64')
 }
 

@@ -10,7 +10,7 @@ import { suite } from '../../harness.ts'
 const test = suite('media/stream-socket, stall in real time')
 
 const FRAME_MS = 20
-/** Whole markers (`stream-markers`): at the stall all that was read has been confirmed. */
+/** Whole markers (`ReadMarkers`): at the stall all that was read has been confirmed. */
 const FRAMES_BEFORE = 50
 const FRAMES_IN_STALL = 250
 const FRAMES_AFTER = 50

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { PCMU } from '../../../codecs/g711.ts'
 import { loadResampler } from '../../../codecs/resample.ts'
-import { decodeUlaw } from '../../../codecs/ulaw.ts'
 import { StreamTrack } from '../../../media/streams/stream-track.ts'
 import { suite } from '../../harness.ts'
 
@@ -31,7 +31,7 @@ test('mulaw_8000 carries G.711, l16_8000 the samples themselves in little-endian
   const ulaw = new StreamTrack('ms_1', 'inbound', 'mulaw_8000', null)
   ulaw.write(frame, 1, 0, 0)
   const decoded = new Int16Array(160)
-  decodeUlaw(payloadOf(ulaw.next(2)), decoded)
+  PCMU.decode(payloadOf(ulaw.next(2)), decoded)
   assert.ok(decoded.every((sample, i) => Math.abs(sample - frame[i]!) <= 256))
 
   const linear = new StreamTrack('ms_1', 'inbound', 'l16_8000', null)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import * as ws from 'ws'
-import { ClientFrames, PING, TEXT } from '../../../media/streams/ws-frames.ts'
+import { ClientFrames, PING, TEXT } from '../../../media/streams/stream-lane.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/streams/ws-frames')

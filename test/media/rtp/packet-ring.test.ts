@@ -1,13 +1,12 @@
 import * as assert from 'uvu/assert'
-import { packetBlocks } from '../../../media/rtp/packet-blocks.ts'
-import { PacketRing } from '../../../media/rtp/packet-ring.ts'
+import { giveBlock, PacketRing, takeBlock } from '../../../media/rtp/packet-ring.ts'
 import { suite } from '../../harness.ts'
 
 const packetOf = (length: number, seed: number): Uint8Array =>
   Uint8Array.from({ length }, (_, i) => (i * 7 + seed) & 0xff)
 const newRing = (): PacketRing => new PacketRing({ lost: 0, discarded: 0 })
 
-const test = suite('media/rtp/packet-blocks')
+const test = suite('media/rtp/packet-ring')
 
 test('a payload of any length comes out as it went in, wherever it lies in its packet', () => {
   const ring = newRing()
@@ -47,13 +46,13 @@ test('streams that hold packets at the same time do not write over each other', 
 })
 
 test('what a stream has played, or gives up as it starts anew, is there for the next', () => {
-  const block = packetBlocks.take(160)
-  packetBlocks.give(block)
+  const block = takeBlock(160)
+  giveBlock(block)
   const ring = newRing()
   ring.store(0, 0, packetOf(172, 1), 12, 160)
-  assert.is.not(packetBlocks.take(160), block)
+  assert.is.not(takeBlock(160), block)
   ring.start(7)
-  assert.is(packetBlocks.take(160), block)
+  assert.is(takeBlock(160), block)
 })
 
 test.run()
