@@ -76,7 +76,9 @@ async function callsByCaller(product: Product, legs: number): Promise<Map<number
 
 async function metricsOf(product: Product): Promise<Map<string, number>> {
   const text = await (await fetch(`${product.baseUrl}/metrics`)).text()
-  return new Map([...text.matchAll(/^tandem_(\w+) (\S+)$/gm)].map(([, name, value]) => [name!, Number(value)]))
+  return new Map(
+    [...text.matchAll(/^tandem_(\w+(?:\{le="[^"]+"\})?) (\S+)$/gm)].map(([, name, value]) => [name!, Number(value)]),
+  )
 }
 
 async function lateSlots(product: Product): Promise<number> {

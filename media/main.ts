@@ -265,6 +265,7 @@ function stats(): MediaStats {
       ...heapGauges('main'),
       ...speech.gauges,
     },
+    histograms: {},
   }
 }
 

@@ -2,13 +2,15 @@ import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp/rtp.ts'
 import { Histogram } from './histogram.ts'
 import { type Mark, ULAW_SIGNS } from './mark.ts'
 import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
-import type { LoadResult } from './messages.ts'
+import type { LoadResult, Stray } from './messages.ts'
 import type { Talkers } from './talker.ts'
 
 const SAMPLES_PER_MS = 8
 const LATE_MS = 20
 const GAP_MS = 40
 const SECOND_MS = 1000
+/** So many strays are noted whole. */
+const MAX_STRAYS = 20
 
 /** What one leg receives. */
 interface Ear {
@@ -81,6 +83,8 @@ const noCounts = (): Counts => ({
 export class Listeners {
   readonly latency = new Histogram()
   counts: Counts = noCounts()
+  /** The first of the strays. */
+  strays: Stray[] = []
   readonly #talkers: Talkers
   readonly #roomSize: number
   readonly #ears: Ear[]
@@ -100,6 +104,7 @@ export class Listeners {
   /** Forgets what was counted; what is said from `now` on counts. */
   begin(now: number): void {
     this.counts = noCounts()
+    this.strays = []
     this.latency.clear()
     this.#from = now
     this.#to = Number.POSITIVE_INFINITY
@@ -170,6 +175,7 @@ export class Listeners {
     const roomOf = (other: number): number => Math.floor(other / this.#roomSize)
     if (roomOf(mark.leg) !== roomOf(leg)) {
       counts.framesStray++
+      this.#note(leg, ear, mark, frame)
       return
     }
     const at = leg * this.#roomSize + (mark.leg % this.#roomSize)
@@ -180,6 +186,23 @@ export class Listeners {
     this.#heard[at] = frame
     counts.framesHeard++
     this.latency.add(heardAt(ear) - sentAt)
+  }
+
+  #note(leg: number, ear: Ear, mark: Mark, frame: number): void {
+    if (this.strays.length >= MAX_STRAYS) return
+    const { sequence, timestamp, marks, arrivedAt } = ear
+    const signs = Array.from(marks.signs, sign => (sign > 0 ? '+' : sign < 0 ? '-' : '0')).join('')
+    const ageMs = Math.round(arrivedAt - this.#talkers.sentAt(mark.leg, frame))
+    this.strays.push({
+      leg,
+      sequence,
+      timestamp,
+      markLeg: mark.leg,
+      markFrame: mark.frame,
+      offset: marks.offset,
+      ageMs,
+      signs,
+    })
   }
 
   /** Median over the legs of how much faster the far end's timestamps run than our clock [ppm]. */

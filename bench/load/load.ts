@@ -107,6 +107,7 @@ export class Load {
       seconds,
       packetsSent,
       ...counts,
+      strays: this.#listeners.strays,
       packetsReceived: packets.packetsReceived,
       packetsMissing: packets.packetsMissing,
       packetsLate: packets.packetsLate,

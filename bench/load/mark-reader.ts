@@ -24,6 +24,11 @@ export class MarkReader {
     return this.#signs
   }
 
+  /** Of the two newest frames, as they were read. */
+  get signs(): Int8Array {
+    return this.#signs
+  }
+
   /** Looks for the mark that ends in the newest frame. */
   find(): 'mark' | 'none' | 'broken' {
     const signs = this.#signs

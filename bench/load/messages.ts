@@ -58,6 +58,8 @@ export interface LoadResult {
   framesOwn: number
   /** Frames that were heard in another room. */
   framesStray: number
+  /** The first of them. */
+  strays: Stray[]
   /** RTP in to RTP out, of the same sample [ms]. */
   latencyMs: Percentiles | null
   /** How much faster the far end's timestamps run than our clock, median over the legs [ppm]. */
@@ -67,6 +69,22 @@ export interface LoadResult {
   paceLagMs: Percentiles | null
   /** Of the load itself [ms per s]. */
   ownCpuMs: number
+}
+
+/** A mark that was read in another room than it was said in: what is needed to tell a leak from a misreading. */
+export interface Stray {
+  /** Who heard it, in which packet. */
+  leg: number
+  sequence: number
+  timestamp: number
+  /** What was read, and where in the newest frame [samples]. */
+  markLeg: number
+  markFrame: number
+  offset: number
+  /** How long ago the leg that was read would have said it; a leak is of the last moments [ms]. */
+  ageMs: number
+  /** Signs of the samples of the last two frames. */
+  signs: string
 }
 
 export interface StreamResult {

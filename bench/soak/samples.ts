@@ -23,6 +23,8 @@ export interface Sample {
   values: Record<Watched, number>
   /** Counters of the engine's clock since the start. */
   slots: { all: number; behind: number; late: number; skipped: number }
+  /** How many of them began at most so late [ms]. */
+  lateness: { ms: number; slots: number }[]
 }
 
 export async function takeSample(subject: Subject, startedAt: number): Promise<Sample> {
@@ -48,7 +50,17 @@ export async function takeSample(subject: Subject, startedAt: number): Promise<S
       late: of('media_clock_late_slots_total'),
       skipped: of('media_clock_skipped_slots_total'),
     },
+    lateness: latenessIn(metrics),
   }
+}
+
+function latenessIn(metrics: ReadonlyMap<string, number>): Sample['lateness'] {
+  return [...metrics].flatMap(([name, slots]) => {
+    const bound = /^media_clock_lateness_seconds_bucket\{le="(.+)"\}$/.exec(name)?.[1]
+    return bound === undefined
+      ? []
+      : [{ ms: bound === '+Inf' ? Number.POSITIVE_INFINITY : 1000 * Number(bound), slots }]
+  })
 }
 
 /** proc(5): VmRSS stands in kB. */

@@ -37,7 +37,7 @@ class StatsReader {
     if (this.#media.state !== 'ready') return null
     const stats = await this.#media.request('media.stats', {})
     if ('failure' in stats) return null
-    if (isTally(stats.counters) && isTally(stats.gauges)) return stats
+    if (isTally(stats.counters) && isTally(stats.gauges) && areSizes(stats.histograms)) return stats
     this.counters.badStats++
     return null
   }
@@ -48,6 +48,13 @@ const isTally = (value: unknown): boolean =>
   value !== null &&
   !Array.isArray(value) &&
   Object.values(value).every(one => typeof one === 'number')
+
+const areSizes = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.values(value).every(
+    one => Array.isArray(one?.bounds) && Array.isArray(one.counts) && isTally({ sum: one.sum, count: one.count }),
+  )
 
 /** What parts of this process have counted so far, by the parts' names. */
 export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
@@ -93,7 +100,11 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
       ...(waiting === null ? [] : [gaugeLines('tandem', { ...waiting })]),
       ...(theirs === null
         ? []
-        : [namedCounterLines('tandem_media', theirs.counters), gaugeLines('tandem_media', theirs.gauges)]),
+        : [
+            namedCounterLines('tandem_media', theirs.counters),
+            gaugeLines('tandem_media', theirs.gauges),
+            ...Object.entries(theirs.histograms).map(([name, sizes]) => histogramLines(`tandem_media_${name}`, sizes)),
+          ]),
     ]
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(parts.join(''))
   })

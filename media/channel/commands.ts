@@ -15,6 +15,7 @@ import {
   isFailure,
   isRefused,
   type LegSnapshot,
+  type MediaHistogram,
   type MediaSnapshot,
   type MediaStats,
   type Target,
@@ -299,10 +300,22 @@ export class CommandTable {
       for (const [name, value] of Object.entries(reply.counters))
         total.counters[name] = (total.counters[name] ?? 0) + value
       for (const [name, value] of Object.entries(reply.gauges)) total.gauges[name] = (total.gauges[name] ?? 0) + value
+      for (const [name, part] of Object.entries(reply.histograms)) {
+        const whole = total.histograms[name]
+        total.histograms[name] = whole === undefined ? part : sumOf(whole, part)
+      }
     }
     return total
   }
 }
+
+/** Of two distributions with the same bounds. */
+const sumOf = (one: MediaHistogram, other: MediaHistogram): MediaHistogram => ({
+  bounds: one.bounds,
+  counts: one.counts.map((count, n) => count + other.counts[n]!),
+  sum: one.sum + other.sum,
+  count: one.count + other.count,
+})
 
 /** Recordings and transcripts have the ID of their subject, like rooms. */
 const keyOf = (kind: string, id: string): string => (kind === 'stream' ? id : `${kind} ${id}`)

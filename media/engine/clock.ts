@@ -1,4 +1,5 @@
 import { FRAME_MS } from '../../codecs/audio.ts'
+import { Lateness } from './lateness.ts'
 
 /** A 20 ms frame has this many slots. Each room belongs to one, which spreads the work and the sends. */
 export const SLOTS = 4
@@ -16,6 +17,7 @@ export interface EngineClock {
   readonly behind: number
   readonly late: number
   readonly skipped: number
+  readonly lateness: Lateness
   start(): void
   stop(): void
 }
@@ -47,6 +49,8 @@ export class Clock implements EngineClock {
   late = 0
   /** Slots skipped after a stall. */
   skipped = 0
+  /** Of all that have run. */
+  readonly lateness = new Lateness()
   readonly #onSlot: (slot: number, now: number) => void
   readonly #now: () => number
   readonly #face: Int32Array
@@ -107,6 +111,7 @@ export class Clock implements EngineClock {
     for (let now = this.#now(); this.running && this.#next <= now; now = this.#now()) {
       this.#leaveOut(now)
       this.slots++
+      this.lateness.add(now - this.#next)
       if (now - this.#next > BEHIND_MS) this.behind++
       if (now - this.#next > SLOT_MS) this.late++
       this.#onSlot(this.#count++ % SLOTS, this.#next)

@@ -227,6 +227,7 @@ export class Engine {
         engine_faults_total: this.#faults.count,
       },
       gauges: { rooms: this.#rooms.size, ...heapGauges('engine'), ...gauges },
+      histograms: { clock_lateness_seconds: this.#options.clock.lateness.histogram },
     }
   }
 

@@ -12,6 +12,7 @@ import { NO_SPEECH_TO_TEXT } from '../speech/speech-engines.ts'
 import { SrtpWire } from '../srtp/srtp-wire.ts'
 import { SLOTS } from './clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
+import { Lateness } from './lateness.ts'
 import type { LegSocket } from './legs.ts'
 
 /** Frames of 20 ms, for each of six legs, at full speed: some 200 ms of a core, enough to compile the packet path. */
@@ -149,7 +150,7 @@ export async function warmUp(options: EngineOptions): Promise<number> {
     report: () => {},
     sinks: [],
     hearing: { ...options.hearing, stt: NO_SPEECH_TO_TEXT },
-    clock: { late: 0, skipped: 0, slots: 0, behind: 0, start: () => {}, stop: () => {} },
+    clock: { late: 0, skipped: 0, slots: 0, behind: 0, lateness: new Lateness(), start: () => {}, stop: () => {} },
     openSocket: async () => opening,
     now: () => now,
   })

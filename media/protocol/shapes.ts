@@ -164,6 +164,16 @@ export interface MediaSnapshot {
 export interface MediaStats {
   counters: Record<string, number>
   gauges: Record<string, number>
+  /** Distributions since the start, by complete name without prefix. */
+  histograms: Record<string, MediaHistogram>
+}
+
+/** Counts by upper bound: up to the bound and above the one before it. What is above the last bound is only in `count`. */
+export interface MediaHistogram {
+  bounds: number[]
+  counts: number[]
+  sum: number
+  count: number
 }
 
 /** A SIP message as it passed our door, with its secrets blotted out. */

@@ -3,7 +3,7 @@ import type { LoadResult } from '../../bench/load/messages.ts'
 import type { SoakReport } from '../../bench/soak/run.ts'
 import { type Sample, WATCHED, type Watched } from '../../bench/soak/samples.ts'
 import { grows, median, trendOf } from '../../bench/soak/trend.ts'
-import { growthOf, soakVerdict } from '../../bench/soak/verdict.ts'
+import { growthOf, latenessAt, soakVerdict } from '../../bench/soak/verdict.ts'
 import { suite } from '../harness.ts'
 
 const test = suite('bench/soak')
@@ -36,6 +36,10 @@ function soaked(leaks: Partial<Record<Watched, number>>, more: Partial<SoakRepor
       }),
     ) as Record<Watched, number>,
     slots: { all: 12_000 * minute, behind: 20 * minute, late: late * minute, skipped: 0 },
+    lateness: [0.5, 2, 5, Number.POSITIVE_INFINITY].map((ms, n) => ({
+      ms,
+      slots: minute * [11_000, 11_980, 12_000 - late, 12_000][n]!,
+    })),
   }))
   const load = {
     ...{ framesExpected: 100_000, framesHeard: 99_990, framesOwn: 0, framesStray: 0, packetsLate: 3, driftPpm: 1 },
@@ -63,6 +67,17 @@ test('one slot in a thousand that is more than 5 ms late fails the verdict, and 
   assert.match(late[0]!.what, /more than 5 ms late: 0.108 %/)
   const wrong = soakVerdict(soaked({}, { problems: ['a call was answered 500'] })).filter(({ holds }) => !holds)
   assert.match(wrong[0]!.what, /100 calls came and went, 1 with a problem/)
+})
+
+test('percentiles of lateness are those of the slots between the first look and the last', () => {
+  const report = soaked({}, {}, 13)
+  assert.equal(
+    [0.5, 0.99, 0.999].map(share => latenessAt(report, share)),
+    [0.5, 2, Number.POSITIVE_INFINITY],
+  )
+  // What was late before the first look is of no account.
+  for (const { lateness } of report.samples) lateness.at(-1)!.slots += 5000
+  assert.is(latenessAt(report, 0.99), 2)
 })
 
 test.run()

@@ -123,6 +123,7 @@ export class EngineGroup {
     return {
       counters: sumOf(all.map(({ counters }) => counters)),
       gauges: sumOf(all.map(({ gauges }) => gauges)),
+      histograms: {},
     }
   }
 

@@ -4,6 +4,7 @@ import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import { type CreateVoiceDetector, loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { SLOTS } from '../../media/engine/clock.ts'
 import { Engine, type EngineOptions } from '../../media/engine/engine.ts'
+import { Lateness } from '../../media/engine/lateness.ts'
 import type { LegSocket } from '../../media/engine/legs.ts'
 import { Prompts } from '../../media/engine/prompts.ts'
 import type { EventName, Events, MediaEvent, PlaySource, RoomSpec } from '../../media/protocol.ts'
@@ -101,7 +102,7 @@ export class TestEngine {
       prompts: this.prompts,
       hearing: { createVoiceDetector, stt },
       clock: {
-        ...{ slots: 0, behind: 0, late: 0, skipped: 0 },
+        ...{ slots: 0, behind: 0, late: 0, skipped: 0, lateness: new Lateness() },
         start: () => {
           running.add(index)
           this.clockRuns = true

@@ -237,7 +237,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'browser.send': browser,
   'media.snapshot': model => model.snapshot(),
   'speech.speak': () => ({ samples: '' }),
-  'media.stats': () => ({ counters: {}, gauges: {} }),
+  'media.stats': () => ({ counters: {}, gauges: {}, histograms: {} }),
 }
 
 /** Of these the main thread of media answers without an engine. */

@@ -81,7 +81,7 @@ const snapshot: MediaSnapshot = {
   browserIds: [],
   refers: [],
 }
-const stats: MediaStats = { counters: {}, gauges: {} }
+const stats: MediaStats = { counters: {}, gauges: {}, histograms: {} }
 const sockets = new Set<Socket>()
 
 /** `/readyz` asks for the stats at every look; what else control asks has no answer to be read. */

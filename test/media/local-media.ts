@@ -142,7 +142,7 @@ export class LocalMedia {
       traces: new TraceDesk({ trace, lines: this.switchboard.lines }),
       threads,
       seq: () => this.events.length,
-      stats: () => ({ counters: {}, gauges: {} }),
+      stats: () => ({ counters: {}, gauges: {}, histograms: {} }),
       speech: NO_TEXT_TO_SPEECH,
     })
   }

@@ -63,6 +63,7 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_media_clock_slots_total: 'Slots of 5 ms that the audio clock has run',
   tandem_media_clock_behind_slots_total: 'Slots of 5 ms that began more than 2 ms late',
   tandem_media_clock_late_slots_total: 'Slots of 5 ms that the audio clock was late for and caught up',
+  tandem_media_clock_lateness_seconds: 'How late slots of the audio clock began, of all engine threads',
   tandem_media_clock_skipped_slots_total: 'Slots of 5 ms that the audio clock had to leave out: heard as gaps',
   tandem_media_rtp_packets_refused_total: 'RTP packets that were refused: unknown source, wrong tag, not RTP',
   tandem_media_rtp_send_errors_total: 'RTP and RTCP packets that the system refused to send',

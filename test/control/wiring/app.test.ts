@@ -10,7 +10,11 @@ import { ask, makeWorld, START, silent } from '../app-harness.ts'
 
 const test = suite('control/wiring/app')
 
-const STATS: MediaStats = { counters: { rtp_packets_received_total: 7, 'bad name': 1 }, gauges: { legs: 3 } }
+const STATS: MediaStats = {
+  counters: { rtp_packets_received_total: 7, 'bad name': 1 },
+  gauges: { legs: 3 },
+  histograms: { clock_lateness_seconds: { bounds: [0.002, 0.005], counts: [8, 1], sum: 0.03, count: 10 } },
+}
 
 const media = {
   state: 'ready' as 'ready' | 'disconnected',
@@ -75,7 +79,7 @@ async function makeCall(): Promise<string> {
 }
 
 test('counters of media that make no sense are ignored and counted: who asks whether we are ready is answered', async () => {
-  const odd = [{}, { counters: null, gauges: 'many' }, { counters: {}, gauges: { speech_ready: 'yes' } }]
+  const odd = [{}, { counters: null, gauges: 'many' }, { counters: {}, gauges: {}, histograms: { late: [3] } }]
   const strange = { ...media, request: async () => odd.shift() ?? STATS }
   const product = await buildApp({ ...parts, media: strange } as unknown as AppParts)
   for (let i = 0; i < 2; i++) {
@@ -184,6 +188,7 @@ test('/metrics has the durations of requests and the numbers of media', async ()
   assert.match(text, 'tandem_media_rtp_packets_received_total 7')
   assert.match(text, 'tandem_media_legs 3')
   assert.match(text, 'tandem_media_up 1')
+  assert.match(text, 'tandem_media_clock_lateness_seconds_bucket{le="0.005"} 9\n')
   assert.match(text, 'tandem_channel_events_lost_total 2')
   assert.match(text, 'tandem_channel_batch_events_bucket{le="1"} 5\ntandem_channel_batch_events_bucket{le="2"} 7\n')
   assert.match(text, 'tandem_channel_batch_events_bucket{le="+Inf"} 8\ntandem_channel_batch_events_sum 12\n')

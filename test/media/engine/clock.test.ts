@@ -59,6 +59,17 @@ test('slots are counted: all that ran, and those more than 2 ms and more than 5 
   )
 })
 
+test('each slot that ran is in the histogram of lateness, in seconds', async () => {
+  const { clock } = await runClock(count => (count === 8 ? 12 : 0.1), 20)
+  const { bounds, counts, sum, count } = clock.lateness.histogram
+  assert.is(count, 20)
+  assert.is(bounds[4], 0.005)
+  const within = (bound: number): number => counts.slice(0, bounds.indexOf(bound) + 1).reduce((all, n) => all + n, 0)
+  assert.is(within(0.002), 20 - clock.behind)
+  assert.is(within(0.005), 20 - clock.late)
+  assert.ok(sum > 0.005 && sum < 0.1, `${sum}`)
+})
+
 test('a stopped clock runs no slot', async () => {
   let ran = 0
   const clock = new Clock(
