@@ -10,9 +10,8 @@ import { RTP_HEADER_BYTES, RtpSender } from '../rtp/rtp.ts'
 import type { RtpReceiver } from '../rtp/rtp-socket.ts'
 import { NO_SPEECH_TO_TEXT } from '../speech/speech-engines.ts'
 import { SrtpWire } from '../srtp/srtp-wire.ts'
-import { SLOTS } from './clock.ts'
+import { Lateness, SLOTS } from './clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
-import { Lateness } from './lateness.ts'
 import type { LegSocket } from './legs.ts'
 
 /** Frames of 20 ms, for each of six legs, at full speed: some 200 ms of a core, enough to compile the packet path. */
