@@ -22,6 +22,7 @@ import { peerOfAddress } from './destination.ts'
 import type { Dialog } from './dialog.ts'
 import { formatResponse, type OutgoingRequest, type ResponseParts } from './message/format.ts'
 import { canonicalName, type Headers, type SipRequest, toText } from './message/message.ts'
+import { isDescription, partsOf } from './message/multipart.ts'
 import { bracketed } from './message/uri.ts'
 import type { Claimed, OpenAsk, SubscriptionBook } from './phones/phone-state.ts'
 import { MIN_SESSION_EXPIRES_S, type SessionTimer } from './session-timer.ts'
@@ -31,7 +32,7 @@ import { type ClientTransaction, type ServerTransaction, Transactions } from './
 
 export const ALLOW = 'INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY, SUBSCRIBE, MESSAGE'
 export const SUPPORTED = 'timer, 100rel, replaces, norefersub, tdialog'
-export const ACCEPT = 'application/sdp, application/dtmf-relay, application/dtmf'
+export const ACCEPT = 'application/sdp, multipart/mixed, application/dtmf-relay, application/dtmf'
 
 /** Maximum concurrent lookups; beyond that a destination counts as unreachable. */
 const MAX_LOOKUPS = 10_000
@@ -412,8 +413,9 @@ export function headerReader(headers: Headers): (name: string) => string | null 
   }
 }
 
-/** The body of a message with its type, or null when there is none. */
+/** The description in a message's body, alone or beside other parts (RFC 5621 §3.1); null: it has none. */
 export function bodyOf(message: { headers: Headers; body: Uint8Array }): Body | null {
   if (message.body.length === 0) return null
-  return { type: message.headers.get('content-type') ?? 'application/sdp', bytes: message.body }
+  const part = partsOf(message.headers, message.body).find(isDescription)
+  return part === undefined ? null : { type: part.type ?? 'application/sdp', bytes: part.bytes }
 }

@@ -88,7 +88,7 @@ export function sendProvisional(
   const isAcknowledged = isReliable(request, policy, body)
   if (isAcknowledged) sendReliably(core, session, transaction, { status, body, headers }, now)
   else {
-    const shown = request.body.length === 0 ? null : body
+    const shown = bodyOf(request) === null ? null : body
     core.respond(transaction, { status, toTag: session.localTag, headers, body: shown }, now)
   }
   repeatProvisional(core, session, { status, policy, isAcknowledged }, now)

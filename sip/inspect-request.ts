@@ -2,6 +2,7 @@ import { ACCEPT, ALLOW, SUPPORTED } from './agent-core.ts'
 import type { HeaderFields } from './agent-types.ts'
 import { mediaType } from './message/headers.ts'
 import type { SipRequest } from './message/message.ts'
+import { isDescription, partsOf } from './message/multipart.ts'
 import { parseUri } from './message/uri.ts'
 
 export interface Refusal {
@@ -46,8 +47,20 @@ function inspectContent(request: SipRequest): Refusal | null {
   if (request.body.length === 0 || BODILESS.has(request.method)) return null
   const encoding = (request.headers.get('content-encoding') ?? '').toLowerCase()
   if (!ENCODINGS.has(encoding)) return { status: 415, headers: [['Accept-Encoding', 'identity']] }
-  const type = mediaType(request.headers.get('content-type') ?? '')
-  return (BODIES[request.method] ?? /^application\/sdp$/).test(type)
-    ? null
-    : { status: 415, headers: [['Accept', ACCEPT]] }
+  const own = BODIES[request.method]
+  const isRead =
+    own === undefined ? isSession(request) : own.test(mediaType(request.headers.get('content-type') ?? ''))
+  return isRead ? null : { status: 415, headers: [['Accept', ACCEPT]] }
+}
+
+/**
+ * Whether we may leave out what we cannot read beside a description: unless it says that it has to be read (RFC 5621 §4.1). A body that
+ * is nothing else has to be read, unless it says that it need not.
+ */
+function isSession({ headers, body }: SipRequest): boolean {
+  if (headers.get('content-type') === null) return false
+  const parts = partsOf(headers, body)
+  const others = parts.filter(part => !isDescription(part))
+  if (others.some(({ isRequired }) => isRequired === true)) return false
+  return others.length < parts.length || (parts.length > 0 && others.every(({ isRequired }) => isRequired === false))
 }

@@ -21,7 +21,7 @@ export function reliabilityOf({ headers }: SipRequest): ReliabilityOfCaller {
 /** Whether a provisional response is to be reliable. Only these may carry our offer (§5). */
 export function isReliable(request: SipRequest, policy: ReliabilityPolicy, body: Body | null): boolean {
   const wish = reliabilityOf(request)
-  const isOffer = body !== null && request.body.length === 0
+  const isOffer = body !== null && bodyOf(request) === null
   return wish === 'required' || (wish === 'supported' && (policy === 'when_supported' || isOffer))
 }
 
@@ -116,7 +116,7 @@ function take(
 ): void {
   const { transaction } = acknowledged
   const body = bodyOf(transaction.request)
-  const hadOffer = session.incoming === null || session.incoming.request.body.length > 0
+  const hadOffer = session.incoming === null || bodyOf(session.incoming.request) !== null
   const isAnswer = acknowledged.body !== null && !hadOffer
   if (body === null || isAnswer || session.incoming === null) core.respond(transaction, { status: 200 }, now)
   else reliable.prack = transaction

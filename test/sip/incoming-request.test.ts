@@ -238,6 +238,34 @@ test('a request whose CSeq is not higher than the last is answered 500', () => {
   assert.equal([info(5, 'a'), info(4, 'b'), info(5, 'c'), info(6, 'd')], [200, 500, 500, 200])
 })
 
+const MIXED = 'Content-Type: multipart/mixed;boundary=b'
+const mixed = (...parts: string[]): string => `${parts.map(part => `--b\r\n${part}\r\n`).join('')}--b--`
+const SDP_PART = 'Content-Type: application/sdp\r\n\r\noffer'
+
+test('an offer beside other parts is an offer; what has to be read and cannot be is refused (RFC 5621 §4.1)', () => {
+  const isup = (more = ''): string => `Content-Type: application/isup;version=itu-t92+${more}\r\n\r\n\x01`
+  const offered = (...parts: string[]): string | number => {
+    const bob = party()
+    const status = statusOf(feed(bob, raw('INVITE', { extra: [MIXED], body: mixed(...parts) })))
+    if (status !== 100) return status
+    const { offer } = bob.event('incoming')
+    return offer === null ? 'none' : Buffer.from(offer.bytes).toString()
+  }
+  assert.is(offered(SDP_PART, isup()), 'offer')
+  assert.is(offered(isup('\r\nContent-Disposition: signal;handling=optional'), SDP_PART), 'offer')
+  assert.is(offered(SDP_PART, isup('\r\nContent-Disposition: signal;handling=required')), 415)
+  assert.is(offered(isup()), 415)
+  assert.is(offered(isup('\r\nContent-Disposition: signal;handling=optional')), 'none')
+  assert.is(offered(), 415)
+})
+
+test('a body that need not be read is left out of an INVITE that has no other (RFC 3261 §20.11)', () => {
+  const bob = party()
+  const extra = ['Content-Type: application/isup', 'Content-Disposition: signal;handling=optional']
+  assert.is(statusOf(feed(bob, raw('INVITE', { extra, body: 'x' }))), 100)
+  assert.is(bob.event('incoming').offer, null)
+})
+
 test('an UPDATE without an offer is answered at once, one with an offer by the owner', () => {
   const { bob, sessionId, to } = confirmed()
   assert.is(statusOf(feed(bob, raw('UPDATE', { to, cseq: 2 }))), 200)
