@@ -20,6 +20,7 @@ import type {
 import { Nonces } from './auth/nonces.ts'
 import { peerOfAddress } from './destination.ts'
 import type { Dialog } from './dialog.ts'
+import type { EarlyDialog } from './early-dialog.ts'
 import { formatResponse, type OutgoingRequest, type ResponseParts } from './message/format.ts'
 import { canonicalName, type Headers, type SipRequest, toText } from './message/message.ts'
 import { isDescription, partsOf } from './message/multipart.ts'
@@ -75,6 +76,8 @@ export interface ReliableProvisionals {
   waiting: UnacknowledgedProvisional | null
   /** To be sent after that: the last response, and the last one with a description. */
   next: WantedProvisional | null
+  /** Offer and answer were exchanged by one of them and its PRACK: an UPDATE may bring another offer (RFC 3311 §5.1). */
+  isAgreed: boolean
   /** A PRACK whose offer the owner has not answered yet. */
   prack: ServerTransaction | null
   /** The 200, delayed while a description waits for its PRACK, or an offer for its answer (§3, §5). */
@@ -91,6 +94,8 @@ export interface OutgoingCall {
   cancelHeaders: HeaderFields | null
   /** To tags of its provisional responses, which Replaces may name. */
   readonly earlyTags: Set<string>
+  /** Its dialogs before the answer, by the far end's tag. */
+  early: ReadonlyMap<string, EarlyDialog>
   authenticated: number
 }
 
@@ -136,6 +141,8 @@ export interface Session {
   /** INFOs to be sent; the first one is pending. */
   readonly infos: Body[]
   peerReinvite: ServerTransaction | null
+  /** The dialog of a `peerReinvite` that came before the answer to our call. */
+  earlyUpdate: EarlyDialog | null
   localDescription: Body | null
   /** Whether the far end's last Allow names UPDATE (RFC 3311 §4); `never`: it does, but UPDATE was refused. */
   allowsUpdate: boolean | 'never'
@@ -361,8 +368,9 @@ export class AgentCore {
   /** The session whose dialog a request belongs to (RFC 3261 §12.2.2). */
   find(request: SipRequest): Session | null {
     const session = this.#byTag.get(`${request.callId}\n${request.to.tag}`) ?? null
-    if (session?.dialog == null) return null
-    return session.dialog.remoteTag === request.from.tag ? session : null
+    const { tag } = request.from
+    if (session?.dialog != null) return session.dialog.remoteTag === tag ? session : null
+    return tag !== null && session?.outgoing?.early.has(tag) === true ? session : null
   }
 
   /** The session whose dialog is named to us; `toTag` is our tag (RFC 3891 §3). */
@@ -394,6 +402,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     ownReinvite: null,
     infos: [],
     peerReinvite: null,
+    earlyUpdate: null,
     localDescription: null,
     allowsUpdate: false,
     timer: null,

@@ -9,10 +9,14 @@ import type { ClientTransaction } from './transaction/transactions.ts'
 /** A dialog of our call before it is answered: its reliable provisional responses are acknowledged in order (RFC 3262 §4). */
 export interface EarlyDialog {
   readonly dialog: Dialog
-  /** RSeq of the last acknowledged one. */
-  rseq: number
+  /** RSeq of the last acknowledged one; null: none was reliable. */
+  rseq: number | null
   /** The description in a reliable response: the far end's answer, after which a 2xx adds nothing; or its offer. */
   description: Body | null
+  /** The last description in a response that was not reliable: it stands for that of a 2xx that brings none. */
+  preview: Body | null
+  /** An UPDATE of the far end has changed what was agreed on (RFC 3311). */
+  isUpdated: boolean
 }
 
 /** The role of a response in its dialog. A retransmission, and one that arrives before a missing one, is not reported. */
@@ -45,20 +49,23 @@ export function takeProvisional(
   now: number,
 ): Provisional {
   const rseq = asksForReliable(invite) ? rseqOf(response) : null
-  if (rseq === null) return { kind: 'plain' }
-  const tag = response.to.tag!
+  const { tag } = response.to
+  if (tag === null) return { kind: 'plain' }
   const known = dialogs.get(tag)
-  if (known === undefined && dialogs.size >= MAX_EARLY_DIALOGS) return { kind: 'ignored' }
+  if (known === undefined && dialogs.size >= MAX_EARLY_DIALOGS) return { kind: rseq === null ? 'plain' : 'ignored' }
   // The first may have any number. Later ones are processed in order; one that is too early is ignored, since it will be retransmitted.
-  if (known !== undefined && rseq !== known.rseq + 1) return { kind: 'ignored' }
+  if (rseq !== null && known?.rseq != null && rseq !== known.rseq + 1) return { kind: 'ignored' }
   const early = known ?? {
     dialog: dialogOfResponse(invite, session.localTag, response, transaction.to),
-    rseq,
-    description: null,
+    ...{ rseq, description: null, preview: null, isUpdated: false },
   }
-  early.rseq = rseq
   dialogs.set(tag, early)
   const body = bodyOf(response)
+  if (rseq === null) {
+    early.preview = body ?? early.preview
+    return { kind: 'plain' }
+  }
+  early.rseq = rseq
   const isOffer = body !== null && invite.body === null && early.description === null
   early.description ??= body
   const headers = [['RAck', `${rseq} ${invite.cseq} INVITE`]] as const
@@ -78,8 +85,19 @@ const NOBODY = { response: () => {}, failed: () => {} }
 const asksForReliable = ({ headers }: OutgoingRequest): boolean =>
   headers.some(([name, value]) => name === 'Supported' && /\b100rel\b/.test(value))
 
-/** The dialog of a 2xx continues the CSeq of its early dialog. */
+/** The dialog of a 2xx continues the CSeq of its early dialog, of both sides. */
 export function confirm(dialog: Dialog, early: EarlyDialog | undefined): Dialog {
-  if (early !== undefined) dialog.localSeq = Math.max(dialog.localSeq, early.dialog.localSeq)
+  if (early === undefined) return dialog
+  dialog.localSeq = Math.max(dialog.localSeq, early.dialog.localSeq)
+  dialog.remoteSeq = early.dialog.remoteSeq
   return dialog
+}
+
+/** What a 2xx agrees on, given what was said before it; null: an UPDATE has settled it, or it says nothing. */
+export function agreedBy(response: SipResponse, early: EarlyDialog | undefined, hadOffer: boolean): Body | null {
+  if (early?.isUpdated === true) return null
+  // A description in a reliable provisional response is agreed on, whatever follows (RFC 3261 §13.2.1).
+  const said = early?.description ?? bodyOf(response)
+  // Some gateways do not repeat in their 200 what their 183 has said, although they must.
+  return said ?? (hadOffer ? (early?.preview ?? null) : null)
 }

@@ -134,7 +134,7 @@ function accept(core: AgentCore, session: Session, body: Body | null, now: numbe
   core.deadlines.cancel(session.provisionalAt)
   stopProvisionals(core, session)
   const timer = timerFor(core, request.headers)
-  const headers = [...recordRoute(request), ...successHeaders(core, session, timer)]
+  const headers = [...recordRoute(request), ...successHeaders(core, session, session.dialog!, timer)]
   const confirmed = (ack: SipRequest): void =>
     core.emit({ kind: 'confirmed', sessionId: session.id, body: bodyOf(ack) })
   sendSuccess(core, session, transaction, { status: 200, toTag: session.localTag, headers, body }, confirmed, now)

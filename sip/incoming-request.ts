@@ -9,7 +9,7 @@ import { formatResponse, type ResponseParts } from './message/format.ts'
 import { firstElement } from './message/headers.ts'
 import { type SipRequest, toText } from './message/message.ts'
 import type { BrokenRequest } from './message/parse.ts'
-import { onReinvite } from './peer-reinvite.ts'
+import { onEarlyRequest, onReinvite } from './peer-reinvite.ts'
 import { askRefusal, onAsk } from './phones/asks.ts'
 import { onRegister, registerRefusal } from './register.ts'
 import { onPrack } from './reliable-provisional.ts'
@@ -162,8 +162,9 @@ function optionsAnswer(core: AgentCore): Pick<ResponseParts, 'status' | 'reason'
 
 function inDialog(core: AgentCore, session: Session, transaction: ServerTransaction, from: Peer, now: number): void {
   const { request } = transaction
-  const { dialog } = session
-  if (dialog === null) return
+  const early = session.dialog === null ? session.outgoing?.early.get(request.from.tag ?? '') : undefined
+  const dialog = session.dialog ?? early?.dialog
+  if (dialog === undefined) return
   if (!advanceRemoteSeq(dialog, request.cseq.number)) {
     core.respond(transaction, { status: 500, headers: [['Retry-After', '0']] }, now)
     return
@@ -171,10 +172,11 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
   dialog.peer = from
   const refusal = inspectRequest(request)
   if (refusal !== null) core.respond(transaction, refusal, now)
-  else if (request.method === 'BYE') onBye(core, session, transaction, now)
+  else if (request.method === 'BYE' && early === undefined) onBye(core, session, transaction, now)
   else if (request.method === 'OPTIONS')
     core.respond(transaction, { ...optionsAnswer(core), toTag: session.localTag }, now)
   else if (session.phase === 'over') core.respond(transaction, { status: 481 }, now)
+  else if (early !== undefined) onEarlyRequest(core, session, early, transaction, now)
   else if (request.method === 'PRACK') onPrack(core, session, transaction, now)
   else if (request.method === 'REFER') onRefer(core, session, transaction, now)
   else if (request.method === 'NOTIFY') onReferNotify(core, session, transaction, now)

@@ -11,7 +11,7 @@ import {
 import type { HeaderFields, InviteRequest, Peer } from './agent-types.ts'
 import { destinationOfUri } from './destination.ts'
 import { type Dialog, dialogOfResponse, refreshTarget } from './dialog.ts'
-import { confirm, type EarlyDialog, takeProvisional } from './early-dialog.ts'
+import { agreedBy, confirm, type EarlyDialog, takeProvisional } from './early-dialog.ts'
 import { ended, finish, sayBye, TIMER_EXPIRED } from './ending.ts'
 import { readRedirects } from './identity/redirects.ts'
 import { authorize, isStale, repeatAck, type SuccessAck, sendSuccessAck } from './in-dialog-request.ts'
@@ -48,6 +48,7 @@ export function startCall(core: AgentCore, request: InviteRequest, now: number):
     provisionalSeen: false,
     cancelHeaders: null,
     earlyTags: new Set(),
+    early: new Map(),
     authenticated: 0,
   }
   session.outgoing = call
@@ -120,6 +121,7 @@ function attempt(
   let on: Attempt
   const sent = (invite: OutgoingRequest, transaction: ClientTransaction): void => {
     on = { core, session, call, invite, legs: new Map(), early: new Map() }
+    call.early = on.early
     call.invite = invite
     call.transaction = transaction
   }
@@ -232,9 +234,7 @@ function onSuccess(
   session.phase = 'confirmed'
   refreshTarget(dialog, response.headers)
   noteAllow(session, response.headers)
-  // A description in a reliable provisional response is agreed on, whatever follows (RFC 3261 §13.2.1).
-  const described = early?.description ?? null
-  if (invite.body !== null || described !== null) acknowledge(null, now)
+  if (invite.body !== null || early?.description != null) acknowledge(null, now)
   else {
     session.acknowledge = (answer, at) => {
       session.acknowledge = null
@@ -247,7 +247,7 @@ function onSuccess(
   core.emit({
     kind: 'answered',
     sessionId: session.id,
-    body: described ?? bodyOf(response),
+    body: agreedBy(response, early, invite.body !== null),
     header,
     peer: core.sender ?? dialog.peer,
   })

@@ -1,7 +1,9 @@
 import { type AgentCore, ALLOW, bodyOf, type Session, SUPPORTED } from './agent-core.ts'
 import type { Body, HeaderFields } from './agent-types.ts'
-import { refreshTarget } from './dialog.ts'
+import { type Dialog, refreshTarget } from './dialog.ts'
+import type { EarlyDialog } from './early-dialog.ts'
 import { noteAllow, noteMinSe, runSessionTimer, timerFor } from './own-reinvite.ts'
+import { isAgreedEarly } from './reliable-provisional.ts'
 import type { TimerAnswer } from './session-timer.ts'
 import { sendSuccess } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
@@ -13,8 +15,7 @@ export function onReinvite(core: AgentCore, session: Session, transaction: Serve
   const isBare = request.method === 'UPDATE' && offer === null
   const collision = isBare ? bareCollision(session) : offerCollision(session)
   if (collision === 'theirs') {
-    const waitS = Math.floor(core.fraction() * 11)
-    core.respond(transaction, { status: 500, headers: [['Retry-After', String(waitS)]] }, now)
+    tooEarly(core, transaction, now)
     return
   }
   if (collision === 'ours') {
@@ -40,10 +41,44 @@ export function onReinvite(core: AgentCore, session: Session, transaction: Serve
 
 /** The request with which a new offer collides (RFC 3261 §14.2, RFC 3311 §5.2): an earlier one of theirs, or one of ours. */
 function offerCollision(session: Session): 'theirs' | 'ours' | null {
-  if (session.peerReinvite !== null || session.phase === 'inviting') return 'theirs'
+  if (session.peerReinvite !== null || (session.phase === 'inviting' && !isAgreedEarly(session))) return 'theirs'
   const isOffering = session.ownReinvite !== null && session.ownReinvite.retry === null
   return isOffering || session.awaitedAck !== null || session.acknowledge !== null ? 'ours' : null
 }
+
+/**
+ * A request of whom we call before its answer. An UPDATE may bring another offer once ours is answered reliably (RFC 3311 §5.1); it may not
+ * hang up, nor transfer (RFC 3261 §15).
+ */
+export function onEarlyRequest(
+  core: AgentCore,
+  session: Session,
+  early: EarlyDialog,
+  transaction: ServerTransaction,
+  now: number,
+): void {
+  const { request } = transaction
+  const offer = bodyOf(request)
+  if (request.method !== 'UPDATE') core.respond(transaction, { status: 481 }, now)
+  else if (offer === null) {
+    refreshTarget(early.dialog, request.headers)
+    core.respond(transaction, { status: 200, headers: successHeaders(core, session, early.dialog, NO_TIMER) }, now)
+  } else if (session.peerReinvite !== null || session.acknowledgeEarly !== null) tooEarly(core, transaction, now)
+  else if (early.description === null) core.respond(transaction, { status: 491 }, now)
+  else {
+    session.peerReinvite = transaction
+    session.earlyUpdate = early
+    core.emit({ kind: 'reinvite', sessionId: session.id, offer, peer: core.sender ?? early.dialog.peer })
+  }
+}
+
+/** An earlier request of theirs is still open (RFC 3261 §14.2, RFC 3311 §5.2). */
+function tooEarly(core: AgentCore, transaction: ServerTransaction, now: number): void {
+  const waitS = Math.floor(core.fraction() * 11)
+  core.respond(transaction, { status: 500, headers: [['Retry-After', String(waitS)]] }, now)
+}
+
+const NO_TIMER: TimerAnswer = { kind: 'none' }
 
 /** An UPDATE without an offer collides only with another UPDATE. */
 const bareCollision = ({ peerReinvite }: Session): 'theirs' | null =>
@@ -57,10 +92,10 @@ function onBareUpdate(
   timer: TimerAnswer,
   now: number,
 ): void {
-  const agreed: TimerAnswer = session.phase === 'inviting' ? { kind: 'none' } : timer
+  const agreed = session.phase === 'inviting' ? NO_TIMER : timer
   if (session.phase === 'inviting') refreshTarget(session.dialog!, transaction.request.headers)
   else agree(core, session, transaction, agreed, now)
-  core.respond(transaction, { status: 200, headers: successHeaders(core, session, agreed) }, now)
+  core.respond(transaction, { status: 200, headers: successHeaders(core, session, session.dialog!, agreed) }, now)
 }
 
 function agree(
@@ -75,9 +110,14 @@ function agree(
 }
 
 /** The headers of a 2xx that makes or renews a session. */
-export function successHeaders(core: AgentCore, session: Session, timer: TimerAnswer): HeaderFields {
+export function successHeaders(
+  core: AgentCore,
+  { user }: Pick<Session, 'user'>,
+  { peer }: Pick<Dialog, 'peer'>,
+  timer: TimerAnswer,
+): HeaderFields {
   const agreed = timer.kind === 'agreed' ? timer.headers : []
-  const contact = core.contact(session.dialog!.peer, session.user)
+  const contact = core.contact(peer, user)
   return [['Contact', contact], ['Allow', ALLOW], ['Supported', SUPPORTED], ...agreed]
 }
 
@@ -88,8 +128,17 @@ export function acceptReinvite(core: AgentCore, session: Session, body: Body, no
   session.peerReinvite = null
   session.localDescription = body
   if (session.ownReinvite !== null) session.ownReinvite.before = body
-  const timer = timerFor(core, transaction.request.headers)
-  const parts = { status: 200, headers: successHeaders(core, session, timer), body }
+  const early = session.earlyUpdate
+  session.earlyUpdate = null
+  if (early !== null) {
+    early.isUpdated = true
+    refreshTarget(early.dialog, transaction.request.headers)
+    const headers = successHeaders(core, session, early.dialog, NO_TIMER)
+    core.respond(transaction, { status: 200, headers, body }, now)
+    return
+  }
+  const timer = session.phase === 'inviting' ? NO_TIMER : timerFor(core, transaction.request.headers)
+  const parts = { status: 200, headers: successHeaders(core, session, session.dialog!, timer), body }
   agree(core, session, transaction, timer, now)
   if (transaction.request.method === 'UPDATE') {
     core.respond(transaction, parts, now)
@@ -110,5 +159,6 @@ export function rejectReinvite(
   const transaction = session.peerReinvite
   if (transaction === null || parts.status < 300 || parts.status > 699) return
   session.peerReinvite = null
+  session.earlyUpdate = null
   core.respond(transaction, parts, now)
 }

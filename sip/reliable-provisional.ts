@@ -37,6 +37,7 @@ export function sendReliably(
     rseq: Math.floor(core.fraction() * (2 ** 31 - 1)),
     waiting: null,
     next: null,
+    isAgreed: false,
     prack: null,
     whenSettled: null,
   }
@@ -86,6 +87,10 @@ export function whenSettled(session: Session, run: (now: number) => void, now: n
   else reliable.whenSettled ??= run
 }
 
+/** Whether nothing that was offered before the answer waits for its answer. */
+export const isAgreedEarly = ({ reliable }: Session): boolean =>
+  reliable?.isAgreed === true && isSettled(reliable)
+
 const isSettled = ({ waiting, next, prack }: ReliableProvisionals): boolean =>
   (waiting?.body ?? null) === null && (next?.body ?? null) === null && prack === null
 
@@ -120,6 +125,7 @@ function take(
   const isAnswer = acknowledged.body !== null && !hadOffer
   if (body === null || isAnswer || session.incoming === null) core.respond(transaction, { status: 200 }, now)
   else reliable.prack = transaction
+  reliable.isAgreed ||= acknowledged.body !== null && (hadOffer || body !== null)
   if (body !== null && session.incoming !== null) {
     core.emit({ kind: 'prack', sessionId: session.id, body, isOffer: !isAnswer })
   }

@@ -29,11 +29,11 @@ export class Descriptions {
     this.#options = options
   }
 
-  /** The far end has answered our call; `body`: its description. */
+  /** The far end has answered our call; `body`: its description, null: an UPDATE before has settled it. */
   async answered(line: Line, body: Body | null): Promise<void> {
     clearTimeout(line.timer)
     if (line.state === 'answered' || line.state === 'ended') return
-    const media = body === null ? null : this.agreed(line, body)
+    const media = body === null ? (line.early?.media ?? null) : this.agreed(line, body)
     line.state = 'answered'
     if (media === null) {
       this.#options.hangup(line, 'codec_mismatch')
@@ -77,7 +77,8 @@ export class Descriptions {
     this.#overtaken(line)
     line.description = negotiated.answer
     line.told = direction
-    await this.connect(line, negotiated.media)
+    if (line.state === 'answered') await this.connect(line, negotiated.media)
+    else await this.#updatedEarly(line, negotiated.media)
     this.#options
       .sip()
       .do((agent, now) => agent.acceptReinvite(sessionId, { type: SDP, bytes: negotiated.answer }, now))
@@ -184,6 +185,12 @@ export class Descriptions {
     }
     const answer = isAgreed ? { type: SDP, bytes: negotiated.answer } : null
     this.#options.sip().do((agent, now) => agent.answerPrack(line.sessionId, answer, now))
+  }
+
+  /** An UPDATE before the answer, which has no more to say then (RFC 3311 §5.2). */
+  async #updatedEarly(line: Line, media: NegotiatedMedia): Promise<void> {
+    await this.connectEarly(line, media, line.direction === 'inbound' ? 'to_caller' : 'from_called')
+    if (line.early !== null) line.early.isSettled = true
   }
 
   /** Starts or changes the audio while the call is unanswered. */

@@ -108,7 +108,7 @@ export class Replacing {
 
   #successor(line: Line, known: Pick<Line, 'peer' | 'srtp'>): Line {
     const sdpId = String(randomInt(1, 2 ** 47))
-    return { ...line, ...known, sessionId: '', sdpId, description: null, told: 'sendrecv', asked: null, offer: null }
+    return { ...line, ...known, sessionId: '', sdpId, description: null, told: 'sendrecv', asked: null, offer: null, early: null }
   }
 
   async #placeNext(attempt: Attempt, status: number): Promise<void> {
@@ -152,7 +152,8 @@ export class Replacing {
     if (event.kind === 'provisional') {
       if (next.way !== null) ways.heard(next.way)
       if (event.status >= 180) attempt.told(event.status)
-    } else if (event.kind === 'answered') {
+    } else if (event.kind === 'reinvite') this.#updated(attempt, event.offer)
+    else if (event.kind === 'answered') {
       this.#attempts.delete(event.sessionId)
       next.peer = event.peer
       this.#lines.beside(line, this.#answered(attempt, event.body))
@@ -165,10 +166,24 @@ export class Replacing {
     return true
   }
 
+  /** It changes what was agreed on before it answers (RFC 3311): its audio is heard from then on. */
+  #updated({ next }: Attempt, offer: Body | null): void {
+    const { sessionId } = next
+    const agreed = offer === null ? null : this.#options.descriptions.answer(next, offer)
+    if (agreed === null || 'error' in agreed) {
+      this.#options.sip().do((agent, now) => agent.rejectReinvite(sessionId, 488, now))
+      return
+    }
+    next.description = agreed.answer
+    next.early = { media: agreed.media, isSettled: true }
+    const body: Body = { type: SDP, bytes: agreed.answer }
+    this.#options.sip().do((agent, now) => agent.acceptReinvite(sessionId, body, now))
+  }
+
   async #answered(attempt: Attempt, body: Body | null): Promise<void> {
     const { line, next } = attempt
     const { descriptions } = this.#options
-    const media = body === null ? null : descriptions.agreed(next, body)
+    const media = body === null ? (next.early?.media ?? null) : descriptions.agreed(next, body)
     if (media === null || isOver(line)) {
       this.#options.sip().do((agent, now) => agent.bye(next.sessionId, now))
       this.#over(attempt, 488)
