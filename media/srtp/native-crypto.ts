@@ -11,13 +11,17 @@ const STATE_BYTES = 96
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 20
 /** Layout of the memory in which OpenSSL works [bytes]; there is spare room after the state, in case it is larger somewhere. */
-const AT = { state: 0, iv: 256, key: 272, written: 288, digest: 320, packet: 384 }
+const AT = { state: 0, iv: 256, key: 272, written: 288, block: 320, packet: 384 }
+/** In an unfinished block of a message, its length in bits comes last (FIPS 180-4 §5.1.1) [bytes]. */
+const END_MARK = 0x80
+const LENGTH_BYTES = 8
+const WORDS = DIGEST_BYTES / 4
 
 /** The OpenSSL functions contained in or linked with Node, and the memory that all streams of a thread share. */
 class OpenSsl {
-  readonly memory = new SharedMemory(AT.packet + MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES)
+  readonly memory = new SharedMemory(AT.packet + MAX_PACKET_BYTES + MAX_OVERHEAD_BYTES + 2 * BLOCK_BYTES)
   readonly packet = this.memory.bytes.subarray(AT.packet)
-  readonly digest = this.memory.bytes.subarray(AT.digest, AT.digest + DIGEST_BYTES)
+  readonly digest = this.memory.bytes.subarray(AT.block, AT.block + DIGEST_BYTES)
   readonly state = this.memory.bytes.subarray(AT.state, AT.state + STATE_BYTES)
   readonly iv = this.memory.bytes.subarray(AT.iv, AT.iv + 16)
   readonly key = this.memory.bytes.subarray(AT.key, AT.key + 16)
@@ -25,8 +29,7 @@ class OpenSsl {
   readonly #update: (...args: number[]) => number
   readonly #sha1Init: (...args: number[]) => number
   readonly #sha1Update: (...args: number[]) => number
-  readonly #sha1Final: (...args: number[]) => number
-  readonly #cipher: number
+  readonly #words = new Uint32Array(this.memory.bytes.buffer, AT.state, WORDS)
   readonly #context: number
 
   /** Throws if unavailable. @param functionOf returns the library's function for this C declaration */
@@ -35,16 +38,19 @@ class OpenSsl {
     this.#update = functionOf('int EVP_EncryptUpdate(uintptr_t, uintptr_t, uintptr_t, uintptr_t, int)')
     this.#sha1Init = functionOf('int SHA1_Init(uintptr_t)')
     this.#sha1Update = functionOf('int SHA1_Update(uintptr_t, uintptr_t, size_t)')
-    this.#sha1Final = functionOf('int SHA1_Final(uintptr_t, uintptr_t)')
-    this.#cipher = functionOf('uintptr_t EVP_aes_128_ctr()')()
     this.#context = functionOf('uintptr_t EVP_CIPHER_CTX_new()')()
+    this.#init(this.#context, functionOf('uintptr_t EVP_aes_128_ctr()')(), 0, 0, 0)
+    // What comes after the inner digest is always the same.
+    this.memory.bytes[AT.block + DIGEST_BYTES] = END_MARK
+    this.memory.view.setUint32(AT.block + BLOCK_BYTES - 4, 8 * (BLOCK_BYTES + DIGEST_BYTES))
   }
 
   /** Encrypts `packet[from..to)` in place, with `key` and `iv`. */
   encrypt(from: number, to: number): void {
     const { address } = this.memory
     const at = address + AT.packet + from
-    this.#init(this.#context, this.#cipher, 0, address + AT.key, address + AT.iv)
+    // Naming the cipher again would make OpenSSL look it up again, which takes longer than all the rest.
+    this.#init(this.#context, 0, 0, address + AT.key, address + AT.iv)
     this.#update(this.#context, at, address + AT.written, at, to - from)
   }
 
@@ -57,15 +63,33 @@ class OpenSsl {
     return this.state.slice()
   }
 
-  /** The HMAC of the packet's first bytes, in `digest`, from the states after the padded key. */
+  /**
+   * The HMAC of the packet's first bytes, in `digest`, from the states after the padded key. Whole blocks are hashed, so that the state is the digest
+   * and nothing has to be finished; up to two blocks after the packet are overwritten.
+   */
   hmac(inner: Uint8Array, outer: Uint8Array, length: number): void {
-    const { address } = this.memory
+    const { address, view } = this.memory
     this.state.set(inner)
-    this.#sha1Update(address, address + AT.packet, length)
-    this.#sha1Final(address + AT.digest, address)
+    this.#sha1Update(address, address + AT.packet, this.#pad(length))
+    this.#takeDigest(view)
     this.state.set(outer)
-    this.#sha1Update(address, address + AT.digest, DIGEST_BYTES)
-    this.#sha1Final(address + AT.digest, address)
+    this.#sha1Update(address, address + AT.block, BLOCK_BYTES)
+    this.#takeDigest(view)
+  }
+
+  /** Completes the last block of the message. @returns its length [bytes] */
+  #pad(length: number): number {
+    const { packet } = this
+    const padded = Math.ceil((length + 1 + LENGTH_BYTES) / BLOCK_BYTES) * BLOCK_BYTES
+    packet[length] = END_MARK
+    for (let at = length + 1; at < padded - 4; at++) packet[at] = 0
+    writeUint32(packet, padded - 4, 8 * (BLOCK_BYTES + length))
+    return padded
+  }
+
+  /** The state as bytes, most significant first. */
+  #takeDigest(view: DataView): void {
+    for (let word = 0; word < WORDS; word++) view.setUint32(AT.block + 4 * word, this.#words[word]!)
   }
 }
 
