@@ -12,10 +12,17 @@ export function didYouMean(name: string, known: readonly string[]): string | nul
   return sent !== '' && best.faults <= Math.floor(sent.length * TOLERANCE) ? best.one : null
 }
 
-/** A missing end counts as one fault. */
+/** A missing end counts as one fault, and so do two letters in each other's place. */
 const faultsBetween = (sent: string, known: string): number => {
-  const faults = distance(sent, known)
+  const faults = Math.min(distance(sent, known), isSwapped(sent, known) ? 1 : Infinity)
   return sent.length >= MIN_PREFIX && known.startsWith(sent) ? Math.min(faults, 1) : faults
+}
+
+/** Whether two neighbours in each other's place are all that differs. */
+function isSwapped(sent: string, known: string): boolean {
+  if (sent.length !== known.length) return false
+  const at = [...sent].findIndex((letter, i) => letter !== known[i])
+  return at >= 0 && sent.slice(0, at) + (sent[at + 1] ?? '') + sent[at] + sent.slice(at + 2) === known
 }
 
 const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '')

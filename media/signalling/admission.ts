@@ -2,8 +2,8 @@
 const LATE_MS = 500
 /** Fewer calls wait because of a moment's stall, not because there are too many. */
 const QUEUE = 16
-/** Share of the slots of the engines' clocks that may be late. */
-const LATE_SLOTS = 0.1
+/** Share of the slots of the engines' clocks that may be late: a burst of calls makes some late for a second, and jitter buffers bear that. */
+const LATE_SLOTS = 0.5
 /** Fewer legs are not what makes a clock late. */
 const LEGS = 50
 /** How long clocks are looked at before they are judged, and for how long that is what they are like [ms]. */

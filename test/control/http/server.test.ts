@@ -81,6 +81,43 @@ test('a request without a valid key answers 401, and says which is wrong', async
   assert.is(basic.body.error.code, 'api_key_invalid')
 })
 
+test('a key as the user name, without a password, is taken as curl -u KEY: sends it', async () => {
+  const authorization = `Basic ${Buffer.from(`${live}:`).toString('base64')}`
+  const { status, body } = await ask(app, 'GET /v1/things/a', { headers: { authorization } })
+  assert.is(status, 200)
+  assert.is(body.who, world.ours.organisationId)
+  const wrong = `Basic ${Buffer.from(`${live}x:`).toString('base64')}`
+  assert.is(
+    (await ask(app, 'GET /v1/things/a', { headers: { authorization: wrong } })).body.error.code,
+    'api_key_invalid',
+  )
+})
+
+test('who misspells a parameter is told which one was probably meant, in a body, in an object in it, and in a query', async () => {
+  for (const [body, param, meant] of [
+    [{ nmae: 'a' }, 'nmae', 'name'],
+    [{ name: 'a', overflow: { acton: 'busy' } }, 'overflow.acton', 'overflow.action'],
+  ] as const) {
+    const { status, body: answer } = await ask(app, 'POST /v1/things', { key: live, body })
+    assert.is(status, 400)
+    assert.is(answer.error.code, 'parameter_unknown')
+    assert.is(answer.error.param, param)
+    assert.is(answer.error.message, `Unknown parameter: ${param}. Did you mean ${meant}?`)
+  }
+  const inQuery = await ask(app, 'GET /v1/things/a?cuont=1', { key: live })
+  assert.match(inQuery.body.error.message, 'Did you mean count?')
+  const far = await ask(app, 'POST /v1/things', { key: live, body: { name: 'a', zzzzzz: 1 } })
+  assert.not.match(far.body.error.message, 'Did you mean')
+})
+
+test('a slash at the end of a path is no empty ID: 404 that says what to do', async () => {
+  for (const path of ['/v1/things/', '/v1/things//poke']) {
+    const { status, body } = await ask(app, `GET ${path}`, { key: live })
+    assert.is(status, 404)
+    assert.match(body.error.message, 'remove the slash at the end')
+  }
+})
+
 test('a key answers 401 from the moment it expires', async () => {
   const key = await keyWith({ expiresAt: '2026-11-21T10:00:00.001Z' })
   assert.is((await ask(app, 'GET /v1/things/a', { key })).status, 200)
