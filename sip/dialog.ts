@@ -1,4 +1,4 @@
-import type { Destination, Peer } from './agent-types.ts'
+import type { Body, Destination, Peer } from './agent-types.ts'
 import { destinationOfUri, isWebSocket } from './destination.ts'
 import type { OutgoingRequest } from './message/format.ts'
 import { type NameAddr, parseNameAddr } from './message/headers.ts'
@@ -138,4 +138,17 @@ export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destin
     ...(publicOnly === undefined ? {} : { publicOnly }),
     ...(isOpen ? { connectionId } : {}),
   }
+}
+
+/** A dialog of our call before it is answered: its reliable provisional responses are acknowledged in order (RFC 3262 §4). */
+export interface EarlyDialog {
+  readonly dialog: Dialog
+  /** RSeq of the last acknowledged one; null: none was reliable. */
+  rseq: number | null
+  /** The description in a reliable response: the far end's answer, after which a 2xx adds nothing; or its offer. */
+  description: Body | null
+  /** The last description in a response that was not reliable: it stands for that of a 2xx that brings none. */
+  preview: Body | null
+  /** An UPDATE of the far end has changed what was agreed on (RFC 3311). */
+  isUpdated: boolean
 }

@@ -1,23 +1,10 @@
 import { type AgentCore, bodyOf, type Session } from './agent-core.ts'
 import type { Body } from './agent-types.ts'
-import { type Dialog, dialogOfResponse } from './dialog.ts'
+import { type Dialog, dialogOfResponse, type EarlyDialog } from './dialog.ts'
 import { sendInDialog } from './in-dialog-request.ts'
 import type { OutgoingRequest } from './message/format.ts'
 import type { SipResponse } from './message/message.ts'
 import type { ClientTransaction } from './transaction/transactions.ts'
-
-/** A dialog of our call before it is answered: its reliable provisional responses are acknowledged in order (RFC 3262 §4). */
-export interface EarlyDialog {
-  readonly dialog: Dialog
-  /** RSeq of the last acknowledged one; null: none was reliable. */
-  rseq: number | null
-  /** The description in a reliable response: the far end's answer, after which a 2xx adds nothing; or its offer. */
-  description: Body | null
-  /** The last description in a response that was not reliable: it stands for that of a 2xx that brings none. */
-  preview: Body | null
-  /** An UPDATE of the far end has changed what was agreed on (RFC 3311). */
-  isUpdated: boolean
-}
 
 /** The role of a response in its dialog. A retransmission, and one that arrives before a missing one, is not reported. */
 export type Provisional =

@@ -48,8 +48,7 @@ function inspectContent(request: SipRequest): Refusal | null {
   const encoding = (request.headers.get('content-encoding') ?? '').toLowerCase()
   if (!ENCODINGS.has(encoding)) return { status: 415, headers: [['Accept-Encoding', 'identity']] }
   const own = BODIES[request.method]
-  const isRead =
-    own === undefined ? isSession(request) : own.test(mediaType(request.headers.get('content-type') ?? ''))
+  const isRead = own === undefined ? isSession(request) : own.test(mediaType(request.headers.get('content-type') ?? ''))
   return isRead ? null : { status: 415, headers: [['Accept', ACCEPT]] }
 }
 

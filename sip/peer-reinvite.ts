@@ -1,7 +1,6 @@
 import { type AgentCore, ALLOW, bodyOf, type Session, SUPPORTED } from './agent-core.ts'
 import type { Body, HeaderFields } from './agent-types.ts'
-import { type Dialog, refreshTarget } from './dialog.ts'
-import type { EarlyDialog } from './early-dialog.ts'
+import { type Dialog, type EarlyDialog, refreshTarget } from './dialog.ts'
 import { noteAllow, noteMinSe, runSessionTimer, timerFor } from './own-reinvite.ts'
 import { isAgreedEarly } from './reliable-provisional.ts'
 import type { TimerAnswer } from './session-timer.ts'

@@ -88,8 +88,7 @@ export function whenSettled(session: Session, run: (now: number) => void, now: n
 }
 
 /** Whether nothing that was offered before the answer waits for its answer. */
-export const isAgreedEarly = ({ reliable }: Session): boolean =>
-  reliable?.isAgreed === true && isSettled(reliable)
+export const isAgreedEarly = ({ reliable }: Session): boolean => reliable?.isAgreed === true && isSettled(reliable)
 
 const isSettled = ({ waiting, next, prack }: ReliableProvisionals): boolean =>
   (waiting?.body ?? null) === null && (next?.body ?? null) === null && prack === null

@@ -108,7 +108,17 @@ export class Replacing {
 
   #successor(line: Line, known: Pick<Line, 'peer' | 'srtp'>): Line {
     const sdpId = String(randomInt(1, 2 ** 47))
-    return { ...line, ...known, sessionId: '', sdpId, description: null, told: 'sendrecv', asked: null, offer: null, early: null }
+    return {
+      ...line,
+      ...known,
+      sessionId: '',
+      sdpId,
+      description: null,
+      told: 'sendrecv',
+      asked: null,
+      offer: null,
+      early: null,
+    }
   }
 
   async #placeNext(attempt: Attempt, status: number): Promise<void> {

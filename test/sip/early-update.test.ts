@@ -68,7 +68,11 @@ test('one without an offer is answered at once; before an answer, or beside anot
   asks('UPDATE', 'b', 3, 'second offer')
   assert.match(asks('UPDATE', 'b', 4, 'third offer'), /^SIP\/2\.0 500 [\s\S]*Retry-After: \d/)
   assert.is(alice.event('reinvite').kind, 'reinvite')
-  for (const [method, cseq] of [['BYE', 5], ['REFER', 6]] as const) assert.match(asks(method, 'b', cseq), / 481 /)
+  for (const [method, cseq] of [
+    ['BYE', 5],
+    ['REFER', 6],
+  ] as const)
+    assert.match(asks(method, 'b', cseq), / 481 /)
   assert.match(asks('UPDATE', 'other', 1), / 481 /)
 })
 
