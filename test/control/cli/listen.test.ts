@@ -86,7 +86,7 @@ test('listen goes on behind an event that is named, and trigger makes samples ha
   const live = await tandem('trigger call.ended', { TANDEM_API_KEY: app.ours.keys.live })
   assert.is(live.code, 1)
   assert.match(live.err, 'use a test key (sk_test_…)')
-  assert.match((await tandem('trigger call.endet')).err, /parameter_invalid \(type\)/)
+  assert.match((await tandem('trigger call.endet')).err, /There is no event "call.endet"; there are .*call\.ended/)
 })
 
 test('a listener that cannot begin says what to change', async () => {
