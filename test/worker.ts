@@ -24,7 +24,8 @@ async function runFile(url: string): Promise<void> {
 /** A socket or a timer that nobody closes would keep the process, and who waits for it, until a much later deadline. */
 function leave(): void {
   const giveUp = (): never => {
-    console.error(`left open, ${CLOSE_MS / 1000} s after the last test: ${leftOpen()}`)
+    const lines = [`left open, ${CLOSE_MS / 1000} s after the last test: ${leftOpen()}`, ...suspects]
+    console.error(lines.join('\n  behind '))
     process.exit(1)
   }
   setTimeout(giveUp, CLOSE_MS).unref()
@@ -42,8 +43,15 @@ async function runOne(url: string): Promise<void> {
   leave()
 }
 
+/** Of files that this process has run: those behind which more was open than before, and what. */
+const suspects: string[] = []
+let openBefore = ''
+
 async function runNext(url: string): Promise<void> {
   await runFile(url)
+  const open = leftOpen()
+  if (open !== openBefore) suspects.push(`${url.replace(/^.*\/test\//, '')}: ${open}`)
+  openBefore = open
   process.exitCode = 0
   process.stdout.write(`\n${END_OF_FILE}\n`)
 }

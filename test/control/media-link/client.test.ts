@@ -95,7 +95,7 @@ test('events missed are handled, then the snapshot, then requests are let throug
   client.start()
   await until(() => client.state === 'ready')
   assert.equal(handler.log, ['booted boot-1', 'begin leg.ringing 1', 'commit 1', 'after 1', 'reconcile 1'])
-  assert.equal(await client.request('media.stats', {}), { counters: {}, gauges: {} })
+  assert.equal(await client.request('media.stats', {}), { counters: {}, gauges: {}, histograms: {} })
   await client.close()
   await media.close()
 })
