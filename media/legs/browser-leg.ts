@@ -5,6 +5,7 @@ import type { Quality } from '../protocol.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
 import { mosOf } from '../rtp/mos.ts'
 import { OneWayWatch } from '../rtp/one-way-watch.ts'
+import { SenderClock } from '../rtp/sender-clock.ts'
 import { FrameRing } from './frame-ring.ts'
 import { LivePlayout } from './live-playout.ts'
 import type { PageWay } from './page-way.ts'
@@ -45,6 +46,9 @@ export class BrowserLeg extends Leg {
   readonly #played = new PlayedFrames(LEG_SAMPLES)
   readonly #playout = new LivePlayout()
   readonly #plc = new Plc()
+  readonly #clock = new SenderClock()
+  /** So many frames had come by then [ms]. */
+  #come = { frames: 0, by: Number.NEGATIVE_INFINITY }
   readonly #oneWay = new OneWayWatch(MUTE_PAGE_MS)
   readonly #hooks: LegHooks
   #way: PageWay | null = null
@@ -116,7 +120,20 @@ export class BrowserLeg extends Leg {
       return frame
     }
     this.#watch(now)
-    return Atomics.load(this.#facts, FACTS.live) === 1 ? this.#live() : this.#queued()
+    return this.#isLive ? this.#live(now) : this.#queued()
+  }
+
+  /** A live page sends frame by frame, so that their number is the time. Others send what is played later, which is as old as it waits. */
+  override playedUntil(now: number): number {
+    const { written, read } = this.#fromPage
+    if (this.#way?.isOpen(now) === true) return this.#way.packets.playedUntil(now)
+    if (this.#isLive) return this.#clock.timeOf(read * LEG_SAMPLES, now)
+    if (((read - this.#come.frames) | 0) >= 0) this.#come = { frames: written, by: now }
+    return this.#come.by
+  }
+
+  get #isLive(): boolean {
+    return Atomics.load(this.#facts, FACTS.live) === 1
   }
 
   #watch(now: number): void {
@@ -129,8 +146,9 @@ export class BrowserLeg extends Leg {
     return this.#take(this.#nextPlace)
   }
 
-  #live(): Frame | null {
+  #live(now: number): Frame | null {
     const ring = this.#fromPage
+    if (ring.waiting > 0) this.#clock.observe(ring.written * LEG_SAMPLES, now)
     ring.skip(this.#playout.excess(ring.waiting))
     const next = this.#playout.next(ring.waiting)
     if (next === 'silent') return null

@@ -43,7 +43,7 @@ export class LegKeys {
   }
 
   /** When the packet with this timestamp was sent, on our clock. @param timestamp in units of 8 kHz */
-  pressedAt(timestamp: number, now: number): number {
+  sentAt(timestamp: number, now: number): number {
     return this.#clock.timeOf(timestamp, now)
   }
 

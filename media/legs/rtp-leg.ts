@@ -366,7 +366,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     const keys = this.#keys
     const began = keys.read(this.#packet, bytes, now)
     if (began !== null && this.tones.tell(began, now)) {
-      this.#hooks.key(this, began, 'rfc4733', keys.pressedAt(pressed, now))
+      this.#hooks.key(this, began, 'rfc4733', keys.sentAt(pressed, now))
     }
     // Until the audio that came with it has been played.
     this.keyDown(keys.downUntil(now) + audio.jitter.currentDelayMs)
@@ -438,6 +438,10 @@ export class RtpLeg extends Leg implements PacketTaker {
     else frames.note(frame !== null, concealed)
     if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, undefined, now, 1)
     return this.#silence.isOn ? this.#silence.hear(frame) : frame
+  }
+
+  override playedUntil(now: number): number {
+    return this.#audio === null ? now : this.#keys.sentAt(this.#audio.jitter.playedTimestamp, now)
   }
 
   /** Reports missing audio. */

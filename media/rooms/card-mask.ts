@@ -1,5 +1,5 @@
 import type { Frame } from '../../codecs/audio.ts'
-import { DtmfMask } from '../../codecs/dtmf-mask.ts'
+import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
 import { KeypadStop, STOP_DELAY_FRAMES } from '../../codecs/keypad-stop.ts'
 import type { Events } from '../protocol.ts'
 
@@ -9,6 +9,12 @@ import type { Events } from '../protocol.ts'
  */
 const TAIL_FRAMES = 15
 const TAIL_MS = 20 * TAIL_FRAMES
+
+/**
+ * What the party sent until then is looked at before the mask goes [ms after the pause]: a network that stalls delivers tones of the pause
+ * long after its end. The look-ahead is the rest of the tail.
+ */
+const OLD_MS = TAIL_MS - 20 * DELAY_FRAMES
 
 /** No key is held longer than this after a pause; a longer sound is a whistle or a machine [frames]. */
 const MAX_TAIL_FRAMES = 500
@@ -33,6 +39,8 @@ export class CardMask {
   #mask: DtmfMask | null = null
   #stop: KeypadStop | null = null
   #tail = 0
+  /** Frames that are still to be looked at, once the party's audio has come as far as the end of the pause. */
+  #toLookAt = 0
   #framesSincePause = 0
   /** The last time at which a pause was on. */
   #pausedAt = Number.NEGATIVE_INFINITY
@@ -62,12 +70,17 @@ export class CardMask {
 
   /** Whether a key that arrives now was pressed in the current pause, or in one that ended a moment ago. */
   covers(source: Events['leg.dtmf']['source'], pressedAt: number, now: number): boolean {
-    if (this.engaged || now - this.#pausedAt < GRACE_MS[source]) return true
-    return pressedAt - this.#pausedAt < TAIL_MS
+    // Tones come with the audio, however late that is.
+    const isHeld = source === 'inband' ? this.engaged : this.engaged && this.#tail > 0
+    return isHeld || now - this.#pausedAt < GRACE_MS[source] || pressedAt - this.#pausedAt < TAIL_MS
   }
 
-  /** One frame of the leg (null: silent); `paused` engages the mask, the end of the tail releases it. */
-  process(frame: Frame | null, paused: boolean, now: number): void {
+  /**
+   * One frame of the leg (null: silent); `paused` engages the mask, the end of the tail releases it.
+   *
+   * @param playedUntil see `Leg.playedUntil`
+   */
+  process(frame: Frame | null, paused: boolean, now: number, playedUntil: number): void {
     if (paused) this.paused(now)
     if (this.#mask === null) {
       if (!paused) return
@@ -80,7 +93,8 @@ export class CardMask {
     this.#mask.process(heard, this.clean, isDown, this.#voice)
     this.#framesSincePause = paused ? 0 : this.#framesSincePause + 1
     this.#tail = paused || isDown || this.#mask.tonePresent ? TAIL_FRAMES : this.#tail - 1
+    this.#toLookAt = playedUntil - this.#pausedAt < OLD_MS ? DELAY_FRAMES : this.#toLookAt - 1
     // The rest of the look-ahead is dropped, never played.
-    if (this.#tail <= 0 || this.#framesSincePause > MAX_TAIL_FRAMES) this.#mask = null
+    if ((this.#tail <= 0 && this.#toLookAt <= 0) || this.#framesSincePause > MAX_TAIL_FRAMES) this.#mask = null
   }
 }

@@ -125,6 +125,13 @@ export abstract class Leg {
   abstract get packetsRefused(): number
   /** The party's next frame; null: it is silent. Borrowed until the next call. */
   protected abstract receive(now: number): Frame | null
+  /**
+   * How far the party's audio has been received: what it sent before this time of our clock has been returned, or was lost [ms]. It stands still
+   * while nothing comes. Valid after `receive`.
+   */
+  playedUntil(now: number): number {
+    return now
+  }
   /** The part above 4 kHz of the last received frame, if wanted. */
   protected upper: Frame | null = null
   /**
@@ -208,7 +215,7 @@ export abstract class Leg {
   }
 
   #takeTonesOut(paused: boolean, maskTones: boolean, now: number): void {
-    this.#mask.process(this.raw, paused, now)
+    this.#mask.process(this.raw, paused, now, this.playedUntil(now))
     this.#isMasked = this.#mask.engaged
     if (this.#isMasked && (maskTones || !paused)) this.said = this.#mask.clean
   }

@@ -229,6 +229,11 @@ export class JitterBuffer {
     return this.#ring.isWhole(this.#head, this.#newestEnd, this.#frame)
   }
 
+  /** The end of the last audio that was played, as on the wire. */
+  get playedTimestamp(): number {
+    return this.#playedTo >>> 0
+  }
+
   /** The sequence number and timestamp of the packet after everything received, as on the wire. */
   get nextSequence(): number {
     return (this.#ring.highest + 1) & 0xffff

@@ -53,8 +53,8 @@ export class Typist {
     this.#sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 4_294_900_000, maxPayload: LEG_SAMPLES })
   }
 
-  /** To be called before each tick of the engine. */
-  tick(tick: number): void {
+  /** To be called before each tick of the engine. @param isRead the engine reads what has come */
+  tick(tick: number, isRead = true): void {
     const press = this.#presses.find(({ from, ticks }) => tick >= from && tick < from + ticks + 2)
     const at = press === undefined ? 0 : tick - press.from
     const frame = this.voice?.(tick).slice() ?? new Int16Array(LEG_SAMPLES)
@@ -65,7 +65,7 @@ export class Typist {
     if (press?.way === 'event' || press?.way === 'both') this.#event(press, at, tick)
     if (press?.way !== 'event') this.#audio(frame, tick)
     this.#sender.advance(LEG_SAMPLES)
-    this.#deliver()
+    if (isRead) this.deliver()
   }
 
   #addTone(press: Press, at: number, frame: Int16Array): void {
@@ -114,7 +114,8 @@ export class Typist {
     this.#flying.push({ arrivesAt: this.#engine.now + delayMs, arrive })
   }
 
-  #deliver(): void {
+  /** What has come by now. */
+  deliver(): void {
     const due = this.#flying.filter(({ arrivesAt }) => arrivesAt <= this.#engine.now)
     due.sort((a, b) => a.arrivesAt - b.arrivesAt)
     for (const flying of due) {
