@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Caller } from './caller.ts'
+import { Caller, type Dial, type Dialled, Refused } from './caller.ts'
 import { LegSockets } from './leg-sockets.ts'
 import { Listeners } from './listener.ts'
 import type { LoadPlan, LoadResult } from './messages.ts'
@@ -13,6 +13,8 @@ import { Talkers } from './talker.ts'
 const DIALLING = 8
 /** How long is waited for what is on its way when the measurement ends [ms]. */
 const TAIL_MS = 2000
+/** A busy moment's 503 is not the end of a load: as a caller would, it calls again. */
+const AGAIN = { status: 503, tries: 20, ms: 500 }
 
 /** Legs that call, talk and listen as people do over good lines. Everything is over real sockets. */
 export class Load {
@@ -55,7 +57,7 @@ export class Load {
     )
   }
 
-  /** Resolves when every call is answered and talks. Throws when one is refused. */
+  /** Resolves when every call is answered and talks. Throws when one is refused for good. */
   static async start(plan: LoadPlan): Promise<Load> {
     const talkers = new Talkers(plan.legs)
     const listeners = new Listeners(talkers, plan.legs, plan.roomSize)
@@ -150,9 +152,20 @@ async function connect({ target, legs, isEncrypted }: LoadPlan, sockets: LegSock
         rtpPort: sockets.portOf(leg),
         isEncrypted,
       }
-      sockets.connect(leg, (await caller.dial(call)).far)
+      sockets.connect(leg, (await dialAgain(caller, call)).far)
     }
   }
   await Promise.all(Array.from({ length: DIALLING }, dialOne))
   return caller
+}
+
+async function dialAgain(caller: Caller, call: Dial): Promise<Dialled> {
+  for (let left = AGAIN.tries; ; left--) {
+    try {
+      return await caller.dial(call)
+    } catch (error) {
+      if (left === 0 || !(error instanceof Refused) || error.status !== AGAIN.status) throw error
+      await sleep(AGAIN.ms)
+    }
+  }
 }
