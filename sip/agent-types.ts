@@ -372,6 +372,8 @@ export interface InviteRequest {
   body?: Body
   headers?: HeaderFields
   credentials?: Credentials
+  /** How many elements may pass it on (RFC 3261 §20.22), 0 to 255. Default 70. */
+  maxForwards?: number
   /** Does not offer reliable provisional responses (RFC 3262). */
   withoutReliable?: boolean
   /** Given up as 408 if not even a 100 has arrived by then, because there are other targets [ms]. */

@@ -107,6 +107,7 @@ function attempt(
     to: `<${wireUri(request.to)}>`,
     callId: session.callId,
     cseq,
+    ...(request.maxForwards === undefined ? {} : { maxForwards: request.maxForwards }),
     headers: [
       ['Contact', core.contact(to, session.user)],
       ['Allow', ALLOW],

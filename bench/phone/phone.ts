@@ -16,6 +16,8 @@ export interface DialOptions extends MediaOptions {
   /** INVITE without an offer: the other side offers in its 200, we answer in the ACK. */
   lateOffer?: boolean
   headers?: HeaderFields
+  /** Default 70. */
+  maxForwards?: number
   /** Whose call it is, where the other side wants that proven. */
   account?: { username: string; password: string }
 }
@@ -105,6 +107,7 @@ export class Phone {
       target: { transport: options.transport ?? 'udp', ...server },
       ...(options.lateOffer === true ? {} : { body: call.makeFirstOffer() }),
       ...(options.headers === undefined ? {} : { headers: options.headers }),
+      ...(options.maxForwards === undefined ? {} : { maxForwards: options.maxForwards }),
     })
     call.begin(sessionId)
     this.#calls.set(sessionId, call)

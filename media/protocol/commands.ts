@@ -132,6 +132,8 @@ export const COMMANDS = {
       sound: Type.Optional(legSound),
       affinity: text(200),
       near,
+      /** The leg whose call goes on with this one: its Max-Forwards counts on (RFC 7332). Absent: the call begins with us. */
+      callerLegId: Type.Optional(id),
       /** Goes out so much later: its connection begins so many calls a second. */
       delayMs: Type.Optional(integer(0, 10_000)),
       timeoutS: integer(1, 3600),

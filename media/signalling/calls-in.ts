@@ -1,3 +1,4 @@
+import { MAX_FORWARDS } from '../../sip/message/format.ts'
 import type { NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import type { Body, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
 import { NOT_SIGNED, type Signed, type Verifier } from '../identity/verifier.ts'
@@ -85,6 +86,7 @@ export class CallsIn {
     })
     line.reliability = event.reliability
     line.signed = signedOf(event)
+    line.maxForwards = hopsOf(event)
     this.#options.admission.waits(line.legId)
     line.timer = setTimeout(() => {
       this.refused++
@@ -341,6 +343,10 @@ function signedOf({ identity, header }: Extract<UaEvent, { kind: 'incoming' }>):
   const date = Date.parse(header('Date') ?? '')
   return { signatures: identity.signatures, date: Number.isNaN(date) ? null : Math.floor(date / 1000) }
 }
+
+/** Max-Forwards, which was read as a number already; a caller's own idea of "many" is not more than ours. */
+const hopsOf = ({ header }: Extract<UaEvent, { kind: 'incoming' }>): number =>
+  Math.min(Number(header('Max-Forwards') ?? MAX_FORWARDS), MAX_FORWARDS)
 
 /** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
 function claimOf({ digest }: Line): Events['leg.incoming']['digest'] {

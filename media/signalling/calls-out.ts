@@ -15,6 +15,8 @@ import { Resting, type Way, Ways } from './ways.ts'
 
 /** The answer to an unacceptable description (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
+/** Nobody passes the call on any more (RFC 3261 §21.4.20). */
+const TOO_MANY_HOPS = 483
 /** A far end that has not even sent 100 by then is abandoned for the next, if there is one [ms]. */
 const PATIENCE_MS = 4000
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
@@ -46,6 +48,12 @@ export class CallsOut {
     // A repeated request has missed the reply: nobody is called twice.
     if (this.#lines.knew(request.legId)) return conflict('the leg was dialled before')
     const line = this.#begin(request)
+    const maxForwards = this.#lines.onwardFrom(request.callerLegId)
+    if (maxForwards === null) {
+      void this.#lines.finish(line, 'rejected', TOO_MANY_HOPS)
+      return this.#lines.snapshot(line)
+    }
+    line.maxForwards = maxForwards
     const { delayMs = 0 } = request
     const isSlow = delayMs > 0 || isNamed(request.target) || this.#options.pace.waits(request.target)
     const placed = delayMs === 0 ? this.#placeNext(line) : this.#placeLater(line, delayMs)
@@ -132,9 +140,10 @@ export class CallsOut {
   }
 
   #invite(line: Line, way: Way): void {
-    line.description = this.#options.descriptions.firstOffer(line)
+    const description = this.#options.descriptions.firstOffer(line)
+    line.description = description
     const sessionId = this.#options.sip().invite({
-      ...invitationOf(way, line.description),
+      ...invitationOf(way, { description, maxForwards: line.maxForwards }),
       ...(line.ways!.hasMore ? { patienceMs: PATIENCE_MS } : {}),
     })
     this.#lines.bind(line, sessionId)

@@ -4,13 +4,17 @@ import { SDP } from './descriptions.ts'
 import { transferFields, type Way } from './ways.ts'
 
 /** What a far end is called with over one way. */
-export function invitationOf({ target, peer, signature = [] }: Way, description: Uint8Array): InviteRequest {
+export function invitationOf(
+  { target, peer, signature = [] }: Way,
+  { description, maxForwards }: { description: Uint8Array; maxForwards: number },
+): InviteRequest {
   const { headers, ...from } = sentIdentity(target)
   return {
     to: target.uri,
     ...from,
     target: peer,
     publicOnly: target.publicOnly,
+    maxForwards,
     ...(target.route === undefined ? {} : { route: target.route }),
     ...(target.credentials === null ? {} : { credentials: target.credentials }),
     ...(target.reliable === 'off' ? { withoutReliable: true } : {}),

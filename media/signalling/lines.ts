@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { MAX_FORWARDS } from '../../sip/message/format.ts'
 import type { Threads } from '../engine/threads/threads.ts'
 import type { OwnAddress } from '../kernel/own-addresses.ts'
 import { atMost } from '../protocol/at-most.ts'
@@ -12,7 +13,7 @@ import { causeOfOurs } from './causes.ts'
 import { type Line, NO_AUDIO } from './line.ts'
 import { packetsOf } from './trace-desk.ts'
 
-/** Legs that are over and whose IDs are known still: none of them is dialled again. */
+/** Legs that are over and still known: none of them is dialled again, and what goes on from one has its Max-Forwards. */
 const MAX_RECENT = 10_000
 const UNMEASURED = { quality: NO_QUALITY, packets: null }
 
@@ -35,7 +36,8 @@ export class Lines {
   readonly byLeg = new Map<string, Line>()
   readonly #options: LinesOptions
   readonly #bySession = new Map<string, Line>()
-  readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
+  /** Max-Forwards of those that are over. */
+  readonly #over = new LRUCache<string, number>(atMost(MAX_RECENT))
 
   constructor(options: LinesOptions) {
     this.#options = options
@@ -54,6 +56,18 @@ export class Lines {
     return this.byLeg.has(legId) || this.#over.has(legId)
   }
 
+  /**
+   * Max-Forwards of a call that goes on from this leg: one less than of the leg itself (RFC 7332 §4); null: it had none left, and
+   * its caller is refused with 483 where it was not answered.
+   */
+  onwardFrom(legId: string | undefined): number | null {
+    const line = legId === undefined ? undefined : this.byLeg.get(legId)
+    const had = line?.maxForwards ?? (legId === undefined ? undefined : this.#over.get(legId))
+    if (had === undefined) return MAX_FORWARDS
+    if (line !== undefined && had === 0) line.isOutOfHops = true
+    return had === 0 ? null : had - 1
+  }
+
   begin(known: Begun): Line {
     const line: Line = {
       ...known,
@@ -68,6 +82,8 @@ export class Lines {
       ice: newIceCredentials(),
       ssrc: 0,
       isWebRtc: false,
+      maxForwards: MAX_FORWARDS,
+      isOutOfHops: false,
       ways: null,
       way: null,
       room: null,
@@ -143,7 +159,7 @@ export class Lines {
   async #end(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
     const endedMs = performance.now()
     line.state = 'ended'
-    this.#over.set(line.legId, true)
+    this.#over.set(line.legId, line.maxForwards)
     clearTimeout(line.timer)
     this.#bySession.delete(line.sessionId)
     const closed = line.engine === null ? null : await line.engine.request('leg.close', { legId: line.legId })

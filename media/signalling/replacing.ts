@@ -15,6 +15,8 @@ import { Resting, type Way, Ways } from './ways.ts'
 
 /** Of whom a far end has named in its place, nobody may be called. */
 const FORBIDDEN = 403
+/** The call was passed on too often (RFC 3261 §21.4.20). */
+const TOO_MANY_HOPS = 483
 
 /** How it goes with who is called in a leg's place: a SIP status; one from 200 on is the end. */
 export type Told = (status: number) => void
@@ -103,6 +105,12 @@ export class Replacing {
       told,
       isOver: false,
     }
+    const maxForwards = this.#lines.onwardFrom(line.legId)
+    if (maxForwards === null) {
+      this.#over(attempt, TOO_MANY_HOPS)
+      return
+    }
+    attempt.next.maxForwards = maxForwards
     this.#lines.beside(line, this.#placeNext(attempt, 480))
   }
 
@@ -149,8 +157,9 @@ export class Replacing {
 
   #invite(attempt: Attempt, way: Way): void {
     const { next } = attempt
-    next.description = this.#options.descriptions.firstOffer(next)
-    next.sessionId = this.#options.sip().invite(invitationOf(way, next.description))
+    const description = this.#options.descriptions.firstOffer(next)
+    next.description = description
+    next.sessionId = this.#options.sip().invite(invitationOf(way, { description, maxForwards: next.maxForwards }))
     this.#attempts.set(next.sessionId, attempt)
   }
 
@@ -215,8 +224,9 @@ export class Replacing {
     const before = line.sessionId
     clearTimeout(line.timer)
     this.#lines.bind(line, sessionId)
-    const { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told } = next
-    Object.assign(line, { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told, asked: null })
+    const { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told, maxForwards } = next
+    const known = { state, peer, codecs, dtmf, srtp, ways, way, sdpId, description, told, maxForwards }
+    Object.assign(line, { ...known, asked: null })
     return before
   }
 

@@ -304,7 +304,7 @@ export class Switchboard {
     this.transfers.leaving(line)
     const headers = fieldsOfReason(request.reason)
     // A caller who was never answered is told by the status of its INVITE why it reaches nobody.
-    const refusal = statusOfReason(line.endReason)
+    const refusal = line.isOutOfHops ? 483 : statusOfReason(line.endReason)
     if (line.direction === 'inbound') line.refusedWith = refusal
     if (line.sessionId !== '') this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers, refusal))
     // Where nothing was sent, or SIP knows the call no more, nobody else tells of its end.

@@ -3,6 +3,9 @@ import { type ByteString, type SipRequest, toByteString } from './message.ts'
 import { endOfElement, isToken } from './params.ts'
 import type { BrokenRequest } from './parse.ts'
 
+/** Max-Forwards of a request that begins with us (RFC 3261 §8.1.1.6). */
+export const MAX_FORWARDS = 70
+
 /** A request of ours, structured because ACK, CANCEL and retries are derived from it. Values are byte strings. */
 export interface OutgoingRequest {
   method: string
@@ -14,6 +17,8 @@ export interface OutgoingRequest {
   to: ByteString
   callId: ByteString
   cseq: number
+  /** Absent: `MAX_FORWARDS`. */
+  maxForwards?: number
   headers: HeaderFields
   body: Body | null
 }
@@ -106,8 +111,8 @@ const field = (name: string, value: ByteString): string => `${name}: ${value.rep
 export function formatRequest(request: OutgoingRequest): Uint8Array {
   let head = `${request.method} ${request.uri} SIP/2.0\r\nVia: ${request.via}\r\n`
   for (const route of request.route) head += `Route: ${route}\r\n`
-  head += `Max-Forwards: 70\r\nFrom: ${request.from}\r\nTo: ${request.to}\r\nCall-ID: ${request.callId}\r\n`
-  head += `CSeq: ${request.cseq} ${request.method}\r\n`
+  head += `Max-Forwards: ${request.maxForwards ?? MAX_FORWARDS}\r\nFrom: ${request.from}\r\nTo: ${request.to}\r\n`
+  head += `Call-ID: ${request.callId}\r\nCSeq: ${request.cseq} ${request.method}\r\n`
   for (const [name, value] of request.headers) head += field(name, value)
   return withBody(head, request.body)
 }

@@ -49,6 +49,8 @@ export interface Template {
   fromTag: string
   toTag?: string
   cseq?: number
+  /** Default 70. */
+  maxForwards?: number
   headers?: string[]
   body?: string
 }
@@ -59,7 +61,7 @@ export function request(t: Template): string {
   return [
     `${t.method} sip:${t.user}@127.0.0.1:${t.serverPort} SIP/2.0`,
     `Via: SIP/2.0/UDP ${t.host}:${t.port};branch=${t.branch};rport`,
-    'Max-Forwards: 70',
+    `Max-Forwards: ${t.maxForwards ?? 70}`,
     `From: "Fuzz" <sip:fuzz@${t.host}:${t.port}>;tag=${t.fromTag}`,
     `To: <sip:${t.user}@127.0.0.1:${t.serverPort}>${t.toTag === undefined ? '' : `;tag=${t.toTag}`}`,
     `Call-ID: ${t.callId}`,

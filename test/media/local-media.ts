@@ -174,12 +174,22 @@ export class LocalMedia {
   }
 
   /** Calls a telephone. */
-  dial(legId: string, phone: Pick<RawSocket, 'port'>, more: Partial<DialTarget> = {}): Promise<object> {
-    return this.dialOver(legId, [phone], more)
+  dial(
+    legId: string,
+    phone: Pick<RawSocket, 'port'>,
+    more: Partial<DialTarget> = {},
+    callerLegId?: string,
+  ): Promise<object> {
+    return this.dialOver(legId, [phone], more, callerLegId)
   }
 
   /** Calls the first of these, and the next one when that is of no use. */
-  dialOver(legId: string, phones: readonly Pick<RawSocket, 'port'>[], more: Partial<DialTarget> = {}): Promise<object> {
+  dialOver(
+    legId: string,
+    phones: readonly Pick<RawSocket, 'port'>[],
+    more: Partial<DialTarget> = {},
+    callerLegId?: string,
+  ): Promise<object> {
     const [first, ...others] = phones
     const hosts = phones.map(({ port }) => ({ host: HOST, port, transport: 'udp' as const }))
     return this.run('leg.dial', {
@@ -195,6 +205,7 @@ export class LocalMedia {
       },
       room: room(`call_of_${legId}`),
       affinity: 'org',
+      ...(callerLegId === undefined ? {} : { callerLegId }),
       timeoutS: 30,
     })
   }
@@ -268,9 +279,9 @@ export class RawPhone {
   }
 
   /** INVITE of ours; `isLate`: without an offer. */
-  async call({ isLate = false, headers = [] as string[] } = {}): Promise<void> {
+  async call({ isLate = false, headers = [] as string[], maxForwards = 70 } = {}): Promise<void> {
     const body = isLate ? {} : { body: offer(this.port + 1) }
-    await this.send(request({ ...this.#dialog, method: 'INVITE', headers, ...body }))
+    await this.send(request({ ...this.#dialog, method: 'INVITE', headers, maxForwards, ...body }))
   }
 
   /** A request inside the dialog of that INVITE. */

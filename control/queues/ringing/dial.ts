@@ -1,7 +1,7 @@
 import { type Commands, type DialTarget, type Failure, isFailure, isPublicAddress } from '../../../media/protocol.ts'
 import { affinityOf } from '../../calls/conductor/leg-rooms.ts'
 import { isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
-import { takeOn } from '../../calls/legs.ts'
+import { mainLeg, takeOn } from '../../calls/legs.ts'
 import { inTurn } from '../../calls/outbound/turns.ts'
 import { sandboxTarget } from '../../calls/sandbox.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
@@ -35,10 +35,12 @@ export async function dial(
   const { db } = deps.store
   const room = own ? await roomWithAll(db, deps.streams, { call, participant: leg }) : waitingRoom(leg.id)
   const near = own ? call.room_id : leg.ring_id === null ? null : (call?.id ?? null)
+  const main = own || call === undefined ? undefined : await mainLeg(db, tenant, call.id)
+  const callerLeg = main === undefined ? {} : { callerLegId: main.id }
   const place = { legId: leg.id, room, affinity: affinityOf(leg), ...(near !== null && { near }) }
   const reply = await (target.kind === 'leg'
     ? media.request('leg.answer', { ...place, codecs: CODECS })
-    : dialOut(deps, media, { leg, call, tenant }, target, { ...place, timeoutS, onward }))
+    : dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward }))
   // It was dialled before: the process that did so died before it could write it down.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
   // What came first stays: its answer, or its end, for which media had nothing to hang up then.

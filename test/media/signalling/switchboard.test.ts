@@ -84,6 +84,52 @@ test('who is named in the place of who was called is dialled when control says s
   assert.is(new Set(invites()).size, 2)
 })
 
+const hopsOf = (text: string): string | undefined => /^Max-Forwards: (\d+)/m.exec(text)?.[1]
+
+/** A caller whose call waits to be judged. */
+async function incoming(maxForwards: number): Promise<string> {
+  await phone.call({ maxForwards })
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  return media.of('leg.incoming')[0]!.legId
+}
+
+for (const [received, sent] of [
+  [5, '4'],
+  [1, '0'],
+  [255, '69'],
+] as const) {
+  test(`a call that goes on with Max-Forwards ${received} has ${sent} (RFC 7332 §4), of another leg 70`, async () => {
+    const caller = await incoming(received)
+    await media.dial('part_a', phone, {}, caller)
+    assert.is(hopsOf(await phone.expect('INVITE')), sent)
+    await media.run('leg.hangup', { legId: caller, reason: 'api_hangup' })
+    await media.engine.until(() => media.of('leg.ended').some(({ legId }) => legId === caller))
+    const before = phone.count('INVITE')
+    await media.dial('part_b', phone, {}, caller)
+    await media.engine.until(() => phone.count('INVITE') > before)
+    assert.is(hopsOf(phone.got.filter(text => text.startsWith('INVITE')).at(-1)!), sent, 'its caller may have gone')
+    await media.dial('part_c', phone)
+    await media.engine.until(() => phone.got.some(text => text.startsWith('INVITE') && hopsOf(text) === '70'))
+  })
+}
+
+test('a call that came with Max-Forwards 0 goes on to nobody: 483, and its caller is told so (RFC 3261 §16.3)', async () => {
+  const caller = await incoming(0)
+  await media.dial('part_a', phone, {}, caller)
+  await media.engine.until(() => media.of('leg.ended').length === 1)
+  const [{ legId, reason, sipCode } = { legId: '', reason: '', sipCode: 0 }] = media.of('leg.ended')
+  assert.equal([legId, reason, sipCode], ['part_a', 'rejected', 483])
+  assert.is(phone.count('INVITE'), 0)
+  await media.run('leg.hangup', { legId: caller, reason: 'no_answer' })
+  assert.match(await phone.expect('SIP/2.0 483'), /^SIP\/2\.0 483 Too Many Hops\r\n/)
+})
+
+test('a call that came with Max-Forwards 0 and is for us is answered', async () => {
+  const caller = await incoming(0)
+  await media.answer(caller)
+  await phone.expect('SIP/2.0 200')
+})
+
 test('a leg that was dialled is not dialled again, while it rings and after its end', async () => {
   await media.dial('part_a', phone)
   await phone.expect('INVITE')
