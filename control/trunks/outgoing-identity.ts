@@ -54,7 +54,8 @@ const toldNumber = (
 type SignedCall = Partial<ToldOfCaller> & { caller: string; to: string; isOthers?: boolean }
 
 /**
- * What a call is signed with (RFC 8588 §4): A from a number of the organisation's, C when somebody else's call is sent on, B otherwise.
+ * What a call is signed with (RFC 8588 §4): A from a number of the organisation's, C when somebody else's call is sent on (`div`: from whom,
+ * where that was a number), B otherwise.
  * Undefined: it is not signed, since its connection does not want that, or one end is no number, or the signature would name a caller
  * who is not to be known.
  */
@@ -68,7 +69,9 @@ export function signatureFor(
   const isHidden = (isAnonymous || caller === ANONYMOUS) && identity === 'from'
   if (sign_calls === 0 || isHidden || from == null || dest == null) return undefined
   const attestation = ownNumbers.has(told ?? '') ? 'A' : isOthers || redirectedFrom.length > 0 ? 'C' : 'B'
-  return { attestation, from, to: dest, origId: originOf(organisation_id) }
+  const called = redirectedFrom[0]?.address ?? ''
+  const div = attestation === 'C' && E164.test(called) ? canonicalNumber(called) : null
+  return { attestation, from, to: dest, origId: originOf(organisation_id), ...(div !== null && { div }) }
 }
 
 /** The numbers that a call may be signed for over one of these connections. */

@@ -1,8 +1,18 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { CompactSign } from 'jose'
 import type { HeaderFields } from '../../sip/agent-types.ts'
-import { canonicalJson, claimsOf, identityValue } from '../../sip/identity/passport.ts'
+import {
+  canonicalJson,
+  claimsOf,
+  identityValue,
+  type Passport,
+  parseIdentityHeader,
+  readPassport,
+} from '../../sip/identity/passport.ts'
 import type { CallerIdentity } from '../protocol.ts'
+import { FRESH_S } from './verifier.ts'
+
+type Wanted = NonNullable<CallerIdentity['sign']>
 
 /** The private key of a PEM file. Throws when it is none of P-256 (ES256, RFC 8225 §8). */
 export function signingKey(pem: Buffer): KeyObject {
@@ -24,17 +34,49 @@ export class Signer {
     this.#now = now
   }
 
-  /** Identity, and the Date that it is held against. */
-  async sign({ attestation, from, to, origId }: NonNullable<CallerIdentity['sign']>): Promise<HeaderFields> {
+  /**
+   * Identity, and the Date that it is held against. A call that is sent on keeps what its caller has signed, and we only say from whom to
+   * whom it went (`div`, RFC 8946 §4); where that would prove nothing to anybody, we sign it ourselves.
+   *
+   * @param received Identity header fields of the call that is sent on
+   */
+  async sign(wanted: Wanted, received: readonly string[] = []): Promise<HeaderFields> {
     const iat = Math.floor(this.#now() / 1000)
-    const [x5u, ppt] = [this.#x5u, 'shaken']
-    const claims = claimsOf({ from, to, iat }, { attest: attestation, origid: origId })
+    const { attestation, from, to, origId, div } = wanted
+    const date = ['Date', new Date(iat * 1000).toUTCString()] as const
+    if (div !== undefined && leadsTo(div, { from, received, iat })) {
+      const own = await this.#token('div', claimsOf({ from, to, iat }, { div: { tn: div } }))
+      return [date, ...[...received, own].map(value => ['Identity', value] as const)]
+    }
+    return [
+      date,
+      ['Identity', await this.#token('shaken', claimsOf({ from, to, iat }, { attest: attestation, origid: origId }))],
+    ]
+  }
+
+  async #token(ppt: string, claims: object): Promise<string> {
+    const x5u = this.#x5u
     const token = await new CompactSign(Buffer.from(canonicalJson(claims), 'utf8'))
       .setProtectedHeader({ alg: 'ES256', ppt, typ: 'passport', x5u })
       .sign(this.#key)
-    return [
-      ['Date', new Date(iat * 1000).toUTCString()],
-      ['Identity', identityValue(token, { x5u, ppt })],
-    ]
+    return identityValue(token, { x5u, ppt })
   }
+}
+
+/** Whether the caller has signed its call to this number, by itself or by `div`, and not long ago. */
+function leadsTo(
+  number: string,
+  { from, received, iat }: { from: string; received: readonly string[]; iat: number },
+): boolean {
+  const passports = received.flatMap(passportOf)
+  const isGood = (one: Passport): boolean => one.orig === from && Math.abs(one.iat - iat) <= FRESH_S
+  const isAttested = passports.some(one => one.header.ppt === 'shaken' && isGood(one))
+  return isAttested && passports.some(one => isGood(one) && one.dest.includes(number))
+}
+
+/** The compact form is of the numbers in its own request, and says nothing in ours. */
+function passportOf(value: string): Passport[] {
+  const full = parseIdentityHeader(value)?.full ?? null
+  const passport = full === null ? null : readPassport(full)
+  return passport === null ? [] : [passport]
 }

@@ -11,7 +11,7 @@ import type { Verification, VerificationFailure } from '../protocol.ts'
 import type { Certificates } from './certificates.ts'
 
 /** Older, or younger, is a replay or a wrong clock (RFC 8224 §6.2, ATIS-1000074) [s]. */
-const FRESH_S = 60
+export const FRESH_S = 60
 const LIMIT_MS = 1000
 
 export interface VerifierOptions {

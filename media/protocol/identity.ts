@@ -78,7 +78,14 @@ export const callerIdentity = Type.Object({
   redirectForm: oneOf(...REDIRECT_FORMS),
   /** What it is signed with (RFC 8224, RFC 8588); absent: it is not. Numbers in canonical form. */
   sign: Type.Optional(
-    Type.Object({ attestation: oneOf(...ATTESTATIONS), from: canonical, to: canonical, origId: line(100) }),
+    Type.Object({
+      attestation: oneOf(...ATTESTATIONS),
+      from: canonical,
+      to: canonical,
+      origId: line(100),
+      /** Whom the caller had called: what they have signed for that goes on beside our own word (RFC 8946). Absent: it is not sent on. */
+      div: Type.Optional(canonical),
+    }),
   ),
 })
 export type CallerIdentity = Static<typeof callerIdentity>

@@ -1,5 +1,5 @@
 import { destinationOfUri, isWebSocket, peerOfAddress } from '../../sip/destination.ts'
-import type { HeaderFields, UaEvent } from '../../sip/user-agent.ts'
+import type { UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
@@ -11,7 +11,7 @@ import { invitationOf } from './invitation.ts'
 import { isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
 import { conflict, type Lines } from './lines.ts'
 import type { Redirects } from './redirects.ts'
-import { Resting, type Way, Ways } from './ways.ts'
+import { Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** The answer to an unacceptable description (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
@@ -27,7 +27,7 @@ interface CallsOutOptions {
   addresses: OwnAddresses
   descriptions: Descriptions
   sip: () => SipEndpoint
-  sign: (target: DialTarget) => Promise<HeaderFields>
+  sign: Sign
   hangup: (line: Line, reason: EndedReason) => void
   pace: CallPace
   redirects: Redirects
@@ -74,7 +74,7 @@ export class CallsOut {
   }
 
   #begin(request: Request<'leg.dial'> & { target: DialTarget }): Line {
-    const { legId, target, room, affinity, near = null, sound, alternatives = [] } = request
+    const { legId, target, room, affinity, near = null, sound, alternatives = [], callerLegId } = request
     const line = this.#lines.begin({
       legId,
       sessionId: '',
@@ -91,11 +91,12 @@ export class CallsOut {
     if (sound !== undefined) line.sound = sound
     line.near = near
     const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
+    const received = callerLegId === undefined ? [] : (this.#lines.get(callerLegId)?.signed?.signatures ?? [])
     line.ways = new Ways({
       targets: [target, ...alternatives],
       locate,
       resting: this.#resting,
-      sign: this.#options.sign,
+      sign: to => this.#options.sign(to, received),
       mayCall: (by, contacts) => this.#options.redirects.ask(line, by, contacts),
     })
     line.timer = setTimeout(() => this.#options.hangup(line, 'no_answer'), request.timeoutS * 1000)

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isWebSocket } from '../../sip/destination.ts'
-import type { Body, HeaderFields, UaEvent } from '../../sip/user-agent.ts'
+import type { Body, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
@@ -11,7 +11,7 @@ import { invitationOf } from './invitation.ts'
 import { isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
-import { Resting, type Way, Ways } from './ways.ts'
+import { Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** Of whom a far end has named in its place, nobody may be called. */
 const FORBIDDEN = 403
@@ -37,7 +37,7 @@ interface ReplacingOptions {
   addresses: OwnAddresses
   descriptions: Descriptions
   sip: () => SipEndpoint
-  sign: (target: DialTarget) => Promise<HeaderFields>
+  sign: Sign
   pace: CallPace
   redirects: Redirects
 }

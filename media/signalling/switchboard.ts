@@ -1,5 +1,5 @@
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../../sip/dtmf-info.ts'
-import type { Body, HeaderFields, InviteAtTheDoor, InviteRefusal, UaEvent } from '../../sip/user-agent.ts'
+import type { Body, InviteAtTheDoor, InviteRefusal, UaEvent } from '../../sip/user-agent.ts'
 import type { Threads } from '../engine/threads/threads.ts'
 import type { Signer } from '../identity/signer.ts'
 import type { Verifier } from '../identity/verifier.ts'
@@ -30,6 +30,7 @@ import { Lines, notFound } from './lines.ts'
 import { Redirects } from './redirects.ts'
 import { Replacing } from './replacing.ts'
 import { Transfers } from './transfers.ts'
+import type { Sign } from './ways.ts'
 
 /** For a call that would be taken too late: the next second is another one. */
 const TOO_LATE: InviteRefusal = { status: 503, headers: [['Retry-After', '1']] }
@@ -96,8 +97,8 @@ export class Switchboard {
       emit: (name, body) => lines.emit(name, body),
     })
     this.#descriptions = descriptions
-    const sign = async ({ identity }: DialTarget): Promise<HeaderFields> =>
-      identity?.sign === undefined || signer === null ? [] : signer.sign(identity.sign)
+    const sign: Sign = async ({ identity }, received = []) =>
+      identity?.sign === undefined || signer === null ? [] : signer.sign(identity.sign, received)
     const callers = new Callers({ farEnds, now: () => performance.now() })
     this.#callers = callers
     const admission = new Admission({

@@ -73,12 +73,15 @@ interface Named {
   contacts: readonly string[]
 }
 
+/** Signs a call as its target says. `received`: Identity header fields of the call that goes on. Never rejects. */
+export type Sign = (target: DialTarget, received?: readonly string[]) => Promise<HeaderFields>
+
 interface WaysOptions {
   targets: readonly DialTarget[]
   locate: (to: Destination) => Promise<Peer[]>
   resting: Resting
-  /** Signs a call as its target says. Never rejects. Absent: no call is signed. */
-  sign?: (target: DialTarget) => Promise<HeaderFields>
+  /** Absent: no call is signed. */
+  sign?: Sign
   /** Who may be called of those that a far end names. Never rejects. */
   mayCall: (by: DialTarget, contacts: readonly string[]) => Promise<Allowed>
 }

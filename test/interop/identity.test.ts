@@ -249,14 +249,30 @@ for (const [sentence, status, said] of [
   })
 }
 
-sippTest('a call goes out signed, with attestation A from a number of ours and B from another', async () => {
+const verifierOfTheirs = (): Verifier => {
   const anchors = certificatesIn(readFileSync(authority.anchorsFile))
   const reach = { addresses: { publicOnly: true, allowed: ['127.0.0.0/8'] } }
-  const theirs = new Verifier({
+  return new Verifier({
     certificates: new Certificates({ anchors, reach, now: () => performance.now() }),
     now: Date.now,
     limitMs: 20_000,
   })
+}
+
+/** Values of all header lines of this name. */
+const fieldsOf = (text: string, name: string): string[] =>
+  [...text.matchAll(new RegExp(`^${name}: (.*?)\\r?$`, 'gm'))].map(([, value = '']) => value)
+
+/** What a far end finds out of an INVITE of ours from and to these numbers. */
+const verdictOn = (text: string, from: string, to: string) =>
+  verifierOfTheirs().verify({
+    signatures: fieldsOf(text, 'Identity'),
+    date: Date.parse(fieldsOf(text, 'Date')[0] ?? '') / 1000,
+    from: [from.slice(1)],
+    to: [to.slice(1)],
+  })
+
+sippTest('a call goes out signed, with attestation A from a number of ours and B from another', async () => {
   for (const [from, attestation] of [
     [OURS, 'A'],
     [ANN, 'B'],
@@ -265,15 +281,37 @@ sippTest('a call goes out signed, with attestation A from a number of ours and B
     const to = await outgoing(sipp, { sign_calls: true }, { from })
     await sipp.passed()
     const { text } = sipp.received('INVITE')[0]!
-    const field = (name: string) => new RegExp(`^${name}: (.*?)\\r?$`, 'm').exec(text)?.[1] ?? ''
-    const verdict = await theirs.verify({
-      signatures: [field('Identity')],
-      date: Date.parse(field('Date')) / 1000,
-      from: [from.slice(1)],
-      to: [to.slice(1)],
-    })
+    const verdict = await verdictOn(text, from, to)
     assert.equal([verdict.result, verdict.attestation], ['verified', attestation], text)
   }
 })
+
+for (const [sentence, isSigned, attestation] of [
+  ['was signed goes on with that signature, and a div of ours: its attestation stays (RFC 8946)', true, 'B'],
+  ['nobody has signed goes on signed by us, with attestation C', false, 'C'],
+] as const) {
+  sippTest(`a call of somebody else that ${sentence}`, async () => {
+    const sipp = await Sipp.callee('answers-and-hangs-up')
+    const [to, onward] = [`+1${++called}`, `+1${++called}000`]
+    const fields = { sign_calls: true, transfer_caller: 'original', rates: [{ prefix: onward, cost: 1 }] }
+    await product.ok('POST', '/connections', { name: onward, kind: 'trunk', ...(await at(sipp)), ...fields })
+    await product.ok('POST', '/inbound_routes', { match: { to }, target: { type: 'announcement' } })
+    const said = isSigned ? (await signed(to, ANN)).join('\r\n') : 'X-Nothing: said'
+    const keys = { caller: `<sip:${ANN}@gw>`, said }
+    const caller = await Sipp.caller('identified', product.sip, { to, host: SHOWING, keys, lengthMs: 5000 })
+    const call = await product.until('it is in progress', async () => {
+      const { data } = await product.ok('GET', `/calls?to=${encodeURIComponent(to)}`)
+      return data[0]?.status === 'in_progress' ? data[0] : null
+    })
+    await product.ok('POST', `/calls/${call.id}/transfer`, { to: onward })
+    await sipp.passed()
+    const { text } = sipp.received('INVITE')[0]!
+    const verdict = await verdictOn(text, ANN, onward)
+    assert.equal([verdict.result, verdict.attestation], ['verified', attestation], text)
+    assert.is(fieldsOf(text, 'Identity').length, isSigned ? 2 : 1)
+    await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
+    await caller.passed().catch(() => {})
+  })
+}
 
 test.run()

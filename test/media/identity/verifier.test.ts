@@ -117,6 +117,44 @@ stirTest('what we sign is verified, and carries the Date that it is held against
   assert.is((await judge([value], { date: iat })).result, 'verified')
 })
 
+stirTest(
+  'a call that we send on keeps what its caller has signed, beside our div: verified as attested first (RFC 8946 §4)',
+  async () => {
+    const signer = new Signer({ key: signingKey(provider.key), x5u, now })
+    const wanted = { attestation: 'C', from: ANN, to: CAROL, origId: 'our-customer', div: BOB } as const
+    const identities = async (received: string[]) =>
+      (await signer.sign(wanted, received)).flatMap(([name, value]) => (name === 'Identity' ? [value] : []))
+    const first = await signature()
+    const sent = await identities([first])
+    assert.is(sent.length, 2)
+    assert.is(sent[0], first)
+    const [head, claims] = sent[1]!.split('.', 2).map(part => JSON.parse(Buffer.from(part, 'base64url').toString()))
+    assert.is(head.ppt, 'div')
+    assert.equal(
+      [claims.orig, claims.dest, claims.div, claims.attest],
+      [{ tn: ANN }, { tn: [CAROL] }, { tn: BOB }, undefined],
+    )
+    assert.match(sent[1]!, /;ppt=div$/)
+    assert.equal(await judge(sent, { to: [CAROL] }), { result: 'verified', attestation: 'A', cause: null, number: ANN })
+    // Once more, by somebody who was sent that.
+    const further = await signer.sign({ ...wanted, div: CAROL, to: '12125550111' }, sent)
+    const again = further.flatMap(([name, value]) => (name === 'Identity' ? [value] : []))
+    assert.is(again.length, 3)
+    assert.is((await judge(again, { to: ['12125550111'] })).attestation, 'A')
+    for (const [why, received] of [
+      ['nobody has signed it', []],
+      ['it is of another caller', [await signature({ from: CAROL })]],
+      ['it is for somebody else', [await signature({ to: '12125550122' })]],
+      ['it is old', [await signature({ iat: nowS() - 62 })]],
+      ['it is no PASSporT', ['rubbish']],
+    ] as const) {
+      const own = await identities([...received])
+      assert.is(own.length, 1, why)
+      assert.is((await judge(own, { to: [CAROL] })).attestation, 'C', why)
+    }
+  },
+)
+
 stirTest('without a signature that we understand there is none', async () => {
   assert.equal(await judge([]), { result: 'none', attestation: null, cause: 'no_identity', number: null })
   assert.is((await judge([await signature({ ppt: 'rph' })])).result, 'none')
