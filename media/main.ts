@@ -1,7 +1,6 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSecureContext } from 'node:tls'
 import pino from 'pino'
 import { ulid } from 'ulid'
 import { loadResampler } from '../codecs/resample.ts'
@@ -15,12 +14,14 @@ import { newClockFace, readClockFaces } from './engine/clock.ts'
 import { EngineClient } from './engine/engine-client.ts'
 import { Threads } from './engine/threads/threads.ts'
 import { Certificates } from './identity/certificates.ts'
-import { certificatesIn } from './identity/chain.ts'
+import { certificatesIn, earliestEnd } from './identity/chain.ts'
 import { Signer, signingKey } from './identity/signer.ts'
 import { Verifier } from './identity/verifier.ts'
+import { CredentialFiles } from './kernel/credential-files.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
+import { tlsCredential } from './kernel/tls-files.ts'
 import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
 import { recoverRecordings } from './recordings/recording-writer.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
@@ -40,6 +41,9 @@ import { fingerprintOf, makeCertificate } from './webrtc/certificate.ts'
 /** How long the last BYEs, recordings and events may take once all calls were told to end [ms]. */
 const FAREWELL_MS = 3000
 
+/** How often it is looked whether certificates and keys have changed [ms]. */
+const LOOK_EVERY_MS = 15_000
+
 const now = (): number => performance.now()
 
 /** Ends the process with one line of reason; the supervisor starts a clean one, or gives up when it is the first. */
@@ -48,12 +52,18 @@ function fail(reason: string): never {
   process.exit(1)
 }
 
-/** The certificate and its key; both must be there and fit each other before the first call comes. */
+/** The certificate and its key; both must be there and fit each other before the first call comes. New ones serve new connections. */
 function readTls({ certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
   try {
-    const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)]
-    createSecureContext({ cert, key })
-    return { cert, key }
+    return credentials.watch({
+      name: 'sip_tls_certificate',
+      files: [certFile, keyFile],
+      read: tlsCredential,
+      use: tls => {
+        sip.renewTls(tls)
+        doors.renewTls(tls)
+      },
+    })
   } catch (error) {
     return fail(`TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY cannot be used: ${(error as Error).message}`)
   }
@@ -64,14 +74,32 @@ function identitiesOf({ stir: { signing, anchorsFile }, allowedNetworks }: Media
   const timeOfDay = Date.now
   const reach = { addresses: { publicOnly: true, allowed: allowedNetworks } }
   try {
-    const anchors = anchorsFile === null ? null : certificatesIn(readFileSync(anchorsFile), Number.POSITIVE_INFINITY)
-    const key = signing === null ? null : signingKey(readFileSync(signing.keyFile))
-    if (anchors !== null) void readyToSend()
-    const certificates = anchors === null ? null : new Certificates({ anchors, reach, now })
-    return {
-      signer: key === null || signing === null ? null : new Signer({ key, x5u: signing.certUrl, now: timeOfDay }),
-      verifier: certificates === null ? null : new Verifier({ certificates, now: timeOfDay }),
-    }
+    const trusted =
+      anchorsFile === null
+        ? null
+        : credentials.watch({
+            name: 'stir_trust_anchor',
+            files: [anchorsFile],
+            read: ([file = Buffer.alloc(0)]) => {
+              const anchors = certificatesIn(file, Number.POSITIVE_INFINITY)
+              return { anchors, expiresAt: earliestEnd(anchors) }
+            },
+            use: ({ anchors }) => certificates?.trust(anchors),
+          })
+    const own =
+      signing === null
+        ? null
+        : credentials.watch({
+            name: 'stir_key',
+            files: [signing.keyFile],
+            read: ([file = Buffer.alloc(0)]) => ({ key: signingKey(file), expiresAt: null }),
+            use: ({ key }) => signer?.renew(key),
+          })
+    if (trusted !== null) void readyToSend()
+    const certificates = trusted === null ? null : new Certificates({ anchors: trusted.anchors, reach, now })
+    const signer =
+      own === null || signing === null ? null : new Signer({ key: own.key, x5u: signing.certUrl, now: timeOfDay })
+    return { signer, verifier: certificates === null ? null : new Verifier({ certificates, now: timeOfDay }) }
   } catch (error) {
     return fail(`TANDEM_STIR_KEY or TANDEM_STIR_TRUST_ANCHORS cannot be used: ${(error as Error).message}`)
   }
@@ -89,6 +117,9 @@ const log = pino(
     ? (await import('pino-pretty')).default({ destination: 2, ignore: 'pid,hostname', singleLine: true })
     : pino.destination({ dest: 2, sync: false }),
 )
+const credentials = new CredentialFiles({ log, now: Date.now })
+process.on('SIGHUP', () => void credentials.look())
+setInterval(() => void credentials.look(), LOOK_EVERY_MS).unref()
 const { hep } = config
 const hepSender = hep === null ? null : new HepSender(hep)
 const tracer = new Tracer(hep === null || hepSender === null ? null : { agent: hep, sink: hepSender })
@@ -248,6 +279,7 @@ function stats(): MediaStats {
     counters[`browser_${snakeCase(name)}_total`] = value
   }
   counters.sip_messages_limited_total = sip.messagesLimited
+  for (const [name, value] of Object.entries(credentials.counters)) counters[`${snakeCase(name)}_total`] = value
   for (const [name, value] of Object.entries({ ...sip.agentCounters, ...sip.counters })) {
     counters[`sip_${snakeCase(name)}_total`] = value
   }
@@ -263,6 +295,7 @@ function stats(): MediaStats {
       channel_events_waiting: channel.waiting,
       resident_bytes: process.memoryUsage.rss(),
       ...heapGauges('main'),
+      ...credentials.gauges,
       ...speech.gauges,
     },
     histograms: {},

@@ -82,8 +82,10 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
     const ready = isStoreUp && isMediaUp
     const status = ready ? 'ready' : 'not_ready'
-    const speech = speechState(await stats.read(), deps.speechPreload)
-    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech })
+    const theirs = await stats.read()
+    const speech = speechState(theirs, deps.speechPreload)
+    const certificates = certificateState(theirs)
+    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech, certificates })
   })
   app.get('/metrics', async (_request, reply) => {
     const theirs = await stats.read()
@@ -121,6 +123,12 @@ function speechState(stats: MediaStats | null, isPreloaded: boolean): 'ready' | 
   if (stats === null) return null
   if (stats.gauges.speech_ready === 1) return 'ready'
   return isPreloaded ? 'loading' : 'on_demand'
+}
+
+/** `outdated`: the files hold new ones that cannot be used, and those before are in use. It keeps no call from being answered. */
+function certificateState(stats: MediaStats | null): 'current' | 'outdated' | null {
+  if (stats === null) return null
+  return (stats.gauges.credential_files_outdated ?? 0) > 0 ? 'outdated' : 'current'
 }
 
 async function answers(store: Store): Promise<boolean> {

@@ -49,7 +49,10 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   // Control would find out too, but only after media has begun to log.
   const busy = await httpPortError(config.httpHost, config.httpPort)
   if (busy !== null) return refuse(busy)
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => supervisor.stop())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => supervisor.stop())
+  // A terminal that is closed says so by the same signal by which a service is told to read its files again.
+  const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
+  process.on('SIGHUP', () => (isAtTerminal ? supervisor.stop() : supervisor.reload()))
   const code = await supervisor.run()
   lock.release()
   return code

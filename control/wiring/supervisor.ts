@@ -71,6 +71,12 @@ export class Supervisor {
     return this.#done
   }
 
+  /** Media looks at its certificates and keys again. */
+  reload(): void {
+    // Before it serves it has no ear for that, and would die of it.
+    if (this.#everServed.has('media')) this.#running.get('media')?.kill('SIGHUP')
+  }
+
   /** First call: running calls may finish. Second call: at once. */
   stop(): void {
     if (this.#stopping === 'no') {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -70,6 +70,7 @@ export class BrowserServer {
   readonly #options: BrowserServerOptions
   /** By the address that it listens on. */
   readonly #http: readonly { host: string; port: number; server: Server }[]
+  readonly #tls: TlsServer[] = []
   readonly #ws = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE_BYTES,
@@ -103,9 +104,7 @@ export class BrowserServer {
       response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
     }
     const http: Server =
-      tls === undefined
-        ? createServer(bounds, answerPlain)
-        : createTlsServer({ ...bounds, cert: tls.cert, key: tls.key, handshakeTimeout: HANDSHAKE_MS }, answerPlain)
+      tls === undefined ? createServer(bounds, answerPlain) : this.#tlsServer(tls, bounds, answerPlain)
     http.maxConnections = options.maxConnections ?? MAX_CONNECTIONS
     http.on('drop', () => this.counters.refused++)
     http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
@@ -115,6 +114,21 @@ export class BrowserServer {
     })
     http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
     return http
+  }
+
+  #tlsServer(
+    { cert, key }: NonNullable<BrowserServerOptions['tls']>,
+    bounds: object,
+    answer: (request: IncomingMessage, response: ServerResponse) => void,
+  ): TlsServer {
+    const server = createTlsServer({ ...bounds, cert, key, handshakeTimeout: HANDSHAKE_MS }, answer)
+    this.#tls.push(server)
+    return server
+  }
+
+  /** New connections over TLS get this certificate; those that are open stay. */
+  renewTls(tls: { cert: Buffer; key: Buffer }): void {
+    for (const server of this.#tls) server.setSecureContext(tls)
   }
 
   /** Rejects with the system's error when the port is taken. */

@@ -27,12 +27,20 @@ export interface CertificatesOptions {
 /** Certificates of others, fetched from where they say (RFC 8224 §6.2), each once for all who wait for it. Bounded. */
 export class Certificates {
   readonly #options: CertificatesOptions
+  #anchors: readonly X509Certificate[]
   readonly #kept: LRUCache<string, Trusted | 'unavailable' | 'untrusted'>
   readonly #underWay = new Map<string, Promise<Fetched>>()
 
   constructor(options: CertificatesOptions) {
     this.#options = options
+    this.#anchors = options.anchors
     this.#kept = new LRUCache({ max: MAX_KEPT, ttlResolution: 0, perf: { now: options.now } })
+  }
+
+  /** These are the authorities from now on: all is judged anew. */
+  trust(anchors: readonly X509Certificate[]): void {
+    this.#anchors = anchors
+    this.#kept.clear()
   }
 
   /** Never rejects. */
@@ -56,7 +64,7 @@ export class Certificates {
 
   #judge(file: Uint8Array): Trusted | 'untrusted' {
     try {
-      return trustedBy(this.#options.anchors, certificatesIn(file)) ?? 'untrusted'
+      return trustedBy(this.#anchors, certificatesIn(file)) ?? 'untrusted'
     } catch {
       return 'untrusted'
     }

@@ -32,10 +32,14 @@ export function trustedBy(anchors: readonly X509Certificate[], chain: readonly X
   return {
     key: leaf.publicKey,
     notBefore: Math.max(...path.map(({ validFrom }) => Date.parse(validFrom))),
-    notAfter: Math.min(...path.map(({ validTo }) => Date.parse(validTo))),
+    notAfter: earliestEnd(path),
     numbers: tnAuthListOf(leaf.raw),
   }
 }
+
+/** When the first of them ends [ms since 1970]. */
+export const earliestEnd = (certificates: readonly X509Certificate[]): number =>
+  Math.min(...certificates.map(({ validTo }) => Date.parse(validTo)))
 
 function pathFrom(
   leaf: X509Certificate,

@@ -23,7 +23,7 @@ export function signingKey(pem: Buffer): KeyObject {
 
 /** Signs calls with the operator's key (RFC 8224 §4.1, RFC 8588). */
 export class Signer {
-  readonly #key: KeyObject
+  #key: KeyObject
   readonly #x5u: string
   readonly #now: () => number
 
@@ -32,6 +32,11 @@ export class Signer {
     this.#key = key
     this.#x5u = x5u
     this.#now = now
+  }
+
+  /** Signs with this key from now on. */
+  renew(key: KeyObject): void {
+    this.#key = key
   }
 
   /**

@@ -1,6 +1,6 @@
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'
-import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import { connect as connectTls, createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import { isWebSocket } from '../../../sip/destination.ts'
 import {
   type Action,
@@ -90,6 +90,7 @@ export class SipEndpoint {
   readonly #udp = new Map<string, UdpSocket>()
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
+  readonly #tlsServers: TlsServer[] = []
   readonly #webSockets: SipWebSockets
   #drachtio: DrachtioWire | null = null
   #timer: NodeJS.Timeout | undefined
@@ -139,10 +140,12 @@ export class SipEndpoint {
       servers:
         tls === undefined
           ? []
-          : addresses.all.map(({ host }) => ({
-              host,
-              server: createTlsServer({ cert: tls.cert, key: tls.key, noDelay: true, handshakeTimeout: HANDSHAKE_MS }),
-            })),
+          : addresses.all.map(({ host }) => {
+              const { cert, key } = tls
+              const server = createTlsServer({ cert, key, noDelay: true, handshakeTimeout: HANDSHAKE_MS })
+              this.#tlsServers.push(server)
+              return { host, server }
+            }),
       // Node checks the certificate against the authorities that it trusts, and against the name, or the address, that was asked for.
       dial: to => ({
         socket: connectTls({
@@ -154,6 +157,11 @@ export class SipEndpoint {
         ready: 'secureConnect',
       }),
     })
+  }
+
+  /** New connections over TLS get this certificate; those that are open stay. */
+  renewTls(tls: { cert: Buffer; key: Buffer }): void {
+    for (const server of this.#tlsServers) server.setSecureContext(tls)
   }
 
   /** The port of ours that a far end knows. */

@@ -167,11 +167,17 @@ test('the doc_url of every error leads to a line of its own', async () => {
 
 test('/readyz answers 200 only when the store and media are there', async () => {
   assert.is((await ask(app, 'GET /healthz')).status, 200)
-  assert.equal((await ask(app, 'GET /readyz')).body, { status: 'ready', store: true, media: true, speech: 'loading' })
+  assert.equal((await ask(app, 'GET /readyz')).body, {
+    ...{ status: 'ready', store: true, media: true },
+    ...{ speech: 'loading', certificates: 'current' },
+  })
   media.state = 'disconnected'
   const away = await ask(app, 'GET /readyz')
   assert.is(away.status, 503)
-  assert.equal(away.body, { status: 'not_ready', store: true, media: false, speech: null })
+  assert.equal(away.body, {
+    ...{ status: 'not_ready', store: true, media: false },
+    ...{ speech: null, certificates: null },
+  })
   media.state = 'ready'
 })
 
@@ -181,6 +187,13 @@ test('/readyz says when speech is ready, and is ready for calls before', async (
   delete STATS.gauges.speech_ready
   const { status, body } = await ask(app, 'GET /readyz')
   assert.equal([status, body.speech], [200, 'loading'])
+})
+
+test('/readyz says when new certificates cannot be used, and stays ready', async () => {
+  STATS.gauges.credential_files_outdated = 1
+  const { status, body } = await ask(app, 'GET /readyz')
+  assert.equal([status, body.certificates], [200, 'outdated'])
+  delete STATS.gauges.credential_files_outdated
 })
 
 test('/metrics has the durations of requests and the numbers of media', async () => {

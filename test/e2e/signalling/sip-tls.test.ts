@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,22 +71,26 @@ tlsTest('a connection over TLS checks the certificate of its registrar, and regi
   assert.match(registration.contact, new RegExp(`:${tlsPort};transport=tls$`))
 })
 
+const optionsOver = (callId: string): string => {
+  const lines = [
+    `OPTIONS sip:${HOST} SIP/2.0`,
+    `Via: SIP/2.0/TLS ${HOST}:5099;rport;branch=z9hG4bK${callId}`,
+    `From: <sip:probe@${HOST}>;tag=1`,
+    `To: <sip:${HOST}>`,
+    `Call-ID: ${callId}`,
+    'CSeq: 1 OPTIONS',
+    'Content-Length: 0',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
 tlsTest('OPTIONS over TLS is answered over the same connection', async () => {
   const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
   const answer = new Promise<string>((resolve, reject) => {
     socket.once('data', bytes => resolve(bytes.toString()))
     socket.once('error', reject)
   })
-  const lines = [
-    `OPTIONS sip:${HOST} SIP/2.0`,
-    `Via: SIP/2.0/TLS ${HOST}:5099;rport;branch=z9hG4bKtls1`,
-    `From: <sip:probe@${HOST}>;tag=1`,
-    `To: <sip:${HOST}>`,
-    'Call-ID: tls1',
-    'CSeq: 1 OPTIONS',
-    'Content-Length: 0',
-  ]
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  socket.write(optionsOver('tls1'))
   assert.match(await answer, /^SIP\/2\.0 200 /)
   socket.destroy()
 })
@@ -156,6 +161,48 @@ async function calledOverTls(scenario: string, status: string): Promise<void> {
     door.close()
   }
 }
+
+/** A certificate in the place of the product's, with its key. */
+function replaceCertificate(): void {
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '9']
+  execFileSync('openssl', [...made, '-subj', '/CN=renewed', '-keyout', key, '-out', cert], { stdio: 'ignore' })
+}
+
+const metric = async (name: string): Promise<number> => {
+  const text = await (await fetch(`${product.baseUrl}/metrics`)).text()
+  return Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1])
+}
+
+tlsTest('new certificates are used after SIGHUP, for new connections: those that are open stay', async () => {
+  const open = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+  await once(open, 'secureConnect')
+  assert.is(open.getPeerCertificate().subject.CN, 'tandem')
+  const before = await metric('tandem_media_sip_tls_certificate_expiry_timestamp_seconds')
+  const [oldCert, oldKey] = [readFileSync(cert), readFileSync(key)]
+  writeFileSync(key, 'rubbish')
+  process.kill(product.pids.supervisor, 'SIGHUP')
+  await product.until('it is told of', async () =>
+    (await (await fetch(`${product.baseUrl}/readyz`)).json()).certificates === 'outdated' ? true : null,
+  )
+  replaceCertificate()
+  process.kill(product.pids.supervisor, 'SIGHUP')
+  const renewed = await product.until('the new one is in use', async () => {
+    const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { CN } = socket.getPeerCertificate().subject
+    socket.destroy()
+    return CN === 'renewed' ? true : null
+  })
+  assert.ok(renewed)
+  assert.ok((await metric('tandem_media_sip_tls_certificate_expiry_timestamp_seconds')) > before)
+  assert.is(await metric('tandem_media_credential_files_outdated'), 0)
+  const answer = new Promise<string>(resolve => open.once('data', bytes => resolve(bytes.toString())))
+  open.write(optionsOver('tls2'))
+  assert.match(await answer, /^SIP\/2\.0 200 /)
+  open.destroy()
+  writeFileSync(cert, oldCert)
+  writeFileSync(key, oldKey)
+})
 
 tlsTest('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
   const events: UaEvent[] = []
