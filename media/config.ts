@@ -46,6 +46,8 @@ export interface MediaConfig {
   warmsUp: boolean
   engineThreads: number
   maxCalls: number
+  /** What challenges are marked with, the same at all nodes of one database. */
+  nonceSecret: string
   /** The session timer that far ends are asked for; 0: none [s]. */
   sessionSeconds: number
   /** How long running calls may finish after SIGTERM [s]. */

@@ -176,6 +176,8 @@ const farEnds = new FarEnds({ emit })
 const fault = (error: unknown, legId: string): void => log.error({ err: error, legId }, 'a fault in signalling')
 const { trace } = tracer
 const { signer, verifier } = identitiesOf(config)
+/** By the time of day, which other nodes have as well. */
+const nonceKey = { secret: config.nonceSecret, timeOfDay: Date.now }
 const switchboard = new Switchboard({
   threads,
   addresses,
@@ -187,6 +189,7 @@ const switchboard = new Switchboard({
   fingerprint,
   signer,
   verifier,
+  nonceKey,
   lateness: { controlSince: () => channel.connectedSince, clocks: () => readClockFaces(clockFaces) },
 })
 const traces = new TraceDesk({ trace, lines: switchboard.lines })
@@ -209,6 +212,7 @@ const sip = new SipEndpoint({
     onUnsubscribed: id => phones.onUnsubscribed(id),
     onMessage: report => phones.onMessage(report),
   },
+  nonceKey,
   onWatch: report => farEnds.onWatch(report),
   webSocket: { wsPort: config.wsPort, wssPort: config.wssPort ?? config.wsPort },
   onGone: peer => registrar.onGone(peer),

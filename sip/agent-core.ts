@@ -237,7 +237,7 @@ export class AgentCore {
     this.registrar =
       options.registrarRealm === undefined
         ? null
-        : { realm: options.registrarRealm, nonces: new Nonces(options.random(), options.random), open: new Map() }
+        : { realm: options.registrarRealm, nonces: new Nonces(options.random, options.nonceKey), open: new Map() }
     this.transactions = new Transactions(this, options.maxTransactions ?? 50_000)
   }
 

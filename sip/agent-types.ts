@@ -1,4 +1,5 @@
 import type { DigestAlgorithm } from './auth/digest-algorithm.ts'
+import type { NonceKey } from './auth/nonces.ts'
 import type { ReceivedIdentity } from './identity/received.ts'
 import type { Redirect } from './identity/redirects.ts'
 import type { Reason } from './message/reason.ts'
@@ -192,6 +193,12 @@ export interface RegisterContact {
   expiresS: number
 }
 
+/** A nonce of ours with the count of its use (RFC 7616 §3.4): each is used once. */
+export interface NonceUse {
+  value: string
+  count: number
+}
+
 /** A REGISTER with a digest answer to a fresh challenge of ours; the owner calls `checkRegister`, then `answerRegister`. */
 export interface RegisterEvent {
   registerId: string
@@ -203,6 +210,7 @@ export interface RegisterEvent {
   username: string
   realm: string
   algorithm: DigestAlgorithm
+  nonce: NonceUse
   callId: string
   cSeq: number
   /** Values of Path (RFC 3327), the proxy nearest to us first. */
@@ -211,6 +219,7 @@ export interface RegisterEvent {
 }
 
 export interface RegisterReply {
+  /** 401: challenged anew, because the nonce was used elsewhere. */
   status: number
   contacts: readonly RegisterContact[]
   /** With 423 [s]. */
@@ -228,6 +237,7 @@ export interface AskEvent {
   to: string
   username: string
   algorithm: DigestAlgorithm
+  nonce: NonceUse
   peer: Peer
   what:
     | {
@@ -241,6 +251,7 @@ export interface AskEvent {
 }
 
 export interface AskReply {
+  /** 401: as of a `RegisterReply`. */
   status: number
   /** With 503 [s]. */
   retryAfterS: number | null
@@ -350,6 +361,8 @@ export interface UserAgentOptions {
   inviteDoor?: (invite: InviteAtTheDoor) => InviteRefusal | null
   /** Accepts registrations for this realm; absent: REGISTER is answered 405. */
   registrarRealm?: string
+  /** Shared with other nodes, where a phone may answer the challenge of one at another. Absent: at this one alone. */
+  nonceKey?: NonceKey
   /** The smallest session interval that we accept (RFC 4028 §5) [s]. Default and floor 90. */
   minSessionExpiresS?: number
   /** The session interval requested in INVITEs, and in a 2xx if the caller only declares support [s]. Absent: none. */

@@ -1,12 +1,13 @@
 import type { AgentCore } from './agent-core.ts'
 import type { HeaderFields, Peer, RegisterContact, RegisterReply } from './agent-types.ts'
+import { nonceUseOf } from './auth/digest.ts'
 import type { Refusal } from './inspect-request.ts'
 import { safeValue } from './message/format.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { type SipRequest, toText } from './message/message.ts'
 import { paramValue } from './message/params.ts'
 import { parseUri, userOf } from './message/uri.ts'
-import { authRefusal, digestFor, judgeClaim, refusal } from './phones/phone-auth.ts'
+import { authRefusal, challengeAnew, digestFor, judgeClaim, refusal } from './phones/phone-auth.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
 /** Maximum contacts in one REGISTER, and maximum length of a URI [characters]. */
@@ -43,6 +44,7 @@ export function onRegister(core: AgentCore, transaction: ServerTransaction, from
     username: toText(given.username),
     realm: toText(given.realm),
     algorithm: given.algorithm,
+    nonce: nonceUseOf(given),
     callId: toText(request.callId),
     cSeq: request.cseq.number,
     path: request.headers.list('path').map(toText),
@@ -59,6 +61,11 @@ export function answerRegister(core: AgentCore, registerId: string, reply: Regis
   const open = core.registrar?.open.get(registerId)
   if (open === undefined) return false
   core.registrar?.open.delete(registerId)
+  if (reply.status === 401) {
+    const { status, headers } = challengeAnew(core, open.transaction.request, now)
+    core.refuse(open.transaction, status, now, headers)
+    return true
+  }
   const { status, contacts, minExpiresS, retryAfterS } = reply
   const headers: HeaderFields = [
     ...contacts.map(({ uri, expiresS }) => ['Contact', `<${uri}>;expires=${expiresS}`] as const),

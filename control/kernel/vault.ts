@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -11,6 +11,8 @@ const PRIVATE_MODE = 0o600
 export interface Vault {
   /** AES-256-GCM. `owner` is the ID of the row of the text: it cannot be opened in another row. */
   seal(text: string, owner: string): string
+  /** A secret for one purpose, the same wherever the key is; nothing leads back from it. */
+  derive(purpose: string): string
   /** Decrypts a text; throws if the key or the owner is a different one. */
   open(sealed: string, owner: string): string
 }
@@ -34,6 +36,7 @@ export function vaultOf(key: Uint8Array): Vault {
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
     },
+    derive: purpose => createHmac('sha256', key).update(purpose).digest('hex'),
     open: (sealed, owner) => {
       const bytes = Buffer.from(sealed, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { getPriority, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { httpPortError } from '../http/http-port.ts'
@@ -6,6 +7,7 @@ import type { Config } from '../kernel/config.ts'
 import { lockDataDir, mediaSocketPath, prepareDataDir } from '../kernel/data-dir.ts'
 import { makeLog } from '../kernel/log.ts'
 import { PACKAGE_ROOT, VERSION } from '../kernel/package.ts'
+import { openVault } from '../kernel/vault.ts'
 import { banner, type ControlReady } from './banner.ts'
 import { FirstScreen } from './first-screen.ts'
 import { Supervisor } from './supervisor.ts'
@@ -83,6 +85,15 @@ function refuse(line: string): number {
   return 1
 }
 
+/** Nodes with the same vault know each other's challenges. Of a vault that is none control says so, and ends. */
+function nonceSecret(dataDir: string): string {
+  try {
+    return openVault(dataDir).derive('nonces of SIP')
+  } catch {
+    return randomBytes(32).toString('hex')
+  }
+}
+
 const mediaConfig = (config: Config) => ({
   dataDir: config.dataDir,
   socketPath: mediaSocketPath(config.dataDir),
@@ -115,6 +126,7 @@ const mediaConfig = (config: Config) => ({
   warmsUp: config.warmUp,
   engineThreads: config.engineThreads,
   maxCalls: config.maxCalls,
+  nonceSecret: nonceSecret(config.dataDir),
   sessionSeconds: config.sipSessionSeconds,
   drainSeconds: config.drainSeconds,
   speech: {

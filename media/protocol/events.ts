@@ -11,6 +11,12 @@ import type {
   Utterance,
 } from './shapes.ts'
 
+/** A nonce of this node's, or of one that shares its key, and which use of it this is: media has seen none later here. */
+export interface NonceUse {
+  value: string
+  count: number
+}
+
 export interface Events {
   'leg.incoming': {
     legId: string
@@ -24,7 +30,7 @@ export interface Events {
     /** The leg whose place it is to take (RFC 3891): nobody has judged whether it may. */
     replaces?: string
     /** Whose account a digest for our realm names, and with which hash; nobody has judged it. Null: there is none. */
-    digest: { username: string; algorithm: 'MD5' | 'SHA-256' } | null
+    digest: { username: string; algorithm: 'MD5' | 'SHA-256'; nonce: NonceUse } | null
     /** Absent: the INVITE says no more of its caller than From. */
     identity?: ClaimedIdentity
   }
@@ -179,6 +185,7 @@ export interface Events {
     /** Who the digest says it is, and with which hash (RFC 7616 §3.4). */
     username: string
     algorithm: 'MD5' | 'SHA-256'
+    nonce: NonceUse
     /** Whom a request to its contacts is sent to: where it came from, or the first proxy of `path`. */
     source: { transport: SipTransport; host: string; port: number }
     /** The proxies between us and the phone (RFC 3327), as Route values, the nearest first; only of those that are believed. Absent: none. */
@@ -198,6 +205,7 @@ export interface Events {
     to: string
     username: string
     algorithm: 'MD5' | 'SHA-256'
+    nonce: NonceUse
     source: { transport: SipTransport; host: string; port: number }
     what:
       | {

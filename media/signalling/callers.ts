@@ -1,6 +1,7 @@
 import type { InviteAtTheDoor, InviteRefusal } from '../../sip/agent-types.ts'
 import { CallerAuth, type CallerVerdict } from '../../sip/auth/caller-auth.ts'
 import type { DigestResponse } from '../../sip/auth/digest.ts'
+import type { NonceKey } from '../../sip/auth/nonces.ts'
 import type { Peer } from '../../sip/user-agent.ts'
 import { Guesses } from '../kernel/guesses.ts'
 import { randomHex } from '../protocol/chance.ts'
@@ -15,6 +16,8 @@ export type StoredAlgorithm = 'MD5' | 'SHA-256'
 interface CallersOptions {
   farEnds: Pick<FarEnds, 'byContact'>
   now: () => number
+  /** Shared with other nodes; absent: no other node knows our challenges. */
+  nonceKey?: NonceKey | undefined
 }
 
 /** Passwords of callers: who is challenged, and how answers are verified. */
@@ -22,11 +25,12 @@ export class Callers {
   /** Only known networks and those with a password may call at all, so that a stranger is asked for it before anything else. */
   challengesStrangers = false
   readonly #options: CallersOptions
-  readonly #auth = new CallerAuth(REALM, () => randomHex(10))
+  readonly #auth: CallerAuth
   readonly #guesses: Guesses
 
   constructor(options: CallersOptions) {
     this.#options = options
+    this.#auth = new CallerAuth(REALM, () => randomHex(10), options.nonceKey)
     this.#guesses = new Guesses(options.now)
   }
 

@@ -1,3 +1,4 @@
+import { nonceUseOf } from '../../sip/auth/digest.ts'
 import { MAX_FORWARDS } from '../../sip/message/format.ts'
 import type { NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import type { Body, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
@@ -353,5 +354,7 @@ const hopsOf = ({ header }: Extract<UaEvent, { kind: 'incoming' }>): number =>
 /** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
 function claimOf({ digest }: Line): Events['leg.incoming']['digest'] {
   const algorithm = digest === null ? undefined : storedAlgorithm(digest)
-  return digest === null || algorithm === undefined ? null : { username: digest.username, algorithm }
+  return digest === null || algorithm === undefined
+    ? null
+    : { username: digest.username, algorithm, nonce: nonceUseOf(digest) }
 }

@@ -54,6 +54,7 @@ export class CallsOut {
       return this.#lines.snapshot(line)
     }
     line.maxForwards = maxForwards
+    line.callerLegId = request.callerLegId
     const { delayMs = 0 } = request
     const isSlow = delayMs > 0 || isNamed(request.target) || this.#options.pace.waits(request.target)
     const placed = delayMs === 0 ? this.#placeNext(line) : this.#placeLater(line, delayMs)
@@ -168,6 +169,7 @@ export class CallsOut {
     if (status === NOT_ACCEPTABLE_HERE && this.#mayInsist(line)) this.#lines.beside(line, this.#insist(line))
     else if (this.#mayGoOn(line, refusal)) this.#lines.beside(line, this.#goOn(line, status))
     else {
+      if (status === TOO_MANY_HOPS) this.#lines.outOfHops(line.callerLegId)
       if (refusal.origin === 'remote') line.cause = causeOfFarEnd(refusal.reasons, status)
       const reason = meaningOf(refusal.reasons) ?? reasonOfStatus(status)
       void this.#lines.finish(line, line.endReason ?? reason, status)

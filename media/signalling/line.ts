@@ -69,6 +69,8 @@ export interface Line {
   isWebRtc: boolean
   /** Max-Forwards of its INVITE (RFC 3261 §20.22), theirs or ours; of theirs at most that of a request which begins with us. */
   maxForwards: number
+  /** The leg whose call goes on with this one. */
+  callerLegId: string | undefined
   /** The call has been sent on too often: its caller is refused so, unless it was answered. */
   isOutOfHops: boolean
   /** All that our call may be placed over, and what it is placed over now; null: it calls us, or no way is found yet. */

@@ -64,8 +64,14 @@ export class Lines {
     const line = legId === undefined ? undefined : this.byLeg.get(legId)
     const had = line?.maxForwards ?? (legId === undefined ? undefined : this.#over.get(legId))
     if (had === undefined) return MAX_FORWARDS
-    if (line !== undefined && had === 0) line.isOutOfHops = true
+    if (had === 0) this.outOfHops(legId)
     return had === 0 ? null : had - 1
+  }
+
+  /** What goes on from this leg has been sent on too often, by us or by others. */
+  outOfHops(legId: string | undefined): void {
+    const line = legId === undefined ? undefined : this.byLeg.get(legId)
+    if (line !== undefined) line.isOutOfHops = true
   }
 
   begin(known: Begun): Line {
@@ -84,6 +90,7 @@ export class Lines {
       isWebRtc: false,
       maxForwards: MAX_FORWARDS,
       isOutOfHops: false,
+      callerLegId: undefined,
       ways: null,
       way: null,
       room: null,

@@ -45,7 +45,7 @@ export class Phones {
       askId,
       setTimeout(() => this.#unavailable(askId), DECISION_MS),
     )
-    this.#emit('sip.ask', { askId, to, username, algorithm, source: sourceOf(peer), what })
+    this.#emit('sip.ask', { askId, to, username, algorithm, nonce, source: sourceOf(peer), what })
   }
 
   #unavailable(askId: string): void {

@@ -41,6 +41,7 @@ export class Registrar {
     user,
     contacts,
     username,
+    nonce,
     callId,
     cSeq,
   }: RegisterEvent): void {
@@ -53,7 +54,7 @@ export class Registrar {
     const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
     const path = keptPath(peer, named)
     this.#open.set(registerId, { timer, host: peer.host, path })
-    const told = { user, contacts, username, callId, cSeq }
+    const told = { user, contacts, username, nonce, callId, cSeq }
     const body: Events['sip.register'] = {
       registerId,
       algorithm,

@@ -1,3 +1,4 @@
+import type { NonceKey } from '../../sip/auth/nonces.ts'
 import { DTMF_RELAY, formatDtmfInfo, parseDtmfInfo } from '../../sip/dtmf-info.ts'
 import type { Body, InviteAtTheDoor, InviteRefusal, UaEvent } from '../../sip/user-agent.ts'
 import type { Threads } from '../engine/threads/threads.ts'
@@ -48,6 +49,8 @@ export interface SwitchboardOptions {
   /** Who judges signatures of calls, and who signs ours; absent: nobody. */
   verifier?: Pick<Verifier, 'verify'> | null
   signer?: Pick<Signer, 'sign'> | null
+  /** Shared with other nodes; absent: no other node knows our challenges. */
+  nonceKey?: NonceKey
   /** What lateness is measured by; absent: control is always there, and no clock is late. */
   lateness?: Partial<Omit<AdmissionOptions, 'legs'>>
   emit: (event: MediaEvent) => void
@@ -99,7 +102,7 @@ export class Switchboard {
     this.#descriptions = descriptions
     const sign: Sign = async ({ identity }, received = []) =>
       identity?.sign === undefined || signer === null ? [] : signer.sign(identity.sign, received)
-    const callers = new Callers({ farEnds, now: () => performance.now() })
+    const callers = new Callers({ farEnds, now: () => performance.now(), nonceKey: options.nonceKey })
     this.#callers = callers
     const admission = new Admission({
       controlSince: () => 0,

@@ -7,7 +7,7 @@ import {
   parseDigestResponse,
   verifyDigest,
 } from './digest.ts'
-import { type Freshness, Nonces } from './nonces.ts'
+import { type Freshness, type NonceKey, Nonces } from './nonces.ts'
 
 /** As for registrations: widespread phones give up when they see another hash algorithm than this, or a second challenge. */
 const USUAL_ALGORITHM: DigestAlgorithm = 'MD5'
@@ -31,9 +31,9 @@ export class CallerAuth {
   readonly #nonces: Nonces
 
   /** @param random unguessable, fresh on every call */
-  constructor(realm: string, random: () => string) {
+  constructor(realm: string, random: () => string, key?: NonceKey) {
     this.#realm = realm
-    this.#nonces = new Nonces(random(), random)
+    this.#nonces = new Nonces(random, key)
   }
 
   /** The value of WWW-Authenticate; `now` monotonic [ms]. */

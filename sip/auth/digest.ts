@@ -152,6 +152,12 @@ export function answerChallenge(
 export const NO_HA1 = '0'.repeat(64)
 
 /** Whether a client's digest was made with the password behind `ha1Hex`. Nonce, realm and nc are the caller's to check. */
+/** The use of a nonce that an answer is. */
+export const nonceUseOf = ({ nonce, nc }: DigestResponse): { value: string; count: number } => ({
+  value: nonce,
+  count: Number.parseInt(nc ?? '0', 16),
+})
+
 export function verifyDigest(given: DigestResponse, ha1Hex: string, method: string): boolean {
   const expected = Buffer.from(digestOf(given, ha1Hex, method), 'latin1')
   const actual = Buffer.from(given.response.toLowerCase(), 'latin1')

@@ -8,6 +8,16 @@ const MAX_USED = 50_000
 const MAX_OF_ACCOUNT = 64
 const MAC_BYTES = 16
 
+/** By how much the clocks of two nodes may differ [ms]. */
+const SKEW_MS = 30_000
+
+/** What all nodes share whose challenges are answered at any of them. */
+export interface NonceKey {
+  secret: string
+  /** The time of day [ms] at a monotonic time. */
+  timeOfDay: (now: number) => number
+}
+
 export type Freshness = 'fresh' | 'stale' | 'foreign'
 
 interface Account {
@@ -28,15 +38,18 @@ export class Nonces {
   #remembered = 0
   #sweptAt = 0
 
-  /** @param secret unguessable @param random fresh on every call */
-  constructor(secret: string, random: () => string) {
-    this.#secret = secret
+  readonly #timeOf: (now: number) => number
+
+  /** @param random unguessable, fresh on every call @param key absent: one of our own, and no other node knows our nonces */
+  constructor(random: () => string, key?: NonceKey) {
+    this.#secret = key?.secret ?? random()
     this.#random = random
+    this.#timeOf = key?.timeOfDay ?? (now => now)
   }
 
   /** `now` monotonic [ms]. `host`: who may use it; absent: anybody. */
   issue(now: number, host = ''): string {
-    const body = `${Math.floor(now).toString(36)}.${this.#random()}`
+    const body = `${Math.floor(this.#timeOf(now)).toString(36)}.${this.#random()}`
     return `${body}.${this.#mark(body, host)}`
   }
 
@@ -46,7 +59,7 @@ export class Nonces {
     const expected = Buffer.from(this.#mark(body, host), 'latin1')
     const actual = Buffer.from(nonce.slice(dot + 1), 'latin1')
     if (expected.length !== actual.length || !timingSafeEqual(expected, actual)) return 'foreign'
-    return isFresh(nonce, now) ? 'fresh' : 'stale'
+    return isFresh(nonce, this.#timeOf(now)) ? 'fresh' : 'stale'
   }
 
   /**
@@ -54,10 +67,11 @@ export class Nonces {
    * older than what is stored; or too many are in use.
    */
   use(account: string, nonce: string, nc: number, now: number): boolean {
+    const time = this.#timeOf(now)
     const known = this.#accounts.get(account)
     const before = known?.used.get(nonce)
     if (before !== undefined && nc <= before) return false
-    if (before === undefined && !this.#hasRoom(known, nonce, now)) return false
+    if (before === undefined && !this.#hasRoom(known, nonce, time)) return false
     const own = known ?? { used: new Map<string, number>(), forgottenAt: Number.NEGATIVE_INFINITY }
     this.#accounts.set(account, own)
     if (before === undefined) this.#remembered++
@@ -104,4 +118,8 @@ export class Nonces {
 /** Of a nonce with our mark [ms]. */
 const issuedAt = (nonce: string): number => Number.parseInt(nonce.slice(0, nonce.indexOf('.')), 36)
 
-const isFresh = (nonce: string, now: number): boolean => now - issuedAt(nonce) <= LIFETIME_MS
+/** @param at on the clock of the nonces [ms] */
+const isFresh = (nonce: string, at: number): boolean => {
+  const age = at - issuedAt(nonce)
+  return age <= LIFETIME_MS && age >= -SKEW_MS
+}

@@ -80,6 +80,7 @@ export function onAsk(
     to: subscribedUser(request) ?? ('error' in uri || !('host' in uri) ? '' : (userOf(uri) ?? '')),
     username: toText(given.username),
     algorithm: given.algorithm,
+    nonce: nonceUseOf(given),
     peer,
     what,
   })
@@ -103,7 +104,8 @@ export function answerAsk(core: AgentCore, askId: string, reply: AskReply, now: 
   core.asks.delete(askId)
   const { transaction, peer, subscriptionId } = open
   if (reply.state === null || reply.status >= 300) {
-    const headers: HeaderFields = reply.retryAfterS === null ? [] : [['Retry-After', String(reply.retryAfterS)]]
+    const waits: HeaderFields = reply.retryAfterS === null ? [] : [['Retry-After', String(reply.retryAfterS)]]
+    const headers = reply.status === 401 ? challengeAnew(core, transaction.request, now).headers : waits
     core.refuse(transaction, reply.status, now, headers)
     return null
   }

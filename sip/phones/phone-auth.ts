@@ -64,6 +64,10 @@ export function judgeClaim<C extends Claimed>(
 const isUnused = ({ nonces }: RegistrarState, { username, nonce, nc }: DigestResponse, now: number): boolean =>
   nonces.use(username, nonce, Number.parseInt(nc ?? '0', 16), now)
 
+/** For an open request whose nonce was used elsewhere. */
+export const challengeAnew = (core: AgentCore, request: SipRequest, now: number): Refusal =>
+  challenge(core, request, true, now)
+
 function challenge(core: AgentCore, request: SipRequest, stale: boolean, now: number): Refusal {
   const { realm, nonces } = core.registrar!
   const nonce = nonces.issue(now)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { answerChallenge, type DigestAlgorithm, ha1, parseChallenge } from '../../sip/auth/digest.ts'
-import type { Peer, RegisterReply } from '../../sip/user-agent.ts'
+import type { Peer, RegisterReply, UserAgentOptions } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
 import { message, Party, Pipe } from './pipe.ts'
 
@@ -14,7 +14,8 @@ const MINUTE = 60_000
 const NAMES_SHA256 =
   'Authorization: Digest username="ann", realm="tandem", nonce="", uri="sip:192.0.2.2", response="", algorithm=SHA-256'
 
-const registrar = (): Party => new Party(new Pipe(), '192.0.2.2', { registrarRealm: REALM })
+const registrar = (nonceKey?: UserAgentOptions['nonceKey']): Party =>
+  new Party(new Pipe(), '192.0.2.2', { registrarRealm: REALM, ...(nonceKey === undefined ? {} : { nonceKey }) })
 
 let cseq = 0
 function register(extra: string[] = [], contact = '<sip:ann@10.0.0.5:5060>'): Uint8Array {
@@ -92,6 +93,21 @@ test('a REGISTER without a digest is challenged once, by MD5; a phone that names
     )
   }
   assert.is(party.registers.length, 0)
+})
+
+test('the challenge of one node is answered at another that shares its key; where that was a replay it is challenged anew', () => {
+  const key = { secret: 'of both', timeOfDay: (now: number) => now }
+  const [one, other] = [registrar(key), registrar(key)]
+  const challenged = feed(one, register())
+  assert.is(feed(other, answered(challenged)), '')
+  const { registerId, nonce } = other.registers[0]!
+  assert.equal(nonce, { value: challengeOf(challenged).nonce, count: 1 })
+  assert.is(judge(other, registerId, ha1Of('MD5')), true)
+  other.do(other.agent.answerRegister(registerId, { ...OK, status: 401 }, 0))
+  const { text } = other.sent.at(-1)!
+  assert.is(statusOf(text), 401)
+  assert.match(text, /^WWW-Authenticate: .*stale=true/m)
+  assert.is(statusOf(feed(registrar(), answered(challenged))), 401, 'a node with a key of its own')
 })
 
 for (const algorithm of ['MD5', 'SHA-256'] as const) {

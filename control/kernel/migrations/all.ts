@@ -97,6 +97,7 @@ import { captureChanges } from './350-399/392-capture-changes.ts'
 import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
 import { sessionTokens } from './400-449/403-session-tokens.ts'
 import { openStreams } from './400-449/404-open-streams.ts'
+import { digestUses } from './400-449/405-digest-uses.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -198,4 +199,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '402-evaluations-by-state': evaluationsByState,
   '403-session-tokens': sessionTokens,
   '404-open-streams': openStreams,
+  '405-digest-uses': digestUses,
 }

@@ -1,5 +1,6 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
+import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -18,6 +19,7 @@ export type TakeText = (
 export interface PhoneAskDeps {
   store: Store
   vault: Vault
+  now: () => Date
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
   subscriptions: PhoneSubscriptions
   takeText: TakeText
@@ -44,8 +46,11 @@ export class PhoneAsks {
   }
 
   /** Null: it was wrong, and media has answered. */
-  async #accountOf({ askId, username, algorithm, source }: Ask, media: MediaPort): Promise<SipCredentialRow | null> {
-    const { store, vault, log } = this.#deps
+  async #accountOf(
+    { askId, username, algorithm, nonce, source }: Ask,
+    media: MediaPort,
+  ): Promise<SipCredentialRow | null> {
+    const { store, vault, now, log } = this.#deps
     const account = await store.db
       .selectFrom('sip_credentials')
       .selectAll()
@@ -59,9 +64,10 @@ export class PhoneAsks {
       log.info({ userId: account.id, source: source.host }, "a phone's request was refused")
       return null
     }
+    const isFirst = await noteUse(store, nonce, now())
     const user = await forTenant(store.db, tenantOf(account)).find('users', account.id)
-    if (user?.status === 'active') return account
-    await refuse(media, askId, 403)
+    if (isFirst && user?.status === 'active') return account
+    await refuse(media, askId, isFirst ? 403 : 401)
     return null
   }
 

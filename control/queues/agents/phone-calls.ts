@@ -3,6 +3,7 @@ import { isFailure } from '../../../media/protocol.ts'
 import type { Of } from '../../calls/conductor/event-handler.ts'
 import { follow } from '../../calls/conductor/follow.ts'
 import { ERRORS } from '../../http/errors.ts'
+import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -77,7 +78,7 @@ export class PhoneCalls {
     account: SipCredentialRow,
     media: MediaPort,
   ): Promise<void> {
-    const { store, vault, log } = this.#deps
+    const { store, vault, now, log } = this.#deps
     if (digest?.username !== account.username) {
       await media.request('leg.challenge', { legId })
       return
@@ -87,6 +88,10 @@ export class PhoneCalls {
     const fields = { legId, userId: account.id, source: source.host }
     if (isFailure(checked)) return
     if (!checked.isRight) return log.info(fields, "a phone's call was refused")
+    if (!(await noteUse(store, digest.nonce, now()))) {
+      await media.request('leg.challenge', { legId })
+      return
+    }
     const tenant = tenantOf(account)
     const user = await forTenant(store.db, tenant).find('users', account.id)
     if (user?.status !== 'active') {

@@ -1,5 +1,6 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
+import { noteUse } from '../../kernel/nodes/digest-uses.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -30,7 +31,7 @@ type Register = Events['sip.register']
 type Contact = Pick<SipRegistrationRow, 'contact' | 'expires_at'>
 type Outcome =
   | { sipCode: 200; contacts: Contact[] }
-  | { sipCode: 403 | 500; contacts: [] }
+  | { sipCode: 401 | 403 | 500; contacts: [] }
   | { sipCode: 423; contacts: [] }
 
 /** The registrar's memory (RFC 3261 §10.3): which account a REGISTER is of, and where its phones are. */
@@ -68,7 +69,8 @@ export class Registrations {
       return
     }
     const at = now()
-    const outcome = await store.transaction(trx => keep(trx, account, register, at))
+    const isFirst = await noteUse(store, register.nonce, at)
+    const outcome = isFirst ? await store.transaction(trx => keep(trx, account, register, at)) : refuse(401)
     await media.request('sip.register_reply', {
       registerId,
       sipCode: outcome.sipCode,
@@ -84,7 +86,7 @@ export class Registrations {
 const secondsUntil = ({ expires_at }: Contact, at: Date): number =>
   Math.max(0, Math.round((Date.parse(expires_at) - at.getTime()) / 1000))
 
-const refuse = (sipCode: 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }) as Outcome
+const refuse = (sipCode: 401 | 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }) as Outcome
 
 /** All or nothing (RFC 3261 §10.3 step 7): what one contact does not allow is done for none. */
 async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {

@@ -56,6 +56,8 @@ export interface SipEndpointOptions {
   allowedNetworks?: string[]
   /** Absent: registrations are not taken. */
   registrar?: { realm: string; onRegister: (register: RegisterEvent) => void }
+  /** See `UserAgentOptions`. */
+  nonceKey?: UserAgentOptions['nonceKey']
   /** What phones ask outside of calls, and what becomes of texts to them; with `registrar`. */
   phones?: {
     onAsk: (ask: AskEvent) => void
@@ -114,6 +116,7 @@ export class SipEndpoint {
       optionsStatus: options.optionsStatus,
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
+      ...(options.nonceKey === undefined ? {} : { nonceKey: options.nonceKey }),
     })
     if (options.drachtio === undefined)
       for (const { host, family } of addresses.all) this.#udp.set(host, this.#udpSocket(host, family))

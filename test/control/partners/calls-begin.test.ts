@@ -90,11 +90,12 @@ test("a member's phone or softphone that dials: outside and inside, 403 or 480",
   const party = { uri: 'sip:live-ann@tandem.test', user: 'live-ann', host: 'tandem.test' }
   const body: Events['leg.incoming'] = {
     ...{ legId: 'part_phone', from: party, to: { ...party, user: '302' }, source: { host: '192.0.2.1' } },
-    ...{ sipCallId: 'c', digest: { username: 'live-ann', algorithm: 'MD5' } },
+    ...{ sipCallId: 'c', digest: { username: 'live-ann', algorithm: 'MD5', nonce: { value: 'n', count: 0 } } },
   }
   const phones = new PhoneCalls(deps as never)
   for (const [limits, , sipCode] of LIMITS) {
     await restrict(world, limits)
+    body.digest!.nonce.count++
     const run = followed(store)
     const answer = new Promise<number>(resolve => (answered = resolve))
     await store.transaction(trx => phones.incoming(trx, { body, at: '', seq: 1 } as never))

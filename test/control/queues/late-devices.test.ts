@@ -202,7 +202,7 @@ test('a phone that registers while its member is rung rings too, and a REGISTER 
   const register = async (cSeq: number): Promise<void> => {
     media.emit('sip.register', {
       ...{ registerId: `reg_${cSeq}`, user: 'live-ann', contacts: [{ uri: 'sip:ann@192.0.2.9', expiresS: 600 }] },
-      ...{ username: 'live-ann', algorithm: 'MD5', callId: 'r', cSeq },
+      ...{ username: 'live-ann', algorithm: 'MD5', nonce: { value: 'n', count: cSeq }, callId: 'r', cSeq },
       source: { transport: 'udp', host: '192.0.2.9', port: 5060 },
     })
     await scene.world.settle()

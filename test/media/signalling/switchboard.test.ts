@@ -124,6 +124,16 @@ test('a call that came with Max-Forwards 0 goes on to nobody: 483, and its calle
   assert.match(await phone.expect('SIP/2.0 483'), /^SIP\/2\.0 483 Too Many Hops\r\n/)
 })
 
+test('where the next system says 483, the caller is told so as well', async () => {
+  const caller = await incoming(2)
+  await media.dial('part_a', phone, {}, caller)
+  await phone.expect('INVITE')
+  await phone.respond(483)
+  await media.engine.until(() => media.of('leg.ended').length === 1)
+  await media.run('leg.hangup', { legId: caller, reason: 'rejected' })
+  await phone.expect('SIP/2.0 483')
+})
+
 test('a call that came with Max-Forwards 0 and is for us is answered', async () => {
   const caller = await incoming(0)
   await media.answer(caller)

@@ -7,8 +7,25 @@ const MINUTE = 60_000
 
 function newNonces(): Nonces {
   let count = 0
-  return new Nonces('secret', () => `r${++count}`)
+  return new Nonces(() => `r${++count}`)
 }
+
+test('nodes that share a key know the nonces of each other by the time of day; others do not', () => {
+  const noon = 1_750_000_000_000
+  // Each node has a monotonic clock of its own.
+  const node = (startedAt: number, secret = 'shared') =>
+    new Nonces(() => 'r', { secret, timeOfDay: now => startedAt + now })
+  const [one, other, stranger] = [node(noon), node(noon - 50 * MINUTE), node(noon, 'another')]
+  const nonce = one.issue(MINUTE, 'host')
+  assert.is(other.check(nonce, 52 * MINUTE, 'host'), 'fresh')
+  assert.is(other.check(nonce, 57 * MINUTE, 'host'), 'stale')
+  assert.is(other.check(nonce, 51 * MINUTE - 20_000, 'host'), 'fresh', 'their clocks may differ a little')
+  assert.is(other.check(nonce, 50 * MINUTE, 'host'), 'stale', 'but not much')
+  assert.is(other.check(nonce, 52 * MINUTE, 'elsewhere'), 'foreign')
+  assert.is(stranger.check(nonce, MINUTE, 'host'), 'foreign')
+  assert.is(other.use('ann', nonce, 1, 52 * MINUTE), true)
+  assert.is(other.use('ann', nonce, 1, 52 * MINUTE), false)
+})
 
 test('an nc is taken once, and a higher one after it; a nonce of one account says nothing of another', () => {
   const nonces = newNonces()

@@ -1,5 +1,6 @@
 import type { Events } from '../../../../media/protocol.ts'
 import { isFailure } from '../../../../media/protocol.ts'
+import { noteUse } from '../../../kernel/nodes/digest-uses.ts'
 import type { Store, Trx } from '../../../kernel/store/store.ts'
 import type { Vault } from '../../../kernel/vault.ts'
 import type { MediaPort } from '../../../media-link/events.ts'
@@ -13,6 +14,7 @@ import { connectionOfAccount } from '../inbound-rows.ts'
 export interface TrunkCallerDeps {
   store: Store
   vault: Vault
+  now: () => Date
   log: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
 }
 
@@ -46,7 +48,7 @@ export function judge(
 }
 
 async function isRight(
-  { vault, log }: TrunkCallerDeps,
+  { store, vault, log, now }: TrunkCallerDeps,
   { legId, digest, source }: Incoming,
   account: ConnectionRow,
   media: MediaPort,
@@ -59,7 +61,9 @@ async function isRight(
   const checked = await media.request('leg.check_caller', { legId, ha1: inboundHa1(vault, account, used) })
   if (isFailure(checked)) return false
   if (!checked.isRight) log.info({ legId, connectionId: account.id, source: source.host }, "a trunk's call was refused")
-  return checked.isRight
+  if (!checked.isRight || digest === null || (await noteUse(store, digest.nonce, now()))) return checked.isRight
+  await media.request('leg.challenge', { legId, algorithm: used })
+  return false
 }
 
 /**

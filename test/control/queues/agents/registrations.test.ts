@@ -65,6 +65,7 @@ class Desk {
       contacts,
       username: this.username,
       algorithm: 'MD5',
+      nonce: { value: `nonce of ${this.username}`, count: this.#cSeq + 1 },
       source: { transport: 'udp', host: '198.51.100.7', port: 40_000 },
       callId: 'call1',
       cSeq: ++this.#cSeq,

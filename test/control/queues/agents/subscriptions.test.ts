@@ -41,7 +41,13 @@ class Office {
   /** What a phone is answered; null: its password was wrong. */
   async ask(phone: Account, to: string, what: Partial<Extract<Ask['what'], { method: 'SUBSCRIBE' }>> = {}) {
     const asks = new PhoneAsks({
-      ...{ store: this.app.store, vault: VAULT, log: silent, subscriptions: this.subscriptions },
+      ...{
+        store: this.app.store,
+        vault: VAULT,
+        now: this.app.clock.now,
+        log: silent,
+        subscriptions: this.subscriptions,
+      },
       takeText: async () => 404,
     })
     let reply: (Request<'sip.ask_reply'> & { subscriptionId: string | null }) | null = null
@@ -61,6 +67,7 @@ class Office {
       to,
       username: phone.username,
       algorithm: 'MD5',
+      nonce: { value: `nonce of ${phone.username}`, count: this.#asked },
       source: { transport: 'udp', host: '198.51.100.7', port: 5060 },
       what: { method: 'SUBSCRIBE', package: 'dialog', subscriptionId: null, isEnd: false, ...what },
     }
