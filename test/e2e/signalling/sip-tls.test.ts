@@ -181,9 +181,10 @@ tlsTest('new certificates are used after SIGHUP, for new connections: those that
   const [oldCert, oldKey] = [readFileSync(cert), readFileSync(key)]
   writeFileSync(key, 'rubbish')
   process.kill(product.pids.supervisor, 'SIGHUP')
-  await product.until('it is told of', async () =>
-    (await (await fetch(`${product.baseUrl}/readyz`)).json()).certificates === 'outdated' ? true : null,
-  )
+  await product.until('it is told of', async () => {
+    const { certificates } = (await (await fetch(`${product.baseUrl}/readyz`)).json()) as { certificates: string }
+    return certificates === 'outdated' ? true : null
+  })
   replaceCertificate()
   process.kill(product.pids.supervisor, 'SIGHUP')
   const renewed = await product.until('the new one is in use', async () => {
