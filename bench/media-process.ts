@@ -54,6 +54,7 @@ export class MediaProcess {
       sipHosts: [HOST],
       sipPort: await freePort(HOST),
       sipTls: null,
+      nonceSecret: 'bench',
       stir: { signing: null, anchorsFile: null },
       allowedNetworks: ['127.0.0.0/8'],
       wsPort: await freePort(HOST),

@@ -35,7 +35,7 @@ export class Phones {
     this.#sip = sip
   }
 
-  onAsk({ askId, algorithm, to, username, peer, what }: AskEvent): void {
+  onAsk({ askId, algorithm, to, username, nonce, peer, what }: AskEvent): void {
     // What we challenge with is MD5 and SHA-256 only.
     if (this.#open.size >= MAX_OPEN || algorithm === 'SHA-512-256') {
       this.#unavailable(askId)

@@ -1,12 +1,13 @@
 import type { AgentCore } from '../agent-core.ts'
 import type { AskEvent, AskReply, HeaderFields, Peer } from '../agent-types.ts'
+import { nonceUseOf } from '../auth/digest.ts'
 import type { Refusal } from '../inspect-request.ts'
 import { mediaType, parseDeltaSeconds } from '../message/headers.ts'
 import { type SipRequest, toText } from '../message/message.ts'
 import { parseUri, userOf } from '../message/uri.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
 import { ALLOW_EVENTS, type EventPackage, isPackage, TYPES } from './packages.ts'
-import { authRefusal, digestFor, judgeClaim, refusal } from './phone-auth.ts'
+import { authRefusal, challengeAnew, digestFor, judgeClaim, refusal } from './phone-auth.ts'
 
 /** The default expiry if a phone requests none (RFC 3842 §3.2, RFC 4235 §3.4) [s]. */
 const DEFAULT_EXPIRES_S = 3600

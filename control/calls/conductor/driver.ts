@@ -232,7 +232,7 @@ async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
 }
 
 /** The handler of each event. */
-function handlers({ store, vault, log, centre, devices }: DriverDeps, audio: CallAudio): EventHandlers {
+function handlers({ store, vault, now, log, centre, devices }: DriverDeps, audio: CallAudio): EventHandlers {
   const legs = new LegEvents({ log, audio })
   const change = (
     trx: Trx,
@@ -241,7 +241,7 @@ function handlers({ store, vault, log, centre, devices }: DriverDeps, audio: Cal
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
   return {
     'leg.incoming': async (trx, event) => {
-      if (!(await devices?.incoming(trx, event))) await onIncoming({ store, vault, log, centre }, trx, event)
+      if (!(await devices?.incoming(trx, event))) await onIncoming({ store, vault, now, log, centre }, trx, event)
     },
     'leg.routed': (trx, event) => legs.routed(trx, event),
     'leg.redirected': onRedirected,
