@@ -154,15 +154,13 @@ export function reconcile(whole: Whole): { figures: Figures; problems: string[] 
   )
   if (atOnce > bounds.maxConcurrent)
     problems.push(`${atOnce} calls were at once, of ${bounds.maxConcurrent} that may be`)
-  if (inOneSecond > bounds.trunkPerSecond) {
-    problems.push(`${inOneSecond} calls began in one second, of ${bounds.trunkPerSecond} that the trunk takes`)
-  }
+  const mayBegin = Math.min(bounds.trunkPerSecond, Math.ceil(bounds.callsPerSecond))
+  if (inOneSecond > mayBegin) problems.push(`${inOneSecond} INVITEs came in one second, of ${mayBegin} that may`)
   const begun = mostWithin(
     attempts.map(one => Date.parse(one.started_at)),
     1000,
   )
-  // What a pause of half a second has saved may come at once.
-  if (begun > Math.ceil(bounds.callsPerSecond * 1.5) + 1) {
+  if (begun > Math.ceil(bounds.callsPerSecond)) {
     problems.push(`${begun} attempts were begun in one second, of ${bounds.callsPerSecond}`)
   }
   const times = seen.map(call => call.invitedAt)

@@ -15,7 +15,7 @@ function rowOf({ ledBy, contacts, kills, bounds, figures, abandonedRate }: Campa
     ledBy,
     ...[String(contacts), String(kills), String(invites), seconds.toFixed(0)],
     ...[(invites / Math.max(1, seconds)).toFixed(1), String(bounds.callsPerSecond)],
-    `${inOneSecond} of ${bounds.trunkPerSecond}`,
+    `${inOneSecond} of ${Math.min(bounds.trunkPerSecond, Math.ceil(bounds.callsPerSecond))}`,
     `${atOnce} of ${bounds.maxConcurrent}`,
     bounds.ledByAgents ? pct(abandonedRate) : '-',
   ]

@@ -132,7 +132,7 @@ export async function callsTo(
   return calls
 }
 
-/** Writes down that a contact is called, and its call. */
+/** Writes down that a contact is called, and its call. `startMs`: when that goes out, Unix time. */
 export async function callContact(
   trx: Trx,
   tenant: Tenant,
@@ -142,14 +142,19 @@ export async function callContact(
     now,
     contact,
     turn,
+    startMs,
     userId = null,
-  }: Taking & { contact: ContactRow; turn: number; userId?: string | null },
+  }: Taking & { contact: ContactRow; turn: number; startMs: number; userId?: string | null },
 ): Promise<void> {
   const [callId, legId] = [newId('call'), newId('participant')]
   const at = now.toISOString()
   const to = contact.phone
   const from = callerNumber(settings.caller_ids, { to, turn, isLocal: settings.local_presence })
-  const target: RingTarget & { timeoutS: number } = { kind: 'address', to, from, timeoutS: settings.ring_timeout_s }
+  const pace = { id: campaign.id, callsPerSecond: Math.ceil(settings.calls_per_second) }
+  const target: RingTarget & { timeoutS: number } = {
+    ...{ kind: 'address', to, from, startMs, pace },
+    timeoutS: settings.ring_timeout_s,
+  }
   const { assistant_id: assistantId, flow_id: flowId, queue_id: queueId } = settings
   const program = flowId !== null ? { flowId } : assistantId !== null ? { assistantId } : null
   await insertParty(
@@ -184,7 +189,7 @@ export async function callContact(
     number,
     call_id: callId,
     user_id: userId,
-    started_at: at,
+    started_at: new Date(startMs).toISOString(),
     answered_at: null,
     answered_by: null,
     found_out_at: null,

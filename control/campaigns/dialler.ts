@@ -15,7 +15,7 @@ import {
   type Taking,
   whyNotNow,
 } from './calling.ts'
-import { callsForAgents, nextCallMs, rateAllows } from './pacing.ts'
+import { callsForAgents, type Rate, rateAllows, startOf } from './pacing.ts'
 import { settingsOf } from './schema.ts'
 import { moveCampaign, moveContact, onCall } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
@@ -97,8 +97,9 @@ export class Dialler {
     }
     const limit = Math.min(most, await this.#forAgents(trx, tenant, { campaign, settings, now }))
     if (limit <= 0) return false
-    const { calls, isHeld } = await this.#dial(trx, tenant, { campaign, settings, due, limit, now })
-    const next = isHeld ? now.getTime() + HELD_MS : nextCallMs(rate, calls)
+    const { calls, isHeld } = await this.#dial(trx, tenant, { campaign, settings, due, limit, rate, now })
+    const begun = calls === 0 ? campaign.next_call_ms : startOf(rate, calls)
+    const next = isHeld ? Math.max(begun, now.getTime() + HELD_MS) : begun
     if (next !== campaign.next_call_ms) {
       const calls_begun = campaign.calls_begun + calls
       await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: next, calls_begun })
@@ -138,7 +139,7 @@ export class Dialler {
   async #dial(
     trx: Trx,
     tenant: Tenant,
-    { campaign, settings, due, limit, now }: Taking & { due: ContactRow[]; limit: number },
+    { campaign, settings, due, limit, rate, now }: Taking & { due: ContactRow[]; limit: number; rate: Rate },
   ): Promise<{ calls: number; isHeld: boolean }> {
     const timezone = settings.timezone ?? (await this.#deps.timezoneOf(trx, tenant))
     const history = await callsTo(trx, tenant, due, now)
@@ -159,8 +160,9 @@ export class Dialler {
       else {
         // Of an organisation that is suspended or at its limit they wait.
         if ((await callProblem(trx, tenant, updated)) !== null) return { calls, isHeld: true }
-        const turn = campaign.calls_begun + calls++
-        await callContact(trx, tenant, { campaign, settings, now, contact, turn })
+        const [turn, startMs] = [campaign.calls_begun + calls, startOf(rate, calls)]
+        await callContact(trx, tenant, { campaign, settings, now, contact, turn, startMs })
+        calls++
       }
     }
     return { calls, isHeld: false }

@@ -1,26 +1,27 @@
 /** How many calls may begin now. All of it is pure: the time and what was counted are arguments. */
 
-/** What was not used of the rate in this time is lost, so that a pause is followed by no burst [ms]. */
-const SAVED_MS = 500
+/** Calls are written down so long before they go out, each at its own moment: longer than the dialler takes until it looks again [ms]. */
+export const AHEAD_MS = 400
+/** A far end uses its own clock, and a call takes its time to go out: its second is a little longer here, as of connections [ms]. */
+const SECOND_MS = 1050
 
-/** Calls that the rate allows now. `nextCallMs`: when the next may begin, Unix time [ms]. */
-export function rateAllows({ nextCallMs, perSecond, nowMs }: Rate): number {
-  const stepMs = 1000 / perSecond
-  const from = Math.max(nextCallMs, nowMs - SAVED_MS)
-  return from > nowMs ? 0 : Math.floor((nowMs - from) / stepMs) + 1
-}
-
-/** When the next may begin after so many have. */
-export function nextCallMs({ nextCallMs: before, perSecond, nowMs }: Rate, calls: number): number {
-  const from = Math.max(before, nowMs - SAVED_MS)
-  return calls === 0 ? before : Math.ceil(from + (calls * 1000) / perSecond)
-}
-
+/** So many calls begin in a second at most, evenly spaced: what is not used is lost, and a pause is followed by no burst. */
 export interface Rate {
+  /** When the next may begin, Unix time [ms]. */
   nextCallMs: number
   perSecond: number
   nowMs: number
 }
+
+/** Calls that may be written down now. */
+export function rateAllows({ nextCallMs, perSecond, nowMs }: Rate): number {
+  const aheadMs = nowMs + AHEAD_MS - Math.max(nextCallMs, nowMs)
+  return aheadMs < 0 ? 0 : Math.floor((aheadMs * perSecond) / SECOND_MS) + 1
+}
+
+/** When the `nth` of them goes out, from 0, Unix time [ms]; the next may begin when it would. */
+export const startOf = ({ nextCallMs, perSecond, nowMs }: Rate, nth: number): number =>
+  Math.ceil(Math.max(nextCallMs, nowMs) + (nth * SECOND_MS) / perSecond)
 
 /** The figures that a predictive dialler goes by, of the last 24 hours. */
 export interface Reached {

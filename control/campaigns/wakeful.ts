@@ -3,6 +3,7 @@ import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { tenantsWithAvailable } from '../queues/agent-status.ts'
+import { AHEAD_MS } from './pacing.ts'
 import { settingsOf } from './schema.ts'
 import { type ContactStatus, ON_CALL } from './states.ts'
 
@@ -22,7 +23,7 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
         eb.and([eb('status', '=', 'stopping'), eb.not(eb.exists(contacts(eb, ON_CALL)))]),
         eb.and([
           eb('status', '=', 'running'),
-          eb('next_call_ms', '<=', now.getTime()),
+          eb('next_call_ms', '<=', now.getTime() + AHEAD_MS),
           eb.or([eb.exists(due(eb, now)), eb.not(eb.exists(contacts(eb, ['pending', ...ON_CALL])))]),
         ]),
       ]),

@@ -1,9 +1,16 @@
 import { Ajv } from 'ajv'
 import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
+import { validationProblem } from '../http/wire/validation.ts'
 import { compilePattern } from '../kernel/pattern.ts'
 
 /** Schemas are customers': what cannot be compiled refuses its tool, and formats are not judged. */
-const ajv = new Ajv({ strict: false, validateFormats: false, logger: false, code: { regExp: boundedPattern() } })
+const ajv = new Ajv({
+  strict: false,
+  validateFormats: false,
+  logger: false,
+  verbose: true,
+  code: { regExp: boundedPattern() },
+})
 
 /** Patterns are customers' too: they run in bounded time, and one that cannot be compiled so refuses its tool. */
 function boundedPattern(): RegExpEngine {
@@ -21,12 +28,12 @@ const UNUSABLE = 'the schema of the tool cannot be used'
 export const objectSchema = (parameters: Record<string, unknown>): Record<string, unknown> =>
   'type' in parameters ? parameters : { type: 'object', ...parameters }
 
-/** Why a model's input does not fit the parameters of its tool; null: it does. */
+/** Why a model's input does not fit the parameters of its tool, as of a request's parameters; null: it does. */
 export function inputProblem(parameters: Record<string, unknown>, input: Record<string, unknown>): string | null {
   if ('$async' in parameters) return UNUSABLE
   try {
     if (ajv.validate(objectSchema(parameters), input) === true) return null
-    return ajv.errorsText(ajv.errors, { dataVar: 'input' })
+    return validationProblem(ajv.errors ?? []).message
   } catch {
     return UNUSABLE
   } finally {

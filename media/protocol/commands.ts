@@ -134,8 +134,10 @@ export const COMMANDS = {
       near,
       /** The leg whose call goes on with this one: its Max-Forwards counts on (RFC 7332). Absent: the call begins with us. */
       callerLegId: Type.Optional(id),
-      /** Goes out so much later: its connection begins so many calls a second. */
+      /** Goes out so much later: its connection, or its campaign, begins so many calls a second. */
       delayMs: Type.Optional(integer(0, 10_000)),
+      /** Of what, beside its connection, no more calls than these leave in any second: of its campaign. */
+      pace: Type.Optional(Type.Object({ id, callsPerSecond: integer(1, 1000) })),
       timeoutS: integer(1, 3600),
     }),
   ),

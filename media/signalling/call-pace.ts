@@ -1,24 +1,34 @@
 import { LRUCache } from 'lru-cache'
 import { atMost } from '../protocol/at-most.ts'
-import type { DialTarget } from '../protocol.ts'
+import type { DialTarget, Request } from '../protocol.ts'
 
 /** A far end uses its own clock, and packets take different times: its second is a little longer here [ms]. */
 export const SECOND_MS = 1050
 /** A longer wait is refused as having no turn [ms]. */
 const MAX_WAIT_MS = 5000
-const MAX_CONNECTIONS = 10_000
+const MAX_KEPT = 10_000
+
+/** Of what so many calls begin in a second: a connection, or a campaign. */
+export type Rate = NonNullable<Request<'leg.dial'>['pace']>
+
+/** Of the connection that a target is reached over; none: it takes any number. */
+export const ratesOf = ({ connectionId: id, callsPerSecond }: DialTarget): Rate[] =>
+  id === undefined || callsPerSecond === undefined ? [] : [{ id, callsPerSecond }]
 
 interface Waiting {
+  rates: readonly Begun[]
   isWanted: () => boolean
   go: (may: boolean) => void
 }
 
-interface Connection {
+interface Begun {
   perSecond: number
   /** The start times of the last `perSecond` calls [ms], the oldest first. */
   begun: number[]
+  /** Whose first rate this is. */
   waiting: Waiting[]
-  isTimed: boolean
+  /** When they are looked at again; `Infinity`: never [ms]. */
+  wakesAt: number
 }
 
 interface CallPaceOptions {
@@ -28,72 +38,77 @@ interface CallPaceOptions {
 }
 
 /**
- * Paces INVITEs: over one connection no more than allowed leave in any second, even if they arrive late or together, because of a busy control,
- * failovers from another connection, or redirections. First come, first served.
+ * Paces INVITEs: of one connection and of one campaign no more than allowed leave in any second, even if they arrive late or together, because of
+ * a busy or new control, failovers from another connection, or redirections. First come, first served.
  */
 export class CallPace {
   readonly #options: CallPaceOptions
-  readonly #connections = new LRUCache<string, Connection>(atMost(MAX_CONNECTIONS))
+  readonly #known = new LRUCache<string, Begun>(atMost(MAX_KEPT))
 
   constructor(options: CallPaceOptions) {
     this.#options = options
   }
 
-  /** Whether a call to this target would have to wait now. */
-  waits({ connectionId, callsPerSecond }: Pick<DialTarget, 'connectionId' | 'callsPerSecond'>): boolean {
-    if (connectionId === undefined || callsPerSecond === undefined) return false
-    const known = this.#connections.get(connectionId)
-    return known !== undefined && (known.waiting.length > 0 || this.#freeIn(known) > 0)
-  }
-
-  /** Resolves with true when its INVITE may leave; false: that would be too late. A call that is no longer wanted uses nobody's turn. */
-  turn(
-    { connectionId, callsPerSecond }: Pick<DialTarget, 'connectionId' | 'callsPerSecond'>,
-    isWanted: () => boolean,
-  ): Promise<boolean> {
-    if (connectionId === undefined || callsPerSecond === undefined) return Promise.resolve(true)
-    const one = this.#of(connectionId, callsPerSecond)
-    if ((one.waiting.length / callsPerSecond) * SECOND_MS >= MAX_WAIT_MS) return Promise.resolve(false)
-    return new Promise(go => {
-      one.waiting.push({ isWanted, go })
-      this.#serve(one)
+  /** Whether a call of these would have to wait now. */
+  waits(rates: readonly Rate[]): boolean {
+    return rates.some(({ id }) => {
+      const known = this.#known.get(id)
+      return known !== undefined && (known.waiting.length > 0 || this.#freeIn(known) > 0)
     })
   }
 
-  #of(id: string, perSecond: number): Connection {
-    const known = this.#connections.get(id)
-    const one = known ?? { perSecond, begun: [], waiting: [], isTimed: false }
+  /** Resolves with true when its INVITE may leave; false: that would be too late. A call that is no longer wanted uses nobody's turn. */
+  turn(rates: readonly Rate[], isWanted: () => boolean): Promise<boolean> {
+    const all = rates.map(rate => this.#of(rate))
+    const [first] = all
+    if (first === undefined) return Promise.resolve(true)
+    if ((first.waiting.length / first.perSecond) * SECOND_MS >= MAX_WAIT_MS) return Promise.resolve(false)
+    return new Promise(go => {
+      first.waiting.push({ rates: all, isWanted, go })
+      this.#serve(first)
+    })
+  }
+
+  #of({ id, callsPerSecond: perSecond }: Rate): Begun {
+    const known = this.#known.get(id)
+    const one = known ?? { perSecond, begun: [], waiting: [], wakesAt: Number.POSITIVE_INFINITY }
     // It may have changed.
     one.perSecond = perSecond
-    if (known === undefined) this.#connections.set(id, one)
+    if (known === undefined) this.#known.set(id, one)
     return one
   }
 
   /** Time until another one may begin [ms]. */
-  #freeIn({ begun, perSecond }: Connection): number {
+  #freeIn({ begun, perSecond }: Begun): number {
     const last = begun.at(-perSecond)
     return last === undefined ? 0 : Math.max(0, last + SECOND_MS - this.#options.now())
   }
 
-  #serve(one: Connection): void {
-    if (one.isTimed) return
-    while (one.waiting.length > 0) {
-      const waitMs = this.#freeIn(one)
+  #serve(one: Begun): void {
+    let soonestMs = Number.POSITIVE_INFINITY
+    // Who waits for its campaign holds up nobody else of its connection.
+    one.waiting = one.waiting.filter(({ rates, isWanted, go }) => {
+      const waitMs = Math.max(...rates.map(rate => this.#freeIn(rate)))
       if (waitMs > 0) {
-        one.isTimed = true
-        this.#options.later(() => {
-          one.isTimed = false
-          this.#serve(one)
-        }, waitMs)
-        return
+        soonestMs = Math.min(soonestMs, waitMs)
+        return true
       }
-      const { isWanted, go } = one.waiting.shift()!
       const may = isWanted()
-      if (may) {
-        one.begun.push(this.#options.now())
-        if (one.begun.length > one.perSecond) one.begun.splice(0, one.begun.length - one.perSecond)
-      }
+      if (may) for (const rate of rates) this.#count(rate)
       go(may)
-    }
+      return false
+    })
+    const at = this.#options.now() + soonestMs
+    if (at >= one.wakesAt) return
+    one.wakesAt = at
+    this.#options.later(() => {
+      if (one.wakesAt === at) one.wakesAt = Number.POSITIVE_INFINITY
+      this.#serve(one)
+    }, soonestMs)
+  }
+
+  #count({ begun, perSecond }: Begun): void {
+    begun.push(this.#options.now())
+    if (begun.length > perSecond) begun.splice(0, begun.length - perSecond)
   }
 }

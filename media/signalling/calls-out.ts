@@ -3,7 +3,7 @@ import type { UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
-import type { CallPace } from './call-pace.ts'
+import { type CallPace, type Rate, ratesOf } from './call-pace.ts'
 import { causeOfFarEnd, meaningOf } from './causes.ts'
 import type { Descriptions } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
@@ -20,7 +20,7 @@ const TOO_MANY_HOPS = 483
 /** A far end that has not even sent 100 by then is abandoned for the next, if there is one [ms]. */
 const PATIENCE_MS = 4000
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
-const NO_TURN: Failure = { failure: 'capacity', message: 'its connection begins as many calls as it may' }
+const NO_TURN: Failure = { failure: 'capacity', message: 'its connection or campaign begins as many calls as it may' }
 
 interface CallsOutOptions {
   lines: Lines
@@ -56,7 +56,7 @@ export class CallsOut {
     line.maxForwards = maxForwards
     line.callerLegId = request.callerLegId
     const { delayMs = 0 } = request
-    const isSlow = delayMs > 0 || isNamed(request.target) || this.#options.pace.waits(request.target)
+    const isSlow = delayMs > 0 || isNamed(request.target) || this.#options.pace.waits(ratesFor(line, request.target))
     const placed = delayMs === 0 ? this.#placeNext(line) : this.#placeLater(line, delayMs)
     if (isSlow) {
       // It may take longer than control waits for a reply.
@@ -75,7 +75,7 @@ export class CallsOut {
   }
 
   #begin(request: Request<'leg.dial'> & { target: DialTarget }): Line {
-    const { legId, target, room, affinity, near = null, sound, alternatives = [], callerLegId } = request
+    const { legId, target, room, affinity, near = null, sound, pace, alternatives = [], callerLegId } = request
     const line = this.#lines.begin({
       legId,
       sessionId: '',
@@ -90,6 +90,7 @@ export class CallsOut {
     line.room = room
     line.affinity = affinity
     if (sound !== undefined) line.sound = sound
+    if (pace !== undefined) line.pace = pace
     line.near = near
     const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
     const received = callerLegId === undefined ? [] : (this.#lines.get(callerLegId)?.signed?.signatures ?? [])
@@ -100,7 +101,10 @@ export class CallsOut {
       sign: to => this.#options.sign(to, received),
       mayCall: (by, contacts) => this.#options.redirects.ask(line, by, contacts),
     })
-    line.timer = setTimeout(() => this.#options.hangup(line, 'no_answer'), request.timeoutS * 1000)
+    line.timer = setTimeout(
+      () => this.#options.hangup(line, 'no_answer'),
+      request.timeoutS * 1000 + (request.delayMs ?? 0),
+    )
     return line
   }
 
@@ -126,8 +130,10 @@ export class CallsOut {
       if (opened !== null && isFailure(opened)) return opened
     }
     const { target, peer } = way
-    if (!(await this.#options.pace.turn(target, () => !isOver(line)))) return isOver(line) ? null : NO_TURN
+    const turn = await this.#options.pace.turn(ratesFor(line, target), () => !isOver(line))
     if (isOver(line)) return null
+    if (!turn) return NO_TURN
+    delete line.pace
     const { connectionId } = target
     if (line.way !== null && connectionId !== undefined && connectionId !== line.way.target.connectionId) {
       this.#lines.emit('leg.routed', { legId: line.legId, connectionId })
@@ -184,7 +190,7 @@ export class CallsOut {
   async #insist(line: Line): Promise<void> {
     this.#lines.bind(line, '')
     const { target } = line.way!
-    const turn = await this.#options.pace.turn(target, () => !isOver(line))
+    const turn = await this.#options.pace.turn(ratesOf(target), () => !isOver(line))
     if (isOver(line)) return
     line.srtp = 'required'
     if (turn) this.#invite(line, line.way!)
@@ -210,6 +216,12 @@ export class CallsOut {
     else void this.#lines.finish(line, failed.failure === 'capacity' ? 'capacity' : 'media_failed', null)
   }
 }
+
+/** An INVITE more of a call that has begun is none more of its campaign. */
+const ratesFor = ({ pace }: Line, target: DialTarget): Rate[] => [
+  ...ratesOf(target),
+  ...(pace === undefined ? [] : [pace]),
+]
 
 /** Whether its destination has to be looked up first. */
 function isNamed({ hosts, uri }: DialTarget): boolean {

@@ -23,6 +23,7 @@ import type {
 } from '../protocol.ts'
 import { NO_QUALITY } from '../rooms/leg.ts'
 import type { IceCredentials } from '../webrtc/ice-lite.ts'
+import type { Rate } from './call-pace.ts'
 import type { Way, Ways } from './ways.ts'
 
 const CODECS: Record<CodecName, AudioCodec> = {
@@ -78,6 +79,8 @@ export interface Line {
   way: Way | null
   /** The room that it enters when its audio starts; null once it has been answered with it. */
   room: RoomSpec | null
+  /** Beside its connection, until it has had a turn of it. Absent: nothing more. */
+  pace?: Rate
   /** Its audio before the answer; null: there is none, or it is answered. */
   early: Early | null
   /** The caller's offer, until it is answered. */

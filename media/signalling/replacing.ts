@@ -4,7 +4,7 @@ import type { Body, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
-import type { CallPace } from './call-pace.ts'
+import { type CallPace, ratesOf } from './call-pace.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf } from './invitation.ts'
@@ -141,7 +141,7 @@ export class Replacing {
       // The sockets of the leg are there already, of one family.
       if (this.#options.addresses.for(way.peer)?.family !== line.own?.family) continue
       const isWanted = () => !isOver(line) && !attempt.isOver
-      if (!(await this.#options.pace.turn(way.target, isWanted)) || !isWanted()) {
+      if (!(await this.#options.pace.turn(ratesOf(way.target), isWanted)) || !isWanted()) {
         this.#over(attempt, status)
         return
       }

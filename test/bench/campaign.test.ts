@@ -52,6 +52,7 @@ const FAULTS: Record<string, (books: Whole) => void> = {
   'called at night': ({ asleep }) => asleep.add(ANN),
   'do-not-call list were called': ({ blocked }) => blocked.add(ANN),
   'calls were at once': ({ seen: calls }) => (calls[0]!.endedAt = AT + 2500),
+  'INVITEs came in one second': ({ seen: calls }) => (calls[1]!.invitedAt = calls[0]!.invitedAt + 900),
   'attempts were begun in one second': ({ attempts }) => {
     for (let n = 0; n < 3; n++) attempts.push(attempt(ANN, 10 * n, 1000))
   },

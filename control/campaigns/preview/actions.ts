@@ -17,7 +17,7 @@ import {
   whyNotNow,
 } from '../calling.ts'
 import { type CampaignContact, toContact } from '../contact-schema.ts'
-import { nextCallMs, rateAllows } from '../pacing.ts'
+import { type Rate, rateAllows, startOf } from '../pacing.ts'
 import { type CampaignSettings, settingsOf } from '../schema.ts'
 import { moveContact, onCall } from '../store.ts'
 import type { ContactRow } from '../tables.ts'
@@ -162,15 +162,16 @@ export async function dial(deps: PreviewDeps, trx: Trx, by: By, wanted: Wanted):
   } else {
     const suspended = await callProblem(trx, by, at)
     if (suspended !== null) return suspended
-    await callContact(trx, by, { ...taking, contact, turn: campaign.calls_begun, userId })
+    const rate = rateOf(taking)
+    const turn = campaign.calls_begun
+    await callContact(trx, by, { ...taking, contact, turn, startMs: startOf(rate, 0), userId })
     await keepForCall(trx, by, userId, { settings, at })
-    const next_call_ms = nextCallMs(rateOf(taking), 1)
-    await forTenant(trx, by).change('campaigns', id, { next_call_ms, calls_begun: campaign.calls_begun + 1 })
+    await forTenant(trx, by).change('campaigns', id, { next_call_ms: startOf(rate, 1), calls_begun: turn + 1 })
   }
   return toContact((await forTenant(trx, by).find('campaign_contacts', contact.id)) ?? contact)
 }
 
-const rateOf = ({ campaign, settings, now }: Taking) => ({
+const rateOf = ({ campaign, settings, now }: Taking): Rate => ({
   nextCallMs: campaign.next_call_ms,
   perSecond: settings.calls_per_second,
   nowMs: now.getTime(),

@@ -8,6 +8,7 @@ import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
+import { MAX_WAIT_MS } from '../../trunks/call-starts.ts'
 import type { RedirectedFrom } from '../../trunks/caller-identity.ts'
 import { CODECS } from '../../trunks/codecs.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
@@ -73,7 +74,20 @@ const waitingRoom = (legId: string) => ({
 })
 
 /** What media is told to dial. */
-type Dialled = Pick<Commands['leg.dial']['request'], 'target' | 'alternatives' | 'delayMs'>
+type Dialled = Pick<Commands['leg.dial']['request'], 'target' | 'alternatives' | 'delayMs' | 'pace'>
+
+type Address = Extract<RingTarget, { kind: 'address' }>
+
+/** Until it may go out [ms]. What lies further ahead was written by a clock that went wrong. */
+function waitOf({ startMs = 0 }: Address, nowMs: number): number {
+  const waitMs = startMs - nowMs
+  return waitMs > MAX_WAIT_MS ? 0 : Math.max(0, waitMs)
+}
+
+const pacedBy = ({ pace }: Address, delayMs: number): Pick<Dialled, 'delayMs' | 'pace'> => ({
+  ...(delayMs === 0 ? {} : { delayMs }),
+  ...(pace === undefined ? {} : { pace }),
+})
 
 async function dialTarget(
   { store, now, sipHost, vault, loopback }: CallCentreParts,
@@ -88,27 +102,30 @@ async function dialTarget(
   }
   if (target.kind === 'address') {
     // A call of its own was judged when it was written down: its organisation may have been suspended since, or while that was committed.
-    const limit = await legProblem(store.db, tenant, now().toISOString())
+    const at = now()
+    const nowMs = at.getTime()
+    const limit = await legProblem(store.db, tenant, at.toISOString())
     if (limit !== null) return { failure: 'capacity', message: limit.message }
     if (!tenant.livemode) {
       const refused = await outsideProblem(store.db, tenant, target.to)
       if (refused !== null) return { failure: 'invalid', message: refused.message }
       if (loopback === undefined) return { failure: 'invalid', message: 'there is no sandbox here' }
-      return { target: sandboxTarget(target.to, leg.id, loopback) }
+      return { target: sandboxTarget(target.to, leg.id, loopback), ...pacedBy(target, waitOf(target, nowMs)) }
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
     const asked = { to: target.to, from: from ?? undefined, redirectedFrom: sentOn(target, call), shown }
     const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
     if ('problem' in way) return { failure: 'invalid', message: way.message }
-    const turn = await inTurn(store.db, way, now().getTime())
+    const startMs = nowMs + waitOf(target, nowMs)
+    const turn = await inTurn(store.db, way, startMs)
     if (turn === null) return { failure: 'capacity', message: 'the connection places its `calls_per_second` already' }
-    const { connection, alternatives, delayMs } = turn
+    const { connection, alternatives } = turn
     const isFree = connection === null || (await takeLine(store, leg, connection))
     const { replaces } = target
     const of = (to: DialTarget): DialTarget => (replaces === undefined ? to : { ...to, replaces })
-    const later = delayMs === 0 ? {} : { delayMs }
-    if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...later }
+    const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
+    if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
     return { failure: 'capacity', message: 'the connection carries its `max_calls` already' }
   }
   const caller =

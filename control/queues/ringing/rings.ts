@@ -27,6 +27,10 @@ export type RingTarget =
       showsCaller?: boolean
       /** The dialog of elsewhere whose place the call takes. */
       replaces?: string
+      /** Goes out then, Unix time [ms]. Absent: at once. */
+      startMs?: number
+      /** The campaign of which no more calls than these go out in any second. */
+      pace?: { id: string; callsPerSecond: number }
     }
 
 /** Who is called once the agent who places the call is on the line. */

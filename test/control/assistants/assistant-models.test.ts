@@ -83,7 +83,7 @@ test('a tool that takes its time is not waited for in silence; input that does n
     .messages.filter(({ role }) => role === 'tool')
     .map(({ content }) => String(content))
   assert.match(results[0]!, 'shipped')
-  assert.match(results[1]!, /^failed: input\/order must be integer/)
+  assert.match(results[1]!, /^failed: order must be an integer/)
   await world.media.committed()
   let actions: { status: string }[] = []
   while (actions.length < 2) actions = (await world.ask(`GET /v1/calls/${callId}/flow_run`)).body.actions

@@ -78,9 +78,8 @@ test(
     assert.ok(nodes.most() <= atOnce, `${nodes.most()} at once`)
     const begun = attempts.map(({ started_at }) => Date.parse(started_at)).toSorted((a, b) => a - b)
     for (const from of begun) {
-      const within = begun.filter(at => at >= from && at < from + 1000).length
-      // What half a second has saved may come at once.
-      assert.ok(within <= perSecond * 1.5 + 1, `${within} in a second`)
+      const within = begun.filter(at => at >= from && at <= from + 1000).length
+      assert.ok(within <= perSecond, `${within} in a second`)
     }
     await nodes.close()
     await store.close()

@@ -29,7 +29,7 @@ test('a change is a version, an old one can be tested and restored; what could n
     body: null,
   })
   assert.is((await dry({ version: 1 })).request.url, 'https://93.184.216.34/orders/7')
-  assert.match((await dry({ arguments: { order: 'seven' } })).output, 'input/order must be integer')
+  assert.match((await dry({ arguments: { order: 'seven' } })).output, 'order must be an integer')
   const restored = await live(`POST ${path}/restore`, { version: 1 })
   assert.equal([restored.body.version, restored.body.http.url], [3, URL])
   const versions = (await live(`GET ${path}/versions`)).body.data
@@ -125,7 +125,7 @@ test('a model looks things up, presses keys and asks for a payment, each a step 
     [
       ['tool', 'Delivery takes three days.'],
       ['tool', 'pressed'],
-      ['tool', 'failed: input/keys must match '],
+      ['tool', 'failed: keys must match patter'],
       ['payment', 'failed'],
     ],
   )

@@ -5,7 +5,7 @@ import { suite } from '../../harness.ts'
 
 const test = suite('media/signalling/call-pace')
 
-const trunk = (callsPerSecond: number, connectionId = 'conn_a') => ({ connectionId, callsPerSecond })
+const trunk = (callsPerSecond: number, id = 'conn_a') => [{ id, callsPerSecond }]
 
 /** A pace, and time that passes when it is told to. */
 function scene() {
@@ -26,8 +26,8 @@ function scene() {
     await setImmediate()
   }
   const sent: number[] = []
-  const call = (target: Parameters<CallPace['turn']>[0], isWanted = () => true): Promise<boolean> =>
-    pace.turn(target, isWanted).then(may => {
+  const call = (rates: Parameters<CallPace['turn']>[0], isWanted = () => true): Promise<boolean> =>
+    pace.turn(rates, isWanted).then(may => {
       if (may) sent.push(now)
       return may
     })
@@ -56,13 +56,12 @@ test('calls that were apart and come together, since whoever sends them was busy
 test('connections wait for themselves alone, and a call over none waits for nobody', async () => {
   const { pace, pass, call, sent } = scene()
   for (const id of ['conn_a', 'conn_a', 'conn_b']) void call(trunk(1, id))
-  void call({})
-  void call({ connectionId: 'conn_c' })
+  void call([])
   await pass(10)
-  assert.is(sent.length, 4)
-  assert.equal([pace.waits(trunk(1)), pace.waits(trunk(1, 'conn_d')), pace.waits({})], [true, false, false])
+  assert.is(sent.length, 3)
+  assert.equal([pace.waits(trunk(1)), pace.waits(trunk(1, 'conn_d')), pace.waits([])], [true, false, false])
   await pass(1100)
-  assert.is(sent.length, 5)
+  assert.is(sent.length, 4)
   await pass(1100)
   assert.is(pace.waits(trunk(1)), false)
 })
@@ -82,16 +81,36 @@ test('who hangs up while it waits takes no turn; who would wait five seconds is 
   assert.equal(await Promise.all(more), [true, true, true, true, true, false])
 })
 
+test('calls of a campaign leave no faster than it and its connection allow, and those that wait for it hold up nobody else of the connection', async () => {
+  const { pace, pass, call, sent } = scene()
+  const campaign = [...trunk(30), { id: 'cmp_a', callsPerSecond: 3 }]
+  for (let n = 0; n < 10; n++) void call(campaign)
+  void call(trunk(30))
+  await pass(10)
+  assert.is(sent.length, 4)
+  assert.equal([pace.waits(campaign), pace.waits(trunk(30, 'conn_b'))], [true, false])
+  await pass(4000)
+  assert.is(sent.length, 11)
+  assert.is(mostInASecond(sent), 4)
+  await pass(1100)
+  // Over another connection too.
+  for (const id of ['conn_a', 'conn_b', 'conn_a', 'conn_b'])
+    void call([...trunk(30, id), { id: 'cmp_a', callsPerSecond: 3 }])
+  await pass(10)
+  assert.is(sent.length, 14)
+})
+
 test('a connection that takes more from now on is held to that', async () => {
   const { pass, call, sent } = scene()
   for (let n = 0; n < 4; n++) void call(trunk(2))
   await pass(10)
   assert.is(sent.length, 2)
-  void call(trunk(5))
+  for (let n = 0; n < 4; n++) void call(trunk(5))
   await pass(10)
-  assert.is(sent.length, 2)
-  await pass(1050)
   assert.is(sent.length, 5)
+  await pass(1050)
+  assert.is(sent.length, 8)
+  assert.is(mostInASecond(sent), 5)
 })
 
 test.run()
