@@ -32,7 +32,7 @@ export const HELP = `npm run bench -- [options]
   --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --imports ROWS        instead: files of so many rows, a million at most, into the product, which is killed on the way
-  --campaign N          instead: a campaign of N contacts over SIP to people, machines and nobody, while control is killed; --only 'flow|agents'
+  --campaign N          instead: a campaign of N contacts over SIP to people, machines and nobody, while control is killed; --only 'flow|agents|rush|loose'
   --rate 20             of --campaign: its calls a second
   --sockets KIND        auto, native or node: what the engine's packets go through
   --no-yardstick        without the C program that the engine is compared with

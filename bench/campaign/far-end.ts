@@ -13,6 +13,8 @@ const TURN_MS = 20
 const OCTETS = 160
 /** µ-law of silence. */
 const SILENCE = 0xff
+/** Of its magnitudes, 0 to 127. */
+const LOUD_CODE = 0x30
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 
 /** What the far end saw of one INVITE; all times are Unix time [ms]. */
@@ -23,6 +25,8 @@ export interface SeenCall {
   invitedAt: number
   answeredAt: number | null
   endedAt: number | null
+  /** The first sound that was sent to it. */
+  heardAt: number | null
   /** Packets that came for it while it was answered. */
   packets: number
 }
@@ -71,9 +75,11 @@ export class FarEnd {
       const peer = { transport: 'udp' as const, host: from.address, port: from.port }
       this.#do(this.#agent.receive(bytes, peer, performance.now()))
     })
-    this.#audio.on('message', (_bytes, from) => {
-      const line = this.#byPort.get(from.port)
-      if (line !== undefined) line.seen.packets++
+    this.#audio.on('message', (bytes, from) => {
+      const seen = this.#byPort.get(from.port)?.seen
+      if (seen === undefined) return
+      seen.packets++
+      if (seen.heardAt === null && isSound(bytes)) seen.heardAt = Date.now()
     })
     this.#timer = setInterval(() => {
       this.#do(this.#agent.advance(performance.now()))
@@ -118,7 +124,7 @@ export class FarEnd {
     const { kind, ringsMs } = party
     const seen: SeenCall = {
       ...{ phone, from: from.uri, kind, invitedAt: Date.now() },
-      ...{ answeredAt: null, endedAt: null, packets: 0 },
+      ...{ answeredAt: null, endedAt: null, heardAt: null, packets: 0 },
     }
     this.seen.push(seen)
     const line: Line = {
@@ -180,6 +186,9 @@ export class FarEnd {
     }
   }
 }
+
+/** Whether a packet of µ-law has a sample above some -31 dBov. */
+const isSound = (packet: Buffer): boolean => packet.subarray(RTP_HEADER_BYTES).some(code => (~code & 0x7f) >= LOUD_CODE)
 
 async function socketAt(port: number): Promise<Socket> {
   const socket = createSocket({ type: 'udp4', recvBufferSize: RECEIVE_BUFFER_BYTES })

@@ -5,9 +5,15 @@ import { Flite } from '../../media/speech/flite.ts'
 import { BEEPS, MACHINES, PEOPLE, VOICES } from '../amd/greetings.ts'
 import { seededNoise } from '../hearing/noises.ts'
 
-/** Who is at the other end of a number, and how often of a hundred. */
-const SHARES = { person: 30, machine: 15, fax: 5, busy: 15, away: 10, silent: 15, unknown: 10 } as const
-export type PartyKind = keyof typeof SHARES
+/** Who is at the other end of a number, and how often of a hundred; by how their numbers begin. */
+const SHARES = {
+  '+97253': { person: 30, machine: 15, fax: 5, busy: 15, away: 10, silent: 15, unknown: 10 },
+  // Hardly anybody is at home.
+  '+97254': { person: 10, busy: 20, away: 70 },
+  // Nearly everybody is.
+  '+97255': { person: 75, busy: 10, away: 15 },
+} as const satisfies Record<string, Partial<Record<PartyKind, number>>>
+export type PartyKind = 'person' | 'machine' | 'fax' | 'busy' | 'away' | 'silent' | 'unknown'
 
 /** What those who do not answer say; a silent one rings until it is given up. */
 export const REFUSALS: Partial<Record<PartyKind, number>> = { busy: 486, away: 480, unknown: 404 }
@@ -32,20 +38,27 @@ const SPAN_MS: Record<PartyKind, { rings: [number, number]; talks: [number, numb
   unknown: { rings: [20, 200], talks: [0, 0] },
 }
 
+/** Of people who are for few agents. */
+const LONG_TALK_MS: [number, number] = [4000, 7000]
+
 /** Who takes the `nth` call to a number, from 0: the same for the same seed. */
 export function partyOf(phone: string, nth: number, seed: number): Party {
   const random = seededNoise(seed + Number(phone.slice(-9)) * 31 + nth * 7_919)
   const share = (): number => (random() + 1) / 2
   let left = share() * 100
   let kind: PartyKind = 'person'
-  for (const [name, part] of Object.entries(SHARES) as [PartyKind, number][]) {
+  for (const [name, part] of Object.entries(sharesOf(phone)) as [PartyKind, number][]) {
     kind = name
     left -= part
     if (left < 0) break
   }
   const within = ([from, to]: [number, number]): number => from + share() * (to - from)
-  return { kind, ringsMs: within(SPAN_MS[kind].rings), talksMs: within(SPAN_MS[kind].talks) }
+  const talks = kind === 'person' && !phone.startsWith('+97253') ? LONG_TALK_MS : SPAN_MS[kind].talks
+  return { kind, ringsMs: within(SPAN_MS[kind].rings), talksMs: within(talks) }
 }
+
+const sharesOf = (phone: string): Partial<Record<PartyKind, number>> =>
+  SHARES[phone.slice(0, 6) as keyof typeof SHARES] ?? SHARES['+97253']
 
 const SAYING = ['person', 'machine', 'fax'] as const
 

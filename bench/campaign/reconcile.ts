@@ -52,12 +52,16 @@ export interface Figures {
   neverLeft: number
   /** Contacts whose next attempt the cap has put off. */
   putOff: number
+  /** Of those who answered and were for nobody: until they heard something, those who hung up before left out [ms]. */
+  toldMs: number[]
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 /** An attempt is written down before its INVITE goes out, and over after its call is; the far end's clock is the same machine's. */
 const CLOCK_MS = 50
 const MANY = 5
+/** Who stays for so long has waited for a word [ms]. */
+const SILENT_MS = 2000
 
 /** What the far end saw beside what the product says: figures, and what is not as it should be. */
 export function reconcile(whole: Whole): { figures: Figures; problems: string[] } {
@@ -131,12 +135,14 @@ export function reconcile(whole: Whole): { figures: Figures; problems: string[] 
   )
   let neverLeft = 0
   const [strays, doubles, wrong]: string[][] = [[], [], []]
+  const toldMs: number[] = []
   for (const phone of phones) {
     const matched = match(seenOf.get(phone) ?? [], attemptsOf.get(phone) ?? [])
     strays!.push(...matched.strays.map(() => phone))
     for (const { attempt, calls } of matched.pairs) {
       if (calls.length > 1) doubles!.push(phone)
       if (calls.length === 0) neverLeft++
+      if (attempt.result === 'abandoned') toldMs.push(...calls.flatMap(toldAfterMs))
       const told = calls.map(call => tellOf(call, bounds.ledByAgents))
       if (told.some(results => !results.includes(attempt.result ?? '')))
         wrong!.push(`${phone} ${calls[0]?.kind} ${attempt.result}`)
@@ -167,7 +173,7 @@ export function reconcile(whole: Whole): { figures: Figures; problems: string[] 
   const figures: Figures = {
     invites: seen.length,
     seconds: seen.length === 0 ? 0 : (times.at(-1)! - times[0]!) / 1000,
-    ...{ atOnce, inOneSecond, neverLeft, putOff: putOff.length },
+    ...{ atOnce, inOneSecond, neverLeft, putOff: putOff.length, toldMs },
     kinds: countBy(seen.map(call => call.kind)),
     results: countBy(attempts.map(one => one.result ?? 'none')),
     statuses: countBy(contacts.map(one => one.status)),
@@ -184,6 +190,13 @@ function tellOf({ kind, answeredAt }: SeenCall, ledByAgents: boolean): string[] 
   if (kind === 'busy') return ['busy']
   if (kind === 'unknown') return ['invalid_number']
   return ['no_answer']
+}
+
+/** Who hung up before it could be told is left out. */
+function toldAfterMs({ answeredAt, heardAt, endedAt }: SeenCall): number[] {
+  if (answeredAt === null) return []
+  if (heardAt !== null) return [heardAt - answeredAt]
+  return endedAt === null ? [] : [endedAt - answeredAt].filter(ms => ms > SILENT_MS)
 }
 
 /** Each INVITE to the attempt in whose time it came. */

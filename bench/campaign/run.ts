@@ -7,15 +7,23 @@ import { FarEndProcess } from './far-end-process.ts'
 import { type Bounds, type Figures, reconcile, type ShownAttempt, type ShownContact } from './reconcile.ts'
 
 const SEED = 20261123
-/** Control is killed so often on the way of a campaign that a flow leads, and of one of agents. */
-const KILLS = { flow: 10, agents: 3 }
-const AGENTS = 20
-/** Two that run side by side are not in each other's way. */
-const RTP_PORTS = { flow: '34000-39999', agents: '40000-45999' }
-/** Contacts that agents are for, at most: their calls last. */
-const MOST_OF_AGENTS = 1500
-const ABANDONED_PCT = 3
-const MAX_ATTEMPTS = 3
+/**
+ * What leads a campaign, how often control is killed on its way, and how many contacts it has at most: calls of agents last. `rush`: agents are few, of
+ * ten who are called one answers, and of the second half seven or eight do. `loose`: the same, with the widest limit that there is.
+ */
+const PLANS = {
+  flow: { kills: 10, agents: 0, limitPct: 0, most: 100_000, crowds: ['+97253'], maxAttempts: 3 },
+  agents: { kills: 3, agents: 20, limitPct: 3, most: 1500, crowds: ['+97253'], maxAttempts: 3 },
+  rush: { kills: 0, agents: 8, limitPct: 3, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
+  loose: { kills: 0, agents: 8, limitPct: 10, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
+} as const
+export type Plan = keyof typeof PLANS
+/** Those that run side by side are not in each other's way. */
+const RTP_PORTS: Record<Plan, string> = {
+  ...{ flow: '34000-39999', agents: '40000-45999', rush: '46000-48999', loose: '49000-51999' },
+}
+/** From an answer until something is heard, where nobody is free [ms]. */
+const HEARD_WITHIN_MS = 2000
 const PER_NUMBER = 2
 /** Of a hundred contacts: in whose time zone it is night, and who must not be called. */
 const ASLEEP = 2
@@ -29,13 +37,15 @@ const CALL_S = 5
 const MOST_AT_ONCE = 1000
 
 export interface CampaignRun {
-  ledBy: 'flow' | 'agents'
+  ledBy: Plan
   contacts: number
   kills: number
   bounds: Bounds
   figures: Figures
-  /** As `/stats` says at its end. */
+  /** As `/stats` says at its end, and at most on the way, 0 to 1. */
   abandonedRate: number | null
+  mostAbandoned: number
+  limitPct: number
   problems: string[]
 }
 
@@ -59,14 +69,14 @@ export async function benchCampaign(options: CampaignOptions, say: (line: string
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
     runs: [],
   }
-  for (const ledBy of ['flow', 'agents'] as const) {
+  for (const ledBy of Object.keys(PLANS) as Plan[]) {
     if (options.only.test(ledBy)) report.runs.push(await oneCampaign(ledBy, options, say))
   }
   return report
 }
 
 async function oneCampaign(
-  ledBy: 'flow' | 'agents',
+  ledBy: Plan,
   { contacts, rate }: CampaignOptions,
   say: (line: string) => void,
 ): Promise<CampaignRun> {
@@ -80,24 +90,25 @@ async function oneCampaign(
     const trunkPerSecond = Math.ceil(rate * 1.2)
     const trunk = { name: 'Far end', kind: 'trunk', host: '127.0.0.1', port: farEnd.port }
     await product.ok('POST', '/connections', { ...trunk, calls_per_second: trunkPerSecond })
-    if (ledBy === 'agents') agents = await openAgents(product, AGENTS)
+    const plan = PLANS[ledBy]
+    const { kills, limitPct } = plan
+    if (plan.agents > 0) agents = await openAgents(product, plan.agents)
     const leader =
       agents === null
         ? { flow_id: await holdingFlow(product) }
-        : { queue_id: agents.queueId, mode: 'predictive', abandoned_limit_pct: ABANDONED_PCT }
+        : { queue_id: agents.queueId, mode: 'predictive', abandoned_limit_pct: limitPct }
     const bounds: Bounds = {
-      ...{ maxAttempts: MAX_ATTEMPTS, perNumber: PER_NUMBER, callsPerSecond: rate, trunkPerSecond },
+      ...{ maxAttempts: plan.maxAttempts, perNumber: PER_NUMBER, callsPerSecond: rate, trunkPerSecond },
       ...{ maxConcurrent: Math.min(MOST_AT_ONCE, Math.ceil(rate * CALL_S)), ledByAgents: agents !== null },
     }
     const { id } = await product.ok('POST', '/campaigns', { name: 'Bench', ...leader, ...settingsOf(bounds) })
-    const n = agents === null ? contacts : Math.min(contacts, MOST_OF_AGENTS)
-    const { asleep, blocked } = await addContacts(product, id, n)
-    const kills = KILLS[ledBy]
+    const n = Math.min(contacts, plan.most)
+    const { asleep, blocked } = await addContacts(product, id, n, plan.crowds)
     victim = await Victim.instead(product)
     await victim.ready()
     await product.ready()
     await product.ok('POST', `/campaigns/${id}/start`)
-    const problems = await follow({ product, victim, id, n, kills, say })
+    const { problems, mostAbandoned } = await follow({ product, victim, id, n, kills, say })
     const stats = await product.ok('GET', `/campaigns/${id}/stats`)
     const running = await product.all('/calls?status=in_progress')
     const whole = {
@@ -112,8 +123,10 @@ async function oneCampaign(
       problems.push('contacts are left')
     if (whole.contacts.length !== n) problems.push(`${whole.contacts.length} contacts are there, of ${n}`)
     const abandonedRate: number | null = stats.abandoned_rate
-    if (agents !== null && (abandonedRate ?? 0) * 100 > ABANDONED_PCT) problems.push('too many calls were abandoned')
-    return { ledBy, contacts: n, kills, bounds, figures, abandonedRate, problems }
+    if (agents !== null && mostAbandoned * 100 > limitPct) problems.push('too many calls were abandoned')
+    const late = figures.toldMs.filter(ms => ms > HEARD_WITHIN_MS).length
+    if (late > 0) problems.push(`${late} of whom nobody was there for heard nothing for ${HEARD_WITHIN_MS} ms`)
+    return { ledBy, contacts: n, kills, bounds, figures, abandonedRate, mostAbandoned, limitPct, problems }
   } finally {
     await victim?.giveBack()
     await agents?.close()
@@ -153,10 +166,11 @@ async function holdingFlow(product: Product): Promise<string> {
   return id
 }
 
-async function addContacts(product: Product, id: string, n: number) {
+/** Those of each crowd after those of the one before. */
+async function addContacts(product: Product, id: string, n: number, crowds: readonly string[]) {
   const [asleep, blocked] = [new Set<string>(), new Set<string>()]
   const contacts = Array.from({ length: n }, (_, i) => {
-    const phone = `+97253${String(1_000_000 + i)}`
+    const phone = `${crowds[Math.floor((i * crowds.length) / n)]}${String(1_000_000 + i)}`
     const place = (i * 37) % 100
     if (place < BLOCKED) blocked.add(phone)
     else if (place < BLOCKED + ASLEEP) asleep.add(phone)
@@ -171,7 +185,7 @@ async function addContacts(product: Product, id: string, n: number) {
   return { asleep, blocked }
 }
 
-/** Until nothing more is due; kills control on the way. @returns what went wrong */
+/** Until nothing more is due; kills control on the way. @returns what went wrong, and the highest rate of abandoned calls */
 async function follow({
   product,
   victim,
@@ -186,13 +200,14 @@ async function follow({
   n: number
   kills: number
   say: (line: string) => void
-}): Promise<string[]> {
-  let [killed, told, stillSince, before] = [0, 0, performance.now(), '']
+}): Promise<{ problems: string[]; mostAbandoned: number }> {
+  let [killed, told, stillSince, before, mostAbandoned] = [0, 0, performance.now(), '', 0]
   for (;;) {
     await sleep(LOOK_MS)
     const answer = await product.api('GET', `/campaigns/${id}/stats`).catch(() => null)
     if (answer?.status !== 200) continue
-    const { contacts, calls_running: running, attempts } = answer.body
+    const { contacts, calls_running: running, attempts, abandoned_rate: abandoned } = answer.body
+    mostAbandoned = Math.max(mostAbandoned, abandoned ?? 0)
     const done = (Object.values(attempts.total) as number[]).reduce((sum, results) => sum + results, 0)
     const state = JSON.stringify(contacts)
     if (state !== before || running > 0) stillSince = performance.now()
@@ -209,7 +224,8 @@ async function follow({
       say(`${done} attempts to ${n} contacts, ${running} calls running`)
     }
     if (performance.now() - stillSince > STILL_MS) {
-      return killed === kills ? [] : [`control was killed ${killed} times only`]
+      const problems = killed === kills ? [] : [`control was killed ${killed} times only`]
+      return { problems, mostAbandoned }
     }
   }
 }

@@ -9,7 +9,16 @@ const counted = (counts: Record<string, number>): string =>
 
 const pct = (share: number | null): string => (share === null ? '-' : `${(100 * share).toFixed(2)} %`)
 
-function rowOf({ ledBy, contacts, kills, bounds, figures, abandonedRate }: CampaignRun): string[] {
+function rowOf({
+  ledBy,
+  contacts,
+  kills,
+  bounds,
+  figures,
+  abandonedRate,
+  mostAbandoned,
+  limitPct,
+}: CampaignRun): string[] {
   const { invites, seconds, atOnce, inOneSecond } = figures
   return [
     ledBy,
@@ -17,9 +26,12 @@ function rowOf({ ledBy, contacts, kills, bounds, figures, abandonedRate }: Campa
     ...[(invites / Math.max(1, seconds)).toFixed(1), String(bounds.callsPerSecond)],
     `${inOneSecond} of ${Math.min(bounds.trunkPerSecond, Math.ceil(bounds.callsPerSecond))}`,
     `${atOnce} of ${bounds.maxConcurrent}`,
-    bounds.ledByAgents ? pct(abandonedRate) : '-',
+    ...(bounds.ledByAgents ? [pct(abandonedRate), `${pct(mostAbandoned)} of ${limitPct} %`] : ['-', '-']),
   ]
 }
+
+const toldLine = (ms: readonly number[]): string[] =>
+  ms.length === 0 ? [] : [`  nobody was free for ${ms.length}, who heard so within ${Math.max(...ms)} ms at most`]
 
 /** The runs in lines. */
 export function formatCampaignReport({ commit, machine, runs }: CampaignReport): string {
@@ -34,6 +46,7 @@ export function formatCampaignReport({ commit, machine, runs }: CampaignReport):
     'most in 1 s',
     'most at once',
     'abandoned',
+    'at most',
   ]
   return [
     machineLine(commit, machine),
@@ -44,6 +57,7 @@ export function formatCampaignReport({ commit, machine, runs }: CampaignReport):
       '',
       `${ledBy}: answered by ${counted(figures.kinds)}`,
       `  attempts: ${counted(figures.results)}; without an INVITE: ${figures.neverLeft}`,
+      ...toldLine(figures.toldMs),
       `  contacts: ${counted(figures.statuses)}; put off by their cap: ${figures.putOff}`,
       ...(problems.length > 0
         ? problems.map(problem => `  ${problem}`)

@@ -1,10 +1,8 @@
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
-import { freeAgents } from '../queues/ringing/rounds.ts'
 import { callProblem } from '../usage/allowance.ts'
 import {
-  attempts,
   callContact,
   callsTo,
   dueContacts,
@@ -15,7 +13,8 @@ import {
   type Taking,
   whyNotNow,
 } from './calling.ts'
-import { callsForAgents, type Rate, rateAllows, startOf } from './pacing.ts'
+import { agentsCouldTake } from './for-agents.ts'
+import { AHEAD_MS, type Rate, rateAllows, startOf } from './pacing.ts'
 import { settingsOf } from './schema.ts'
 import { moveCampaign, moveContact, onCall } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
@@ -34,7 +33,6 @@ export interface DiallerDeps {
 const MAX_TURNS = 10
 /** An organisation that is suspended or at its limit is asked again so late [ms]. */
 const HELD_MS = 1000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Takes the contacts of running campaigns that are due, and writes their calls down in the transaction that takes them: a contact that is
@@ -95,44 +93,16 @@ export class Dialler {
     if (due.length === 0 && running === 0 && !(await anyPending(trx, tenant, id))) {
       return endCampaign(trx, tenant, campaign, 'completed', now)
     }
-    const limit = Math.min(most, await this.#forAgents(trx, tenant, { campaign, settings, now }))
+    const limit = Math.min(most, await agentsCouldTake(this.#deps, trx, tenant, { campaign, settings, now }))
     if (limit <= 0) return false
     const { calls, isHeld } = await this.#dial(trx, tenant, { campaign, settings, due, limit, rate, now })
     const begun = calls === 0 ? campaign.next_call_ms : startOf(rate, calls)
-    const next = isHeld ? Math.max(begun, now.getTime() + HELD_MS) : begun
+    const next = isHeld ? Math.max(begun, now.getTime() + HELD_MS + AHEAD_MS) : begun
     if (next !== campaign.next_call_ms) {
       const calls_begun = campaign.calls_begun + calls
       await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: next, calls_begun })
     }
     return !isHeld && calls < limit && due.length === MAX_LOOKED_AT
-  }
-
-  /** Calls that agents could take; without end where no agents lead. */
-  async #forAgents(trx: Trx, tenant: Tenant, { campaign, settings, now }: Taking): Promise<number> {
-    const { queue_id: queueId, mode, abandoned_limit_pct: limitPct } = settings
-    if (queueId === null) return Number.POSITIVE_INFINITY
-    // Agents say themselves when.
-    if (mode === 'preview') return 0
-    const free = await freeAgents(this.#deps, trx, tenant, { queueId, now })
-    if (free <= 0) return 0
-    const since = new Date(now.getTime() - DAY_MS).toISOString()
-    const made = attempts(trx, tenant)
-      .where('campaign_id', '=', campaign.id)
-      .where('started_at', '>', since)
-      // A machine that is still on the line rings no more, and needs nobody.
-      .where(eb =>
-        eb.or([eb('result', 'is not', null), eb('answered_by', 'is', null), eb('answered_by', '=', 'human')]),
-      )
-    const rows = await made
-      .select(['result', eb => eb.fn.countAll().as('n'), eb => eb.fn.count('answered_at').as('answered')])
-      .groupBy('result')
-      .execute()
-    const count = (result: string | null) => Number(rows.find(row => row.result === result)?.n ?? 0)
-    const talking = Number(rows.find(row => row.result === null)?.answered ?? 0)
-    const abandoned = count('abandoned')
-    const tried = rows.reduce((sum, row) => sum + Number(row.n), 0) - count(null)
-    const reached = { tried, answered: count('answered') + abandoned, abandoned }
-    return callsForAgents(mode, { free, ringing: count(null) - talking, reached, limitPct })
   }
 
   /** `isHeld`: of this organisation nobody is called now. */

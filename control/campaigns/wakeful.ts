@@ -28,6 +28,8 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
         ]),
       ]),
     )
+    // Those who share agents take turns.
+    .orderBy('next_call_ms')
     .orderBy('id')
     .execute()
   const awake = rows.map(row => ({ row, settings: settingsOf(row) }))

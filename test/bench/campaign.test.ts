@@ -10,7 +10,16 @@ const time = (ms: number): string => new Date(AT + ms).toISOString()
 const [ANN, BOB] = ['+972531000000', '+972531000001']
 
 const seen = (phone: string, from: number, to: number, more: Partial<SeenCall> = {}): SeenCall => ({
-  ...{ phone, from: '', kind: 'person', invitedAt: AT + from, answeredAt: AT + from, endedAt: AT + to, packets: 1 },
+  ...{
+    phone,
+    from: '',
+    kind: 'person',
+    invitedAt: AT + from,
+    answeredAt: AT + from,
+    endedAt: AT + to,
+    heardAt: null,
+    packets: 1,
+  },
   ...more,
 })
 const attempt = (phone: string, from: number, to: number, more: Partial<ShownAttempt> = {}): ShownAttempt => ({

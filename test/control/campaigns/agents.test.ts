@@ -129,27 +129,38 @@ function seeded(seed: number): () => number {
   }
 }
 
-/** Contacts of a campaign called for agents, second by second: a third answers, after a ring of 5 to 25 s, and talks for 30 to 150 s. */
-function simulate(mode: 'progressive' | 'predictive', { seed, contacts, limitPct }: Record<string, number>) {
-  const random = seeded(seed!)
+interface Simulated {
+  seed: number
+  contacts: number
+  limitPct: number
+  agents?: number
+  /** Of those who are called in a second of the day, how many answer; absent: a third. */
+  answers?: (second: number) => number
+}
+
+/** Contacts of a campaign called for agents, second by second: some answer, after a ring of 5 to 25 s, and talk for 30 to 150 s. */
+function simulate(
+  mode: 'progressive' | 'predictive',
+  { seed, contacts, limitPct, agents = 20, answers = () => 1 / 3 }: Simulated,
+) {
+  const random = seeded(seed)
   const reached: Reached = { tried: 0, answered: 0, abandoned: 0 }
   const rings: number[] = []
   let talks: number[] = []
-  const agents = 20
-  let [worst, second, left] = [0, 0, contacts!]
+  let [worst, second, left] = [0, 0, contacts]
   for (; left > 0 || rings.length > 0; second++) {
     talks = talks.filter(until => until > second)
     for (let i = rings.length - 1; i >= 0; i--) {
       if (rings[i]! > second) continue
       rings.splice(i, 1)
       reached.tried++
-      if (random() > 1 / 3) continue
+      if (random() > answers(second)) continue
       reached.answered++
       if (talks.length < agents) talks.push(second + 30 + random() * 120)
       else reached.abandoned++
     }
     const free = agents - talks.length
-    const calls = Math.min(left, callsForAgents(mode, { free, ringing: rings.length, reached, limitPct: limitPct! }))
+    const calls = Math.min(left, callsForAgents(mode, { free, ringing: rings.length, reached, limitPct }))
     for (let i = 0; i < calls; i++) rings.push(second + 5 + random() * 20)
     left -= calls
     if (reached.answered > 0) worst = Math.max(worst, reached.abandoned / reached.answered)
@@ -166,6 +177,43 @@ test('of 10,000 contacts a predictive campaign calls all, in less time, and at n
     assert.ok(ahead.second < steady.second, `${ahead.second} against ${steady.second}`)
     assert.is(simulate('predictive', { seed, contacts: 10_000, limitPct: 0 }).abandoned, 0)
   }
+})
+
+test('agents are few, and four in five answer of a sudden where one in ten did: without its limit a predictive campaign goes beyond it, with it never', () => {
+  // In turns of 20 minutes.
+  const answers = (second: number) => (Math.floor(second / 1200) % 2 === 0 ? 0.1 : 0.8)
+  for (const agents of [2, 5, 20]) {
+    for (const seed of [1, 2, 3]) {
+      const asked = { seed, contacts: 6000, agents, answers }
+      const [loose, kept] = [100, 3].map(limitPct => simulate('predictive', { ...asked, limitPct }))
+      const share = loose!.abandoned / loose!.answered
+      assert.ok(share > 0.1, `${agents} agents lose ${share} without a limit: the test proves nothing`)
+      assert.ok(kept!.worst <= 0.03, `${agents} agents: ${kept!.worst}`)
+      assert.ok(kept!.worst >= 0.015, `${agents} agents come nowhere near it: ${kept!.worst}`)
+      assert.is(kept!.tried, 6000)
+    }
+  }
+})
+
+test('campaigns of one queue do not count on the same agent twice, and take turns', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, dialled, leg, later } = campaigns
+  const { ann, queue_id } = await agentOf(campaigns)
+  await world.setStatus(ann, 'available')
+  const first = ['+14155550101', '+14155550102']
+  const second = ['+14155550103', '+14155550104']
+  for (const phones of [first, second]) await start(phones, { queue_id, max_attempts: 1 })
+  const ofFirst = () => dialled().filter(phone => first.includes(phone)).length
+  for (let call = 1; call <= 4; call++) {
+    await dial()
+    await later(1000)
+    assert.is(dialled().length, call)
+    assert.is(ofFirst(), Math.ceil(call / 2), dialled().join())
+    world.media.hangUp(leg(dialled().at(-1)!)!.legId, 'no_answer')
+    await world.settle()
+    await later(1000)
+  }
+  await campaigns.close()
 })
 
 test.run()
