@@ -41,14 +41,17 @@ export const EAGER = {
   caps: { per_number_per_day: null },
 } satisfies Partial<Record<keyof (typeof campaignSchema)['properties'], unknown>>
 
-export async function makeCampaignWorld(more: Parameters<typeof makeQueueWorld>[0] = {}): Promise<CampaignWorld> {
-  const world = await makeQueueWorld(more)
+export async function makeCampaignWorld(
+  more: Parameters<typeof makeQueueWorld>[0] = {},
+  livemode = true,
+): Promise<CampaignWorld> {
+  const world = await makeQueueWorld(more, livemode)
   const { store, clock, ours, tenant, media } = world
   const parts = { store, media: DEAF_MEDIA, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
   const app = await buildApp(parts as unknown as AppParts)
   const scoped = forTenant(store.db, tenant)
   const answer = (line: string, body?: object) =>
-    ask(app, line, { key: ours.keys.live, ...(body === undefined ? {} : { body }) })
+    ask(app, line, { key: livemode ? ours.keys.live : ours.keys.test, ...(body === undefined ? {} : { body }) })
   const succeed = async (line: string, body?: object) => {
     const answered = await answer(line, body)
     if (answered.status >= 300) throw new Error(`${line}: ${answered.text}`)

@@ -1,16 +1,29 @@
 import * as assert from 'uvu/assert'
+import { endLostNodes } from '../../../control/assistants/lost-nodes.ts'
 import { BrowserAdmission } from '../../../control/browsers/admission.ts'
 import { follow } from '../../../control/calls/conductor/follow.ts'
 import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
+import { beat } from '../../../control/kernel/nodes/heartbeat.ts'
+import { openStore, type Store } from '../../../control/kernel/store/store.ts'
 import { type Handling, transferAttended, transferBlind } from '../../../control/queues/call-handling.ts'
+import { buildCallCentre, buildDriver, lostNodes } from '../../../control/wiring/app.ts'
+import { addOrganisation } from '../../../control/wiring/first-start.ts'
+import { PocketMedia } from '../../fakes/pocket-media.ts'
 import { suite } from '../../harness.ts'
-import { silent } from '../app-harness.ts'
+import { makeClock, silent } from '../app-harness.ts'
 import { type CampaignWorld, MINUTE, makeCampaignWorld } from '../campaigns/campaign-world.ts'
-import { VAULT } from '../whole-app.ts'
+import { makeDatabase } from '../database.ts'
+import { APP_CONFIG, VAULT } from '../whole-app.ts'
 import { ledger, recount, type Sums } from './recount.ts'
 
 const test = suite('control/usage/ways')
+
+/** Numbers of people outside; of the sandbox where nobody outside is called. */
+const outside = ({ world }: CampaignWorld) =>
+  world.tenant.livemode
+    ? (['+14155550101', '+14155550102', '+14155550103'] as const)
+    : (['+15005550006', '+15005550001', '+15005550002'] as const)
 
 /** The leg that rings at this number is answered. */
 async function pickUp({ world, leg }: CampaignWorld, phone: string) {
@@ -46,7 +59,7 @@ const WAYS: Record<string, { goes: (campaigns: CampaignWorld) => Promise<void>; 
   'a campaign: one answers, one is busy, one does not answer': {
     least: { calls: 3, answered_calls: 1, call_ms: 3 * MINUTE },
     goes: async campaigns => {
-      const [yes, busy, no] = ['+14155550101', '+14155550102', '+14155550103'] as const
+      const [yes, busy, no] = outside(campaigns)
       await campaigns.start([yes, busy, no], { max_attempts: 1 })
       await campaigns.dial()
       await campaigns.end(busy, 'busy')
@@ -60,8 +73,9 @@ const WAYS: Record<string, { goes: (campaigns: CampaignWorld) => Promise<void>; 
     least: { calls: 1, answered_calls: 1, call_ms: 19 * MINUTE },
     goes: async campaigns => {
       const { legId, act } = await talk(campaigns, 'ann')
-      await act(handling => transferBlind(handling, { type: 'number', to: '+14155550142' }))
-      await pickUp(campaigns, '+14155550142')
+      const [to] = outside(campaigns)
+      await act(handling => transferBlind(handling, { type: 'number', to }))
+      await pickUp(campaigns, to)
       await campaigns.world.later(12 * MINUTE)
       await hangUp(campaigns, legId)
     },
@@ -135,19 +149,81 @@ const WAYS: Record<string, { goes: (campaigns: CampaignWorld) => Promise<void>; 
   },
 }
 
-for (const [way, { goes, least }] of Object.entries(WAYS)) {
-  test(`${way}: the ledger adds up exactly to the calls`, async () => {
-    const campaigns = await makeCampaignWorld()
-    const { store } = campaigns.world
-    await goes(campaigns)
-    const running = await store.db.selectFrom('calls').select('id').where('ended_at', 'is', null).execute()
-    assert.equal(running, [])
-    const counted = await recount(store)
-    assert.equal(await ledger(store), counted)
-    const seen = Object.keys(least).map(meter => [meter, counted[meter as keyof Sums]])
-    assert.equal(Object.fromEntries(seen), least)
-    await campaigns.close()
-  })
+for (const livemode of [true, false]) {
+  for (const [way, { goes, least }] of Object.entries(WAYS)) {
+    test(`${livemode ? '' : 'in test mode, '}${way}: the ledger adds up exactly to the calls`, async () => {
+      const campaigns = await makeCampaignWorld({ loopback: { host: '127.0.0.1', port: 5060 } }, livemode)
+      const { store, tenant } = campaigns.world
+      await goes(campaigns)
+      const running = await store.db.selectFrom('calls').select('id').where('ended_at', 'is', null).execute()
+      assert.equal(running, [])
+      const counted = await recount(store, tenant)
+      assert.equal(await ledger(store, tenant), counted)
+      assert.equal(await ledger(store), counted, 'nothing is counted of another mode')
+      const seen = Object.keys(least).map(meter => [meter, counted[meter as keyof Sums]])
+      assert.equal(Object.fromEntries(seen), least)
+      await campaigns.close()
+    })
+  }
 }
+
+test('calls of a node that is lost, and one that ended there before: another node counts what was running, once, and both add up', async () => {
+  const database = await makeDatabase()
+  const clock = makeClock()
+  const nodes = ['a', 'b'].map(name => openStore(database.target, name, clock.steadyMs))
+  const [a, b] = [await nodes[0]!, await nodes[1]!]
+  const at = () => clock.now().toISOString()
+  const { organisationId } = await a.transaction(trx =>
+    addOrganisation(trx, { name: 'Ours', pciEnabled: false, now: clock.now() }),
+  )
+  const parts = { config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
+  const driverOf = (store: Store) => buildDriver({ ...parts, store }, buildCallCentre({ ...parts, store }))
+  const media = new PocketMedia(clock.now)
+  const driver = driverOf(a)
+  a.followUps.performedBy(task => driver.perform(task, media))
+  await driver.booted(media.bootId)
+  const deliver = async () => {
+    for (;;) {
+      await a.followUps.idle()
+      const batch = media.unacknowledged.slice(0, 8)
+      if (batch.length === 0) return
+      await driver.events(batch)
+      media.acknowledge(batch.at(-1)!.seq)
+    }
+  }
+  const tenants = [true, false].map(livemode => ({ organisationId, livemode }))
+  const legs: string[] = []
+  for (const tenant of [...tenants, ...tenants]) {
+    const [callId, legId] = [newId('call'), newId('participant')]
+    const ends = { callId, legId, direction: 'inbound' as const, to: '1002', from: '2001', target: 'echo' as const }
+    media.incoming(legId, callId)
+    await a.transaction(async trx => {
+      const party = { ...ends, roomId: null, connectionId: null, metadata: {}, role: 'member' as const, muted: false }
+      await insertParty(trx, tenant, party, at())
+      follow(trx, callId, ({ conducting, media: to }) => conducting.drive(legId, to))
+    })
+    legs.push(legId)
+    await deliver()
+  }
+  clock.advance(3 * MINUTE)
+  for (const legId of legs.slice(0, 2)) media.hangUp(legId)
+  await deliver()
+  const lost = lostNodes({ ...parts, store: b }, buildCallCentre({ ...parts, store: b }))
+  clock.advance(MINUTE)
+  for (const store of [a, b]) await beat(store, clock.now())
+  await endLostNodes(lost)
+  clock.advance(11 * MINUTE)
+  await beat(b, clock.now())
+  assert.is(await endLostNodes(lost), 1)
+  await endLostNodes(lost)
+  for (const tenant of tenants) {
+    const counted = await recount(b, tenant)
+    assert.equal(await ledger(b, tenant), counted)
+    assert.equal([counted.calls, counted.answered_calls, counted.call_ms], [2, 2, 7 * MINUTE])
+  }
+  await a.close()
+  await b.close()
+  await database.remove()
+})
 
 test.run()
