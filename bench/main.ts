@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { HALVES } from './amd/greetings.ts'
 import { benchAmd, formatAmd } from './amd/run.ts'
 import { benchAnswers } from './answers/run.ts'
 import { formatAnswersReport } from './answers/table.ts'
@@ -132,7 +133,8 @@ async function benchTalkOff(options: BenchOptions): Promise<object> {
 /** `--amd`: people and machines that answer calls. */
 async function benchWhoAnswers(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
-  const results = await benchAmd(say)
+  const halves = HALVES.filter(half => options.only.test(half))
+  const results = await benchAmd(halves, say)
   show(options, startedAt, [machineLine(thisCommit(), thisMachine()), '', ...formatAmd(results)].join('\n'))
   return results
 }

@@ -25,14 +25,14 @@ export const HELP = `npm run bench -- [options]
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
   --sets LIST           of those calls: ${SETS.join(',')}
-  --only PATTERN        of those calls, of --api, of --capacity, or of the halves of --copilot: only what has a name that matches, as "quiet|answer"
+  --only PATTERN        of those calls, of --api, of --capacity, or of the halves of --copilot and --amd: only what has a name that matches, as "quiet|answer"
   --answers             instead: how an assistant without a model answers 200 questions of callers
   --copilot             instead: how soon the copilot tells labelled calls, and how much of what it should; some five minutes
   --amd                 instead: labelled greetings of people and machines through the engine: who is told from whom, and how soon
   --tones N             instead: N minutes of speech and music, in which in-band keys must not be found, and what looking for them costs
   --kills N             instead: kills control with -9 N times under load and looks at what is left
   --imports ROWS        instead: files of so many rows, a million at most, into the product, which is killed on the way
-  --campaign N          instead: a campaign of N contacts over SIP to people, machines and nobody, while control is killed; --only 'flow|agents|rush|loose'
+  --campaign N          instead: a campaign of N contacts over SIP to people, machines and nobody, while control is killed; --only 'flow|agents|rush|loose|narrow'
   --rate 20             of --campaign: its calls a second
   --sockets KIND        auto, native or node: what the engine's packets go through
   --no-yardstick        without the C program that the engine is compared with

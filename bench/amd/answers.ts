@@ -5,12 +5,13 @@ import { renderTone } from '../../codecs/tones.ts'
 import { Flite } from '../../media/speech/flite.ts'
 import { activeRms, atLevel, type NoiseKind, noiseOf, seededNoise, speechSpan } from '../hearing/noises.ts'
 import { music } from '../tones/synth.ts'
-import { BEEPS, type Half, MACHINES, PEOPLE, VOICES } from './greetings.ts'
+import { BEEPS, COMPANIES, type Half, MACHINES, PEOPLE, VOICES } from './greetings.ts'
 
 /** One call that was answered, and what is true of it. */
 export interface AnsweredCall {
   name: string
   by: Extract<AnsweredBy, 'human' | 'machine'>
+  group: Group
   text: string
   /** All that comes, from the answer on, behind G.711. */
   line: Int16Array
@@ -38,6 +39,12 @@ export const CONDITIONS = [
   { name: 'music before', before: 'music' },
 ] as const satisfies readonly Condition[]
 
+/** Others talk behind who answers. */
+const CROWDED = [
+  { name: 'babble 15 dB', noise: 'babble', below: 15 },
+  { name: 'babble 10 dB', noise: 'babble', below: 10 },
+] as const satisfies readonly Condition[]
+
 interface Condition {
   name: string
   noise?: NoiseKind
@@ -45,6 +52,14 @@ interface Condition {
   voiceDb?: number
   loss?: number
   before?: 'ringing' | 'music'
+}
+
+/** Who answers, as the bench counts them apart. `company`: people with a long greeting; `crowd`: people with others behind them. */
+export const GROUPS = ['human', 'machine', 'company', 'crowd'] as const
+export type Group = (typeof GROUPS)[number]
+
+const TEXTS: Record<Group, Record<Half, readonly string[]>> = {
+  ...{ human: PEOPLE, machine: MACHINES, company: COMPANIES, crowd: PEOPLE },
 }
 
 const SEEDS: Record<Half, number> = { build: 41, held: 900_007 }
@@ -60,20 +75,18 @@ export class AnswerMaker {
   }
 
   async *calls(): AsyncGenerator<AnsweredCall> {
-    const texts = [
-      ...PEOPLE[this.#half].map(text => ({ by: 'human' as const, text })),
-      ...MACHINES[this.#half].map(text => ({ by: 'machine' as const, text })),
-    ]
-    for (const [number, { by, text }] of texts.entries()) {
-      for (const [which, condition] of CONDITIONS.entries()) {
+    const texts = GROUPS.flatMap(group => TEXTS[group][this.#half].map(text => ({ group, text })))
+    for (const [number, { group, text }] of texts.entries()) {
+      for (const [which, condition] of (group === 'crowd' ? CROWDED : CONDITIONS).entries()) {
         // People do not play music before they answer.
-        if ('before' in condition && condition.before === 'music' && by === 'human') continue
-        yield await this.#make(by, text, condition, number * CONDITIONS.length + which)
+        if ('before' in condition && condition.before === 'music' && group !== 'machine') continue
+        yield await this.#make(group, text, condition, number * CONDITIONS.length + which)
       }
     }
   }
 
-  async #make(by: AnsweredCall['by'], text: string, condition: Condition, number: number): Promise<AnsweredCall> {
+  async #make(group: Group, text: string, condition: Condition, number: number): Promise<AnsweredCall> {
+    const by = group === 'machine' ? 'machine' : 'human'
     const seed = SEEDS[this.#half] + 7919 * number
     const random = seededNoise(seed)
     const between = (least: number, most: number): number => least + ((random() + 1) / 2) * (most - least)
@@ -103,6 +116,7 @@ export class AnswerMaker {
     return {
       name: condition.name,
       by,
+      group,
       text,
       line: samples,
       law: number % 2 === 0 ? PCMU : PCMA,

@@ -29,6 +29,26 @@ export const PEOPLE: Record<Half, readonly string[]> = {
   ],
 }
 
+/** What people say who answer for a company, then they wait. */
+export const COMPANIES: Record<Half, readonly string[]> = {
+  build: [
+    'Good morning, Miller and Sons, this is Anna speaking, how can I help you?',
+    'Thank you for calling the Green Hotel, you are speaking with Tom.',
+    'Northern Insurance, claims department, Smith speaking, good afternoon.',
+    'Hello and welcome to the dental practice of Doctor Brown, how may I help you today?',
+    'City library, information desk, what can I do for you?',
+    'Welcome to Blue River Travel, my name is James, how can I help?',
+  ],
+  held: [
+    'Good afternoon, Wilson and Partners, you are speaking with Maria, what can I do for you?',
+    'Thanks for calling the garage on Station Road, Peter here.',
+    'Southern Energy, customer service, Johnson speaking, good morning.',
+    'Hello, this is the office of Doctor Clark, my name is Susan, how may I help?',
+    'Town hall, registry office, good morning, how can I help you?',
+    'Welcome to Silver Bank, you have reached the front desk, this is Paul.',
+  ],
+}
+
 /** What machines say before their beep. */
 export const MACHINES: Record<Half, readonly string[]> = {
   build: [

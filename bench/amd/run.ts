@@ -8,8 +8,8 @@ import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
 import { TestEngine } from '../../test/fakes/engine.ts'
 import { Speaker } from '../../test/media/engine/party.ts'
 import { table } from '../tables.ts'
-import { type AnsweredCall, AnswerMaker } from './answers.ts'
-import { HALVES, type Half } from './greetings.ts'
+import { type AnsweredCall, AnswerMaker, GROUPS, type Group } from './answers.ts'
+import type { Half } from './greetings.ts'
 
 /** From the first sound of whoever has answered [ms]. */
 const IN_TIME_MS = 3000
@@ -18,7 +18,8 @@ const BEEP_TOLD_MS = 500
 
 export interface AmdResult {
   half: Half
-  by: 'human' | 'machine'
+  settings: keyof typeof SETTINGS
+  group: Group
   calls: number
   /** Told as what it is, and within three seconds of its first sound. */
   inTime: number
@@ -32,26 +33,34 @@ export interface AmdResult {
   told: number
 }
 
+/** As `POST /calls` has them by default, and as docs/answering-machines.md says for calls to companies. */
+export const SETTINGS = {
+  shipped: {},
+  companies: { greeting_ms: 6000, max_words: 30, total_ms: 9000 },
+} as const
+
 const LEG = 'part_1'
 /** As the engine of tests names the far end of this leg. */
 const HOST = `192.0.2.${LEG.length}`
 
-/** Labelled calls of both halves through the engine, as `POST /calls` asks for it without any timing of its own. */
-export async function benchAmd(say: (line: string) => void): Promise<AmdResult[]> {
+/** Labelled calls of the halves through the engine. */
+export async function benchAmd(halves: readonly Half[], say: (line: string) => void): Promise<AmdResult[]> {
   const results: AmdResult[] = []
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-amd-'))
   const prompts = new Prompts({ sampleRateHz: 8000 })
-  for (const half of HALVES) {
-    const maker = new AnswerMaker(half)
-    const calls: { call: AnsweredCall; heard: Heard }[] = []
-    for await (const call of maker.calls()) {
-      const heard = await hear(call, dataDir, prompts)
-      calls.push({ call, heard })
-      const line = faultOf(call, heard)
-      if (line !== null) say(`${half}: ${line}`)
+  for (const half of halves) {
+    for (const settings of Object.keys(SETTINGS) as (keyof typeof SETTINGS)[]) {
+      const maker = new AnswerMaker(half)
+      const calls: { call: AnsweredCall; heard: Heard }[] = []
+      for await (const call of maker.calls()) {
+        const heard = await hear(call, SETTINGS[settings], dataDir, prompts)
+        calls.push({ call, heard })
+        const line = faultOf(call, heard)
+        if (line !== null) say(`${half}, ${settings}: ${line}`)
+      }
+      await maker.close()
+      for (const group of GROUPS) results.push({ half, settings, ...summed(group, calls) })
     }
-    await maker.close()
-    for (const by of ['human', 'machine'] as const) results.push(summed(half, by, calls))
   }
   await prompts.close()
   rmSync(dataDir, { recursive: true })
@@ -63,9 +72,9 @@ interface Heard {
   end: Events['leg.message_ended'] | undefined
 }
 
-async function hear(call: AnsweredCall, dataDir: string, prompts: Prompts): Promise<Heard> {
+async function hear(call: AnsweredCall, timings: object, dataDir: string, prompts: Prompts): Promise<Heard> {
   const engine = new TestEngine(dataDir, { prompts })
-  const answering = JSON.stringify(answeringOf({ mode: 'detect_message_end' }))
+  const answering = JSON.stringify(answeringOf({ mode: 'detect_message_end', ...timings }))
   const capture = { recordingId: null, transcript: null, answering: answeringSpec({ answering }, LEG)! }
   const farEnd = await engine.join(LEG, { capture })
   let isLost = false
@@ -100,17 +109,17 @@ function faultOf(call: AnsweredCall, heard: Heard): string | null {
   const beep = ofBeep
     ? `; end: ${end?.ended ?? 'none'} ${(end?.ms ?? Number.NaN) - call.beepEndMs} ms from the beep`
     : ''
-  return `${call.name}, ${call.by} "${call.text}": ${told}${beep}`
+  return `${call.name}, ${call.group} "${call.text}": ${told}${beep}`
 }
 
-function summed(half: Half, by: AmdResult['by'], all: { call: AnsweredCall; heard: Heard }[]): AmdResult {
-  const calls = all.filter(({ call }) => call.by === by)
+function summed(group: Group, all: { call: AnsweredCall; heard: Heard }[]): Omit<AmdResult, 'half' | 'settings'> {
+  const calls = all.filter(({ call }) => call.group === group)
   const right = calls.filter(({ call, heard }) => isRight(call, heard))
   const times = right.map(({ call, heard }) => msOf(call, heard)).sort((a, b) => a - b)
+  const by = group === 'machine' ? 'machine' : 'human'
   const other = by === 'human' ? 'machine' : 'human'
   return {
-    half,
-    by,
+    group,
     calls: calls.length,
     right: right.length,
     inTime: times.filter(ms => ms <= IN_TIME_MS).length,
@@ -124,8 +133,8 @@ function summed(half: Half, by: AmdResult['by'], all: { call: AnsweredCall; hear
 const share = (part: number, of: number): string => (of === 0 ? '' : `${((100 * part) / of).toFixed(1)} %`)
 
 export function formatAmd(results: readonly AmdResult[]): string[] {
-  const rows = results.map(({ half, by, calls, inTime, right, wrong, medianMs, beeps, told }) => [
-    `${half}: ${by}`,
+  const rows = results.map(({ half, settings, group, calls, inTime, right, wrong, medianMs, beeps, told }) => [
+    `${half}, ${settings}: ${group}`,
     String(calls),
     share(inTime, calls),
     share(right, calls),

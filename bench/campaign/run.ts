@@ -10,17 +10,19 @@ const SEED = 20261123
 /**
  * What leads a campaign, how often control is killed on its way, and how many contacts it has at most: calls of agents last. `rush`: agents are few, of
  * ten who are called one answers, and of the second half seven or eight do. `loose`: the same, with the widest limit that there is.
+ * `narrow`: its connection takes less than it asks for. `trunk`: of the campaign's calls a second.
  */
 const PLANS = {
-  flow: { kills: 10, agents: 0, limitPct: 0, most: 100_000, crowds: ['+97253'], maxAttempts: 3 },
-  agents: { kills: 3, agents: 20, limitPct: 3, most: 1500, crowds: ['+97253'], maxAttempts: 3 },
-  rush: { kills: 0, agents: 8, limitPct: 3, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
-  loose: { kills: 0, agents: 8, limitPct: 10, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
+  flow: { trunk: 1.2, kills: 10, agents: 0, limitPct: 0, most: 100_000, crowds: ['+97253'], maxAttempts: 3 },
+  agents: { trunk: 1.2, kills: 3, agents: 20, limitPct: 3, most: 1500, crowds: ['+97253'], maxAttempts: 3 },
+  rush: { trunk: 1.2, kills: 0, agents: 8, limitPct: 3, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
+  loose: { trunk: 1.2, kills: 0, agents: 8, limitPct: 10, most: 1200, crowds: ['+97254', '+97255'], maxAttempts: 1 },
+  narrow: { trunk: 0.6, kills: 2, agents: 0, limitPct: 0, most: 2000, crowds: ['+97253'], maxAttempts: 3 },
 } as const
 export type Plan = keyof typeof PLANS
 /** Those that run side by side are not in each other's way. */
 const RTP_PORTS: Record<Plan, string> = {
-  ...{ flow: '34000-39999', agents: '40000-45999', rush: '46000-48999', loose: '49000-51999' },
+  ...{ flow: '34000-39999', agents: '40000-45999', rush: '46000-48999', loose: '49000-51999', narrow: '28000-33999' },
 }
 /** From an answer until something is heard, where nobody is free [ms]. */
 const HEARD_WITHIN_MS = 2000
@@ -87,11 +89,11 @@ async function oneCampaign(
   let victim: Victim | null = null
   let agents: Awaited<ReturnType<typeof openAgents>> | null = null
   try {
-    const trunkPerSecond = Math.ceil(rate * 1.2)
-    const trunk = { name: 'Far end', kind: 'trunk', host: '127.0.0.1', port: farEnd.port }
-    await product.ok('POST', '/connections', { ...trunk, calls_per_second: trunkPerSecond })
     const plan = PLANS[ledBy]
     const { kills, limitPct } = plan
+    const trunkPerSecond = Math.ceil(rate * plan.trunk)
+    const trunk = { name: 'Far end', kind: 'trunk', host: '127.0.0.1', port: farEnd.port }
+    await product.ok('POST', '/connections', { ...trunk, calls_per_second: trunkPerSecond })
     if (plan.agents > 0) agents = await openAgents(product, plan.agents)
     const leader =
       agents === null

@@ -177,7 +177,7 @@ test('calls of a node that is lost, and one that ended there before: another nod
     addOrganisation(trx, { name: 'Ours', pciEnabled: false, now: clock.now() }),
   )
   const parts = { config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent }
-  const driverOf = (store: Store) => buildDriver({ ...parts, store }, buildCallCentre({ ...parts, store }))
+  const driverOf = (store: Store) => buildDriver({ ...parts, store, centre: buildCallCentre({ ...parts, store }) })
   const media = new PocketMedia(clock.now)
   const driver = driverOf(a)
   a.followUps.performedBy(task => driver.perform(task, media))
