@@ -35,6 +35,7 @@ export class StreamReceiver {
   readonly #http: Server
   readonly #sockets: WebSocketServer
   readonly #watchers = new Set<() => void>()
+  readonly #lines = new Map<string, WebSocket>()
 
   private constructor() {
     this.#http = createServer()
@@ -87,6 +88,11 @@ export class StreamReceiver {
     return this.until(() => (frames.length >= from + count ? frames.slice(from, from + count) : undefined))
   }
 
+  /** Says something to a bidirectional stream. */
+  say(streamId: string, message: object): void {
+    this.#lines.get(streamId)?.send(JSON.stringify(message))
+  }
+
   close(): Promise<void> {
     return new Promise(closed => {
       this.#http.close(() => closed())
@@ -105,6 +111,7 @@ export class StreamReceiver {
       if (message.event === 'start') {
         stream = streamOf(message.start)
         this.streams.push(stream)
+        this.#lines.set(stream.streamId, ws)
       } else if (message.event === 'media') {
         const { track, chunk, timestamp, payload } = message.media
         stream?.tracks[track as StreamTrack]?.push({

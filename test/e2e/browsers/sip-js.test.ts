@@ -56,28 +56,49 @@ const untilHeard = (page: Page, hz: number): Promise<unknown> =>
     return heard.db > -50 && Math.abs(heard.hz - hz) < 30 ? true : null
   })
 
-pageTest('sip.js in Chromium calls a room: both hear each other, its keys arrive, and it hangs up', async () => {
-  const { page, userId } = await registered()
-  const room = await newRoom(product)
-  const other = await seat(product, room, 'other')
-  other.call.say(tone(700))
-  await page.evaluate(`phone.call(${JSON.stringify(room.number)})`)
-  await page.waitForFunction('phone.state === "Established"')
-  await untilHeard(page, 700)
-  assert.ok(await hearsSpeech(other.call), 'the room hears the page')
-  assert.is(await page.evaluate('phone.codec()'), 'audio/opus')
-  assert.ok(await page.evaluate('phone.key("5")'))
-  const { callId } = await seatOf(product, room, userId)
-  await product.until('the key is told of', async () => {
-    const told = await product.all(`/events?type=call.dtmf`)
-    return told.find(({ data }) => data.object.digit === '5' && data.object.call_id === callId) ?? null
+/** Types in a card-payment pause: the keys come as telephone-events of WebRTC, and all that is told of them is that they were keys. */
+async function keysOfPause(page: Page, callId: string): Promise<void> {
+  const keys = '49865'
+  await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
+  await product.ok('POST', `/calls/${callId}/pci`, { action: 'pause' })
+  assert.ok(await page.evaluate(`phone.key("${keys}")`))
+  await product.until('the keys of the pause are told', async () => {
+    const told = await product.all('/events?type=call.dtmf')
+    const ofPause = told.filter(({ data }) => data.object.call_id === callId).slice(1)
+    if (ofPause.length < keys.length) return null
+    assert.ok(ofPause.every(({ data }) => data.object.masked && data.object.digit === '*'))
+    return true
   })
-  await page.evaluate('phone.bye()')
-  const call = await endedCall(product, callId)
-  assert.equal([call.status, call.quality[0].codec], ['completed', 'opus'])
-  await page.close()
-  await other.phone.close()
-})
+  await product.ok('POST', `/calls/${callId}/pci`, { action: 'resume' })
+}
+
+pageTest(
+  'sip.js in Chromium calls a room: both hear each other, its keys arrive, those of a pause masked, and it hangs up',
+  async () => {
+    const { page, userId } = await registered()
+    const room = await newRoom(product)
+    const other = await seat(product, room, 'other')
+    other.call.say(tone(700))
+    await page.evaluate(`phone.call(${JSON.stringify(room.number)})`)
+    await page.waitForFunction('phone.state === "Established"')
+    await untilHeard(page, 700)
+    assert.ok(await hearsSpeech(other.call), 'the room hears the page')
+    assert.is(await page.evaluate('phone.codec()'), 'audio/opus')
+    assert.ok(await page.evaluate('phone.key("5")'))
+    const { callId } = await seatOf(product, room, userId)
+    await product.until('the key is told of', async () => {
+      const told = await product.all(`/events?type=call.dtmf`)
+      return told.find(({ data }) => data.object.digit === '5' && data.object.call_id === callId) ?? null
+    })
+    await keysOfPause(page, callId)
+    assert.is(other.call.keysHeard, '')
+    await page.evaluate('phone.bye()')
+    const call = await endedCall(product, callId)
+    assert.equal([call.status, call.quality[0].codec], ['completed', 'opus'])
+    await page.close()
+    await other.phone.close()
+  },
+)
 
 pageTest('sip.js in Chromium is called: it rings, is answered, and both hear each other', async () => {
   const { page, userId } = await registered()

@@ -1,6 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import * as assert from 'uvu/assert'
 import { memberNamed } from '../../../bench/members.ts'
 import { keysIn } from '../../../bench/phone/keypad.ts'
@@ -9,12 +6,12 @@ import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import { Product } from '../../../bench/product.ts'
 import { audioOf, type ReceivedStream, StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { readWav } from '../../../codecs/wav.ts'
-import { openVault } from '../../../control/kernel/vault.ts'
 import { HepCollector } from '../../fakes/hep-collector.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
 import { callFrom, curtain, newRoom, type Seated, seat, type TestRoom } from '../scene.ts'
+import { filesWith, leaksIn, rowsOf } from './leaks.ts'
 
 /** Typed as events, tones, INFO, and in a browser: sequences that stand nowhere by chance, and no ones among them. */
 const CARD = '4929876543207986'
@@ -328,19 +325,6 @@ test('no stream carried a key', () => {
   }
 })
 
-/** Six of a secret in a row anywhere, four as a string of keys, or one as a key. */
-function leaksIn(text: string): string[] {
-  const parts = (length: number): string[] =>
-    SECRETS.flatMap(secret =>
-      Array.from({ length: secret.length - length + 1 }, (_, at) => secret.slice(at, at + length)),
-    )
-  const whole = parts(6).filter(part => text.includes(part))
-  const strings = text.match(/"[0-9*#A-D]{4,64}"/g) ?? []
-  const pieces = strings.filter(found => parts(4).some(part => found.includes(part)))
-  const single = text.match(/"(digit|digits|key|dtmf)":\s*"[^"]*[02-9][^"]*"|Signal=[02-9]/g) ?? []
-  return [...whole, ...pieces, ...single]
-}
-
 /** Eight of a secret in a row, which stand in no random number of SIP by chance, or a key of an INFO. */
 const leaksOfSip = (text: string): string[] => [
   ...[CARD, TONES].flatMap(secret =>
@@ -348,25 +332,6 @@ const leaksOfSip = (text: string): string[] => [
   ),
   ...(text.match(/Signal *= *[^*\s]/g) ?? []),
 ]
-
-/** All rows of all tables, and what is sealed in them. */
-function rowsOf(): [table: string, rows: string][] {
-  const db = new Database(join(product.dataDir, 'tandem.db'), { readonly: true })
-  const vault = openVault(product.dataDir)
-  const tables = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as { name: string }[]
-  const rows = tables.map(({ name }): [string, string] => [
-    name,
-    JSON.stringify(db.prepare(`SELECT * FROM "${name}"`).all()),
-  ])
-  const sealed = db.prepare('SELECT id, state AS text FROM call_programs WHERE state IS NOT NULL').all()
-  const inputs = db.prepare('SELECT call_id AS id, body AS text FROM call_inputs').all()
-  db.close()
-  const opened = [...sealed, ...inputs].map(row => {
-    const { id, text } = row as { id: string; text: string }
-    return vault.open(text, id)
-  })
-  return [...rows, ['sealed', opened.join('\n')]]
-}
 
 test(
   "no key of a pause is recoverable from a call's SIP messages, its capture file, or what a collector is told",
@@ -414,19 +379,11 @@ test(
       ['answers', ofCalls.join('\n')],
       ['metrics', metrics],
       ['output', product.output],
-      ...rowsOf(),
+      ...rowsOf(product),
     ]
     assert.ok(events.filter(({ type, data }) => type === 'call.dtmf' && data.object.masked).length > CARD.length)
-    for (const [name, text] of texts) assert.equal(leaksIn(text), [], name)
-    const files = readdirSync(product.dataDir, { recursive: true, withFileTypes: true }).filter(file => file.isFile())
-    for (const { name, parentPath } of files) {
-      const bytes = readFileSync(join(parentPath, name))
-      for (const secret of SECRETS) {
-        for (let at = 0; at + 6 <= secret.length; at++) {
-          assert.not.ok(bytes.includes(secret.slice(at, at + 6)), `${name} holds ${secret.slice(at, at + 6)}`)
-        }
-      }
-    }
+    for (const [name, text] of texts) assert.equal(leaksIn(text, SECRETS), [], name)
+    assert.equal(filesWith(product, SECRETS), [])
     for (const id of recorded) {
       const wav = readWav(await product.download(`/calls/${id}/recording/content`))
       if ('error' in wav) throw new Error(wav.error)
