@@ -3,7 +3,10 @@ import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { ENTRIES } from '../build/parts.ts'
+import { makeWholeApp } from './control/whole-app.ts'
 import { suite } from './harness.ts'
+
+// One database: it asks for /openapi.json, which is made of the routes.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -17,6 +20,8 @@ const ARROWS: Record<string, readonly string[]> = {
 const CONTROL_MAY_SEE = 'media/protocol.ts'
 /** Files of a folder that a reader can still take in. */
 const MAX_FLAT = 25
+/** Lines of `control/` for each operation of the API: whoever comes below it may lower it. */
+const MAX_LINES_OF_OPERATION = 290
 
 /** Packages that do I/O or read the clock have no place in the pure folders. */
 const PURE = ['codecs', 'sip']
@@ -31,6 +36,8 @@ const sourcesOf = (folder: string): string[] =>
     .map(path => `${folder}/${path}`)
 
 const files = Object.keys(ARROWS).flatMap(sourcesOf)
+/** With those that may import anything. */
+const allFiles = [...files, ...['bench', 'build', 'test'].flatMap(sourcesOf)]
 
 const importsOf = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(IMPORT)].map(match => (match[1] ?? match[2] ?? match[3])!)
@@ -105,17 +112,17 @@ for (const part of ['control', 'media']) {
 
 test('at most 25 files lie flat in a folder', () => {
   const counts = new Map<string, number>()
-  for (const file of [...files, ...['bench', 'build', 'test'].flatMap(sourcesOf)])
-    counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+  for (const file of allFiles) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
   assert.equal(
     [...counts].filter(([, count]) => count > MAX_FLAT),
     [],
   )
 })
 
-test('no cycle, types included', () => {
+test('no cycle of files in any folder, types included', () => {
   const state = new Map<string, 'open' | 'done'>()
   const cycles: string[] = []
+  const known = new Set(allFiles)
   const visit = (file: string, path: string[]): void => {
     if (state.get(file) === 'done') return
     if (state.get(file) === 'open') {
@@ -123,11 +130,45 @@ test('no cycle, types included', () => {
       return
     }
     state.set(file, 'open')
-    for (const target of oursOf(file)) if (files.includes(target)) visit(target, [...path, file])
+    for (const target of oursOf(file)) if (known.has(target)) visit(target, [...path, file])
     state.set(file, 'done')
   }
-  for (const file of files) visit(file, [])
+  for (const file of allFiles) visit(file, [])
   assert.equal(cycles, [])
+})
+
+/** Folders that stand beside each other and import each other: none is to be added, and one that is gone goes from here too. */
+const KNOTS = [
+  'control/assistants: actions assistant conversation voicemail',
+  'control/calls: answering capture conductor outbound programs',
+  'control/copilot: deep script sessions',
+  'control/kernel: migrations store',
+  'control/queues: agents ringing transfers',
+  'media/speech: hearing moonshine',
+]
+
+test('no folder imports one beside it that imports it back, except the known knots', () => {
+  const arrows = new Map<string, Map<string, Set<string>>>()
+  for (const file of files) {
+    for (const target of oursOf(file)) {
+      const [from, to] = [dirname(file).split('/'), dirname(target).split('/')]
+      const shared = from.findIndex((part, i) => part !== to[i])
+      const [a, b] = [from[shared], to[shared]]
+      if (shared < 1 || a === undefined || b === undefined) continue
+      const parent = from.slice(0, shared).join('/')
+      const graph = arrows.get(parent) ?? new Map<string, Set<string>>()
+      arrows.set(parent, graph.set(a, (graph.get(a) ?? new Set()).add(b)))
+    }
+  }
+  const knots = [...arrows].flatMap(([parent, graph]) => {
+    const reach = (from: string, seen = new Set<string>()): Set<string> => {
+      for (const to of graph.get(from) ?? []) if (!seen.has(to)) reach(to, seen.add(to))
+      return seen
+    }
+    const tied = [...graph.keys()].map(a => [...reach(a)].filter(b => reach(b).has(a)).sort())
+    return [...new Set(tied.filter(names => names.length > 1).map(names => `${parent}: ${names.join(' ')}`))]
+  })
+  assert.equal(knots.sort(), KNOTS)
 })
 
 test('every relative import names a file that is there', () => {
@@ -153,6 +194,19 @@ test('codecs and sip do no I/O and have no clock, timers or chance of their own'
       ].map(what => `${file}: ${what}`)
     })
   assert.equal(wrong, [])
+})
+
+test(`control/ has at most ${MAX_LINES_OF_OPERATION} lines for each operation of the API`, async () => {
+  const whole = await makeWholeApp()
+  const { paths } = (await whole.app.inject({ url: '/openapi.json' })).json()
+  await whole.close()
+  const operations = Object.values<object>(paths).flatMap(Object.keys).length
+  const inControl = files.filter(file => folderOf(file) === 'control')
+  const lines = inControl.reduce((sum, file) => sum + readFileSync(join(root, file), 'utf8').split('\n').length - 1, 0)
+  assert.ok(
+    lines <= operations * MAX_LINES_OF_OPERATION,
+    `${lines} lines, ${operations} operations: ${Math.round(lines / operations)}`,
+  )
 })
 
 test('no barrel: no file is named index.ts', () => {

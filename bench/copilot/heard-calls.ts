@@ -22,6 +22,14 @@ export interface HeardCall {
   speechMs: number
 }
 
+export interface HeardRound {
+  /** At once. */
+  calls: number
+  heard: HeardCall[]
+  /** Of the speech process, for each second of speech [s]. */
+  cpuPerSpeech: number
+}
+
 export interface Recording {
   half: Half
   recording: RecordedCall

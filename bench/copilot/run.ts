@@ -5,17 +5,9 @@ import { Product } from '../product.ts'
 import { HELD } from './calls/held.ts'
 import type { Half } from './calls/labelled-call.ts'
 import { SEEN } from './calls/seen.ts'
-import { type HeardCall, hearCall, type Recording, recordingsOf } from './heard-calls.ts'
+import { type HeardCall, type HeardRound, hearCall, type Recording, recordingsOf } from './heard-calls.ts'
 import { benchKnownWords, type KnownWords } from './known-words.ts'
 import { VirtualCalls } from './virtual-calls.ts'
-
-export interface HeardRound {
-  /** At once. */
-  calls: number
-  heard: HeardCall[]
-  /** Of the speech process, for each second of speech [s]. */
-  cpuPerSpeech: number
-}
 
 export interface CopilotReport {
   startedAt: string

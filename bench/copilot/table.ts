@@ -1,7 +1,7 @@
 import { machineLine, table } from '../tables.ts'
-import type { HeardCall } from './heard-calls.ts'
+import type { HeardCall, HeardRound } from './heard-calls.ts'
 import type { KnownWords } from './known-words.ts'
-import { type CopilotReport, type HeardRound, latenciesOf, percentile } from './run.ts'
+import { type CopilotReport, latenciesOf, percentile } from './run.ts'
 import { type Score, sumOf, totalOf } from './score.ts'
 
 const KINDS = ['item', 'stage', 'field', 'objection', 'alert', 'forbidden', 'disclosure']

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { FRAME_MS } from '../../codecs/audio.ts'
 import { legMemoryKb } from './memory.ts'
-import { Phones } from './phones.ts'
-import { Dry, InC, Native, type Plan, runFrame, type Subject } from './subjects.ts'
+import { Phones, type Plan } from './phones.ts'
+import { Dry, InC, Native, runFrame, type Subject } from './subjects.ts'
 
 /**
  * What a leg costs, by parts, in one thread and by its own clock of CPU time, so that it can be told on a busy machine; begun by

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { Phones } from './phones.ts'
-import { Dry, type Plan, runFrame } from './subjects.ts'
+import { Phones, type Plan } from './phones.ts'
+import { Dry, runFrame } from './subjects.ts'
 
 /** Long enough that buffers have been used [frames]. */
 const FRAMES = 100

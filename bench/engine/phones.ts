@@ -3,7 +3,13 @@ import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/rtp.ts'
 import { SrtpSender } from '../../media/srtp/srtp-sender.ts'
 import { Noise } from './noise.ts'
 import { FAR_KEY, SUITE } from './open-leg.ts'
-import type { Plan } from './subjects.ts'
+
+/** The legs that are measured. */
+export interface Plan {
+  legs: number
+  roomSize: number
+  isEncrypted: boolean
+}
 
 /** What telephones send that are not muted: noise, each time another. */
 export class Phones {

@@ -7,14 +7,8 @@ import { NativeDatagrams } from '../../media/rtp/datagrams/native-datagrams.ts'
 import { bind, FarEnds, portOf } from './far-ends.ts'
 import { Floor } from './floor.ts'
 import { HOST, openLeg, openRooms } from './open-leg.ts'
-import type { Phones } from './phones.ts'
+import type { Phones, Plan } from './phones.ts'
 import { Meter } from './thread-cpu.ts'
-
-export interface Plan {
-  legs: number
-  roomSize: number
-  isEncrypted: boolean
-}
 
 /** Legs in rooms, of which is measured what they cost. */
 export interface Subject {

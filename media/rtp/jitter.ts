@@ -1,5 +1,5 @@
 import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES, recode } from './packet-ring.ts'
-import { PlayoutDelay } from './playout-delay.ts'
+import { GROUP_PACKETS, PlayoutDelay } from './playout-delay.ts'
 import { Unwrapper } from './rtp.ts'
 
 /** If the first packet is earlier than its tick by less than this, it is played a tick later: the network is not known yet [ms]. */
@@ -10,6 +10,7 @@ const STARVED_FRAMES = 3
 const LATE_RUN_MS = 200
 /** Without a pull for this long the clock counts as stopped, not as late. */
 const STOPPED_MS = 500
+const SMOOTHING = 1 / 16
 
 export type PushResult = 'ok' | 'late' | 'duplicate' | 'overflow'
 
@@ -265,7 +266,7 @@ export class JitterBuffer {
     const lateMs = nowMs - this.#nextPullMs
     if (lateMs !== 0 && this.#started) this.#skipped(lateMs)
     this.#nextPullMs = nowMs + this.#frameMs
-    this.#delay.tick()
+    if (this.#delay.spares.packets >= GROUP_PACKETS) this.#delay.endGroup()
   }
 
   /**
@@ -350,7 +351,7 @@ export class JitterBuffer {
   #resync(sequence: number, at: number, length: number, arrivalMs: number): void {
     this.counters.resyncs++
     this.#anchor(sequence, at, length, arrivalMs)
-    this.#delay.observe(this.#spareMs(at, arrivalMs))
+    this.#observe(this.#spareMs(at, arrivalMs))
   }
 
   /** Time from the arrival to the pull that needs the first byte [ms]; negative if that pull is over. */
@@ -361,6 +362,18 @@ export class JitterBuffer {
     return frames * this.#frameMs + (toPullMs > 0 ? Math.min(this.#frameMs, toPullMs) : 0)
   }
 
+  /** @param spareMs of a packet that just arrived; negative if it was too late */
+  #observe(spareMs: number): void {
+    const { spares, shiftMs } = this.#delay
+    const spare = spareMs - shiftMs
+    spares.packets++
+    if (spare < spares.least) spares.least = spare
+    if (spare > spares.most) spares.most = spare
+    if (spareMs < 0) return
+    const { smoothedMs } = spares
+    spares.smoothedMs = Number.isNaN(smoothedMs) ? spareMs : smoothedMs + (spareMs - smoothedMs) * SMOOTHING
+  }
+
   /** Whether the packet can be played, after adapting the delay. */
   #onTime(sequence: number, at: number, length: number, arrivalMs: number): boolean {
     const spareMs = this.#spareMs(at, arrivalMs)
@@ -368,7 +381,7 @@ export class JitterBuffer {
       this.#resync(sequence, at, length, arrivalMs)
       return true
     }
-    if (spareMs <= this.#excessMs && this.#isPulled(arrivalMs)) this.#delay.observe(spareMs)
+    if (spareMs <= this.#excessMs && this.#isPulled(arrivalMs)) this.#observe(spareMs)
     if (sequence < this.#ring.next) {
       const isFirst = this.#fresh && at >= this.#head && at < this.#head + this.#frame
       if (isFirst) this.#ring.next = sequence

@@ -1,6 +1,7 @@
-/** The minimum spare time is kept for this many groups, each of this many packets: 4 s of 20 ms. */
+/** The minimum spare time is kept for this many groups: 4 s of packets of 20 ms. */
 const GROUPS = 24
-const GROUP_PACKETS = 8
+/** Packets of a group. */
+export const GROUP_PACKETS = 8
 /** With less spare time, late packets are to be expected [ms]. */
 const TOO_LITTLE_MS = 0.7
 /** After a reduction by a frame, this much must remain [ms]. */
@@ -16,32 +17,44 @@ const FIRST_PATIENCE_GROUPS = 24
 const MOST_PATIENCE_GROUPS = 384
 /** A packet later than this is a stall: the delay is not increased for it, unless it happens repeatedly [ms]. */
 const STALL_MS = 100
-const SMOOTHING = 1 / 16
+
+/** The spare times of the packets since the last group. The jitter buffer notes them as packets arrive. */
+export interface Spares {
+  packets: number
+  /** Less the `shiftMs` of the delay [ms]. */
+  least: number
+  most: number
+  /** From arrival to playout, smoothed over some 16 packets that were in time; NaN before the first one [ms]. */
+  smoothedMs: number
+}
 
 /**
- * Decides the delay of a jitter buffer in frames. It observes the spare time of each packet, from its arrival to the tick that
- * needs it. All packets of the last seconds must have some, except those behind one or two stalls. So a steady network gets
- * no extra delay, and the same rule follows a drifting clock of the sender.
+ * Decides the delay of a jitter buffer in frames, by the spare time of each packet: from its arrival to the tick that needs it. It looks at
+ * every group of packets once. All packets of the last seconds must have some time to spare, except those behind one or two stalls. So a
+ * steady network gets no extra delay, and the same rule follows a drifting clock of the sender.
  */
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
   excess = 0
+  /** How much more spare time packets have than those at the beginning had at the same transit time [ms]. */
+  shiftMs = 0
+  readonly spares: Spares = {
+    packets: 0,
+    least: Number.POSITIVE_INFINITY,
+    most: Number.NEGATIVE_INFINITY,
+    smoothedMs: Number.NaN,
+  }
   readonly #frameMs: number
   readonly #maxDelayMs: number
-  /** Of each group, relative to the delay from which `#shiftMs` has moved. */
+  /** Of each group, less `shiftMs`. */
   readonly #leasts = new Float64Array(GROUPS)
   readonly #mosts = new Float64Array(GROUPS)
   #groups = 0
-  #packets = 0
-  #least = Number.POSITIVE_INFINITY
-  #most = Number.NEGATIVE_INFINITY
-  #shiftMs = 0
   #calm = 0
   /** Groups since which all had a frame to spare, how many the next reduction needs, and those since the last one. */
   #spareFor = 0
   #patience = 0
   #sinceCut = Number.POSITIVE_INFINITY
-  #smoothedMs = Number.NaN
 
   /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
   constructor(frameMs: number, maxDelayMs: number) {
@@ -51,24 +64,14 @@ export class PlayoutDelay {
 
   /** From arrival to playout, smoothed over some 16 packets that were in time [ms]; 0 before the first one. */
   get smoothedMs(): number {
-    return Number.isNaN(this.#smoothedMs) ? 0 : this.#smoothedMs
+    const { smoothedMs } = this.spares
+    return Number.isNaN(smoothedMs) ? 0 : smoothedMs
   }
 
   /** The spare time of nearly all recent packets [ms]; null: not known yet. */
   get spareMs(): number | null {
     const known = Math.min(this.#groups, GROUPS)
-    return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.#shiftMs
-  }
-
-  /** @param spareMs of a packet that just arrived; negative if it was too late */
-  observe(spareMs: number): void {
-    const spare = spareMs - this.#shiftMs
-    this.#packets++
-    if (spare < this.#least) this.#least = spare
-    if (spare > this.#most) this.#most = spare
-    if (spareMs < 0) return
-    const smoothed = this.#smoothedMs
-    this.#smoothedMs = Number.isNaN(smoothed) ? spareMs : smoothed + (spareMs - smoothed) * SMOOTHING
+    return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.shiftMs
   }
 
   /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
@@ -99,33 +102,37 @@ export class PlayoutDelay {
 
   /** Frames that the delay may still grow within the bound. */
   get #roomFrames(): number {
-    let most = this.#most
+    let { most } = this.spares
     for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
     if (most === Number.NEGATIVE_INFINITY) return 0
-    return Math.max(0, Math.floor((this.#maxDelayMs - most - this.#shiftMs) / this.#frameMs))
+    return Math.max(0, Math.floor((this.#maxDelayMs - most - this.shiftMs) / this.#frameMs))
   }
 
   /** From now on packets have this much more spare time [ms]. */
   shift(byMs: number): void {
-    this.#shiftMs += byMs
-    this.#smoothedMs = Math.max(0, this.#smoothedMs + byMs)
+    this.shiftMs += byMs
+    this.spares.smoothedMs = Math.max(0, this.spares.smoothedMs + byMs)
     this.#judge()
   }
 
-  /** To be called once per tick. */
-  tick(): void {
-    if (this.#packets < GROUP_PACKETS) return
+  /** A tick after `GROUP_PACKETS` packets or more. */
+  endGroup(): void {
+    const { spares } = this
     const at = this.#groups % GROUPS
-    this.#leasts[at] = this.#least
-    this.#mosts[at] = this.#most
+    this.#leasts[at] = spares.least
+    this.#mosts[at] = spares.most
     this.#groups++
     this.#calm++
     this.#sinceCut++
     this.#spareFor++
-    this.#packets = 0
-    this.#least = Number.POSITIVE_INFINITY
-    this.#most = Number.NEGATIVE_INFINITY
+    this.#beginGroup()
     this.#judge()
+  }
+
+  #beginGroup(): void {
+    this.spares.packets = 0
+    this.spares.least = Number.POSITIVE_INFINITY
+    this.spares.most = Number.NEGATIVE_INFINITY
   }
 
   #judge(): void {
@@ -134,7 +141,7 @@ export class PlayoutDelay {
       this.excess = 0
       return
     }
-    const spareMs = this.#usualLeast(known) + this.#shiftMs
+    const spareMs = this.#usualLeast(known) + this.shiftMs
     const frames = Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)
     if (frames <= 0) this.#spareFor = 0
     if (spareMs < TOO_LITTLE_MS) {
@@ -166,15 +173,13 @@ export class PlayoutDelay {
 
   reset(): void {
     this.excess = 0
+    this.shiftMs = 0
+    this.spares.smoothedMs = Number.NaN
+    this.#beginGroup()
     this.#groups = 0
-    this.#packets = 0
-    this.#least = Number.POSITIVE_INFINITY
-    this.#most = Number.NEGATIVE_INFINITY
-    this.#shiftMs = 0
     this.#calm = 0
     this.#spareFor = 0
     this.#patience = 0
     this.#sinceCut = Number.POSITIVE_INFINITY
-    this.#smoothedMs = Number.NaN
   }
 }

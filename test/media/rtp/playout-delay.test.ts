@@ -1,12 +1,24 @@
 import * as assert from 'uvu/assert'
-import { PlayoutDelay } from '../../../media/rtp/playout-delay.ts'
+import { GROUP_PACKETS, PlayoutDelay } from '../../../media/rtp/playout-delay.ts'
 import { suite } from '../../harness.ts'
+
+/** A packet with this much to spare has come, as the jitter buffer notes it. */
+function observe({ spares, shiftMs }: PlayoutDelay, spareMs: number): void {
+  spares.packets++
+  spares.least = Math.min(spares.least, spareMs - shiftMs)
+  spares.most = Math.max(spares.most, spareMs - shiftMs)
+  if (Number.isNaN(spares.smoothedMs)) spares.smoothedMs = spareMs
+}
+
+function tick(delay: PlayoutDelay): void {
+  if (delay.spares.packets >= GROUP_PACKETS) delay.endGroup()
+}
 
 /** Ticks with one packet each, which has this much to spare. */
 function packets(delay: PlayoutDelay, count: number, spareMs: number): void {
-  for (let tick = 0; tick < count; tick++) {
-    delay.observe(spareMs)
-    delay.tick()
+  for (let at = 0; at < count; at++) {
+    observe(delay, spareMs)
+    tick(delay)
   }
 }
 
@@ -14,7 +26,7 @@ const test = suite('media/rtp/playout-delay')
 
 test('it grows by what a late packet asks for and stops at its bound', () => {
   const delay = new PlayoutDelay(20, 100)
-  delay.observe(30)
+  observe(delay, 30)
   assert.is(delay.grow(2, 30), 2)
   assert.is(delay.grow(2, 30), 1)
   assert.is(delay.grow(1, 10), 0)
@@ -23,7 +35,7 @@ test('it grows by what a late packet asks for and stops at its bound', () => {
 
 test('it does not grow for a packet that no bounded delay would have saved', () => {
   const delay = new PlayoutDelay(20, 100)
-  delay.observe(5)
+  observe(delay, 5)
   assert.is(delay.grow(1, 101), 0)
   assert.is(delay.grow(1, 100), 1)
 })
@@ -59,7 +71,7 @@ test('with nearly nothing to spare a frame is waited for before packets are late
 test('a packet that is late asks for what it lacks for four seconds', () => {
   const delay = new PlayoutDelay(20, 200)
   packets(delay, 192, 10)
-  delay.observe(-20)
+  observe(delay, -20)
   packets(delay, 30, 10)
   assert.is(delay.excess, -2)
   packets(delay, 192, 10)
@@ -70,7 +82,7 @@ test('one or two stalls in four seconds decide nothing, three do', () => {
   const delay = new PlayoutDelay(20, 200)
   packets(delay, 192, 10)
   for (const excess of [0, 0, -7]) {
-    delay.observe(-120)
+    observe(delay, -120)
     packets(delay, 30, 10)
     assert.is(delay.excess, excess)
   }
@@ -102,7 +114,7 @@ test('a frame less that a late packet undoes soon is tried again after twice the
   const tries: number[] = []
   for (let i = 0; i < 8; i++) {
     assert.is(delay.grow(1, 8), 1)
-    delay.observe(12)
+    observe(delay, 12)
     tries.push(untilCut(delay))
     delay.cut()
     packets(delay, 100, 5)
@@ -118,7 +130,7 @@ test('a frame less that holds is no mistake: the next one is as quick', () => {
   packets(delay, 192, 5)
   for (let i = 0; i < 5; i++) {
     assert.is(delay.grow(1, 8), 1)
-    delay.observe(12)
+    observe(delay, 12)
     assert.ok(untilCut(delay) <= 208)
     delay.cut()
     packets(delay, 500, 5)
@@ -127,7 +139,7 @@ test('a frame less that holds is no mistake: the next one is as quick', () => {
 
 test('seconds without packets decide nothing', () => {
   const delay = new PlayoutDelay(20, 200)
-  for (let tick = 0; tick < 1_000; tick++) delay.tick()
+  for (let at = 0; at < 1_000; at++) tick(delay)
   assert.is(delay.excess, 0)
   assert.is(delay.smoothedMs, 0)
 })
