@@ -41,7 +41,7 @@ export class VirtualClock {
 
 /**
  * The recogniser's thread on a virtual clock: the real model, whose every look takes as much of the clock's time as it took of the CPU's.
- * So a machine that is busy with other things changes nothing, and one look at the same audio is computed once.
+ * So a machine that is busy with other things changes nothing, and one look at the same audio with the same draft is computed once.
  */
 export class VirtualThread {
   cpuMs = 0
@@ -64,22 +64,22 @@ export class VirtualThread {
     return answer
   }
 
-  async #do({ samples, look, others }: MoonshineJob): Promise<MoonshineAnswer> {
+  async #do({ samples, look, draft, others }: MoonshineJob): Promise<MoonshineAnswer> {
     const wide = await this.#clock.still(() => resampleAll(samples, NARROWBAND_HZ, MODEL_HZ))
     const audio = Float32Array.from(wide, sample => sample / 32_768)
-    const model = { transcribe: (shown: Float32Array) => this.#look(shown) }
+    const model = { transcribe: (shown: Float32Array, guess?: string) => this.#look(shown, guess ?? '') }
     const answer = await (look === null
-      ? surest(model, audio, () => Atomics.load(others, 0) > 0)
-      : lookAt(model, audio, look))
+      ? surest(model, audio, () => Atomics.load(others, 0) > 0, draft)
+      : lookAt(model, audio, look, { draft }))
     this.waiting--
     return answer
   }
 
-  async #look(samples: Float32Array): Promise<Transcription> {
-    const key = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('latin1')
+  async #look(samples: Float32Array, draft: string): Promise<Transcription> {
+    const key = draft + Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('latin1')
     let known = this.#known.get(key)
     if (known === undefined) {
-      known = await this.#clock.still(() => this.#compute(samples))
+      known = await this.#clock.still(() => this.#compute(samples, draft))
       this.#known.set(key, known)
     }
     this.cpuMs += known.ms
@@ -87,9 +87,9 @@ export class VirtualThread {
     return known.made
   }
 
-  async #compute(samples: Float32Array): Promise<{ made: Transcription; ms: number }> {
+  async #compute(samples: Float32Array, draft: string): Promise<{ made: Transcription; ms: number }> {
     const before = process.cpuUsage()
-    const made = await this.#model.transcribe(samples)
+    const made = await this.#model.transcribe(samples, draft)
     const { user, system } = process.cpuUsage(before)
     return { made, ms: (user + system) / 1000 }
   }

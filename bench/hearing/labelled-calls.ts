@@ -3,7 +3,7 @@ import { EspeakVoice } from '../../fixtures/prompts/espeak.ts'
 import { OFFLINE_VOICES } from '../../media/protocol.ts'
 import { Flite } from '../../media/speech/flite.ts'
 import { activeRms, atLevel, type NoiseKind, noiseOf, speechSpan } from './noises.ts'
-import { ANSWERS, BABBLE, BABBLE_VOICES, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
+import { ANSWERS, BABBLE, BABBLE_VOICES, LOUDER_DB, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
 
 /** How a call of a condition sounds. */
 export interface Condition {
@@ -93,6 +93,7 @@ const SEEDS: Record<SentenceSet, number> = {
   third: 11_000_027,
   fourth: 17_000_023,
   fifth: 23_000_009,
+  sixth: 29_000_023,
 }
 
 /** Makes labelled calls: the same for the same set, condition and number. */
@@ -136,7 +137,7 @@ export class CallMaker {
     const sentences = SENTENCES[this.#set]
     const text = sentences[number % sentences.length]!
     const samples = speaking(await this.#speak(text, voiceOf(VOICES[this.#set], number)))
-    return { text, samples: atLevel(samples, levelDb, activeRms(samples)) }
+    return { text, samples: atLevel(samples, levelDb + LOUDER_DB[this.#set], activeRms(samples)) }
   }
 
   async #answer(number: number): Promise<Int16Array> {

@@ -1,9 +1,9 @@
 /**
  * What callers say, in sets: `build` is what the hearing chain was tuned on, `held` was run when that was over, `third` once more after
  * what `held` had shown was mended, `fourth` at the end of that, by other voices, by which `build` was spoken later on. `fifth` is by voices and
- * of sentences that nothing was tuned on. A sentence stands in one of them alone.
+ * of sentences that nothing was tuned on, `sixth` by others again and softer. A sentence stands in one of them alone.
  */
-export const SETS = ['build', 'held', 'third', 'fourth', 'fifth'] as const
+export const SETS = ['build', 'held', 'third', 'fourth', 'fifth', 'sixth'] as const
 export type SentenceSet = (typeof SETS)[number]
 
 export const SENTENCES: Record<SentenceSet, readonly string[]> = {
@@ -137,6 +137,32 @@ export const SENTENCES: Record<SentenceSet, readonly string[]> = {
     'Only two of the four chairs have arrived.',
     'Just leave it with the people next door.',
   ],
+  sixth: [
+    'Has my suitcase been found yet?',
+    'We moved into the flat in spring.',
+    'Who took the message from my wife?',
+    'The tap in the garden is leaking.',
+    'Could the driver ring twice, please?',
+    'I never agreed to a longer contract.',
+    'Which colour goes best with green?',
+    'Our dentist is away until the end of June.',
+    'Put the order on hold for now.',
+    'How soon would you know the result?',
+    'Six of the plates were cracked.',
+    'She prefers the room at the back.',
+    'Let me read the code to you once more.',
+    'Why does the alarm go off every night?',
+    'My son needs a helmet for his bicycle.',
+    'Is lunch included on the second day?',
+    'What size of bag may I take on board?',
+    'The shop below us has no power either.',
+    'After five there is nobody at home.',
+    'Keep the change and forget about it.',
+    'Somewhere behind the kitchen it smells of gas.',
+    'Does the guarantee cover the battery?',
+    'Half the street is closed for the market.',
+    'Thirty guests will come to the party.',
+  ],
 }
 
 /** What we say to the caller. */
@@ -163,6 +189,9 @@ export const VOICES: Record<SentenceSet, readonly string[]> = {
   third: SPEAKERS,
   fourth: ['kal', 'en-us', 'en-us+f2', 'en-us+m3'],
   fifth: ['en-gb-x-rp', 'en-us+f5', 'en-gb-scotland', 'en-us+m7'],
+  sixth: ['en-us+f1', 'en-gb-x-gbcwmd', 'en-us+m1', 'en-029'],
 }
+/** Of these voices, above what a condition says [dB]. */
+export const LOUDER_DB: Record<SentenceSet, number> = { build: 0, held: 0, third: 0, fourth: 0, fifth: 0, sixth: -4 }
 /** Of the others in the room. */
 export const BABBLE_VOICES = SPEAKERS

@@ -4,7 +4,7 @@ import type { ConditionResult, EmptyResult, HearingReport } from './run.ts'
 /** The sets side by side, and what is to be quoted: the worse. */
 export function formatHearing(reports: readonly HearingReport[]): string[] {
   return [
-    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; held, third, fifth: others, and fourth and fifth by other voices`,
+    `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; held, third and so on: others, from fourth on by other voices, sixth 4 dB softer than the condition says`,
     ...table([
       [
         '',

@@ -15,7 +15,10 @@ const PEEK_EVERY = NARROWBAND_HZ / 2
 const PEEK_REST = 3
 /** Between two sentences there may be no more than this: by then the last word is whole, and it is time for a look [ms]. */
 const BREATH_MS = 60
-/** More is looked at only once there is a pause: each look costs as much as what it looks at is long [samples]. */
+/**
+ * Each look costs as much as what it looks at is long: who has spoken on for longer without a pause is looked at from his last breath on,
+ * and when he took none, once there is a pause [samples].
+ */
 const MAX_PEEKED = 6 * NARROWBAND_HZ
 /** What was said between pauses that is long enough to be understood by itself: it is not looked at again [samples]. */
 const MIN_PIECE = 2.5 * NARROWBAND_HZ
@@ -49,6 +52,8 @@ export class LiveWords {
   #nextPeek = PEEK_EVERY
   /** The breath that is being taken has had its look. */
   #isBreathSeen = false
+  /** The newest breath whose look was answered. */
+  #breath: { at: number; text: string } | null = null
   /** The newest words that were told are of this much [samples]. */
   #told = 0
 
@@ -71,6 +76,7 @@ export class LiveWords {
       this.#nextPeek = length + Math.max(PEEK_EVERY, PEEK_REST * (length - this.#peekedAt))
     }
     const isPaused = this.#pause?.at === length
+    if (length - this.#cut > MAX_PEEKED) this.#settleAt(this.#breath)
     if (isPaused || this.#isPeeking || length - this.#cut > MAX_PEEKED) return
     if (length < this.#nextPeek && (!isBreath || this.#isBreathSeen)) return
     this.#isBreathSeen = isBreath
@@ -85,6 +91,7 @@ export class LiveWords {
     this.#isPeeking = false
     this.#isAnswered = true
     if ('error' in answer || cut !== this.#cut) return
+    if (isBreath) this.#breath = { at: this.#peekedAt, text: answer.text.trim() }
     this.#tell(this.#peekedAt, isBreath ? answer.text.trim() : withoutLast(answer.text), tell)
   }
 
@@ -116,10 +123,16 @@ export class LiveWords {
   /** Who goes on after a pause says something else. */
   #settle(length: number): void {
     const { at, text } = this.#pause ?? { at: 0, text: null }
-    if (text === null || length <= at || at - this.#cut < MIN_PIECE) return
-    this.#settled = joined(this.#settled, text)
-    this.#cut = at
+    if (text !== null && length > at) this.#settleAt({ at, text })
+  }
+
+  /** What was said until then is not looked at again, if it is long enough. */
+  #settleAt(piece: { at: number; text: string } | null): void {
+    if (piece === null || piece.at - this.#cut < MIN_PIECE) return
+    this.#settled = joined(this.#settled, piece.text)
+    this.#cut = piece.at
     this.#pause = null
+    this.#breath = null
   }
 
   #tell(at: number, text: string, tell: (text: string) => void): void {

@@ -10,6 +10,8 @@ export interface MoonshineJob {
   samples: Int16Array<ArrayBuffer>
   /** By number; null: as many as it takes. */
   look: number | null
+  /** What it may be, by an earlier look at what was said until then; empty: nobody knows. */
+  draft: string
   /** Jobs that wait for this one, in its first place, at any time: where somebody waits, one look must do. Shared. */
   others: Int32Array
 }
@@ -20,12 +22,14 @@ const loading = MoonshineModel.load()
 // Said with the first job that needs it.
 loading.catch(() => {})
 
-async function transcribe({ samples, look, others }: MoonshineJob): Promise<MoonshineAnswer> {
+async function transcribe({ samples, look, draft, others }: MoonshineJob): Promise<MoonshineAnswer> {
   try {
     const model = await loading
     const wide = await resampleAll(samples, NARROWBAND_HZ, MODEL_HZ)
     const audio = Float32Array.from(wide, sample => sample / 32_768)
-    return await (look === null ? surest(model, audio, () => Atomics.load(others, 0) > 0) : lookAt(model, audio, look))
+    return await (look === null
+      ? surest(model, audio, () => Atomics.load(others, 0) > 0, draft)
+      : lookAt(model, audio, look, { draft }))
   } catch (error) {
     return { error: `moonshine: ${error instanceof Error ? error.message : String(error)}` }
   }

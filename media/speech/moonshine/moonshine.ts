@@ -15,6 +15,8 @@ import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
 const MAX_WAITING = 10
+/** Legs that speak at the same time; of more, some are looked at without a draft. */
+const MAX_DRAFTS = 100
 /** For one utterance, on a busy machine; what takes longer hangs [ms]. */
 const MAX_JOB_MS = 50_000
 /** With the loading of the model: never so short that a machine which is slow to load it begins again and again [ms]. */
@@ -32,6 +34,8 @@ export class Moonshine implements SpeechToText {
   readonly guesses = true
   readonly #thread: Thread
   readonly #glances = new Glances()
+  /** What was made of what a leg is saying, the oldest first. */
+  readonly #drafts = new Map<string, string>()
   /** The glance that is being taken: who wants the same as a whole waits for it. */
   #glanced: { leg: string; length: number; answer: Promise<Understood | { error: string }> } | null = null
   /** How many wait for what the thread does now, which it sees between two looks. */
@@ -76,7 +80,8 @@ export class Moonshine implements SpeechToText {
     owner: SpeechOwner | undefined,
   ): Promise<Understood | { error: string }> {
     const look = LOOK_OF[manner]
-    const job = this.#thread.run({ samples, look, others: this.#others }, [samples.buffer], shareOf(owner))
+    const draft = this.#draftOf(manner, owner)
+    const job = this.#thread.run({ samples, look, draft, others: this.#others }, [samples.buffer], shareOf(owner))
     this.#count()
     const answer = await job
     // A thread that died took the model along.
@@ -85,7 +90,22 @@ export class Moonshine implements SpeechToText {
     this.#count()
     if ('error' in answer) return answer
     const { text, confidence, isSure } = answer
+    if (manner !== 'whole' && owner !== undefined) this.#keepDraft(owner.legId, text)
     return { text, engine: 'moonshine', confidence, ...(isSure === undefined ? {} : { isSure }) }
+  }
+
+  /** With the end of an utterance, what was made of its beginning is of no more use. */
+  #draftOf(manner: Manner, owner: SpeechOwner | undefined): string {
+    const leg = owner?.legId ?? ''
+    const draft = this.#drafts.get(leg) ?? ''
+    if (manner === 'whole') this.#drafts.delete(leg)
+    return draft
+  }
+
+  #keepDraft(leg: string, text: string): void {
+    this.#drafts.delete(leg)
+    this.#drafts.set(leg, text)
+    if (this.#drafts.size > MAX_DRAFTS) this.#drafts.delete(this.#drafts.keys().next().value!)
   }
 
   /** Whether there is time for it, now or soon. */

@@ -110,4 +110,31 @@ test('an utterance that ends while it is glanced at is not looked at twice, and 
   assert.equal(answers.at(-1), '6: busy')
 })
 
+test('what was made of a leg by now is the draft of the next look at it, until its utterance ends', async () => {
+  const draftOf = async (manner: Manner, legId: string, made: string): Promise<string> => {
+    await ask(manner, 1, legId)
+    const { draft } = thread.jobs[0]!.job
+    await thread.finish(made)
+    return draft
+  }
+  assert.is(await draftOf('peek', 'part_a', 'I want to'), '')
+  assert.is(await draftOf('peek', 'part_b', 'We'), '')
+  assert.is(await draftOf('glance', 'part_a', 'I want to cancel'), 'I want to')
+  assert.is(await draftOf('whole', 'part_a', 'I want to cancel.'), 'I want to cancel')
+  assert.is(await draftOf('peek', 'part_a', 'Two'), '')
+  assert.is(await draftOf('guess', 'part_b', 'We go'), 'We')
+})
+
+test('drafts of more legs than speak at once are not kept', async () => {
+  for (let i = 0; i < 200; i++) {
+    await ask('peek', 1, `part_${i}`)
+    await thread.finish(`words of ${i}`)
+  }
+  await ask('peek', 2, 'part_0')
+  assert.is(thread.jobs[0]!.job.draft, '')
+  await thread.finish('')
+  await ask('peek', 2, 'part_199')
+  assert.is(thread.jobs[0]!.job.draft, 'words of 199')
+})
+
 test.run()
