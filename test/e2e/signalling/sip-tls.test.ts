@@ -1,11 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Transform } from 'node:stream'
-import { connect, createServer as createTlsServer } from 'node:tls'
+import { connect } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { Product } from '../../../bench/product.ts'
@@ -15,6 +12,7 @@ import { Names } from '../../../media/signalling/names.ts'
 import type { UaEvent } from '../../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../../harness.ts'
 import { Sipp } from '../../interop/peers/sipp.ts'
+import { doorFromTls, doorToTls, makeCertificate } from '../../interop/peers/tls-doors.ts'
 import { curtain, endedCall } from '../scene.ts'
 
 const test = suite('e2e/signalling/sip-tls')
@@ -28,9 +26,7 @@ const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
 
 test.before(async () => {
   if (missing !== null) return
-  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-  const named = ['-subj', '/CN=tandem', '-addext', `subjectAltName=IP:${HOST}`, '-keyout', key, '-out', cert]
-  execFileSync('openssl', [...made, ...named], { stdio: 'ignore' })
+  makeCertificate(dir, [HOST])
   tlsPort = await freePort()
   product = await Product.start({
     env: {
@@ -102,18 +98,11 @@ for (const scenario of ['call', 'hold', 'late-offer', 'unsupported-codec', 'not-
   else test.skip(sentence, noSipp)
 }
 
-/** Debian's SIPp speaks no TLS: what it says over TCP passes through a door that does. */
 async function overTls(scenario: string): Promise<void> {
-  const door = createServer(plain => {
-    const safe = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
-    for (const side of [plain, safe]) side.on('error', () => {})
-    plain.pipe(safe).pipe(plain)
-  })
-  await new Promise<void>(resolve => door.listen(0, HOST, resolve))
-  const { port } = door.address() as AddressInfo
+  const door = await doorToTls({ host: HOST, port: tlsPort })
   const to = scenario === 'not-found' ? '4040404' : '1002'
   try {
-    await (await Sipp.caller(scenario, { host: HOST, port }, { to, transport: 'tcp' })).passed()
+    await (await Sipp.caller(scenario, { host: HOST, port: door.port }, { to, transport: 'tcp' })).passed()
   } finally {
     door.close()
   }
@@ -129,21 +118,10 @@ for (const [scenario, status] of [
   else test.skip(sentence, noSipp)
 }
 
-/** SIPp behind a door that speaks TLS, and names the door as its own address. */
 async function calledOverTls(scenario: string, status: string): Promise<void> {
   const sipp = await Sipp.callee(scenario, { transport: 'tcp' })
-  const door = createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, safe => {
-    const { port } = door.address() as AddressInfo
-    const plain = createConnection({ host: HOST, port: sipp.port })
-    for (const side of [plain, safe]) side.on('error', () => {})
-    const named = new Transform({
-      transform: (bytes, _, done) =>
-        done(null, bytes.toString('latin1').replaceAll(`:${sipp.port};transport=TCP`, `:${port};transport=tls`)),
-    })
-    safe.pipe(plain).pipe(named).pipe(safe)
-  })
-  await new Promise<void>(resolve => door.listen(0, HOST, resolve))
-  const { port } = door.address() as AddressInfo
+  const door = await doorFromTls(sipp, { cert, key })
+  const { port } = door
   try {
     const call = await product.ok('POST', '/calls', { to: `sip:callee@${HOST}:${port};transport=tls` })
     if (scenario === 'answers') {
@@ -160,12 +138,6 @@ async function calledOverTls(scenario: string, status: string): Promise<void> {
   } finally {
     door.close()
   }
-}
-
-/** A certificate in the place of the product's, with its key. */
-function replaceCertificate(): void {
-  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '9']
-  execFileSync('openssl', [...made, '-subj', '/CN=renewed', '-keyout', key, '-out', cert], { stdio: 'ignore' })
 }
 
 const metric = async (name: string): Promise<number> => {
@@ -185,7 +157,7 @@ tlsTest('new certificates are used after SIGHUP, for new connections: those that
     const { certificates } = (await (await fetch(`${product.baseUrl}/readyz`)).json()) as { certificates: string }
     return certificates === 'outdated' ? true : null
   })
-  replaceCertificate()
+  makeCertificate(dir, [HOST], 'renewed')
   process.kill(product.pids.supervisor, 'SIGHUP')
   const renewed = await product.until('the new one is in use', async () => {
     const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
