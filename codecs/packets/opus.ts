@@ -34,6 +34,18 @@ export function opusSamples(bytes: Uint8Array, offset: number, length: number): 
 }
 
 /**
+ * Whether a packet of one or two equal frames has the frame before it once more (LBRR): after the VAD flags of each 20 ms of the first
+ * channel (RFC 6716 §4.2.3, §4.2.4). CELT has no such thing.
+ */
+function repeats(packet: Uint8Array): boolean {
+  const toc = packet[0] ?? 0
+  const [config, code] = [toc >> 3, toc & 3]
+  if (config >= 16 || code > 1 || packet.length < 2) return false
+  const parts = Math.max(1, frameSamples(toc) / 160)
+  return ((packet[1]! >> (7 - parts)) & 1) === 1
+}
+
+/**
  * Opus (RFC 6716) for one party, mono at 16 kHz, by libopus. Its memory is not Node's: who opens one closes it. What comes from the wire
  * may be broken; nothing throws.
  */
@@ -79,6 +91,7 @@ export class OpusCodec implements PacketCodec {
   }
 
   recover(next: Uint8Array, into: Int16Array): number {
+    if (!repeats(next)) return 0
     return this.#into(into, () => this.#decoder.decode(next, { decodeFec: true, frameSize: into.length }))
   }
 

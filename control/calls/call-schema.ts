@@ -47,7 +47,7 @@ const legFigures = {
   mos: nullable(
     Type.Number({
       description:
-        'Estimate by the E-model (ITU-T G.107) of delay, and of packets that were lost or late, 1 to 4.5; null: nothing was heard.',
+        'Estimate by the E-model (ITU-T G.107) of delay, and of packets that were lost or late and not recovered, 1 to 4.5, on the scale of narrowband telephony for all codecs; null: nothing was heard.',
     }),
   ),
 }

@@ -71,13 +71,14 @@ export class LegQuality {
     return {
       late: this.#dropped.late + now.late - this.#before.late,
       duplicate: this.#dropped.duplicate + now.duplicate - this.#before.duplicate,
+      recovered: this.#dropped.recovered + now.recovered - this.#before.recovered,
     }
   }
 
-  /** Packets that were not played although due: lost on the way, or too late. */
+  /** Packets that were not played although due: lost on the way, or too late, and not brought once more by the next (FEC). */
   get #unplayed(): number {
-    const { late, duplicate } = this.#drops
-    return Math.max(0, this.#stats.cumulativeLost + duplicate) + late
+    const { late, duplicate, recovered } = this.#drops
+    return Math.max(0, Math.max(0, this.#stats.cumulativeLost + duplicate) + late - recovered)
   }
 
   /** One-way delay to playout [ms]: half of the round trip; before RTCP has reported it, that of fast packets is assumed. */
@@ -132,13 +133,18 @@ export class LegQuality {
   }
 }
 
-/** Packets that arrived and were not played. */
+/** Packets that arrived and were not played, and frames that came in a later packet. */
 interface Drops {
   late: number
   duplicate: number
+  recovered: number
 }
-const NOTHING: Drops = { late: 0, duplicate: 0 }
-const dropsOf = ({ late, overflow, duplicate }: JitterCounters): Drops => ({ late: late + overflow, duplicate })
+const NOTHING: Drops = { late: 0, duplicate: 0, recovered: 0 }
+const dropsOf = ({ late, overflow, duplicate, recovered }: JitterCounters): Drops => ({
+  late: late + overflow,
+  duplicate,
+  recovered,
+})
 
 const round = (value: number): number => Math.round(value * 100) / 100
 

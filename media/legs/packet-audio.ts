@@ -99,7 +99,9 @@ export class PacketAudio implements WireAudio, FrameMaker {
   make(kind: FrameKind, tickets: Uint8Array, played: PlayedFrames, more: Int16Array): number {
     const plc = this.#plc
     const frame = played.frames[played.at]!
-    if (!this.#packets.play(kind === 'lost' ? 'lost' : 'audio', tickets, frame)) {
+    const how = this.#packets.play(kind === 'lost' ? 'lost' : 'audio', tickets, frame)
+    if (how === 'recovered') this.jitter.recover()
+    if (how === 'lost') {
       plc.conceal(played)
       return 0
     }

@@ -5,6 +5,8 @@ import { Unwrapper } from '../rtp/rtp.ts'
 
 /** As many as a jitter buffer holds. */
 const SLOTS = 64
+/** `recovered`: it was lost, and is in the next packet once more. `lost`: it is, and the codec cannot conceal it. */
+export type Played = 'played' | 'recovered' | 'lost'
 /** A ticket without audio: larger than every slot number. */
 export const NO_TICKET = 0xc0
 
@@ -74,8 +76,8 @@ export class TicketedPackets {
     this.#nextSlot = (slot + 1) % SLOTS
   }
 
-  /** Turns the output of the jitter buffer into a frame. @returns false: it is lost, and the codec cannot conceal it */
-  play(result: PullResult, tickets: Uint8Array, frame: Int16Array): boolean {
+  /** Turns the output of the jitter buffer into a frame. */
+  play(result: PullResult, tickets: Uint8Array, frame: Int16Array): Played {
     if (result === 'lost') return this.#lost(frame)
     for (let at = 0; at < tickets.length; ) {
       const ticket = tickets[at]!
@@ -84,7 +86,7 @@ export class TicketedPackets {
       this.#run(ticket, frame, at * this.#samples, end * this.#samples)
       at = end
     }
-    return true
+    return 'played'
   }
 
   #run(ticket: number, frame: Int16Array, from: number, to: number): void {
@@ -109,12 +111,12 @@ export class TicketedPackets {
     return this.#bytes.subarray(at, at + this.#lengths[slot]!)
   }
 
-  #lost(frame: Int16Array): boolean {
+  #lost(frame: Int16Array): Played {
     this.#slot = -1
     this.#sequence = (this.#sequence + 1) & 0xffff
     const next = this.#sequences.indexOf((this.#sequence + 1) & 0xffff)
-    if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) return true
-    return this.#codec.conceal(frame) > 0
+    if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) return 'recovered'
+    return this.#codec.conceal(frame) > 0 ? 'played' : 'lost'
   }
 
   /** Another source: nothing continues. */

@@ -43,6 +43,8 @@ export interface JitterCounters {
   lost: number
   /** frames answered 'lost', and partly repaired frames */
   concealed: number
+  /** frames answered 'lost' that a later packet brought once more; none of `concealed` */
+  recovered: number
   /** frames by which the delay grew */
   inserted: number
   /** frames by which the delay was reduced, and packets dropped at a resync or after a stall of ours */
@@ -65,6 +67,7 @@ export class JitterBuffer {
     overflow: 0,
     lost: 0,
     concealed: 0,
+    recovered: 0,
     inserted: 0,
     discarded: 0,
     resyncs: 0,
@@ -242,6 +245,12 @@ export class JitterBuffer {
 
   get nextTimestamp(): number {
     return this.#newestEnd >>> 0
+  }
+
+  /** The frame that was just answered 'lost' came from elsewhere: nobody had to guess. */
+  recover(): void {
+    this.counters.concealed--
+    this.counters.recovered++
   }
 
   /** Takes the next complete frame, outside of any tick; false: there is none. */

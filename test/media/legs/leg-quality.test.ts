@@ -1,6 +1,9 @@
 import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
+import { LegQuality } from '../../../media/legs/leg-quality.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import { JitterBuffer } from '../../../media/rtp/jitter.ts'
+import { ReceptionStats } from '../../../media/rtp/reception-stats.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { seeded } from '../../codecs/signals.ts'
 import { suite } from '../../harness.ts'
@@ -101,6 +104,23 @@ test('loss in bursts has its ratio, and a lower MOS than as much at random', () 
   const inBursts = call(120, n => (n % 100 >= 95 ? null : 20)).quality
   assert.ok(Math.abs(inBursts.burstRatio - 5 * 0.95) < 0.4, `${inBursts.burstRatio}`)
   assert.ok(inBursts.mos! < atRandom.mos!, `${inBursts.mos} and ${atRandom.mos}`)
+})
+
+test('a packet that the next one brings once more (FEC) was not lost to the ear', () => {
+  const stats = new ReceptionStats(8000)
+  const quality = new LegQuality(stats)
+  const jitter = new JitterBuffer()
+  quality.use(jitter)
+  for (let n = 0; n < 1000; n++) if (n % 20 !== 10) stats.receive(7, n, 160 * n, 20 * n)
+  const mos = () => quality.figures('opus', 0, null).mos!
+  const lossy = mos()
+  jitter.counters.concealed = 50
+  for (let n = 0; n < 40; n++) jitter.recover()
+  assert.equal([jitter.counters.concealed, jitter.counters.recovered], [10, 40])
+  assert.is(quality.figures('opus', 0, null).packetsLost, 50, 'the network has lost it all the same')
+  assert.ok(mos() > lossy + 0.2, `${mos()} after ${lossy}`)
+  quality.newSource()
+  assert.ok(mos() <= lossy, 'of another source nothing has been recovered yet')
 })
 
 test('who falls silent without a word about it has lost nothing', () => {
