@@ -285,10 +285,11 @@ export class AgentCore {
   }
 
   /** Updates the state of a watched far end; the owner is told about changes only. */
-  report(watchId: string, status: WatchStatus, sipCode: number | null): void {
+  report(watchId: string, status: WatchStatus, sipCode: number | null, serviceRoute: readonly string[] = []): void {
     const before = this.#reports.get(watchId)
-    if (before?.status === status && before.sipCode === sipCode) return
-    const report = { watchId, status, sipCode }
+    const isSameWay = (before?.serviceRoute ?? []).join() === serviceRoute.join()
+    if (before?.status === status && before.sipCode === sipCode && isSameWay) return
+    const report = { watchId, status, sipCode, ...(serviceRoute.length > 0 && { serviceRoute }) }
     this.#reports.set(watchId, report)
     this.#actions.push({ kind: 'watch', report })
   }

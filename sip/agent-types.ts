@@ -127,6 +127,8 @@ export type UaEvent =
       body: Body | null
       isOffer: boolean
       tag: string | null
+      /** What networks on the way say of audio before the answer (RFC 5009); null: nothing. */
+      earlyMedia: 'allowed' | 'denied' | null
       peer: Peer
       /** The session that the call is to replace (RFC 3891); the permission is not checked yet. */
       replaces?: string
@@ -302,11 +304,13 @@ export interface Watching {
 
 export type WatchStatus = 'registered' | 'reachable' | 'unreachable'
 
-/** Reports a change of state. `sipCode`: the far end's answer, or 408 and 503 without one; null: none. */
+/** Reports a change. `sipCode`: the far end's answer, or 408 and 503 without one; null: none. */
 export interface WatchReport {
   watchId: string
   status: WatchStatus
   sipCode: number | null
+  /** The registrar wants calls to take this way (RFC 3608): Route values, the nearest first. Absent: none. */
+  serviceRoute?: readonly string[]
 }
 
 export type Action =

@@ -1,6 +1,7 @@
 import { type AgentCore, ALLOW, bodyOf, headerReader, newSession, type Session } from './agent-core.ts'
 import type { Body, HeaderFields, Party, Peer, ReliabilityPolicy } from './agent-types.ts'
 import { dialogOfRequest } from './dialog.ts'
+import { earlyMediaFields } from './early-media.ts'
 import { ended, finish, stopProvisionals } from './ending.ts'
 import { readIdentity } from './identity/received.ts'
 import type { NameAddr } from './message/headers.ts'
@@ -84,7 +85,8 @@ export function sendProvisional(
   if (transaction === null || status <= 100 || status > 199) return
   const { request } = transaction
   const contact = core.contact(session.dialog!.peer, session.user)
-  const headers: HeaderFields = [...recordRoute(request), ['Contact', contact], ['Allow', ALLOW]]
+  const early = earlyMediaFields(request.headers, body !== null)
+  const headers: HeaderFields = [...recordRoute(request), ['Contact', contact], ['Allow', ALLOW], ...early]
   const isAcknowledged = isReliable(request, policy, body)
   if (isAcknowledged) sendReliably(core, session, transaction, { status, body, headers }, now)
   else {

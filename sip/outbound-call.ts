@@ -12,6 +12,7 @@ import type { HeaderFields, InviteRequest, Peer } from './agent-types.ts'
 import { destinationOfUri } from './destination.ts'
 import { type Dialog, dialogOfResponse, type EarlyDialog, refreshTarget } from './dialog.ts'
 import { agreedBy, confirm, takeProvisional } from './early-dialog.ts'
+import { earlyMediaOf } from './early-media.ts'
 import { ended, finish, sayBye, TIMER_EXPIRED } from './ending.ts'
 import { readRedirects } from './identity/redirects.ts'
 import { authorize, isStale, repeatAck, type SuccessAck, sendSuccessAck } from './in-dialog-request.ts'
@@ -206,6 +207,7 @@ function onProvisional(on: Attempt, response: SipResponse, now: number): void {
     body: bodyOf(response),
     isOffer: acknowledge !== null,
     tag: to.tag,
+    earlyMedia: earlyMediaOf(response.headers),
     peer: core.sender ?? transaction.to,
   })
 }

@@ -1,15 +1,18 @@
 import { type AgentCore, ALLOW } from './agent-core.ts'
 import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
-import type { SipResponse } from './message/message.ts'
+import { type SipResponse, toText } from './message/message.ts'
 import { paramValue } from './message/params.ts'
-import { parseUri, userOf } from './message/uri.ts'
+import { parseUri, uriParam, userOf } from './message/uri.ts'
 import { newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
 /** The expiry that we request, and the longest that a registrar may demand (423) [s]. */
 const EXPIRES_S = 600
 const MAX_EXPIRES_S = 86_400
+/** Of a Service-Route: proxies, and characters of each. */
+const MAX_HOPS = 5
+const MAX_HOP = 500
 /** A refresh is sent after this share of the granted time, at the earliest after this long [s]. */
 const REFRESH_SHARE = 0.7
 const REFRESH_SPREAD = 0.15
@@ -79,7 +82,7 @@ export class Registration implements Watching {
   #answered(response: SipResponse, now: number): void {
     const { status, headers } = response
     if (status < 300) {
-      this.#granted(this.#grantedS(response), now)
+      this.#granted(this.#grantedS(response), serviceRouteOf(response), now)
       return
     }
     const wantedS = status === 423 ? (parseDeltaSeconds(headers.get('min-expires') ?? '') ?? 0) : 0
@@ -91,14 +94,14 @@ export class Registration implements Watching {
     this.#failed(status, parseDeltaSeconds(headers.get('retry-after') ?? ''), now)
   }
 
-  #granted(grantedS: number, now: number): void {
+  #granted(grantedS: number, serviceRoute: readonly string[], now: number): void {
     this.#isRegistered = true
     this.#failures = 0
     if (this.#isStopping) {
       this.#unregister(now)
       return
     }
-    this.#core.report(this.watch.watchId, 'registered', null)
+    this.#core.report(this.watch.watchId, 'registered', null, serviceRoute)
     const share = REFRESH_SHARE + REFRESH_SPREAD * this.#core.fraction()
     this.#again(Math.max(MIN_REFRESH_S, grantedS * share), now)
   }
@@ -130,4 +133,15 @@ export class Registration implements Watching {
   #again(afterS: number, now: number): void {
     this.#timer = this.#core.deadlines.set(now + afterS * 1000, at => this.#register(at))
   }
+}
+
+/** The way of calls from now on, as the registrar wants it (RFC 3608 §6.1); none where it is too long, or not a way of loose routers. */
+function serviceRouteOf({ headers }: SipResponse): string[] {
+  const values = headers.list('service-route')
+  const isWay = (value: string): boolean => {
+    const hop = parseNameAddr(value)
+    const uri = hop === null ? null : parseUri(hop.uri)
+    return uri !== null && 'host' in uri && uriParam(uri, 'lr') !== null && value.length <= MAX_HOP
+  }
+  return values.length <= MAX_HOPS && values.every(isWay) ? values.map(toText) : []
 }

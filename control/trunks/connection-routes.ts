@@ -171,7 +171,7 @@ type HostInput = Static<typeof hosts>[number]
 type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated' | keyof typeof UNHEARD>
 
 /** Nothing is known of the far end yet. */
-const UNHEARD = { status: null, sip_code: null, kept_by: null, kept_until: null } as const
+const UNHEARD = { status: null, sip_code: null, service_route: '[]', kept_by: null, kept_until: null } as const
 
 export interface ConnectionDeps {
   store: Store

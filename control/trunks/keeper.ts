@@ -99,7 +99,7 @@ const idsOf = (rows: readonly ConnectionRow[]): string[] => rows.map(row => row.
 async function letGo(db: Db, rows: readonly ConnectionRow[]): Promise<void> {
   await db
     .updateTable('connections')
-    .set({ kept_by: null, kept_until: null, status: null, sip_code: null })
+    .set({ kept_by: null, kept_until: null, status: null, sip_code: null, service_route: '[]' })
     .where('id', 'in', idsOf(rows))
     .execute()
 }

@@ -145,7 +145,7 @@ function wayOver(
   const target: DialTarget = {
     uri: uriOver(connection, to),
     from: { uri: uriOf(caller) },
-    hosts: hostsOf(connection),
+    ...wayOf(connection),
     tryNextOn: JSON.parse(connection.failover_on) as number[],
     followRedirects: connection.follow_redirects === 1,
     connectionId: connection.id,
@@ -166,6 +166,12 @@ function uriOver(connection: ConnectionRow, to: string): string {
   const host = sipHost(connection.host ?? '')?.inUri ?? ''
   const user = E164.test(to) ? `${prefix}${dialled(connection, to)}` : encodeURIComponent(to)
   return `sip:${user}@${host}${port === 5060 || port === 0 ? '' : `:${port}`}`
+}
+
+/** A registrar may want calls to take a way of its own (RFC 3608). */
+function wayOf(connection: ConnectionRow): Pick<DialTarget, 'hosts' | 'route'> {
+  const route = JSON.parse(connection.service_route) as string[]
+  return route.length === 0 ? { hosts: hostsOf(connection) } : { hosts: [], route }
 }
 
 /** By priority, and at random by weight among those of one priority, as SRV records (RFC 2782). */

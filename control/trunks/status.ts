@@ -8,14 +8,15 @@ import type { ConnectionRow } from './tables.ts'
 /** Writes what media says of a far end, and tells of a change. What is disabled or gone by now is left alone. */
 export async function applyConnectionReport(
   trx: Trx,
-  { connectionId, status, sipCode }: Events['connection.changed'],
+  { connectionId, status, sipCode, serviceRoute = [] }: Events['connection.changed'],
   at: string,
 ): Promise<void> {
   const row = await trx.selectFrom('connections').selectAll().where('id', '=', connectionId).executeTakeFirst()
   if (row === undefined || row.enabled === 0) return
-  if (row.status === status && row.sip_code === sipCode) return
+  const service_route = JSON.stringify(serviceRoute)
+  if (row.status === status && row.sip_code === sipCode && row.service_route === service_route) return
   const tenant = tenantOf(row)
-  const change = { status, sip_code: sipCode }
+  const change = { status, sip_code: sipCode, service_route }
   await forTenant(trx, tenant).update('connections').set(change).where('id', '=', row.id).execute()
   const type = eventOf(row.status, status)
   if (type !== null) await appendEvent(trx, tenant, { type, at, object: toConnection({ ...row, ...change }) })

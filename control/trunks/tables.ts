@@ -125,6 +125,8 @@ export interface ConnectionTable extends TenantColumns {
   status: Generated<'registered' | 'reachable' | 'unreachable' | null>
   sip_code: Generated<number | null>
   /** The node that keeps up with it, and until when it has the right to. */
+  /** JSON of Route values that the registrar has given (RFC 3608). */
+  service_route: Generated<string>
   kept_by: Generated<string | null>
   kept_until: Generated<string | null>
   created: string

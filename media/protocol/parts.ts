@@ -118,7 +118,7 @@ export const dialTarget = Type.Object({
   /** Request-URI, for example `sip:200@192.0.2.7:5070`. */
   uri: sipUri,
   from: Type.Object({ uri: sipUri }),
-  /** The far end's hosts in the order to try them; none: the URI's own. */
+  /** The far end's hosts in the order to try them; none: the first of the route, else the URI's own. */
   hosts: list(via, 20),
   route,
   /** Final statuses after which the next host, or the next target, is tried, beside no answer and no connection. Absent: 503. */

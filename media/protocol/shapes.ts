@@ -139,11 +139,15 @@ export interface LegCause {
   by: 'far_end' | 'tandem'
 }
 
-/** What is known of a far end; `sipCode`: what it said, or 408 and 503 for what it did not. */
+/**
+ * What is known of a far end; `sipCode`: what it said, or 408 and 503 for what it did not. `serviceRoute`: the way that its registrar wants calls
+ * to take, for `DialTarget.route` (RFC 3608); absent: none.
+ */
 export interface ConnectionReport {
   connectionId: string
   status: 'registered' | 'reachable' | 'unreachable'
   sipCode: number | null
+  serviceRoute?: readonly string[]
 }
 
 export interface MediaSnapshot {

@@ -122,6 +122,8 @@ export class CallsOut {
     const wasHeard = line.early !== null
     if (line.own !== own || wasHeard) {
       line.early = null
+      line.earlyMedia = null
+      line.deniedEarly = null
       if (wasHeard) this.#lines.emit('leg.early_media', { legId: line.legId, isHeard: false })
       // Its sockets have the other family, or belong to an attempt that was refused.
       if (line.own !== null) await line.engine!.request('leg.close', { legId: line.legId })
@@ -158,13 +160,17 @@ export class CallsOut {
   }
 
   /** Progress of the far end; a description with it means early media (RFC 3960). */
-  provisional(line: Line, { status, body, peer }: Extract<UaEvent, { kind: 'provisional' }>): void {
+  provisional(line: Line, { status, body: said, earlyMedia, peer }: Extract<UaEvent, { kind: 'provisional' }>): void {
     if (line.way !== null) line.ways?.heard(line.way)
     if (status >= 180 && line.state === 'dialing') {
       line.state = 'ringing'
       this.#lines.emit('leg.ringing', { legId: line.legId })
     }
-    if (body === null || (line.state !== 'dialing' && line.state !== 'ringing')) return
+    line.earlyMedia = earlyMedia ?? line.earlyMedia
+    const isDenied = line.earlyMedia === 'denied'
+    const body = said ?? (earlyMedia === 'allowed' ? line.deniedEarly : null)
+    line.deniedEarly = isDenied ? body : null
+    if (isDenied || body === null || (line.state !== 'dialing' && line.state !== 'ringing')) return
     line.peer = peer
     this.#lines.beside(line, this.#options.descriptions.early(line, body))
   }

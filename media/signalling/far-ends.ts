@@ -37,8 +37,8 @@ export class FarEnds {
     return this.#byContact.get(user)
   }
 
-  onWatch({ watchId, status, sipCode }: WatchReport): void {
-    const body = { connectionId: watchId, status, sipCode }
+  onWatch({ watchId, status, sipCode, serviceRoute }: WatchReport): void {
+    const body = { connectionId: watchId, status, sipCode, ...(serviceRoute !== undefined && { serviceRoute }) }
     this.#options.emit({ name: 'connection.changed', at: new Date().toISOString(), body })
   }
 

@@ -1,4 +1,5 @@
 import type { InviteRequest } from '../../sip/agent-types.ts'
+import { EARLY_MEDIA_SUPPORTED } from '../../sip/early-media.ts'
 import { sentIdentity } from './caller-identity.ts'
 import { SDP } from './descriptions.ts'
 import { transferFields, type Way } from './ways.ts'
@@ -9,6 +10,8 @@ export function invitationOf(
   { description, maxForwards }: { description: Uint8Array; maxForwards: number },
 ): InviteRequest {
   const { headers, ...from } = sentIdentity(target)
+  // Between networks: nobody else gates it.
+  const asked = target.connectionId === undefined ? [] : EARLY_MEDIA_SUPPORTED
   return {
     to: target.uri,
     ...from,
@@ -18,7 +21,7 @@ export function invitationOf(
     ...(target.route === undefined ? {} : { route: target.route }),
     ...(target.credentials === null ? {} : { credentials: target.credentials }),
     ...(target.reliable === 'off' ? { withoutReliable: true } : {}),
-    headers: [...headers, ...signature, ...transferFields(target)],
+    headers: [...headers, ...signature, ...transferFields(target), ...asked],
     body: { type: SDP, bytes: description },
   }
 }

@@ -83,6 +83,9 @@ export interface Line {
   pace?: Rate
   /** Its audio before the answer; null: there is none, or it is answered. */
   early: Early | null
+  /** What networks have said of audio before the answer (RFC 5009); and the description that waits until they let it through. */
+  earlyMedia: 'allowed' | 'denied' | null
+  deniedEarly: Body | null
   /** The caller's offer, until it is answered. */
   offer: Body | null
   /** Where its signalling comes from; null: nobody has answered our call yet. */

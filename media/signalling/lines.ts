@@ -95,6 +95,8 @@ export class Lines {
       way: null,
       room: null,
       early: null,
+      earlyMedia: null,
+      deniedEarly: null,
       reliability: null,
       isRung: false,
       opening: null,

@@ -6,6 +6,7 @@ import { canonicalNumber, telephoneNumber } from '../../sip/identity/telephone-n
 import { parseUri } from '../../sip/message/uri.ts'
 import { atMost } from '../protocol/at-most.ts'
 import { type DialTarget, type EndedReason, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
+import { firstHop } from './proxies.ts'
 
 /** Final statuses after which the next way is tried, where a target names none (RFC 3263 §4.3). */
 const TRY_NEXT_ON: readonly number[] = [503]
@@ -174,7 +175,9 @@ export class Ways {
       this.refusal = reason
     }
     // Whom a far end names is held to what the far end itself is held to; our password is for nobody else.
-    this.#targets.unshift(...to.map(uri => ({ ...sentOn(by, redirects, uri), uri, hosts: [], credentials: null })))
+    this.#targets.unshift(
+      ...to.map(uri => ({ ...sentOn(by, redirects, uri), uri, hosts: [], route: [], credentials: null })),
+    )
   }
 }
 
@@ -203,8 +206,9 @@ function signedFor(text: string): string | null {
   return number?.startsWith('+') ? canonicalNumber(number) : null
 }
 
-function destinationsOf({ uri, hosts, publicOnly }: DialTarget): Destination[] {
-  const named: Destination[] = hosts.length > 0 ? hosts : [destinationOfUri(uri)].filter(to => to !== null)
+function destinationsOf({ uri, hosts, route = [], publicOnly }: DialTarget): Destination[] {
+  const next = route.length === 0 ? destinationOfUri(uri) : firstHop(route)
+  const named: Destination[] = hosts.length > 0 ? hosts : [next].filter(to => to !== null)
   return named.map(to => (publicOnly ? { ...to, publicOnly } : to))
 }
 

@@ -54,6 +54,27 @@ const field = (text: string, name: string): string => new RegExp(`^${name}: (.*)
 const challenge = (algorithm: string, more = ''): string =>
   `WWW-Authenticate: Digest realm="r", nonce="n1", qop="auth", algorithm=${algorithm}${more}`
 
+test('a Service-Route of the 200 is told, a changed one again, and one that is no way of loose routers is none (RFC 3608)', () => {
+  const desk = Desk.open()
+  const routes = () => desk.reports.map(({ status, serviceRoute }) => [status, serviceRoute])
+  const way = ['<sip:edge.carrier.test;lr>', '<sip:orig@scscf.carrier.test:5070;lr>']
+  desk.answer(200, `Service-Route: ${way.join(', ')}`, 'Expires: 60')
+  assert.equal(routes(), [['registered', way]])
+  for (const [said, kept] of [
+    [[`Service-Route: ${way[0]}`, `Service-Route: ${way[1]}`], 1],
+    [[`Service-Route: ${way[1]}`], 2],
+    [['Service-Route: <sip:strict.carrier.test>'], 3],
+  ] as const) {
+    desk.untilNext(60_000)
+    desk.answer(200, ...said, 'Expires: 60')
+    assert.is(routes().length, kept, said.join())
+  }
+  assert.equal(routes().slice(1), [
+    ['registered', [way[1]]],
+    ['registered', undefined],
+  ])
+})
+
 test('a registrar that says 503, or nothing, is passed over for its next host, which is kept while it answers', () => {
   const other = { transport: 'udp' as const, host: '192.0.2.51', port: 5060 }
   const desk = Desk.open({ others: [other] })

@@ -98,6 +98,7 @@ import { evaluationsByState } from './400-449/402-evaluations-by-state.ts'
 import { sessionTokens } from './400-449/403-session-tokens.ts'
 import { openStreams } from './400-449/404-open-streams.ts'
 import { digestUses } from './400-449/405-digest-uses.ts'
+import { serviceRoutes } from './400-449/406-service-routes.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -200,4 +201,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '403-session-tokens': sessionTokens,
   '404-open-streams': openStreams,
   '405-digest-uses': digestUses,
+  '406-service-routes': serviceRoutes,
 }

@@ -3,6 +3,7 @@ import { wayTo } from '../../../control/calls/dial.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
 import { sealStoredPasswords } from '../../../control/trunks/account.ts'
 import { ConnectionKeeper } from '../../../control/trunks/keeper.ts'
+import { waysOut } from '../../../control/trunks/outbound.ts'
 import { applyConnectionReport } from '../../../control/trunks/status.ts'
 import type { ConnectionReport, ConnectionSpec, Failure } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
@@ -63,9 +64,14 @@ class Scene {
     return (await this.app.live(`GET /v1/connections/${id}`)).body
   }
 
-  report(connectionId: string, status: ConnectionReport['status'], sipCode: number | null = null): Promise<void> {
+  report(
+    connectionId: string,
+    status: ConnectionReport['status'],
+    sipCode: number | null = null,
+    more: Partial<ConnectionReport> = {},
+  ): Promise<void> {
     const at = this.app.clock.now().toISOString()
-    return this.app.store.transaction(trx => applyConnectionReport(trx, { connectionId, status, sipCode }, at))
+    return this.app.store.transaction(trx => applyConnectionReport(trx, { connectionId, status, sipCode, ...more }, at))
   }
 
   async eventTypes(): Promise<string[]> {
@@ -96,6 +102,24 @@ test('media registers for a registration, and asks trunks and peers that have a 
   })
   assert.match(contactUser, /^c[0-9a-f]{24}$/)
   assert.equal([second!.keep, second!.uri, second!.via.host], ['ping', 'sip:[2001:db8::1]:5070', '2001:db8::1'])
+})
+
+test('the way that a registrar gives is the route of calls over it, from any node, until it gives none (RFC 3608)', async () => {
+  const scene = await Scene.open()
+  const id = await scene.make(REGISTRATION)
+  const tenant = { organisationId: scene.app.ours.organisationId, livemode: true }
+  const target = async () => {
+    const [way] = await waysOut(scene.app.store.db, tenant, { to: '+12125550142' }, VAULT)
+    return [way!.target.route, way!.target.hosts.length]
+  }
+  await scene.report(id, 'registered')
+  assert.equal(await target(), [undefined, 1])
+  const serviceRoute = ['<sip:edge.carrier.test;lr>']
+  await scene.report(id, 'registered', null, { serviceRoute })
+  assert.equal(await target(), [serviceRoute, 0])
+  assert.equal(await scene.eventTypes(), ['connection.registered'])
+  await scene.report(id, 'unreachable', 503)
+  assert.equal(await target(), [undefined, 1])
 })
 
 test('media is told of all hosts of a connection, by priority and weight, the same each time', async () => {

@@ -197,6 +197,32 @@ test("a far end's 183 is heard before its answer, once its audio comes; it hears
   await media.engine.until(() => legs()[0]![1] === false)
 })
 
+test('audio before the answer that the network denies is not heard, until it lets it through (RFC 5009)', async () => {
+  await media.dial('part_a', phone, { connectionId: 'conn_a' })
+  assert.match(await phone.expect('INVITE'), /^P-Early-Media: supported\r$/m)
+  await phone.respond(183, { port: 4000, headers: ['P-Early-Media: inactive'] })
+  await media.engine.until(() => media.of('leg.ringing').length === 1)
+  assert.equal(media.engine.engine.snapshot().rooms, [])
+  await phone.respond(180, { headers: ['P-Early-Media: sendonly'] })
+  await media.engine.until(() => media.engine.engine.snapshot().rooms.length === 1)
+  speak(25)
+  assert.equal(media.of('leg.early_media'), [{ legId: 'part_a', isHeard: true }])
+  await phone.respond(200, { port: 4000 })
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+})
+
+test('a caller who asks is told that its early media may pass, one who does not is not (RFC 5009)', async () => {
+  const legId = await incoming({ headers: ['P-Early-Media: supported'] })
+  await media.run('leg.ring', { legId, early })
+  assert.match(await phone.expect('SIP/2.0 183'), /^P-Early-Media: sendonly\r$/m)
+  const other = await RawPhone.open(media)
+  await other.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 2)
+  await media.run('leg.ring', { legId: media.of('leg.incoming')[1]!.legId, early })
+  assert.not.match(await other.expect('SIP/2.0 183'), /P-Early-Media/)
+  other.close()
+})
+
 test('a 183 whose audio never comes leaves the ringback where it is, for as long as it rings', async () => {
   await media.dial('part_a', phone)
   await phone.expect('INVITE')

@@ -54,6 +54,12 @@ async function tries(ways: Ways, outcome: (way: Way) => Refusal): Promise<string
   return tried
 }
 
+test('a call with a route of its registrar goes to the first proxy of it (RFC 3608 §6.1)', async () => {
+  const route = ['<sip:edge;lr>', '<sip:core;lr>']
+  const { ways } = scene([target('x', { route }), target('y', { route, hosts: [host('via')] })])
+  assert.equal(await tries(ways(), () => SILENT), ['edge', 'via'])
+})
+
 test('target by target, host by host, address by address; each is looked up when its turn comes', async () => {
   const first = target('x', { hosts: [host('a'), host('b')] })
   const { ways, located } = scene([first, target('c')], { a: ['1', '2'], b: ['3'], c: ['4'] })
