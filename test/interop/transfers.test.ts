@@ -261,4 +261,65 @@ ofBaresip('baresip transfers blind to a colleague: it is free, and the other two
   }),
 )
 
+for (const [sentence, isFirst] of [
+  ['baresip is consulted about a call and gets it: attended, by REFER with Replaces', false],
+  [
+    'baresip is transferred by a colleague who has consulted somebody outside, and notices nothing but another voice',
+    true,
+  ],
+] as const) {
+  ofBaresip(sentence, () =>
+    withPhones(2, ([, bob]) =>
+      withMember(async (phone, account) => {
+        const callBob = () => phone.call('441', product.sip, { account })
+        const callOutside = async () => {
+          const calling = phone.call(TARGET, product.sip, { account })
+          const outside = await carrier.next()
+          outside.answer()
+          outside.say(tone(440))
+          return { call: await calling, outside }
+        }
+        const early = isFirst ? await callBob() : null
+        const { call, outside } = await callOutside()
+        const withBob = early ?? (await callBob())
+        await bob!.until('CALL_ESTABLISHED')
+        assert.equal([await hears(call, 440), await hears(withBob, 700)], [true, true])
+        const [first, second] = isFirst ? [withBob, call] : [call, withBob]
+        first.refer(`sip:${isFirst ? TARGET : '441'}@127.0.0.1`, second)
+        await Promise.all([first.ended, second.ended])
+        assert.ok(await hears(outside, 700), 'they talk with each other')
+        assert.is(bob!.events.filter(({ type }) => type === 'CALL_CLOSED').length, 0)
+        await outside.hangup()
+        await bob!.until('CALL_CLOSED')
+      }),
+    ),
+  )
+}
+
+ofBaresip('baresip is asked to call somebody else (REFER), does, and has left us: transfers `follow`', async () => {
+  const baresip = await Baresip.start({ toneHz: 700, answers: true })
+  const port = Number(baresip.uri.split(':').at(-1))
+  const way = { host: '127.0.0.1', port, transfers: 'follow', rates: [{ prefix: '+4930', cost: 0 }] }
+  const { id } = await product.ok('POST', '/connections', { name: 'Baresip', kind: 'trunk', ...way })
+  try {
+    const { id: callId } = await product.ok('POST', '/calls', { to: OTHER })
+    await product.until('it is answered', async () =>
+      (await product.ok('GET', `/calls/${callId}`)).status === 'in_progress' ? true : null,
+    )
+    await product.ok('POST', `/calls/${callId}/transfer`, { to: carrier.uri })
+    const target = await carrier.next()
+    target.answer()
+    assert.ok(await hears(target, 700), 'it has called by itself')
+    const ended = await product.until('the call has left', async () => {
+      const now = await product.ok('GET', `/calls/${callId}`)
+      return now.ended_at === null ? null : now
+    })
+    assert.is(ended.ended_reason, 'transfer_completed')
+    await target.hangup()
+  } finally {
+    await product.ok('DELETE', `/connections/${id}`)
+    await baresip.stop()
+  }
+})
+
 test.run()
