@@ -209,13 +209,21 @@ wireTest("RFC 3891: a second phone of the member's takes the call over, and the 
 
 const noPhone = missing ?? missingPrograms('baresip')
 
-async function withPhones(count: number, use: (phones: Baresip[], users: string[]) => Promise<void>): Promise<void> {
+/** The first dials, the others take calls by themselves. */
+async function withPhones(
+  count: number,
+  use: (phones: Baresip[], users: string[], extensions: string[]) => Promise<void>,
+): Promise<void> {
   const phones: Baresip[] = []
   const users: string[] = []
+  const extensions: string[] = []
   try {
     for (let n = 0; n < count; n++) {
-      const { user_id: userId } = await product.ok('POST', '/invitations', { email: `xfer${n}@example.com` })
-      await product.ok('PATCH', `/users/${userId}`, { status: 'active', extension: `44${n}` })
+      const extension = String(440 + ++members)
+      const email = `xfer${members}@example.com`
+      const { user_id: userId } = await product.ok('POST', '/invitations', { email, extension })
+      await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+      extensions.push(extension)
       const account = await product.ok('POST', `/users/${userId}/sip_credential`)
       const registered = { ...account, transport: 'udp', everyS: 600 }
       phones.push(await Baresip.start({ toneHz: 700, answers: n > 0, account: registered }))
@@ -224,7 +232,7 @@ async function withPhones(count: number, use: (phones: Baresip[], users: string[
         (await product.ok('GET', `/users/${userId}/sip_credential`)).registrations.length === 0 ? null : true,
       )
     }
-    await use(phones, users)
+    await use(phones, users, extensions)
   } finally {
     for (const phone of phones) await phone.stop()
   }
@@ -236,7 +244,7 @@ const ofBaresip = (sentence: string, run: () => Promise<void>): void => {
 }
 
 ofBaresip('baresip transfers blind to a colleague: it is free, and the other two talk', () =>
-  withPhones(2, async ([ann], [annId, bobId]) => {
+  withPhones(2, async ([ann], [annId, bobId], [, bobs]) => {
     const at = (user: string): string => `sip:${user}@127.0.0.1:${product.sip.port}`
     ann!.dial(at(TARGET))
     const outside = await carrier.next()
@@ -248,7 +256,7 @@ ofBaresip('baresip transfers blind to a colleague: it is free, and the other two
     await product.until('it is answered', async () =>
       (await product.ok('GET', `/calls/${talks.call_id}`)).status === 'in_progress' ? true : null,
     )
-    ann!.transfer(at('441'))
+    ann!.transfer(at(bobs!))
     await product.until('bob talks', async () => {
       const status = await product.ok('GET', `/agents/${bobId}/status`)
       return status.call?.call_id === talks.call_id ? true : null
@@ -269,9 +277,9 @@ for (const [sentence, isFirst] of [
   ],
 ] as const) {
   ofBaresip(sentence, () =>
-    withPhones(2, ([, bob]) =>
+    withPhones(2, ([, bob], _users, [, bobs]) =>
       withMember(async (phone, account) => {
-        const callBob = () => phone.call('441', product.sip, { account })
+        const callBob = () => phone.call(bobs!, product.sip, { account })
         const callOutside = async () => {
           const calling = phone.call(TARGET, product.sip, { account })
           const outside = await carrier.next()
@@ -285,7 +293,7 @@ for (const [sentence, isFirst] of [
         await bob!.until('CALL_ESTABLISHED')
         assert.equal([await hears(call, 440), await hears(withBob, 700)], [true, true])
         const [first, second] = isFirst ? [withBob, call] : [call, withBob]
-        first.refer(`sip:${isFirst ? TARGET : '441'}@127.0.0.1`, second)
+        first.refer(`sip:${isFirst ? TARGET : bobs}@127.0.0.1`, second)
         await Promise.all([first.ended, second.ended])
         assert.ok(await hears(outside, 700), 'they talk with each other')
         assert.is(bob!.events.filter(({ type }) => type === 'CALL_CLOSED').length, 0)
