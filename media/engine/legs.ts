@@ -422,17 +422,19 @@ export class Legs implements LegHooks {
 const packetsOf = (leg: Leg): EngineCommands['leg.packets']['reply']['packets'] =>
   leg instanceof RtpLeg ? leg.headers : null
 
-const NO_FAX: Failure = {
-  failure: 'conflict',
-  message: 'T.38 passes between two phones that are alone in a room, in the clear',
-}
+/** Why T.38 cannot pass, as the far end is told. */
+const noFax = (message: string): Failure => ({ failure: 'conflict', message })
+const NO_FAX = noFax('it takes two parties who talk by RTP, alone with each other')
 
 /** The fax partner of a leg. In a card-payment pause nothing passes that we cannot read. */
 function faxPartnerOf({ leg, room }: Member): { legId: string } | Failure {
+  if (room instanceof Annex) return noFax('the other party is on another engine thread')
   const partner = room?.legs.length === 2 ? room.legs.find(other => other !== leg) : undefined
-  const mayFax = [leg, partner].every(one => one instanceof RtpLeg && one.mayFax && !one.onHold)
-  if (room instanceof Annex) return NO_FAX
-  return partner === undefined || !mayFax || room!.pause !== null ? NO_FAX : { legId: partner.id }
+  const [one, other] = [leg, partner]
+  if (room === null || !(one instanceof RtpLeg) || !(other instanceof RtpLeg)) return NO_FAX
+  if (!one.mayFax || !other.mayFax) return noFax('audio is encrypted, and UDPTL over DTLS (RFC 7345) is not there')
+  if (one.onHold || other.onHold) return noFax('a party is on hold')
+  return room.pause === null ? { legId: other.id } : noFax('nothing passes in a card-payment pause')
 }
 
 /** The state of a leg as reported. */

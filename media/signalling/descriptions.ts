@@ -236,11 +236,17 @@ export class Descriptions {
 const OTHER_FAMILY = 'address_family'
 
 /** Why a description is refused (RFC 3261 §20.43). */
-export const incompatible = ({ own }: Pick<Line, 'own'>, error: string): [string, string] => [
+export const incompatible = (line: Pick<Line, 'own'>, error: string): [string, string] => {
+  if (error === OTHER_FAMILY) return warning(line, 301, 'Incompatible network address formats')
+  return error === 'no_audio'
+    ? warning(line, 304, 'Media type not available')
+    : warning(line, 305, 'Incompatible media format')
+}
+
+/** @param text without quotes and control characters */
+export const warning = ({ own }: Pick<Line, 'own'>, code: number, text: string): [string, string] => [
   'Warning',
-  error === OTHER_FAMILY
-    ? `301 ${bracketed(own?.advertised ?? 'localhost')} "Incompatible network address formats"`
-    : `305 ${bracketed(own?.advertised ?? 'localhost')} "Incompatible media format"`,
+  `${code} ${bracketed(own?.advertised ?? 'localhost')} "${text}"`,
 ]
 
 /** A name is not looked up, and an unspecified address fits every family. */

@@ -4,7 +4,7 @@ import type { Body } from '../../sip/user-agent.ts'
 import type { FaxRemote } from '../engine/engine-protocol.ts'
 import { familyOf } from '../kernel/own-addresses.ts'
 import { isFailure } from '../protocol.ts'
-import { type Descriptions, incompatible, SDP } from './descriptions.ts'
+import { type Descriptions, SDP, warning } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { isOver, type Line, type MayReach } from './line.ts'
 import type { Lines } from './lines.ts'
@@ -63,9 +63,9 @@ export class Faxes {
       await this.#begin({ from: line, to, offer, side, answer }, answer)
       return
     }
-    const partner = running === undefined ? await this.#partnerOf(line, side) : null
-    if (partner === null || isOver(line)) {
-      this.#refuse(line)
+    const partner = running === undefined ? await this.#partnerOf(line, side) : 'the other party is being asked'
+    if (typeof partner === 'string' || isOver(line)) {
+      this.#refuse(line, typeof partner === 'string' ? partner : 'the call is over')
       return
     }
     const own = { host: partner.own!.advertised, port: partner.port, attributes: side.attributes }
@@ -77,7 +77,7 @@ export class Faxes {
       return actions
     })
     if (!isSent) {
-      this.#refuse(line)
+      this.#refuse(line, 'the other party changes its session')
       return
     }
     partner.asked = { direction: partner.told, before: partner.description }
@@ -87,13 +87,14 @@ export class Faxes {
     this.#byLeg.set(partner.legId, fax)
   }
 
-  /** The only other party of its room, if fax can pass between them. */
-  async #partnerOf(line: Line, side: FaxSide): Promise<Line | null> {
-    const found = this.#mayFlow(line, side)
-      ? await line.engine!.request('leg.fax_partner', { legId: line.legId })
-      : null
-    const partner = found === null || isFailure(found) ? undefined : this.#options.lines.get(found.legId)
-    return partner?.state === 'answered' && !this.#byLeg.has(partner.legId) ? partner : null
+  /** The only other party of its room, if fax can pass between them, else why not. */
+  async #partnerOf(line: Line, side: FaxSide): Promise<Line | string> {
+    if (!this.#mayFlow(line, side)) return 'its address cannot be reached from here'
+    const found = await line.engine!.request('leg.fax_partner', { legId: line.legId })
+    if (isFailure(found)) return found.message
+    const partner = this.#options.lines.get(found.legId)
+    const isFree = partner?.state === 'answered' && !this.#byLeg.has(partner.legId)
+    return isFree ? partner : 'the other party is not free for it'
   }
 
   #mayFlow({ own, peer }: Line, { host }: FaxSide): boolean {
@@ -114,7 +115,7 @@ export class Faxes {
     this.#forget(fax)
     if (body === null) line.description = before
     else this.#backToAudio(line)
-    this.#refuse(fax.from)
+    this.#refuse(fax.from, 'the other party has no T.38')
     return true
   }
 
@@ -129,7 +130,7 @@ export class Faxes {
     if (isFailure(begun) || isOver(from)) {
       this.#forget(fax)
       this.#backToAudio(to)
-      this.#refuse(from)
+      this.#refuse(from, isFailure(begun) ? begun.message : 'the call is over')
       return
     }
     const known: Fax = { ...fax, answer }
@@ -150,7 +151,7 @@ export class Faxes {
     // The answer that we wait for has no recipient any more.
     if (answer === null && line === from) return
     this.#forget(fax)
-    if (answer === null) this.#refuse(from)
+    if (answer === null) this.#refuse(from, 'the other party has left')
     else this.#backToAudio(from === line ? to : from)
   }
 
@@ -180,9 +181,9 @@ export class Faxes {
     this.#options.descriptions.tellHold(line)
   }
 
-  #refuse(line: Line): void {
+  #refuse(line: Line, why: string): void {
     if (isOver(line)) return
-    const headers = [incompatible(line, 'no_fax')]
+    const headers = [warning(line, 399, `T.38 cannot pass: ${why}`)]
     this.#options.sip().do((agent, now) => agent.rejectReinvite(line.sessionId, NOT_ACCEPTABLE_HERE, now, headers))
   }
 }

@@ -1,5 +1,5 @@
 import type { InviteRequest } from '../../sip/agent-types.ts'
-import { EARLY_MEDIA_SUPPORTED } from '../../sip/early-media.ts'
+import { EARLY_MEDIA_SUPPORTED } from '../../sip/message/early-media.ts'
 import { sentIdentity } from './caller-identity.ts'
 import { SDP } from './descriptions.ts'
 import { transferFields, type Way } from './ways.ts'

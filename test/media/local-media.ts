@@ -279,9 +279,14 @@ export class RawPhone {
   }
 
   /** INVITE of ours; `isLate`: without an offer. */
-  async call({ isLate = false, headers = [] as string[], maxForwards = 70 } = {}): Promise<void> {
-    const body = isLate ? {} : { body: offer(this.port + 1) }
-    await this.send(request({ ...this.#dialog, method: 'INVITE', headers, maxForwards, ...body }))
+  async call({
+    isLate = false,
+    headers = [] as string[],
+    maxForwards = 70,
+    body = offer(this.port + 1),
+  } = {}): Promise<void> {
+    const said = isLate ? {} : { body }
+    await this.send(request({ ...this.#dialog, method: 'INVITE', headers, maxForwards, ...said }))
   }
 
   /** A request inside the dialog of that INVITE. */

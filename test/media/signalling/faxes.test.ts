@@ -74,8 +74,34 @@ test('in a card-payment pause nothing passes that we cannot read: 488, and nobod
     ...{ target, maxSeconds: 60, reason: 'card payment', maskDtmf: true, destinationLegId: null },
   })
   await goesOver()
-  await asks.expect('SIP/2.0 488')
+  assert.match(
+    await asks.expect('SIP/2.0 488'),
+    /^Warning: 399 \S+ "T\.38 cannot pass: nothing passes in a card-payment pause"\r$/m,
+  )
   assert.is(asked.count('INVITE'), 0)
+})
+
+test('the 488 says why T.38 cannot pass: a party is on hold, or has none', async () => {
+  await media.run('leg.hold', { legId: legs[1], held: true, sources: [] })
+  await goesOver()
+  assert.match(await asks.expect('SIP/2.0 488'), /"T\.38 cannot pass: a party is on hold"/)
+})
+
+test('a partner who refuses is why: the Warning says so', async () => {
+  await goesOver()
+  await isAsked()
+  await asked.respond(488)
+  assert.match(await asks.expect('SIP/2.0 488'), /"T\.38 cannot pass: the other party has no T\.38"/)
+})
+
+test('a call that begins as a fax has nobody yet whom it could be passed on to: 488, no such media (RFC 3261 §20.43)', async () => {
+  const faxes = await RawPhone.open(media)
+  const before = media.of('leg.incoming').length
+  await faxes.call({ body: FAX.replace(/m=audio.*\r\n/, '') })
+  await media.engine.until(() => media.of('leg.incoming').length > before)
+  await media.answer(media.of('leg.incoming')[before]!.legId)
+  assert.match(await faxes.expect('SIP/2.0 488'), /^Warning: 304 \S+ "Media type not available"\r$/m)
+  faxes.close()
 })
 
 test('who is moved into another room is asked back to audio, and so is its partner', async () => {

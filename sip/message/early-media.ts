@@ -1,5 +1,5 @@
-import type { HeaderFields } from './agent-types.ts'
-import type { Headers } from './message/message.ts'
+import type { HeaderFields } from '../agent-types.ts'
+import type { Headers } from './message.ts'
 
 /** Permission for audio before the answer (RFC 5009): networks that gate it want to be asked, and tell. */
 const NAME = 'P-Early-Media'
