@@ -6,8 +6,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 /**
  * A drachtio server (https://drachtio.org/docs, "drachtio-server"): SIP over UDP on one side, and on the other the connection of an application,
  * in the words of drachtio-srf's `wire-protocol.js` and `drachtio-agent.js`: `LENGTH#ID|authenticate|…`, `route|…`, `sip|TRANSACTION|DIALOG`.
- * As the real one it has the transactions, makes Via, CSeq and Max-Forwards, answers an INVITE with 100 and a CANCEL with 200 and 487,
- * acknowledges what is no 2xx, and has the dialogs' tags. Where an application may choose a From tag, this one takes its own: an
+ * As the real one it has the transactions, makes Via and CSeq, and Max-Forwards where the application says none, answers an INVITE with 100
+ * and a CANCEL with 200 and 487, acknowledges what is no 2xx, and has the dialogs' tags. Where an application may choose a From tag, this one takes its own: an
  * application that believes its own would be found out. It loses and repeats nothing; that is what `test/interop/lossy` is for.
  */
 export class DrachtioFake {
@@ -151,7 +151,9 @@ export class DrachtioFake {
     }
     const rest = message.fields.filter(([name]) => !SERVERS.has(name.toLowerCase()))
     const to = placeOf(leg === undefined ? proxy || uri : (leg.routes[0] ?? target))
-    const sent = write(`${method} ${target} SIP/2.0`, [...head, ['Max-Forwards', '70'], ...rest], message.body)
+    const isCounted = rest.some(([name]) => name.toLowerCase() === 'max-forwards')
+    const hops: Field[] = isCounted ? [] : [['Max-Forwards', '70']]
+    const sent = write(`${method} ${target} SIP/2.0`, [...head, ...hops, ...rest], message.body)
     const asked: Asked = { transaction: randomUUID(), method, uri: target, head, to, dialog }
     if (method !== 'ACK') this.#asked.set(branch, asked)
     told(sent, to, [asked.transaction, dialog])
@@ -325,7 +327,7 @@ interface Leg {
 }
 
 /** An application may not write them. */
-const SERVERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'record-route', 'max-forwards', 'content-length'])
+const SERVERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'record-route', 'content-length'])
 
 const COMPACT: Record<string, string> = {
   v: 'Via',

@@ -1,5 +1,6 @@
 // Sleeps most: it waits through most of its time, and listens only for what lasts.
 import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
@@ -120,6 +121,25 @@ function contract(name: string, open: () => Promise<Edge>): void {
     await product.ok('POST', `/calls/${call.id}/hangup`)
     await sipp.passed()
     assert.is((await endedCall(product, call.id)).ended_reason, 'api_hangup')
+  })
+
+  drachtioTest('a call that goes on has the Max-Forwards of its caller, less one (RFC 7332)', async () => {
+    const sipp = await Sipp.callee('busy')
+    const door = await withoutOptions(sipp)
+    const number = '+493012345678'
+    const way = { host: '127.0.0.1', port: door.port, rates: [{ prefix: number, cost: 0 }] }
+    const { id } = await product.ok('POST', '/connections', { name: 'Carrier', kind: 'trunk', ...way })
+    const overflow = { when_no_agents: true, action: 'number', number }
+    const queue = await product.ok('POST', '/queues', { name: 'Sent on', overflow })
+    const target = { type: 'queue', id: queue.id }
+    await product.ok('POST', '/inbound_routes', { match: { to: '5100' }, target, answer: 'when_answered' })
+    const phone = await Phone.open('sender')
+    const call = await phone.dial('5100', edge.sip, { maxForwards: 9 })
+    await Promise.all([call.outcome, sipp.passed()])
+    assert.match(sipp.received('INVITE')[0]!.text, /^Max-Forwards: 8\r?$/m)
+    await product.ok('DELETE', `/connections/${id}`)
+    await phone.close()
+    door.close()
   })
 
   drachtioTest('a dialled phone rings, answers, and is hung up by the API', async () => {

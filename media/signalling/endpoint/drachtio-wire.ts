@@ -136,8 +136,8 @@ const METHODS = [
 /** The server makes them, or copies them from the request. */
 const OF_THE_SERVER = new Set(['via', 'from', 'call-id', 'cseq', 'content-length', 'record-route', 'max-forwards'])
 const OF_A_DIALOG = new Set([...OF_THE_SERVER, 'to', 'route'])
-/** A new request keeps who it is of. */
-const OF_TRANSPORT = new Set(['via', 'cseq', 'content-length', 'max-forwards'])
+/** A new request keeps who it is of, and how often it was passed on. */
+const OF_TRANSPORT = new Set(['via', 'cseq', 'content-length'])
 /** By which the agent knows the answer to what it has asked. */
 const OF_THE_QUESTION = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'content-length'])
 
