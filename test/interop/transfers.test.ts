@@ -305,7 +305,7 @@ for (const [sentence, isFirst] of [
 }
 
 ofBaresip('baresip is asked to call somebody else (REFER), does, and has left us: transfers `follow`', async () => {
-  const baresip = await Baresip.start({ toneHz: 700, answers: true })
+  const baresip = await Baresip.start({ toneHz: 700, answers: true, user: OTHER })
   const port = Number(baresip.uri.split(':').at(-1))
   const way = { host: '127.0.0.1', port, transfers: 'follow', rates: [{ prefix: '+4930', cost: 0 }] }
   const { id } = await product.ok('POST', '/connections', { name: 'Baresip', kind: 'trunk', ...way })
