@@ -34,6 +34,12 @@ export type ForwardedCommand = CommandOf<Exclude<CommandHome, 'main'>>
 /** Where a fax party receives T.38, from its description; `signallingHost`: the source of its signalling. */
 export type FaxRemote = Pick<Described, 'host' | 'port' | 'signallingHost'>
 
+/** Where a leg receives, as other legs of this process reach it. */
+export interface FaxSocket {
+  host: string
+  port: number
+}
+
 /** A thread's part of a leg's state; signalling adds the rest. */
 export interface EngineLeg extends LegAudio {
   legId: string
@@ -122,11 +128,23 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   }
   /** The only other party of its room, if T.38 can pass between them: neither is encrypted, and nothing is hidden from anybody. */
   'leg.fax_partner': { request: { legId: string }; reply: { legId: string } }
+  /** The same of a room, in which the leg may be a guest; and whether a leg itself may go over. */
+  'room.fax_partner': { request: { roomId: string; legId: string }; reply: { legId: string } }
+  'leg.may_fax': { request: { legId: string }; reply: Ok }
   /** From now on both receive T.38 instead of audio, and their packets are relayed, until one of them is connected again. */
   'leg.fax': {
-    request: { legId: string; remote: FaxRemote; partnerId: string; partnerRemote: FaxRemote }
+    request: {
+      legId: string
+      remote: FaxRemote
+      partnerId: string
+      partnerRemote: FaxRemote
+      /** Their sockets, by which threads pass packets on to each other; null: they are of different families. */
+      sockets: { own: FaxSocket; partner: FaxSocket } | null
+    }
     reply: Record<string, never>
   }
+  /** One of two that are on different threads: what its party sends goes to the socket of the other, and what comes from there to its party. */
+  'leg.fax_half': { request: { legId: string; remote: FaxRemote; relay: FaxSocket }; reply: Ok }
   'leg.update': { request: Commands['leg.update']['request']; reply: EngineLeg }
   /** `link`: the room is on another thread, which keeps a place there. */
   'leg.move': { request: Commands['leg.move']['request'] & { link?: LinkSpec }; reply: EngineLeg }

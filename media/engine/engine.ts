@@ -13,6 +13,7 @@ import type { EngineClock } from './clock.ts'
 import { dialogueCommands } from './dialogues.ts'
 import type { CoreHandlers, CrossMessage, EngineCommands, EngineSnapshot } from './engine-protocol.ts'
 import { Faults } from './faults.ts'
+import { FaxPairs } from './fax-pairs.ts'
 import { Keys, type KeysOptions } from './keys.ts'
 import { Legs, type LegsOptions, readingOf } from './legs.ts'
 import { Members } from './member.ts'
@@ -123,6 +124,7 @@ export class Engine {
     this.#handlers = {
       ...this.#sinks.commands,
       ...this.#legs.commands,
+      ...new FaxPairs({ members, rooms, now }).commands,
       ...keys.commands,
       ...dialogueCommands(members),
       ...this.#rooms.commands,

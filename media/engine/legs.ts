@@ -1,7 +1,6 @@
 import type { FaxTone } from '../../codecs/detectors/fax-tones.ts'
 import { OpusCodec } from '../../codecs/packets/opus.ts'
 import { BrowserLeg } from '../legs/browser-leg.ts'
-import { FaxWay } from '../legs/fax-way.ts'
 import { PageWay } from '../legs/page-way.ts'
 import { RtpLeg } from '../legs/rtp-leg.ts'
 import {
@@ -84,8 +83,6 @@ export class Legs implements LegHooks {
     'leg.open_browser': request => this.#openBrowser(request),
     'leg.open_way': request => this.#openWay(request),
     'leg.connect': request => this.#connect(request),
-    'leg.fax_partner': ({ legId }) => this.#world.members.with<{ legId: string } | Failure>(legId, faxPartnerOf),
-    'leg.fax': request => this.#fax(request),
     'leg.read': ({ legId }) => this.#world.members.with(legId, readingOf),
     'leg.close': ({ legId }) => this.#close(legId),
     'leg.move': request => this.#move(request),
@@ -288,23 +285,6 @@ export class Legs implements LegHooks {
     })
   }
 
-  /** The two are alone in their room, as `leg.fax_partner` has checked. */
-  #fax({ legId, remote, partnerId, partnerRemote }: EngineCommands['leg.fax']['request']) {
-    const now = this.#options.now()
-    return this.#world.members.with<Record<string, never> | Failure>(legId, member => {
-      const leg = member.leg
-      const partner = this.#world.members.get(partnerId)
-      const found = faxPartnerOf(member)
-      if ('failure' in found) return found
-      if (found.legId !== partnerId || !(leg instanceof RtpLeg) || !(partner?.leg instanceof RtpLeg)) return NO_FAX
-      const [one, other] = [leg.faxes(now), partner.leg.faxes(now)]
-      one.describe(remote)
-      other.describe(partnerRemote)
-      FaxWay.join(one, other)
-      return {}
-    })
-  }
-
   #update({ legId, muted, deaf, heardBy, hears, sound }: Request<'leg.update'>): EngineLeg | Failure {
     return this.#world.members.with(legId, member => {
       const { leg } = member
@@ -421,21 +401,6 @@ export class Legs implements LegHooks {
 
 const packetsOf = (leg: Leg): EngineCommands['leg.packets']['reply']['packets'] =>
   leg instanceof RtpLeg ? leg.headers : null
-
-/** Why T.38 cannot pass, as the far end is told. */
-const noFax = (message: string): Failure => ({ failure: 'conflict', message })
-const NO_FAX = noFax('it takes two parties who talk by RTP, alone with each other')
-
-/** The fax partner of a leg. In a card-payment pause nothing passes that we cannot read. */
-function faxPartnerOf({ leg, room }: Member): { legId: string } | Failure {
-  if (room instanceof Annex) return noFax('the other party is on another engine thread')
-  const partner = room?.legs.length === 2 ? room.legs.find(other => other !== leg) : undefined
-  const [one, other] = [leg, partner]
-  if (room === null || !(one instanceof RtpLeg) || !(other instanceof RtpLeg)) return NO_FAX
-  if (!one.mayFax || !other.mayFax) return noFax('audio is encrypted, and UDPTL over DTLS (RFC 7345) is not there')
-  if (one.onHold || other.onHold) return noFax('a party is on hold')
-  return room.pause === null ? { legId: other.id } : noFax('nothing passes in a card-payment pause')
-}
 
 /** The state of a leg as reported. */
 export const readingOf = ({ leg, room, dialogue }: Member): EngineLeg => ({

@@ -18,6 +18,8 @@ export class FaxWay {
   readonly #out: PacketOut
   #tooOdd = 0
   #other: FaxWay | null = null
+  /** The socket of the other half, on another thread; null: it is on this one, or there is none. */
+  #relay: { host: string; port: number } | null = null
 
   constructor(out: PacketOut, now: number) {
     this.#out = out
@@ -30,18 +32,22 @@ export class FaxWay {
 
   /** The two halves of one fax. */
   static join(one: FaxWay, other: FaxWay): void {
+    one.#relay = other.#relay = null
     one.#other = other
     other.#other = one
+  }
+
+  /** The other half is on another thread, and has this socket. Threads share nothing: packets go from one of our sockets to the other. */
+  relayTo(socket: { host: string; port: number }): void {
+    this.part()
+    this.#relay = socket
   }
 
   /** Stops relaying in both directions. Idempotent. */
   part(): void {
     if (this.#other !== null) this.#other.#other = null
     this.#other = null
-  }
-
-  get isJoined(): boolean {
-    return this.#other !== null
+    this.#relay = null
   }
 
   /** Packets from strangers, or that were not UDPTL. */
@@ -51,14 +57,23 @@ export class FaxWay {
 
   /** A datagram on the RTP port. */
   receive(datagram: Uint8Array, host: string, port: number, now: number): void {
-    const other = this.#other
+    const [other, relay] = [this.#other, this.#relay]
     if (datagram.length < LEAST_BYTES || datagram.length > MOST_BYTES) {
       this.#tooOdd++
+      return
+    }
+    if (relay !== null && host === relay.host && port === relay.port) {
+      this.lastAt = now
+      this.#send(datagram)
       return
     }
     const sequence = (datagram[0]! << 8) | datagram[1]!
     if (!this.#latch.accept(host, port, 0, sequence, now)) return
     this.lastAt = now
+    if (relay !== null) {
+      this.passed++
+      this.#out.sendRtp(datagram, datagram.length, relay.host, relay.port)
+    }
     if (other === null) return
     other.lastAt = now
     this.passed++

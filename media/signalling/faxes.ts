@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { answerFax, createFaxOffer, type FaxSide, faxOf } from '../../sip/sdp/fax.ts'
 import type { Body } from '../../sip/user-agent.ts'
-import type { FaxRemote } from '../engine/engine-protocol.ts'
-import { familyOf } from '../kernel/own-addresses.ts'
+import type { FaxRemote, FaxSocket } from '../engine/engine-protocol.ts'
+import { familyOf, isAny } from '../kernel/own-addresses.ts'
 import { isFailure } from '../protocol.ts'
 import { type Descriptions, SDP, warning } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
@@ -126,6 +126,7 @@ export class Faxes {
       remote: remoteOf(from, side),
       partnerId: to.legId,
       partnerRemote: remoteOf(to, answer),
+      sockets: from.own?.family === to.own?.family ? { own: socketOf(from), partner: socketOf(to) } : null,
     })
     if (isFailure(begun) || isOver(from)) {
       this.#forget(fax)
@@ -187,6 +188,13 @@ export class Faxes {
     this.#options.sip().do((agent, now) => agent.rejectReinvite(line.sessionId, NOT_ACCEPTABLE_HERE, now, headers))
   }
 }
+
+/** As another socket of this machine reaches it, and is known by it. */
+function socketOf({ own, port }: Line): FaxSocket {
+  const { host = '', family = 4 } = own ?? {}
+  return { host: isAny(host) ? LOOPBACK[family] : host, port }
+}
+const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
 
 const remoteOf = ({ peer }: Line, { host, port }: FaxSide): FaxRemote => ({
   host,

@@ -72,6 +72,7 @@ export class Crossings {
   concerns(home: number, name: EngineCommandName, body: object): boolean {
     const legId = 'legId' in body ? (body.legId as string) : undefined
     if (legId === undefined) return false
+    if (name === 'leg.fax_partner' || name === 'leg.fax') return true
     if (this.#legs.has(legId))
       return name === 'leg.move' || name === 'leg.connect' || name === 'leg.close' || name === 'leg.update'
     const roomId = roomEntered(name, body)
@@ -103,6 +104,8 @@ export class Crossings {
     if (name === 'leg.move') return this.#move(home, body as Move)
     if (name === 'leg.connect') return this.#connect(home, body as Connect)
     if (name === 'leg.close') return this.#close(home, body as { legId: string })
+    if (name === 'leg.fax_partner') return this.#faxPartner(home, body as { legId: string })
+    if (name === 'leg.fax') return this.#fax(home, body as EngineCommands['leg.fax']['request'])
     return this.#update(home, body as EngineCommands['leg.update']['request'])
   }
 
@@ -220,6 +223,34 @@ export class Crossings {
     return yield ask(home, 'leg.update', request)
   }
 
+  /** Its room knows who is in it, and each of the two whether it may. */
+  *#faxPartner(home: number, { legId }: { legId: string }): Generator<Asked, { legId: string } | Failure, Reply> {
+    const seat = this.#legs.get(legId)?.seat
+    const found = yield seat == null
+      ? ask(home, 'leg.fax_partner', { legId })
+      : ask(seat.thread, 'room.fax_partner', { roomId: seat.roomId, legId })
+    if (isFailure(found)) return found
+    const partner = found as { legId: string }
+    for (const id of [legId, partner.legId]) {
+      const may = yield ask(this.homeOf(id) ?? home, 'leg.may_fax', { legId: id })
+      if (isFailure(may)) return may
+    }
+    return partner
+  }
+
+  *#fax(home: number, request: EngineCommands['leg.fax']['request']): Steps {
+    const { legId, remote, partnerId, partnerRemote, sockets } = request
+    const found = yield* this.#faxPartner(home, { legId })
+    if (isFailure(found)) return found
+    const partnerHome = this.homeOf(partnerId)
+    if (found.legId !== partnerId || partnerHome === undefined) return OTHERS
+    if (partnerHome === home) return yield ask(home, 'leg.fax', request)
+    if (sockets === null) return OTHER_FAMILY
+    const half = yield ask(home, 'leg.fax_half', { legId, remote, relay: sockets.partner })
+    if (isFailure(half)) return half
+    return yield ask(partnerHome, 'leg.fax_half', { legId: partnerId, remote: partnerRemote, relay: sockets.own })
+  }
+
   *#close(home: number, request: { legId: string }): Steps {
     const { legId } = request
     const { visited = new Set<number>() } = this.#legs.get(legId) ?? {}
@@ -258,6 +289,12 @@ export class Crossings {
         return this.homeOf(message.legId)
     }
   }
+}
+
+const OTHERS: Failure = { failure: 'conflict', message: 'the other party is another one by now' }
+const OTHER_FAMILY: Failure = {
+  failure: 'conflict',
+  message: 'the other party has another address family, on another thread',
 }
 
 const ask = <N extends EngineCommandName>(thread: number, name: N, body: EngineCommands[N]['request']): Asked => ({
