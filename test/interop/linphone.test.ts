@@ -144,6 +144,42 @@ ofLinphone('Linphone transfers attended: both others are brought together, and i
   }),
 )
 
+for (const [sentence, isFirst] of [
+  ['Linphone is consulted about a call, and gets it', false],
+  ['Linphone is transferred by a colleague who has consulted somebody outside', true],
+] as const) {
+  ofLinphone(sentence, () =>
+    withPhone({ answers: true, toneHz: 900 }, (bob, extension) =>
+      withPhone({}, async phone => {
+        let ofBob = ''
+        const callBob = async (): Promise<string> => {
+          const id = await phone.call(addressed(extension))
+          ofBob = await bob.taken()
+          await bob.speak(ofBob)
+          return id
+        }
+        const pause = async (id: string): Promise<void> => {
+          await phone.command(`call-pause ${id}`)
+          await phone.until(id, 'Paused')
+        }
+        const early = isFirst ? await callBob() : null
+        if (early !== null) await pause(early)
+        const { id, outside } = await talk(phone, NUMBER, 440)
+        assert.ok(await hears(outside, MEMBER_HZ))
+        if (early === null) await pause(id)
+        const withBob = early ?? (await callBob())
+        const [first, second] = isFirst ? [withBob, id] : [id, withBob]
+        await phone.command(`call-transfer ${first} ${second}`)
+        assert.ok(await hears(outside, 900), 'Bob and who is outside talk')
+        await phone.until(first, 'Released')
+        await phone.until(second, 'Released')
+        await outside.hangup()
+        await bob.until(ofBob, 'Released')
+      }),
+    ),
+  )
+}
+
 ofLinphone('Linphone with SRTP is heard', () =>
   withPhone({ srtp: true }, async phone => {
     const { id, outside } = await talk(phone, NUMBER, 440)
