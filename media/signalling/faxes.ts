@@ -191,8 +191,8 @@ export class Faxes {
 
 /** As another socket of this machine reaches it, and is known by it. */
 function socketOf({ own, port }: Line): FaxSocket {
-  const { host = '', family = 4 } = own ?? {}
-  return { host: isAny(host) ? LOOPBACK[family] : host, port }
+  const host = own?.host ?? ''
+  return { host: isAny(host) ? LOOPBACK[own?.family ?? 4] : host, port }
 }
 const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
 

@@ -46,6 +46,7 @@ const connection = (id: string, more: Partial<ConnectionRow> = {}): ConnectionRo
   status: null,
   sip_code: null,
   kept_by: null,
+  service_route: '[]',
   kept_until: null,
   ...more,
 })

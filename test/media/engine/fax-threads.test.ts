@@ -12,7 +12,8 @@ import { mediaOf } from './party.ts'
 
 const test = suite('media/engine/fax-threads')
 const OURS = '10.0.0.1'
-const [CALLER, CALLED] = ['part_a', 'part_bb']
+const CALLER = 'part_a'
+const CALLED = 'part_bb'
 const GATEWAYS = { [CALLER]: '192.0.2.6', [CALLED]: '192.0.2.7' } as const
 const FAX_PORT = 6000
 

@@ -232,6 +232,7 @@ test('what throws in signalling ends the call that it belongs to, and no other',
     body: null,
     isOffer: false,
     tag: null,
+    earlyMedia: null,
     peer: { transport: 'udp', host: '127.0.0.1', port: 5060 },
   })
   await media.engine.until(() => media.of('leg.ended').length === 1)
