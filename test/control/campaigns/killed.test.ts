@@ -12,8 +12,8 @@ const test = suite('control/campaigns/killed')
 
 const ENTRY = 'control/campaigns/killable-dialler.ts'
 const LIMIT = { timeoutMs: 60_000 }
-const CONTACTS = 90
-const KILLS = 5
+const CONTACTS = 132
+const KILLS = 10
 
 async function until(done: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await done())) await new Promise(resolve => setTimeout(resolve, 10))
@@ -28,31 +28,27 @@ async function kill(child: ChildProcess): Promise<void> {
 const byPhone = <T extends { phone: string }>(rows: readonly T[]): string[] => rows.map(({ phone }) => phone).toSorted()
 
 test(
-  'control is killed with -9 at any moment of a campaign: nobody is lost, and each is called once for each attempt',
+  'two nodes are killed with -9 ten times in turn, at any moment of a campaign: nobody is lost, and each is called once for each attempt',
   async () => {
     const { target, remove } = await makeDatabase()
     const store = await openStore(target)
     const phones = numbers(CONTACTS)
     const campaign = await addCampaign(store, phones, { max_attempts: 1, calls_per_second: 50, max_concurrent: 12 })
-    const media = new DialledParties(60)
-    await media.listen()
+    const nodes = await runNodes(target, 60)
     for (let round = 0; round < KILLS; round++) {
-      const child = forkFile(ENTRY, [target, 'node', media.path])
       // Some are killed as they start, the others while calls begin, ring and end.
       const enough = round * (CONTACTS / (KILLS + 1))
-      await until(() => media.dialled.length >= enough)
+      await until(() => nodes.dialled().length >= enough)
       await new Promise(resolve => setTimeout(resolve, Math.random() * 60))
-      await kill(child)
+      await nodes.kill(round % 2)
     }
     assert.ok((await campaign.finished()) < CONTACTS, 'nothing was left: the test proves nothing')
-    const last = forkFile(ENTRY, [target, 'node', media.path])
     await until(async () => (await campaign.finished()) === CONTACTS)
     const attempts = await campaign.attempts()
-    assert.equal(byPhone(media.dialled), phones)
+    assert.equal(byPhone(nodes.dialled()), phones)
     assert.equal(byPhone(attempts), phones)
     for (const { result } of attempts) assert.ok(['answered', 'busy'].includes(result ?? ''), `${result}`)
-    await kill(last)
-    await media.close()
+    await nodes.close()
     await store.close()
     await remove()
   },
@@ -128,6 +124,11 @@ async function runNodes(target: string, legMs: number) {
     media,
     dialled: () => media.flatMap(({ dialled }) => dialled),
     most: () => most,
+    /** With -9; it is started again at once. */
+    kill: async (n: number) => {
+      await kill(children[n]!)
+      children[n] = forkFile(ENTRY, [target, `node-${n}`, media[n]!.path])
+    },
     close: async () => {
       clearInterval(timer)
       await Promise.all(children.map(kill))
