@@ -21,29 +21,53 @@ export async function agentsCouldTake(
   if (mode === 'preview') return 0
   const free = await freeAgents(deps, trx, tenant, { queueId, now })
   if (free <= 0) return 0
-  const ringing = await ringingFor(trx, tenant, queueId)
-  const reached = await reachedBy(trx, tenant, campaign.id, now)
+  const { ringing, leaving } = await inTheAir(trx, tenant, { queueId, campaignId: campaign.id })
+  const { tried, answered, abandoned } = await reachedBy(trx, tenant, campaign.id, now)
+  const reached = { tried, answered, abandoned: abandoned + leaving }
   return callsForAgents(mode, { free, ringing, reached, limitPct })
 }
 
-/** Calls of all campaigns whose answer needs an agent of this queue; those that an agent has asked for have theirs. */
-async function ringingFor(trx: Trx, tenant: Tenant, queueId: string): Promise<number> {
+/**
+ * Calls of all campaigns for this queue. `ringing`: those that need an agent or will: they ring, or have just answered; who waits in the queue is counted
+ * there, and whom an agent has asked for has one. `leaving`: those of this campaign that hear that nobody is free: they are as good as abandoned.
+ */
+async function inTheAir(
+  trx: Trx,
+  tenant: Tenant,
+  { queueId, campaignId }: { queueId: string; campaignId: string },
+): Promise<{ ringing: number; leaving: number }> {
   const scoped = forTenant(trx, tenant)
   const rows = await scoped
     .select('campaign_attempts')
-    .select(['campaign_id', eb => eb.fn.countAll().as('n')])
+    .select(['campaign_id', 'call_id', 'answered_at'])
     .where('user_id', 'is', null)
     .where('ended_at', 'is', null)
-    .where('answered_at', 'is', null)
+    .where('connected_at', 'is', null)
     // A machine that is still on the line needs nobody.
     .where(eb => eb.or([eb('answered_by', 'is', null), eb('answered_by', '=', 'human')]))
-    .groupBy('campaign_id')
+    .where('call_id', 'not in', scoped.select('queue_calls').select('id'))
     .execute()
-  if (rows.length === 0) return 0
-  const ids = rows.map(row => row.campaign_id)
+  if (rows.length === 0) return { ringing: 0, leaving: 0 }
+  const ids = [...new Set(rows.map(row => row.campaign_id))]
   const campaigns = await scoped.select('campaigns').select(['id', 'settings']).where('id', 'in', ids).execute()
   const ofQueue = new Set(campaigns.filter(row => settingsOf(row).queue_id === queueId).map(({ id }) => id))
-  return rows.reduce((sum, row) => sum + (ofQueue.has(row.campaign_id) ? Number(row.n) : 0), 0)
+  const away = await leavingOf(
+    trx,
+    tenant,
+    rows.filter(({ answered_at }) => answered_at !== null).map(({ call_id }) => call_id),
+  )
+  const isLeaving = ({ call_id }: { call_id: string }) => away.has(call_id)
+  return {
+    ringing: rows.filter(row => ofQueue.has(row.campaign_id) && !isLeaving(row)).length,
+    leaving: rows.filter(row => row.campaign_id === campaignId && isLeaving(row)).length,
+  }
+}
+
+async function leavingOf(trx: Trx, tenant: Tenant, callIds: readonly string[]): Promise<Set<string>> {
+  if (callIds.length === 0) return new Set()
+  const legs = forTenant(trx, tenant).select('participants').select('call_id').where('call_id', 'in', callIds)
+  const rows = await legs.where('step', 'in', ['leaving', 'hanging_up', 'ended']).execute()
+  return new Set(rows.map(row => row.call_id))
 }
 
 /** What has become of a campaign's attempts in the last 24 hours. */

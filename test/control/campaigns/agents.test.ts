@@ -80,6 +80,28 @@ test('whoever answered and is not taken by the agent who was free hears within t
   await campaigns.close()
 })
 
+let serial = 0
+function wasTried(
+  { world }: CampaignWorld,
+  campaignId: string,
+  result: 'answered' | 'no_answer' | 'abandoned',
+  hoursAgo: number,
+) {
+  const at = new Date(world.clock.now().getTime() - hoursAgo * 3_600_000).toISOString()
+  return forTenant(world.store.db, world.tenant).insert('campaign_attempts', {
+    ...{ id: newId('campaign_attempt'), campaign_id: campaignId, contact_id: 'cct_before', phone: '' },
+    ...{ number: 1, call_id: `call_${serial++}`, user_id: null, answered_by: null, found_out_at: null },
+    ...{ started_at: at, answered_at: result === 'no_answer' ? null : at, ended_at: at, result, from_number: null },
+    connected_at: result === 'answered' ? at : null,
+  })
+}
+
+/** Of two calls one was answered; of 20 that were, eight in ten of a tenth may be lost: one. */
+async function wereTried(campaigns: CampaignWorld, campaignId: string): Promise<void> {
+  for (let i = 0; i < 20; i++)
+    for (const result of ['answered', 'no_answer'] as const) await wasTried(campaigns, campaignId, result, 2)
+}
+
 test('predictive, as many are called as the last 24 hours’ answers suggest, and no more than its limit of abandoned calls allows', async () => {
   for (const [abandonedHoursAgo, expected] of [
     [null, 3],
@@ -99,23 +121,46 @@ test('predictive, as many are called as the last 24 hours’ answers suggest, an
     const phones = Array.from({ length: 9 }, (_, i) => `+1415555010${i}`)
     const settings = { queue_id, mode: 'predictive', abandoned_limit_pct: 10, max_concurrent: 50 }
     const id = await start(phones, settings)
-    let serial = 0
-    const was = (result: 'answered' | 'no_answer' | 'abandoned', hoursAgo: number) => {
-      const at = new Date(world.clock.now().getTime() - hoursAgo * 3_600_000).toISOString()
-      return scoped.insert('campaign_attempts', {
-        ...{ id: newId('campaign_attempt'), campaign_id: id, contact_id: 'cct_before', phone: '', from_number: null },
-        ...{ number: 1, call_id: `call_${serial++}`, user_id: null, answered_by: null, found_out_at: null },
-        ...{ started_at: at, answered_at: result === 'no_answer' ? null : at, ended_at: at, result },
-        connected_at: result === 'answered' ? at : null,
-      })
-    }
-    // Of two calls one is answered; of 20 that are, eight in ten of a tenth may be lost: one.
-    for (let i = 0; i < 20; i++) for (const result of ['answered', 'no_answer'] as const) await was(result, 2)
-    if (abandonedHoursAgo !== null) await was('abandoned', abandonedHoursAgo)
+    await wereTried(campaigns, id)
+    if (abandonedHoursAgo !== null) await wasTried(campaigns, id, 'abandoned', abandonedHoursAgo)
     await dial()
     assert.is(dialled().length, expected, `abandoned ${abandonedHoursAgo} hours ago`)
     await campaigns.close()
   }
+})
+
+test('who hears that nobody is free counts as abandoned already: for the next free agent no more are called than may be lost then', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, dialled, leg, end } = campaigns
+  const agents = [await world.addAgent('ann'), await world.addAgent('bob')]
+  const scoped = forTenant(world.store.db, world.tenant)
+  for (const [n, user_id] of agents.entries()) {
+    const page = { id: `page-${n}`, user_id, node: nodeOf(world.store.db), origin: null, device: null }
+    await scoped.insert('browser_sessions', { ...page, connected_at: '2026-11-21T10:00:00.000Z' })
+    await world.setStatus(user_id, 'available')
+  }
+  const queue_id = await world.addQueue({ member_user_ids: agents })
+  const phones = Array.from({ length: 9 }, (_, i) => `+1415555010${i}`)
+  const id = await start(phones, { queue_id, mode: 'predictive', abandoned_limit_pct: 10, max_concurrent: 50 })
+  await wereTried(campaigns, id)
+  for (let n = 0; n < 40; n++) await wasTried(campaigns, id, 'no_answer', 2)
+  await dial()
+  // One of three may be lost.
+  assert.is(dialled().length, 3)
+  for (const phone of dialled()) {
+    world.media.pickUp(leg(phone)!.legId)
+    await world.settle()
+  }
+  for (const agent of agents) {
+    world.media.pickUp(world.ringing(agent)[0]!.legId)
+    await world.settle()
+  }
+  const said = world.media.handled.filter(({ body }) => (body as { hangupAfter?: string }).hangupAfter === 'capacity')
+  assert.is(said.length, 1)
+  await end(dialled()[0]!, 'caller_hangup')
+  await dial()
+  assert.is(dialled().length, 4)
+  await campaigns.close()
 })
 
 /** 0 to 1, the same for each seed (mulberry32). */
