@@ -23,6 +23,8 @@ export interface SeenCall {
   from: string
   kind: PartyKind
   invitedAt: number
+  /** It came after that: before, whatever had come was read. A busy machine reads late. */
+  invitedAfter: number
   answeredAt: number | null
   endedAt: number | null
   /** The first sound that was sent to it. */
@@ -60,6 +62,9 @@ export class FarEnd {
   readonly #calls = new Map<string, number>()
   readonly #packet = new Uint8Array(RTP_HEADER_BYTES + OCTETS)
   readonly #timer: NodeJS.Timeout
+  /** Unix time [ms]. */
+  #readAllAt = Date.now()
+  #isReading = false
 
   private constructor(sockets: { sip: Socket; audio: Socket }, seed: number, voiceOf: VoiceOf) {
     this.#sip = sockets.sip
@@ -72,6 +77,7 @@ export class FarEnd {
       random: () => randomBytes(12).toString('hex'),
     })
     this.#sip.on('message', (bytes, from) => {
+      this.#read()
       const peer = { transport: 'udp' as const, host: from.address, port: from.port }
       this.#do(this.#agent.receive(bytes, peer, performance.now()))
     })
@@ -82,6 +88,7 @@ export class FarEnd {
       if (seen.heardAt === null && isSound(bytes)) seen.heardAt = Date.now()
     })
     this.#timer = setInterval(() => {
+      this.#read()
       this.#do(this.#agent.advance(performance.now()))
       this.#talk()
     }, TURN_MS)
@@ -104,6 +111,16 @@ export class FarEnd {
     this.#audio.close()
   }
 
+  /** What has come by now is read before the loop turns. */
+  #read(): void {
+    if (this.#isReading) return
+    this.#isReading = true
+    setImmediate(() => {
+      this.#isReading = false
+      this.#readAllAt = Date.now()
+    })
+  }
+
   #do(actions: Action[]): void {
     for (const action of actions) {
       if (action.kind === 'send') this.#sip.send(action.bytes, action.to.port, action.to.host)
@@ -123,7 +140,7 @@ export class FarEnd {
     const party = partyOf(phone, nth, this.#seed)
     const { kind, ringsMs } = party
     const seen: SeenCall = {
-      ...{ phone, from: from.uri, kind, invitedAt: Date.now() },
+      ...{ phone, from: from.uri, kind, invitedAt: Date.now(), invitedAfter: this.#readAllAt },
       ...{ answeredAt: null, endedAt: null, heardAt: null, packets: 0 },
     }
     this.seen.push(seen)

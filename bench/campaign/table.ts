@@ -19,12 +19,12 @@ function rowOf({
   mostAbandoned,
   limitPct,
 }: CampaignRun): string[] {
-  const { invites, seconds, atOnce, inOneSecond } = figures
+  const { invites, seconds, atOnce, inOneSecond, surelyInOneSecond } = figures
   return [
     ledBy,
     ...[String(contacts), String(kills), String(invites), seconds.toFixed(0)],
     ...[(invites / Math.max(1, seconds)).toFixed(1), String(bounds.callsPerSecond)],
-    `${inOneSecond} of ${Math.min(bounds.trunkPerSecond, Math.ceil(bounds.callsPerSecond))}`,
+    `${surelyInOneSecond} to ${inOneSecond} of ${Math.min(bounds.trunkPerSecond, Math.ceil(bounds.callsPerSecond))}`,
     `${atOnce} of ${bounds.maxConcurrent}`,
     ...(bounds.ledByAgents ? [pct(abandonedRate), `${pct(mostAbandoned)} of ${limitPct} %`] : ['-', '-']),
   ]

@@ -2,8 +2,8 @@ import type { Frame } from '../audio.ts'
 import { levelDbov, SILENCE_DBOV } from '../level.ts'
 import type { VoiceDetector } from '../voice-activity.ts'
 
-/** Who speaks into the phone is no softer than this against his own loudest; others in the room, a radio, and our echo are. A machine whose voice fades by 6 dB is still one voice [dB]. */
-const NEAR_DB = 11
+/** Who speaks into the phone is no softer than this against his own loudest; others in the room, a radio, and our echo are [dB]. */
+const NEAR_DB = 14
 /** His loudest is that of the last seconds [dB per frame]. */
 const FALL_DB = 0.02
 /** What was heard before somebody so much louder was not him [dB]. */

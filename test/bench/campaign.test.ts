@@ -15,6 +15,7 @@ const seen = (phone: string, from: number, to: number, more: Partial<SeenCall> =
     from: '',
     kind: 'person',
     invitedAt: AT + from,
+    invitedAfter: AT + from - 1,
     answeredAt: AT + from,
     endedAt: AT + to,
     heardAt: null,
@@ -48,6 +49,15 @@ test('books that agree have no fault', () => {
   assert.equal([figures.invites, figures.atOnce, figures.inOneSecond, figures.neverLeft], [2, 1, 1, 0])
 })
 
+test('INVITEs that were read together after the far end was busy may have come apart', () => {
+  const books = whole()
+  Object.assign(books.seen[0]!, { invitedAfter: AT - 200 })
+  Object.assign(books.seen[1]!, { invitedAt: AT + 900, invitedAfter: AT + 890 })
+  const { figures, problems } = reconcile(books)
+  assert.equal([figures.inOneSecond, figures.surelyInOneSecond], [2, 1])
+  assert.not.ok(problems.some(problem => problem.includes('INVITEs came')))
+})
+
 const FAULTS: Record<string, (books: Whole) => void> = {
   'have no outcome': ({ contacts }) => (contacts[0]!.status = 'pending'),
   'belong to no attempt': ({ seen: calls }) => calls.push(seen(ANN, 5000, 6000)),
@@ -61,7 +71,8 @@ const FAULTS: Record<string, (books: Whole) => void> = {
   'called at night': ({ asleep }) => asleep.add(ANN),
   'do-not-call list were called': ({ blocked }) => blocked.add(ANN),
   'calls were at once': ({ seen: calls }) => (calls[0]!.endedAt = AT + 2500),
-  'INVITEs came in one second': ({ seen: calls }) => (calls[1]!.invitedAt = calls[0]!.invitedAt + 900),
+  'INVITEs came in one second': ({ seen: calls }) =>
+    Object.assign(calls[1]!, { invitedAt: AT + 900, invitedAfter: AT + 890 }),
   'attempts were begun in one second': ({ attempts }) => {
     for (let n = 0; n < 3; n++) attempts.push(attempt(ANN, 10 * n, 1000))
   },
