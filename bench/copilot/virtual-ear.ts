@@ -1,8 +1,11 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { resampleAll } from '../../codecs/resample.ts'
-import { lookAt, surest } from '../../media/speech/hearing/looks.ts'
+import { lookWhileWanted, surest } from '../../media/speech/hearing/looks.ts'
 import { MODEL_HZ, type MoonshineModel, type Transcription } from '../../media/speech/moonshine/moonshine-model.ts'
 import type { MoonshineAnswer, MoonshineJob } from '../../media/speech/moonshine/moonshine-worker.ts'
+
+/** Of a look, about: until then it is not given up. */
+const ENCODING = 0.6
 
 /** A clock that is moved by hand, and stands still while something computes. */
 export class VirtualClock {
@@ -64,27 +67,36 @@ export class VirtualThread {
     return answer
   }
 
-  async #do({ samples, look, draft, others }: MoonshineJob): Promise<MoonshineAnswer> {
+  async #do({ samples, look, draft, givesWay, others }: MoonshineJob): Promise<MoonshineAnswer> {
     const wide = await this.#clock.still(() => resampleAll(samples, NARROWBAND_HZ, MODEL_HZ))
     const audio = Float32Array.from(wide, sample => sample / 32_768)
-    const model = { transcribe: (shown: Float32Array, guess?: string) => this.#look(shown, guess ?? '') }
+    const model = {
+      transcribe: (shown: Float32Array, guess?: string, isWanted?: () => boolean) =>
+        this.#look(shown, guess ?? '', isWanted ?? (() => true)),
+    }
+    const isAwaited = (): boolean => Atomics.load(others, 0) > 0
     const answer = await (look === null
-      ? surest(model, audio, () => Atomics.load(others, 0) > 0, draft)
-      : lookAt(model, audio, look, { draft }))
+      ? surest(model, audio, isAwaited, draft)
+      : lookWhileWanted(model, audio, look, { draft, isWanted: () => !(givesWay && isAwaited()) }))
     this.waiting--
     return answer
   }
 
-  async #look(samples: Float32Array, draft: string): Promise<Transcription> {
+  async #look(samples: Float32Array, draft: string, isWanted: () => boolean): Promise<Transcription> {
     const key = draft + Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('latin1')
     let known = this.#known.get(key)
     if (known === undefined) {
       known = await this.#clock.still(() => this.#compute(samples, draft))
       this.#known.set(key, known)
     }
-    this.cpuMs += known.ms
-    await this.#clock.pass(known.ms)
+    await this.#take(ENCODING * known.ms)
+    if (isWanted()) await this.#take((1 - ENCODING) * known.ms)
     return known.made
+  }
+
+  async #take(ms: number): Promise<void> {
+    this.cpuMs += ms
+    await this.#clock.pass(ms)
   }
 
   async #compute(samples: Float32Array, draft: string): Promise<{ made: Transcription; ms: number }> {

@@ -15,9 +15,10 @@ export type Speech = [text: string, voice: string | null, language: string | nul
 /**
  * How much is to be made of it. `whole`: an utterance that has ended, as well as it can be. The others may turn out not to be all of
  * one: `guess`, as well, by an engine that has nothing else to do; `peek`, in one look, by such an engine; `glance`, in one look, when
- * there is time: of those of a leg that wait the newest. `peek2` and so on: a peek in another look.
+ * there is time: of those of a leg that wait the newest. `peek2` and so on: a peek in another look. `skim`: a peek that is given up as
+ * soon as anything else is to be done.
  */
-export type Manner = 'whole' | 'guess' | 'glance' | 'peek' | 'peek2' | 'peek3' | 'peek4'
+export type Manner = 'whole' | 'guess' | 'glance' | 'skim' | 'peek' | 'peek2' | 'peek3' | 'peek4'
 
 /** What is to be understood. */
 export type Transcribable = [

@@ -87,7 +87,7 @@ export class LiveWords {
     const cut = this.#cut
     this.#isPeeking = true
     this.#peekedAt = samples.length
-    const answer = await this.#ask(samples.slice(cut), 'peek')
+    const answer = await this.#ask(samples.slice(cut), isBreath ? 'peek' : 'skim')
     this.#isPeeking = false
     this.#isAnswered = true
     if ('error' in answer || cut !== this.#cut) return

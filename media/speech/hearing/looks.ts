@@ -44,16 +44,32 @@ export async function surest(
 
 /**
  * What the model makes of it in one look, the first of which is 0; `isSure`: a further one would hardly make it better, or there is none.
- * @param before how sure the looks before it were. @param draft as above
+ * @param before how sure the looks before it were. @param draft as above. @param isWanted else what it makes means nothing
  */
 export async function lookAt(
   model: Pick<MoonshineModel, 'transcribe'>,
   samples: Float32Array,
   look: number,
-  { before = Number.NEGATIVE_INFINITY, draft = '' } = {},
+  { before = Number.NEGATIVE_INFINITY, draft = '', isWanted = (): boolean => true } = {},
 ): Promise<Transcription & { isSure: boolean }> {
   const { form, sure } = LOOKS[look]!
-  const made = await model.transcribe(form(samples), draft)
+  const made = await model.transcribe(form(samples), draft, isWanted)
   const isOver = made.text === '' || samples.length > MAX_LOOKED_AGAIN || look === LOOKS.length - 1
   return { ...made, isSure: isOver || Math.max(made.confidence, before) > sure }
+}
+
+/** The same, given up as soon as it is not wanted any more. */
+export async function lookWhileWanted(
+  model: Pick<MoonshineModel, 'transcribe'>,
+  samples: Float32Array,
+  look: number,
+  { draft, isWanted }: { draft: string; isWanted: () => boolean },
+): Promise<(Transcription & { isSure: boolean }) | { givenUp: true }> {
+  let isGivenUp = false
+  const goesOn = (): boolean => {
+    isGivenUp ||= !isWanted()
+    return !isGivenUp
+  }
+  const made = await lookAt(model, samples, look, { draft, isWanted: goesOn })
+  return isGivenUp ? { givenUp: true } : made
 }

@@ -43,13 +43,21 @@ export class MoonshineDecoder {
     this.#renewed = session.outputNames.filter(name => !name.includes('.encoder.'))
   }
 
-  /** @param states of the encoder. @param limit of tokens. @param draft what they may be */
-  async decode(states: Tensor, limit: number, draft: readonly number[] = []): Promise<Decoded> {
+  /**
+   * @param states of the encoder. @param limit of tokens. @param draft what they may be
+   * @param isWanted when not, it stops where it is
+   */
+  async decode(
+    states: Tensor,
+    limit: number,
+    draft: readonly number[] = [],
+    isWanted = (): boolean => true,
+  ): Promise<Decoded> {
     const guide = new Guide(draft)
     const tokens: number[] = []
     let sum = 0
     let past: Past | null = null
-    for (let last = START_TOKEN; ; ) {
+    for (let last = START_TOKEN; isWanted(); ) {
       const ahead = guide.ahead(limit - tokens.length)
       const step: Past = await this.#run([last, ...ahead], states, past)
       let isOver = false
@@ -69,6 +77,7 @@ export class MoonshineDecoder {
       guide.goOn(agreed, last)
       past = grown(past, step, ahead.length - agreed)
     }
+    return { tokens, confidence: Number.NEGATIVE_INFINITY }
   }
 
   #run(tokens: readonly number[], states: Tensor, past: Past | null): Promise<Past> {

@@ -41,8 +41,9 @@ export class MoonshineModel {
   /**
    * @param samples mono at 16 kHz, -1 to 1
    * @param draft what it may be, as of an earlier look at about the same: it takes less time then
+   * @param isWanted asked now and then: when not, it stops, and what it gives means nothing
    */
-  async transcribe(samples: Float32Array, draft = ''): Promise<Transcription> {
+  async transcribe(samples: Float32Array, draft = '', isWanted = (): boolean => true): Promise<Transcription> {
     const audio = samples.length >= MIN_SAMPLES ? samples : new Float32Array(MIN_SAMPLES)
     if (audio !== samples) audio.set(samples)
     const { last_hidden_state: states } = await this.#encoder.run({
@@ -50,7 +51,7 @@ export class MoonshineModel {
     })
     const limit = Math.ceil((audio.length / MODEL_HZ) * TOKENS_PER_SECOND) + SPARE_TOKENS
     const guess = draft === '' ? [] : tokenizer.encode(draft, false)
-    const { tokens, confidence } = await this.#decoder.decode(states!, limit, guess)
+    const { tokens, confidence } = await this.#decoder.decode(states!, limit, guess, isWanted)
     return { text: tokenizer.decode(tokens, false).trim(), confidence }
   }
 }

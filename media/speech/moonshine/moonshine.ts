@@ -23,7 +23,7 @@ const MAX_JOB_MS = 50_000
 const MAX_LOADING_MS = 300_000
 /** Null: as many as it takes. */
 const LOOK_OF: Readonly<Record<Manner, number | null>> = {
-  ...{ whole: null, guess: null, glance: 0, peek: 0, peek2: 1, peek3: 2, peek4: 3 },
+  ...{ whole: null, guess: null, glance: 0, skim: 0, peek: 0, peek2: 1, peek3: 2, peek4: 3 },
 }
 const BUSY = { error: 'busy' }
 
@@ -81,7 +81,8 @@ export class Moonshine implements SpeechToText {
   ): Promise<Understood | { error: string }> {
     const look = LOOK_OF[manner]
     const draft = this.#draftOf(manner, owner)
-    const job = this.#thread.run({ samples, look, draft, others: this.#others }, [samples.buffer], shareOf(owner))
+    const asked = { samples, look, draft, givesWay: manner === 'skim', others: this.#others }
+    const job = this.#thread.run(asked, [samples.buffer], shareOf(owner))
     this.#count()
     const answer = await job
     // A thread that died took the model along.
@@ -89,6 +90,7 @@ export class Moonshine implements SpeechToText {
     if (this.#thread.waiting === 0) this.#glances.next()
     this.#count()
     if ('error' in answer) return answer
+    if ('givenUp' in answer) return BUSY
     const { text, confidence, isSure } = answer
     if (manner !== 'whole' && owner !== undefined) this.#keepDraft(owner.legId, text)
     return { text, engine: 'moonshine', confidence, ...(isSure === undefined ? {} : { isSure }) }

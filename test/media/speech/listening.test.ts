@@ -330,7 +330,7 @@ test('a live transcript tells that somebody begins, what was said so far, and wh
     engine.of('transcript.words').map(({ text, isFinal }) => [text, isFinal]),
     [['', false]],
   )
-  assert.equal(ear.manners, ['peek', 'glance'])
+  assert.equal(ear.manners, ['skim', 'glance'])
   await ear.understand('You are mute')
   await ear.understand('You are muted')
   engine.run(END_OF_SPEECH)

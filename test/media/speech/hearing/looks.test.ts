@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { surest } from '../../../../media/speech/hearing/looks.ts'
+import { lookWhileWanted, surest } from '../../../../media/speech/hearing/looks.ts'
 import { MODEL_HZ, type Transcription } from '../../../../media/speech/moonshine/moonshine-model.ts'
 import { suite } from '../../../harness.ts'
 
@@ -107,6 +107,24 @@ test('none of the looks hangs on where the utterance was cut out of the call', a
       `look ${look}`,
     )
   }
+})
+
+test('a look that is not wanted any more is given up, and gives no words', async () => {
+  let isWanted = true
+  const ear = {
+    transcribe: async (_samples: Float32Array, _draft?: string, goesOn?: () => boolean): Promise<Transcription> => {
+      assert.ok(goesOn?.())
+      isWanted = false
+      assert.not(goesOn?.())
+      isWanted = true
+      assert.not(goesOn?.())
+      return { text: 'Fren', confidence: -0.1 }
+    },
+  }
+  const asked = { draft: '', isWanted: () => isWanted }
+  assert.equal(await lookWhileWanted(ear, SAID, 0, asked), { givenUp: true })
+  const whole = new Ear([['Friends.', -0.05]])
+  assert.equal(await lookWhileWanted(whole, SAID, 0, asked), { text: 'Friends.', confidence: -0.05, isSure: true })
 })
 
 test('it says whether a further look would change anything', async () => {

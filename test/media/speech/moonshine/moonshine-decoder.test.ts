@@ -122,6 +122,13 @@ test('speech has no end: it stops at the limit, whatever the draft', async () =>
   }
 })
 
+test('what is not wanted any more is decoded no further', async () => {
+  const model = new Model(saying(TEXT))
+  const decoder = new MoonshineDecoder(model as unknown as InferenceSession)
+  await decoder.decode(STATES, LIMIT, [], () => model.runs < 3)
+  assert.is(model.runs, 3)
+})
+
 test('the first token is the end only where the model is sure of silence', async () => {
   const { tokens } = await decoded(() => END, [5])
   assert.equal(tokens, [])

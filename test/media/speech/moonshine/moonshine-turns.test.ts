@@ -25,6 +25,11 @@ class Thread {
     await new Promise(resolve => setImmediate(resolve))
   }
 
+  async giveUp(): Promise<void> {
+    this.jobs.shift()!.resolve({ givenUp: true })
+    await new Promise(resolve => setImmediate(resolve))
+  }
+
   /** The lengths of what it was given and has not finished. */
   get lengths(): number[] {
     return this.jobs.map(({ job }) => job.samples.length)
@@ -123,6 +128,23 @@ test('what was made of a leg by now is the draft of the next look at it, until i
   assert.is(await draftOf('whole', 'part_a', 'I want to cancel.'), 'I want to cancel')
   assert.is(await draftOf('peek', 'part_a', 'Two'), '')
   assert.is(await draftOf('guess', 'part_b', 'We go'), 'We')
+})
+
+test('who speaks on is skimmed: that is given up as soon as anything else is to be done', async () => {
+  await ask('skim', 1)
+  const { job } = thread.jobs[0]!
+  assert.ok(job.givesWay)
+  assert.is(Atomics.load(job.others, 0), 0)
+  await ask('skim', 2, 'part_b')
+  assert.equal(answers, ['2: busy'])
+  assert.is(Atomics.load(job.others, 0), 0)
+  await ask('glance', 3, 'part_b')
+  assert.is(Atomics.load(job.others, 0), 1)
+  await thread.giveUp()
+  assert.equal(answers, ['2: busy', '1: busy'])
+  assert.not(thread.jobs[0]!.job.givesWay)
+  await thread.finish('three')
+  assert.is(answers.at(-1), '3: three')
 })
 
 test('drafts of more legs than speak at once are not kept', async () => {
