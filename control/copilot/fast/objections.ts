@@ -1,6 +1,6 @@
 import type { ProfileSettings } from '../schema.ts'
 import type { Word } from '../words/fold.ts'
-import { anySaid } from '../words/phrases.ts'
+import { findPhrase, phraseOf } from '../words/phrases.ts'
 import { similarity } from '../words/similarity.ts'
 
 const SENTENCE = /[^.!?;\n]+[.!?;\n]*/g
@@ -26,6 +26,17 @@ export function nearestOf(
   return near.reduce((a, b) => (b.similarity > a.similarity ? b : a), { key: '', similarity: 0 })
 }
 
+function isObjected(words: readonly Word[], phrase: string): boolean {
+  const match = findPhrase(words, phraseOf(phrase))
+  return match !== null && !isAskedOfUs(words, match.from)
+}
+
+/** "What do you think about it?" asks for what somebody else thinks. */
+function isAskedOfUs(words: readonly Word[], at: number): boolean {
+  const [question = '', verb = '', who = ''] = words.slice(Math.max(0, at - 3), at).map(({ text }) => text)
+  return /^(what|how)$/.test(question) && /^(do|does|did|would)$/.test(verb) && /^(you|he|she|they)$/.test(who)
+}
+
 /**
  * The objections in what a customer said, by trigger, by the words of an example, or by its meaning, in which a sentence is one objection: the
  * nearest. The nearest first.
@@ -38,7 +49,7 @@ export function objectionsIn(
 ): HeardObjection[] {
   const found = new Map<string, number>()
   for (const { key, triggers, examples } of objections) {
-    if (anySaid(words, triggers) !== null || anySaid(words, examples) !== null) found.set(key, 1)
+    if ([...triggers, ...examples].some(phrase => isObjected(words, phrase))) found.set(key, 1)
   }
   for (const sentence of sentencesOf(text)) {
     const nearest = meant[sentence] ?? nearestOf(objections, example => similarity(sentence, example))

@@ -23,7 +23,7 @@ const SPANS: Readonly<Record<string, number>> = {
 
 /**
  * The date that was said, `yyyy-mm-dd`, seen from the day of the call; null: none. `isAsked`: a day was asked for; else "today" is said of
- * anything.
+ * anything, and who asks something of a day has not chosen it: "Do you open tomorrow?"
  */
 export function dateIn(text: string, words: readonly Word[], today: DateTime, isAsked = true): string | null {
   const { weekday } = today
@@ -31,10 +31,13 @@ export function dateIn(text: string, words: readonly Word[], today: DateTime, is
     writtenDate(text, today) ??
     monthDate(words, today) ??
     spanDate(words, today) ??
-    relativeDate(words, today, weekday, isAsked) ??
+    relativeDate(isAsked ? words : words.filter(word => !isInQuestion(text, word)), today, weekday, isAsked) ??
     (isAsked ? dayOfMonth(words, today) : null)
   )
 }
+
+/** The sentence that a word stands in ends with a question mark. */
+const isInQuestion = (text: string, { to }: Word): boolean => /^[^.!?\n]*\?/.test(text.slice(to))
 
 function writtenDate(text: string, today: DateTime): string | null {
   const iso = /\b(\d{4})-(\d{1,2})-(\d{1,2})\b/.exec(text)

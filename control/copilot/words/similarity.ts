@@ -38,6 +38,8 @@ const APART = new Set(
   ),
 )
 const QUESTION = /^(?:how|what|when|where|which|who|is|are|do|does|did|איכ|מה|מתי|איפה|כמה)$/
+/** What somebody else thinks or does, who says nothing of himself. */
+const OF_OTHERS = /^(?:\S+ ){0,2}(?:what|how) (?:do|does|did|would) (?:you|he|she|they)\b/
 const NOW = /\b(?:at|in|for) (?:the|this) (?:moment|time|minute)\b|\bright now\b|\bcurrently\b/gi
 
 /** A word, and how much of a sentence it says. */
@@ -53,6 +55,7 @@ interface Sentence {
   weight: number
   isDenied: boolean
   isAsked: boolean
+  isOfOthers: boolean
 }
 
 function weightOf(word: string): number {
@@ -76,6 +79,7 @@ const sentenceOf = remembered(MAX_REMEMBERED, (text: string): Sentence => {
     weight: weightIn(tokens),
     isDenied: words.some((_, at) => negates(words, at) && !isAnswer(words, at)),
     isAsked: QUESTION.test(words[0]?.text ?? ''),
+    isOfOthers: OF_OTHERS.test(words.map(word => word.text).join(' ')),
   }
 })
 
@@ -137,6 +141,6 @@ export function similarity(sentence: string, example: string): number {
   const { got, by } = meet(said.tokens, wanted.tokens)
   const { share, isOne } = shareOf(said.tokens, by)
   const denied = said.isDenied === wanted.isDenied ? 1 : DENIED
-  const asked = said.isAsked && !wanted.isAsked ? ASKED : 1
+  const asked = said.isOfOthers && !wanted.isAsked ? DENIED : said.isAsked && !wanted.isAsked ? ASKED : 1
   return ((got / wanted.weight) * share ** (isOne ? 1 : REST) * denied * asked) ** SCALE
 }
