@@ -1,27 +1,28 @@
 import { createSocket, type Socket } from 'node:dgram'
-
-const HOST = '127.0.0.1'
+import { isIPv6 } from 'node:net'
 
 /** A network between somebody and a port: what both send passes through it, as far as it is not lost, until it is cut. */
 export class UdpRelay {
   isCut = false
   readonly #sockets: Socket[] = []
   readonly #passes: (bytes: Buffer) => Buffer | null
+  readonly #host: string
 
-  /** @param passes what becomes of a packet, of either direction; null: it is lost */
-  constructor(passes: (bytes: Buffer) => Buffer | null = bytes => bytes) {
+  /** @param passes what becomes of a packet, of either direction; null: it is lost @param host of all three */
+  constructor(passes: (bytes: Buffer) => Buffer | null = bytes => bytes, host = '127.0.0.1') {
     this.#passes = passes
+    this.#host = host
   }
 
   /** The port by which this one is reached. */
   async before(port: number): Promise<number> {
-    const [front, back] = await Promise.all([open(), open()])
+    const [front, back] = await Promise.all([open(this.#host), open(this.#host)])
     this.#sockets.push(front, back)
     let client: { address: string; port: number } | null = null
     front.on('message', (bytes, from) => {
       client = from
       const passed = this.isCut ? null : this.#passes(bytes)
-      if (passed !== null) back.send(passed, port, HOST)
+      if (passed !== null) back.send(passed, port, this.#host)
     })
     back.on('message', bytes => {
       const passed = this.isCut ? null : this.#passes(bytes)
@@ -35,9 +36,9 @@ export class UdpRelay {
   }
 }
 
-async function open(): Promise<Socket> {
-  const socket = createSocket('udp4')
+async function open(host: string): Promise<Socket> {
+  const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   socket.on('error', () => {})
-  await new Promise<void>(resolve => socket.bind(0, HOST, resolve))
+  await new Promise<void>(resolve => socket.bind(0, host, resolve))
   return socket
 }
