@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { readConfig } from '../control/kernel/config.ts'
+import { readConfig } from '../control/kernel/config/read.ts'
 import '../control/wiring/event-catalog.ts'
 import { ERRORS } from '../control/http/errors.ts'
 import { SCOPES } from '../control/http/scopes.ts'

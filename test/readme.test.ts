@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import { configHelp } from '../control/kernel/config.ts'
+import { configHelp } from '../control/kernel/config/read.ts'
 import { suite } from './harness.ts'
 
 const test = suite('README')

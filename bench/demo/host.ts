@@ -1,4 +1,4 @@
-import { readConfig } from '../../control/kernel/config.ts'
+import { readConfig } from '../../control/kernel/config/read.ts'
 import type { SipAddress } from '../phone/phone.ts'
 import { Product } from '../product.ts'
 import { RestClient } from '../rest-client.ts'

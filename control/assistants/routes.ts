@@ -10,6 +10,7 @@ import type { Route } from '../http/route.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
@@ -248,12 +249,7 @@ const settingsOf = (row: AssistantRow): Settings => ({
   ...(JSON.parse(row.settings) as Omit<Settings, 'hand_overs' | 'callbacks' | 'tool_ids'>),
 })
 
-const toAssistant = (row: AssistantRow): Assistant => ({
-  id: row.id,
-  object: 'assistant',
-  livemode: row.livemode === 1,
-  name: row.name,
-  ...settingsOf(row),
-  created: row.created,
-  updated: row.updated,
-})
+const toAssistant = (row: AssistantRow): Assistant =>
+  showRow(assistantSchema, row, {
+    ...settingsOf(row),
+  })

@@ -2,11 +2,9 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends AssistantTables {}
-}
-
-export interface AssistantTables {
-  assistants: AssistantTable
+  interface Database {
+    assistants: AssistantTable
+  }
 }
 
 export interface AssistantTable extends TenantColumns {

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { VoicemailRow } from './voicemail/tables.ts'
 
 /** A message that a caller left; its audio is `GET /voicemails/{id}/content`. */
@@ -18,15 +19,7 @@ export const voicemailSchema = Type.Object({
 
 export type Voicemail = Static<typeof voicemailSchema>
 
-export const toVoicemail = (row: VoicemailRow): Voicemail => ({
-  id: row.id,
-  object: 'voicemail',
-  livemode: row.livemode === 1,
-  call_id: row.call_id,
-  queue_id: row.queue_id,
-  user_id: row.user_id,
-  from: row.from_address,
-  status: row.status,
-  duration_ms: row.duration_ms,
-  created: row.created,
-})
+export const toVoicemail = (row: VoicemailRow): Voicemail =>
+  showRow(voicemailSchema, row, {
+    from: row.from_address,
+  })

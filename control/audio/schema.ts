@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { AudioAssetRow } from './tables.ts'
 
 export const MAX_UPLOAD_BYTES = 20 * 1024 * 1024
@@ -35,14 +36,4 @@ export const createBody = input({
 
 export const changeBody = input({ name: Type.Optional(name), text: Type.Optional(text) })
 
-export const toAudioAsset = (row: AudioAssetRow): AudioAsset => ({
-  id: row.id,
-  object: 'audio_asset',
-  livemode: row.livemode === 1,
-  name: row.name,
-  kind: row.kind,
-  sample_rate: row.sample_rate,
-  duration_ms: row.duration_ms,
-  text: row.text,
-  created: row.created,
-})
+export const toAudioAsset = (row: AudioAssetRow): AudioAsset => showRow(audioAssetSchema, row)

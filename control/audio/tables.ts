@@ -2,11 +2,9 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends AudioTables {}
-}
-
-export interface AudioTables {
-  audio_assets: AudioAssetTable
+  interface Database {
+    audio_assets: AudioAssetTable
+  }
 }
 
 /** The audio is the file `audio/<id>.wav` of the data directory. */

@@ -2,12 +2,10 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends BrowserTables {}
-}
-
-export interface BrowserTables {
-  client_tokens: ClientTokenTable
-  web_calls: WebCallTable
+  interface Database {
+    client_tokens: ClientTokenTable
+    web_calls: WebCallTable
+  }
 }
 
 /** That a call was made by a browser: what the call itself does not say. */

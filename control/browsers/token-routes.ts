@@ -4,6 +4,7 @@ import { conflict, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, metadata, nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -116,15 +117,10 @@ async function targetProblem(
   return user?.status === 'active' ? null : conflict('not_active', `The member is ${user?.status}.`)
 }
 
-const toClientToken = (row: ClientTokenRow, token: string, wsUrl: string): ClientToken => ({
-  object: 'client_token',
-  token,
-  expires_at: row.expires_at,
-  call_id: row.id,
-  assistant_id: row.assistant_id,
-  agent_user_id: row.agent_user_id,
-  origin: row.origin,
-  livemode: row.livemode === 1,
-  // An agent's token opens the softphone and no call, hence another path.
-  ws_url: `${wsUrl}/v1/${row.agent_user_id === null ? 'web_calls' : 'softphones'}`,
-})
+const toClientToken = (row: ClientTokenRow, token: string, wsUrl: string): ClientToken =>
+  showRow(clientTokenSchema, row, {
+    token,
+    call_id: row.id,
+    // An agent's token opens the softphone and no call, hence another path.
+    ws_url: `${wsUrl}/v1/${row.agent_user_id === null ? 'web_calls' : 'softphones'}`,
+  })

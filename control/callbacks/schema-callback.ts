@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { CallbackRoute, CallbackRow, CallbackStatus } from './tables.ts'
 
 export const CALLBACK_STATUSES: CallbackStatus[] = [
@@ -58,35 +59,7 @@ export const callbackSchema = Type.Object({
 
 export type Callback = Static<typeof callbackSchema>
 
-export const toCallback = (row: CallbackRow): Callback => ({
-  object: 'callback',
-  id: row.id,
-  livemode: row.livemode === 1,
-  phone: row.phone,
-  name: row.name,
-  status: row.status,
-  source: row.source,
-  site_id: row.site_id,
-  due_at: row.due_at,
-  window_end: row.window_end,
-  priority: row.priority,
-  route: row.route,
-  queue_id: row.queue_id,
-  agent_id: row.agent_id,
-  assistant_id: row.assistant_id,
-  attempts: row.attempts,
-  max_attempts: row.max_attempts,
-  last_attempt_at: row.last_attempt_at,
-  last_result: row.last_result,
-  call_id: row.call_id,
-  origin_call_id: row.origin_call_id,
-  notes: row.notes,
-  summary: row.summary,
-  sla_at: row.sla_at,
-  merged_requests: row.merged_requests,
-  context: { web: row.web_context === null ? null : JSON.parse(row.web_context) },
-  metadata: JSON.parse(row.metadata),
-  completed_at: row.completed_at,
-  created: row.created,
-  updated: row.updated,
-})
+export const toCallback = (row: CallbackRow): Callback =>
+  showRow(callbackSchema, row, {
+    context: { web: row.web_context === null ? null : JSON.parse(row.web_context) },
+  })

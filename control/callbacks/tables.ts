@@ -2,12 +2,10 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends CallbackTables {}
-}
-
-export interface CallbackTables {
-  callbacks: CallbackTable
-  callback_requests: CallbackRequestTable
+  interface Database {
+    callbacks: CallbackTable
+    callback_requests: CallbackRequestTable
+  }
 }
 
 export interface CallbackTable extends TenantColumns {

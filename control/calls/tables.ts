@@ -12,20 +12,18 @@ import type { LegStep } from './conductor/steps.ts'
 
 /** Tables of calls and rooms. */
 declare module '../kernel/store/tables.ts' {
-  interface Database extends CallTables {}
-}
-
-export interface CallTables {
-  calls: CallTable
-  participants: ParticipantTable
-  media_streams: MediaStreamTable
-  capture_pauses: CapturePauseTable
-  capture_changes: CaptureChangeTable
-  recordings: RecordingTable
-  conference_rooms: ConferenceRoomTable
-  session_states: SessionStateTable
-  call_keys: CallKeyTable
-  pin_tries: PinTryTable
+  interface Database {
+    calls: CallTable
+    participants: ParticipantTable
+    media_streams: MediaStreamTable
+    capture_pauses: CapturePauseTable
+    capture_changes: CaptureChangeTable
+    recordings: RecordingTable
+    conference_rooms: ConferenceRoomTable
+    session_states: SessionStateTable
+    call_keys: CallKeyTable
+    pin_tries: PinTryTable
+  }
 }
 
 /** A key by which a call is found (`call-keys.ts`). */

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { ANSWERED_BY } from '../calls/answering/schema.ts'
 import { listParameters } from '../http/list.ts'
 import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import { ATTEMPT_RESULTS } from './outcomes.ts'
 import { CONTACT_STATUSES } from './states.ts'
 import type { AttemptRow, ContactRow } from './tables.ts'
@@ -94,27 +95,7 @@ export const contactParams = Type.Object({
   contact_id: Type.String({ minLength: 1, maxLength: 200 }),
 })
 
-export const toContact = (row: ContactRow): CampaignContact => ({
-  id: row.id,
-  object: 'campaign_contact',
-  livemode: row.livemode === 1,
-  campaign_id: row.campaign_id,
-  phone: row.phone,
-  name: row.name,
-  timezone: row.timezone,
-  metadata: JSON.parse(row.metadata),
-  status: row.status,
-  attempts: row.attempts,
-  next_attempt_at: row.next_attempt_at,
-  last_attempt_at: row.last_attempt_at,
-  last_result: row.last_result,
-  call_id: row.call_id,
-  claimed_by: row.claimed_by,
-  claimed_until: row.claimed_until,
-  skip_reason: row.skip_reason,
-  created: row.created,
-  updated: row.updated,
-})
+export const toContact = (row: ContactRow): CampaignContact => showRow(contactSchema, row)
 
 export const attemptSchema = Type.Object({
   id: Type.String(),
@@ -149,20 +130,7 @@ export const attemptListQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const toAttempt = (row: AttemptRow): CampaignAttempt => ({
-  id: row.id,
-  object: 'campaign_attempt',
-  livemode: row.livemode === 1,
-  campaign_id: row.campaign_id,
-  contact_id: row.contact_id,
-  phone: row.phone,
-  from: row.from_number,
-  number: row.number,
-  call_id: row.call_id,
-  user_id: row.user_id,
-  result: row.result,
-  started_at: row.started_at,
-  answered_at: row.answered_at,
-  answered_by: row.answered_by,
-  ended_at: row.ended_at,
-})
+export const toAttempt = (row: AttemptRow): CampaignAttempt =>
+  showRow(attemptSchema, row, {
+    from: row.from_number,
+  })

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { PURPOSES } from '../consents/tables.ts'
 import { listParameters } from '../http/list.ts'
 import { input, metadata, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import { businessHours } from '../organisation/hours-schema.ts'
 import { campaignAnswering, campaignAnsweringInput } from './answering.ts'
 import { RETRIED, type RetriedResult } from './outcomes.ts'
@@ -148,16 +149,7 @@ export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings
   return { ...DEFAULT_SETTINGS, ...stored, retry_minutes }
 }
 
-export const toCampaign = (row: CampaignRow): Campaign => ({
-  id: row.id,
-  object: 'campaign',
-  livemode: row.livemode === 1,
-  name: row.name,
-  status: row.status,
-  ...settingsOf(row),
-  metadata: JSON.parse(row.metadata),
-  started_at: row.started_at,
-  ended_at: row.ended_at,
-  created: row.created,
-  updated: row.updated,
-})
+export const toCampaign = (row: CampaignRow): Campaign =>
+  showRow(campaignSchema, row, {
+    ...settingsOf(row),
+  })

@@ -5,13 +5,11 @@ import type { AttemptResult } from './outcomes.ts'
 import type { CampaignStatus, ContactStatus } from './states.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends CampaignTables {}
-}
-
-export interface CampaignTables {
-  campaigns: CampaignTable
-  campaign_contacts: CampaignContactTable
-  campaign_attempts: CampaignAttemptTable
+  interface Database {
+    campaigns: CampaignTable
+    campaign_contacts: CampaignContactTable
+    campaign_attempts: CampaignAttemptTable
+  }
 }
 
 export interface CampaignTable extends TenantColumns {

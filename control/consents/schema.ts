@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
-import { type ConsentRow, type Evidence, PURPOSES } from './tables.ts'
+import { showRow } from '../kernel/show-row.ts'
+import { type ConsentRow, PURPOSES } from './tables.ts'
 
 export const STATUSES = ['active', 'expired', 'replaced', 'revoked'] as const
 type Status = (typeof STATUSES)[number]
@@ -70,19 +71,8 @@ export function statusOf({ revoked_at, replaced_at, expires_at }: ConsentRow, no
   return expires_at !== null && expires_at <= now.toISOString() ? 'expired' : 'active'
 }
 
-export const toConsent = (row: ConsentRow, now: Date): Consent => ({
-  id: row.id,
-  object: 'consent',
-  livemode: row.livemode === 1,
-  phone: row.phone,
-  purpose: row.purpose,
-  status: statusOf(row, now),
-  evidence: JSON.parse(row.evidence) as Evidence,
-  given_at: row.given_at,
-  expires_at: row.expires_at,
-  revoked_at: row.revoked_at,
-  revocation: row.revoked_at === null ? null : { reason: row.revoked_reason ?? '', call_id: row.revoked_call_id },
-  metadata: JSON.parse(row.metadata),
-  created: row.created,
-  updated: row.updated,
-})
+export const toConsent = (row: ConsentRow, now: Date): Consent =>
+  showRow(consentSchema, row, {
+    status: statusOf(row, now),
+    revocation: row.revoked_at === null ? null : { reason: row.revoked_reason ?? '', call_id: row.revoked_call_id },
+  })

@@ -9,6 +9,7 @@ import { type Exists, listReferences, referenceProblem, type UsesOf } from '../h
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams, input } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
@@ -174,14 +175,5 @@ async function versionProblem(
   return problem('parameter_invalid', message, { param: 'script.version' })
 }
 
-const toProfile = (row: CopilotProfileRow): CopilotProfile => ({
-  id: row.id,
-  object: 'copilot_profile',
-  livemode: row.livemode === 1,
-  name: row.name,
-  version: row.version,
-  template_id: row.template_id,
-  ...(JSON.parse(row.settings) as ProfileSettings),
-  created: row.created,
-  updated: row.updated,
-})
+const toProfile = (row: CopilotProfileRow): CopilotProfile =>
+  showRow(copilotProfileSchema, row, JSON.parse(row.settings) as ProfileSettings)

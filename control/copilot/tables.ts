@@ -3,14 +3,12 @@ import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { MessageType, Path } from './fast/state.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends CopilotTables {}
-}
-
-export interface CopilotTables {
-  copilot_profiles: CopilotProfileTable
-  copilot_sessions: CopilotSessionTable
-  copilot_messages: CopilotMessageTable
-  copilot_inputs: CopilotInputTable
+  interface Database {
+    copilot_profiles: CopilotProfileTable
+    copilot_sessions: CopilotSessionTable
+    copilot_messages: CopilotMessageTable
+    copilot_inputs: CopilotInputTable
+  }
 }
 
 export interface CopilotProfileTable extends TenantColumns {

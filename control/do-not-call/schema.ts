@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { DoNotCallRow } from '../trunks/tables.ts'
 
 const reason = Type.String({ maxLength: 500, default: '', description: 'Why, and who has said so.' })
@@ -54,15 +55,4 @@ export const checkReply = Type.Object({
   ),
 })
 
-export const toDoNotCallNumber = (row: DoNotCallRow): DoNotCallNumber => ({
-  object: 'do_not_call_number',
-  id: row.id,
-  livemode: row.livemode === 1,
-  phone: row.phone,
-  reason: row.reason,
-  source: row.source,
-  call_id: row.call_id,
-  import_id: row.import_id,
-  expires_at: row.expires_at,
-  created: row.created,
-})
+export const toDoNotCallNumber = (row: DoNotCallRow): DoNotCallNumber => showRow(doNotCallSchema, row)

@@ -8,13 +8,14 @@ import { type UsesOf, usedProblem } from '../http/references.ts'
 import { firstUrlProblem, type ServerUrlProblem } from '../http/url-policy.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
 import { emptyGraph, type FlowNode, type Graph, type GraphInput, mergeGraph } from './engine/graph.ts'
 import type { FlowKind } from './engine/node-type.ts'
 import { type Issue, isNamed, isValid, targetKey, validateGraph } from './engine/validation.ts'
-import type { FlowObject, FlowVersionObject } from './flow-schema.ts'
+import { type FlowObject, type FlowVersionObject, flowSchema, flowVersionSchema } from './flow-schema.ts'
 import type { changeBody, createBody, draftBody, duplicateBody, publishBody, validateBody } from './schema.ts'
 import type { FlowRow, FlowVersionRow } from './tables.ts'
 import { templateOf } from './templates/routes.ts'
@@ -310,34 +311,14 @@ async function issuesOf(
   return validateGraph(graph, { kind, assets, targets })
 }
 
-export const toFlow = (row: FlowRow, assistantId: string | null): FlowObject => ({
-  id: row.id,
-  object: 'flow',
-  livemode: row.livemode === 1,
-  name: row.name,
-  description: row.description,
-  kind: row.kind,
-  status: row.status,
-  published_version: row.published_version,
-  latest_version: row.latest_version,
-  draft_rev: row.draft_rev,
-  assistant_id: assistantId,
-  template_id: row.template_id,
-  node_count: graphOf(row).nodes.length,
-  ...captureOf(row.capture),
-  updated: row.updated,
-})
+export const toFlow = (row: FlowRow, assistantId: string | null): FlowObject =>
+  showRow(flowSchema, row, {
+    assistant_id: assistantId,
+    node_count: graphOf(row).nodes.length,
+    ...captureOf(row.capture),
+  })
 
 export function toFlowVersion(row: FlowVersionRow): FlowVersionObject {
   const graph: Graph = JSON.parse(row.graph)
-  return {
-    id: row.id,
-    object: 'flow_version',
-    livemode: row.livemode === 1,
-    flow_id: row.flow_id,
-    version: row.version,
-    node_count: graph.nodes.length,
-    graph,
-    created: row.created,
-  }
+  return showRow(flowVersionSchema, row, { node_count: graph.nodes.length, graph })
 }

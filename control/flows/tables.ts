@@ -3,13 +3,11 @@ import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { FlowKind } from './engine/node-type.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends FlowTables {}
-}
-
-export interface FlowTables {
-  flows: FlowTable
-  flow_versions: FlowVersionTable
-  flow_simulations: FlowSimulationTable
+  interface Database {
+    flows: FlowTable
+    flow_versions: FlowVersionTable
+    flow_simulations: FlowSimulationTable
+  }
 }
 
 export interface FlowTable extends TenantColumns {

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import { ENCODINGS } from './read.ts'
-import { IMPORT_STATUSES, type ImportFailure, type ImportRow, type Reading } from './tables.ts'
+import { IMPORT_STATUSES, type ImportRow, type Reading } from './tables.ts'
 import type { ImportTargets } from './target.ts'
 
 export const MAX_ROWS = 1_000_000
@@ -126,26 +127,12 @@ export type CreateBody = Static<ReturnType<typeof createBodyOf>>
 export function toImport(row: ImportRow): Import {
   const { format, encoding, delimiter, header, mapping } = JSON.parse(row.reading) as Reading
   const isCsv = format === 'csv'
-  return {
-    id: row.id,
-    object: 'import',
-    livemode: row.livemode === 1,
-    target: row.target,
-    target_id: row.target_id,
-    status: row.status,
-    dry_run: row.dry_run === 1,
+  return showRow(importSchema, row, {
     file: {
       ...{ filename: row.filename, size_bytes: row.size_bytes, format, encoding },
       ...{ delimiter: isCsv ? delimiter : null, header: isCsv ? header : null },
     },
     mapping,
-    country: row.country,
     rows: { read: row.rows_read, written: row.rows_written, duplicate: row.rows_duplicate, failed: row.rows_failed },
-    failure: row.failure === null ? null : (JSON.parse(row.failure) as ImportFailure),
-    metadata: JSON.parse(row.metadata),
-    started_at: row.started_at,
-    finished_at: row.finished_at,
-    created: row.created,
-    updated: row.updated,
-  }
+  })
 }

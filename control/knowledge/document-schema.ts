@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { KbDocumentRow } from './tables.ts'
 
 export const kbDocumentSchema = Type.Object({
@@ -16,15 +17,4 @@ export const kbDocumentSchema = Type.Object({
 })
 export type KbDocument = Static<typeof kbDocumentSchema>
 
-export const toKbDocument = (row: KbDocumentRow): KbDocument => ({
-  id: row.id,
-  object: 'kb_document',
-  livemode: row.livemode === 1,
-  name: row.name,
-  status: row.status,
-  error: row.error,
-  size_bytes: row.size_bytes,
-  passage_count: row.passage_count,
-  metadata: JSON.parse(row.metadata),
-  created: row.created,
-})
+export const toKbDocument = (row: KbDocumentRow): KbDocument => showRow(kbDocumentSchema, row)

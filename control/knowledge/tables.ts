@@ -2,13 +2,11 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends KnowledgeTables {}
-}
-
-export interface KnowledgeTables {
-  kb_documents: KbDocumentTable
-  kb_originals: KbOriginalTable
-  kb_passages: KbPassageTable
+  interface Database {
+    kb_documents: KbDocumentTable
+    kb_originals: KbOriginalTable
+    kb_passages: KbPassageTable
+  }
 }
 
 export interface KbDocumentTable extends TenantColumns {

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { MessageRow } from './tables.ts'
 
 /** Of a text [characters]; in UTF-8 it fits a datagram all the same (RFC 3428 §8). */
@@ -39,16 +40,8 @@ export const messageBody = input({
   ),
 })
 
-export const toMessage = (row: MessageRow): Message => ({
-  id: row.id,
-  object: 'message',
-  livemode: row.livemode === 1,
-  direction: row.to_address === null ? 'outbound' : 'inbound',
-  from_user_id: row.from_user_id,
-  to_user_id: row.to_user_id,
-  to: row.to_address,
-  text: row.text,
-  status: row.status,
-  sip_code: row.sip_code,
-  created: row.created,
-})
+export const toMessage = (row: MessageRow): Message =>
+  showRow(messageSchema, row, {
+    direction: row.to_address === null ? 'outbound' : 'inbound',
+    to: row.to_address,
+  })

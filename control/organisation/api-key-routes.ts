@@ -10,6 +10,7 @@ import { endStreams } from '../http/wire/open-streams.ts'
 import { newId } from '../kernel/ids.ts'
 import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { ApiKeyTable } from '../kernel/store/tables.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -149,15 +150,7 @@ export async function insertApiKey(
   return id
 }
 
-export const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey => ({
-  id: row.id,
-  object: 'api_key',
-  livemode: row.livemode === 1,
-  name: row.name,
-  scopes: row.scopes === null ? null : JSON.parse(row.scopes),
-  mode: row.livemode === 1 ? 'live' : 'test',
-  api_version: row.api_version,
-  hint: row.hint,
-  expires_at: row.expires_at,
-  created: row.created,
-})
+export const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey =>
+  showRow(apiKeySchema, row, {
+    mode: row.livemode === 1 ? 'live' : 'test',
+  })

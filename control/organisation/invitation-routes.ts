@@ -9,6 +9,7 @@ import { cancel } from '../kernel/jobs/queue.ts'
 import { queueMail } from '../kernel/mail/job.ts'
 import { idParams, input, oneOf, timestamp } from '../kernel/schema.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -230,17 +231,13 @@ async function shown(
   })
 }
 
-const toInvitation = (row: InvitationRow, user: UserRow, now: Date): Invitation => ({
-  id: row.id,
-  object: 'invitation',
-  livemode: row.livemode === 1,
-  user_id: user.id,
-  email: user.email,
-  role: user.role,
-  status: statusOf(row, user, now),
-  expires_at: row.expires_at,
-  created: row.created,
-})
+const toInvitation = (row: InvitationRow, user: UserRow, now: Date): Invitation =>
+  showRow(invitationSchema, row, {
+    user_id: user.id,
+    email: user.email,
+    role: user.role,
+    status: statusOf(row, user, now),
+  })
 
 /** An administrator may have admitted or shut out the member, without the link. */
 function statusOf({ accepted_at, expires_at }: InvitationRow, { status }: UserRow, now: Date): string {

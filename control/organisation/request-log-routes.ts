@@ -4,6 +4,7 @@ import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import type { RequestLogRow } from '../http/wire/request-log.ts'
 import { idParams, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 
@@ -82,17 +83,7 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
   ]
 }
 
-const toRequestLog = (row: RequestLogRow): Static<typeof requestLogSchema> => ({
-  id: row.id,
-  object: 'request_log',
-  livemode: row.livemode === 1,
-  method: row.method as Static<typeof METHODS>,
-  path: row.path,
-  operation: row.operation,
-  status: row.status,
-  error_code: row.error_code,
-  api_key_id: row.api_key_id,
-  api_version: row.api_version,
-  duration_ms: row.duration_ms,
-  created: row.created,
-})
+const toRequestLog = (row: RequestLogRow): Static<typeof requestLogSchema> =>
+  showRow(requestLogSchema, row, {
+    method: row.method as Static<typeof METHODS>,
+  })

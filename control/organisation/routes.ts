@@ -8,6 +8,7 @@ import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { newSecret } from '../kernel/secrets.ts'
+import { showRow } from '../kernel/show-row.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { OrganisationTable } from '../kernel/store/tables.ts'
@@ -278,28 +279,21 @@ function isTimezone(name: string): boolean {
   }
 }
 
-const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSchema> => ({
-  id: row.id,
-  object: 'organisation',
-  livemode: tenant.livemode,
-  name: row.name,
-  timezone: row.timezone,
-  country: row.country,
-  business_hours: hoursOf(row),
-  callbacks: callbacksOf(row),
-  pci: {
-    enabled: row.pci_enabled === 1,
-    mask_dtmf: row.pci_mask_dtmf === 1,
-    max_seconds: row.pci_max_seconds,
-    payment_numbers_only: row.pci_numbers_only === 1,
-  },
-  ...captureOf(row.capture),
-  retention: retentionOf(row.retention),
-  redaction: redactionOf(row.redaction),
-  ...qualityOf(row.quality),
-  require_consent: row.require_consent === null ? [] : JSON.parse(row.require_consent),
-  encrypt_recordings: row.encrypt_recordings === 1,
-  stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
-  created: row.created,
-  updated: row.updated,
-})
+const toOrganisation = (row: Row, tenant: Tenant): Static<typeof organisationSchema> =>
+  showRow(organisationSchema, row, {
+    livemode: tenant.livemode,
+    business_hours: hoursOf(row),
+    callbacks: callbacksOf(row),
+    pci: {
+      enabled: row.pci_enabled === 1,
+      mask_dtmf: row.pci_mask_dtmf === 1,
+      max_seconds: row.pci_max_seconds,
+      payment_numbers_only: row.pci_numbers_only === 1,
+    },
+    ...captureOf(row.capture),
+    retention: retentionOf(row.retention),
+    redaction: redactionOf(row.redaction),
+    ...qualityOf(row.quality),
+    require_consent: row.require_consent === null ? [] : JSON.parse(row.require_consent),
+    stream_signing_secret: tenant.livemode ? row.live_stream_secret : row.test_stream_secret,
+  })

@@ -2,13 +2,11 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends MemberTables {}
-}
-
-export interface MemberTables {
-  teams: TeamTable
-  users: UserTable
-  invitations: InvitationTable
+  interface Database {
+    teams: TeamTable
+    users: UserTable
+    invitations: InvitationTable
+  }
 }
 
 export interface TeamTable extends TenantColumns {

@@ -5,6 +5,7 @@ import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { deletedObject, idParams, input, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { TeamRow } from './tables.ts'
@@ -135,11 +136,7 @@ async function toTeams(deps: TeamDeps, context: Context, rows: TeamRow[]): Promi
   return rows.map(row => toTeam(row, counts.get(row.id) ?? 0))
 }
 
-const toTeam = (row: Pick<TeamRow, 'id' | 'livemode' | 'name' | 'created'>, memberCount: number): Team => ({
-  id: row.id,
-  object: 'team',
-  livemode: row.livemode === 1,
-  name: row.name,
-  member_count: memberCount,
-  created: row.created,
-})
+const toTeam = (row: Pick<TeamRow, 'id' | 'livemode' | 'name' | 'created'>, memberCount: number): Team =>
+  showRow(teamSchema, row, {
+    member_count: memberCount,
+  })

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { UserRow } from './tables.ts'
 
 export const userRole = oneOf(['owner', 'admin', 'supervisor', 'agent'])
@@ -31,19 +32,7 @@ export const userSchema = Type.Object({
 })
 export type User = Static<typeof userSchema>
 
-export const toUser = (row: UserRow): User => ({
-  id: row.id,
-  object: 'user',
-  livemode: row.livemode === 1,
-  name: row.name,
-  email: row.email,
-  email_verified: row.email_verified === 1,
-  role: row.role,
-  status: row.status,
-  team_id: row.team_id,
-  extension: row.extension,
-  billing: row.role === 'owner',
-  takes_seat: row.takes_seat === 1,
-  last_login: row.last_login,
-  created: row.created,
-})
+export const toUser = (row: UserRow): User =>
+  showRow(userSchema, row, {
+    billing: row.role === 'owner',
+  })

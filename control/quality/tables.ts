@@ -2,16 +2,14 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends QualityTables {}
-}
-
-export interface QualityTables {
-  call_summaries: CallSummaryTable
-  call_marks: CallMarkTable
-  qa_evaluations: QaEvaluationTable
-  transcript_search: TranscriptSearchTable
-  insight_days: InsightDayTable
-  insight_tallies: InsightTallyTable
+  interface Database {
+    call_summaries: CallSummaryTable
+    call_marks: CallMarkTable
+    qa_evaluations: QaEvaluationTable
+    transcript_search: TranscriptSearchTable
+    insight_days: InsightDayTable
+    insight_tallies: InsightTallyTable
+  }
 }
 
 /** What is made of a call whose words were written down. */

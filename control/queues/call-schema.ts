@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { QueueCallRow } from './tables.ts'
 
 /** A call that waits in a queue, or has left it. */
@@ -25,14 +26,10 @@ export type QueueCall = Static<typeof queueCallSchema>
 export const toQueueCall = (
   row: QueueCallRow,
   { position, waitMs, outcome = null }: { position: number; waitMs: number; outcome?: string | null },
-): QueueCall => ({
-  object: 'queue_call',
-  call_id: row.id,
-  livemode: row.livemode === 1,
-  queue_id: row.queue_id,
-  position,
-  joined_at: row.joined_at,
-  wait_ms: waitMs,
-  offered_to: row.offered_to,
-  outcome,
-})
+): QueueCall =>
+  showRow(queueCallSchema, row, {
+    call_id: row.id,
+    position,
+    wait_ms: waitMs,
+    outcome,
+  })

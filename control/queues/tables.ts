@@ -2,15 +2,13 @@ import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends QueueTables {}
-}
-
-export interface QueueTables {
-  agent_statuses: AgentStatusTable
-  queues: QueueTable
-  queue_calls: QueueCallTable
-  queue_visits: QueueVisitTable
-  rings: RingTable
+  interface Database {
+    agent_statuses: AgentStatusTable
+    queues: QueueTable
+    queue_calls: QueueCallTable
+    queue_visits: QueueVisitTable
+    rings: RingTable
+  }
 }
 
 /** What an agent does; nobody has a row before the first time: offline. */

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { ReportRunRow } from './tables.ts'
 
 const deliverySchema = Type.Object({
@@ -33,19 +34,7 @@ export const reportRunSchema = Type.Object({
 })
 export type ReportRun = Static<typeof reportRunSchema>
 
-export const toReportRun = (row: ReportRunRow): ReportRun => ({
-  id: row.id,
-  object: 'report_run',
-  livemode: row.livemode === 1,
-  report_id: row.report_id,
-  status: row.status,
-  trigger: row.trigger,
-  period_from: row.period_from,
-  period_to: row.period_to,
-  started_at: row.started_at,
-  finished_at: row.finished_at,
-  error: row.error,
-  artifacts: { csv: row.csv === 1, pdf: row.pdf === 1 },
-  recipients: JSON.parse(row.recipients),
-  deliveries: JSON.parse(row.deliveries),
-})
+export const toReportRun = (row: ReportRunRow): ReportRun =>
+  showRow(reportRunSchema, row, {
+    artifacts: { csv: row.csv === 1, pdf: row.pdf === 1 },
+  })

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { ReportRow } from './tables.ts'
 
 const MAX_RECIPIENTS = 20
@@ -72,16 +73,7 @@ export const runParams = Type.Object({
   run_id: Type.String({ minLength: 1, maxLength: 200 }),
 })
 
-export const toReport = (row: ReportRow): Report => ({
-  id: row.id,
-  object: 'report',
-  livemode: row.livemode === 1,
-  name: row.name,
-  kind: row.kind,
-  period: row.period,
-  schedule: row.schedule,
-  next_run_at: row.next_run_at,
-  formats: { csv: row.csv === 1, pdf: row.pdf === 1 },
-  recipients: JSON.parse(row.recipients),
-  created: row.created,
-})
+export const toReport = (row: ReportRow): Report =>
+  showRow(reportSchema, row, {
+    formats: { csv: row.csv === 1, pdf: row.pdf === 1 },
+  })

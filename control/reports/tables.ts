@@ -2,13 +2,11 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends ReportTables {}
-}
-
-export interface ReportTables {
-  reports: ReportTable
-  report_runs: ReportRunTable
-  report_artifacts: ReportArtifactTable
+  interface Database {
+    reports: ReportTable
+    report_runs: ReportRunTable
+    report_artifacts: ReportArtifactTable
+  }
 }
 
 export interface ReportTable extends TenantColumns {

@@ -4,6 +4,7 @@ import { audioDefaults } from '../calls/sound/audio-schema.ts'
 import type { ConferenceRoomRow } from '../calls/tables.ts'
 import { LANGUAGE_CODES } from '../kernel/languages.ts'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 
 export const roomSettings = {
   record: Type.Boolean({ description: 'Record sessions.' }),
@@ -79,20 +80,12 @@ export interface RoomFacts {
   } | null
 }
 
-export const toConferenceRoom = (row: ConferenceRoomRow, facts: RoomFacts): ConferenceRoom => ({
-  id: row.id,
-  object: 'conference_room',
-  livemode: row.livemode === 1,
-  name: row.name,
-  owner_id: row.owner_id,
-  active: row.active === 1,
-  has_pin: row.pin_hash !== null,
-  pin_length: row.pin_length,
-  has_moderator_pin: row.moderator_pin_hash !== null,
-  dial_in: facts.dialIn,
-  settings: settingsOf(row),
-  schedule: scheduleOf(row),
-  live: facts.live,
-  created: row.created,
-  updated: row.updated,
-})
+export const toConferenceRoom = (row: ConferenceRoomRow, facts: RoomFacts): ConferenceRoom =>
+  showRow(conferenceRoomSchema, row, {
+    has_pin: row.pin_hash !== null,
+    has_moderator_pin: row.moderator_pin_hash !== null,
+    dial_in: facts.dialIn,
+    settings: settingsOf(row),
+    schedule: scheduleOf(row),
+    live: facts.live,
+  })

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { User } from '../http/references.ts'
 import { input, metadata, nullable, partialInput, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { SecretRow } from './tables.ts'
 
 const name = Type.String({
@@ -42,16 +43,7 @@ export const createBody = input({
 export const changeBody = partialInput({ description, metadata })
 export const rotateBody = input({ value })
 
-export const toSecret = (row: SecretRow, users: readonly User[]): Secret => ({
-  id: row.id,
-  object: 'secret',
-  livemode: row.livemode === 1,
-  name: row.name,
-  description: row.description,
-  version: row.version,
-  used_by: users.map(({ object, id, name = '' }) => ({ object, id, name })),
-  metadata: JSON.parse(row.metadata),
-  rotated_at: row.rotated_at,
-  created: row.created,
-  updated: row.updated,
-})
+export const toSecret = (row: SecretRow, users: readonly User[]): Secret =>
+  showRow(secretSchema, row, {
+    used_by: users.map(({ object, id, name = '' }) => ({ object, id, name })),
+  })

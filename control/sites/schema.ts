@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { SiteRow } from './tables.ts'
 
 const shown = (description: string) => oneOf(['hidden', 'optional', 'required'], { description })
@@ -58,18 +59,11 @@ export const changeBody = partialInput({ name, active, queue_id: queueId, ...pla
 
 export const settingsOf = (row: Pick<SiteRow, 'settings'>): SiteSettings => JSON.parse(row.settings)
 
-export const toSite = (row: SiteRow, publicUrl: string): Site => ({
-  id: row.id,
-  object: 'site',
-  livemode: row.livemode === 1,
-  name: row.name,
-  active: row.active === 1,
-  queue_id: row.queue_id,
-  ...settingsOf(row),
-  script_url: `${publicUrl}/sites/form.js`,
-  created: row.created,
-  updated: row.updated,
-})
+export const toSite = (row: SiteRow, publicUrl: string): Site =>
+  showRow(siteSchema, row, {
+    ...settingsOf(row),
+    script_url: `${publicUrl}/sites/form.js`,
+  })
 
 /** What the script of a form sends. */
 export const requestBody = input({

@@ -2,12 +2,10 @@ import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends SiteTables {}
-}
-
-export interface SiteTables {
-  sites: SiteTable
-  site_proofs: SiteProofTable
+  interface Database {
+    sites: SiteTable
+    site_proofs: SiteProofTable
+  }
 }
 
 export interface SiteTable extends TenantColumns {

@@ -1,9 +1,10 @@
 import { type Problem, problem } from '../http/errors.ts'
 import type { User, UsesOf } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import type { Definition, Tool } from './schema.ts'
+import { type Definition, type Tool, toolSchema } from './schema.ts'
 import { secretsIn } from './secrets-in.ts'
 import type { ToolRow } from './tables.ts'
 
@@ -90,16 +91,4 @@ export async function definitionAt(
 export const noVersion = (version: number): Problem =>
   problem('parameter_invalid', `The tool has no version ${version}.`, { param: 'version' })
 
-export const toTool = (row: ToolRow): Tool => ({
-  id: row.id,
-  object: 'tool',
-  livemode: row.livemode === 1,
-  name: row.name,
-  kind: row.kind,
-  version: row.version,
-  ...(JSON.parse(row.definition) as Definition),
-  secrets: JSON.parse(row.secrets),
-  metadata: JSON.parse(row.metadata),
-  created: row.created,
-  updated: row.updated,
-})
+export const toTool = (row: ToolRow): Tool => showRow(toolSchema, row, JSON.parse(row.definition) as Definition)

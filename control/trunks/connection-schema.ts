@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import { identityFields, identityOf } from './connection-identity.ts'
 import { inboundAuthOf, shownCredentials } from './inbound-auth.ts'
-import type { ConnectionHost, Rate } from './outbound.ts'
 import type { ConnectionRow } from './tables.ts'
 
 export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
@@ -90,42 +90,17 @@ export const connectionSchema = Type.Object({
 
 export type Connection = Static<typeof connectionSchema>
 
-export const toConnection = (row: ConnectionRow): Connection => ({
-  id: row.id,
-  object: 'connection',
-  livemode: row.livemode === 1,
-  name: row.name,
-  kind: row.kind,
-  host: row.host,
-  port: row.port === 0 ? null : row.port,
-  transport: row.transport === 'any' ? null : row.transport,
-  hosts: JSON.parse(row.hosts) as ConnectionHost[],
-  failover_on: JSON.parse(row.failover_on) as number[],
-  follow_redirects: row.follow_redirects === 1,
-  rates: JSON.parse(row.rates) as Rate[],
-  number_format: row.number_format,
-  number_country: row.number_country,
-  dial_prefix: row.dial_prefix,
-  caller_number: row.caller_number,
-  ...identityOf(row),
-  transfers: row.transfers,
-  transfer_caller: row.transfer_caller,
-  auth: row.auth_username === null ? null : { username: row.auth_username },
-  allowed_ips: JSON.parse(row.allowed_ips) as string[],
-  inbound_credentials:
-    row.inbound_username === null
-      ? null
-      : { username: row.inbound_username, algorithm: row.inbound_algorithm ?? 'MD5' },
-  inbound_auth: inboundAuthOf(row),
-  codecs: JSON.parse(row.codecs) as string[],
-  dtmf_mode: row.dtmf_mode,
-  srtp: row.srtp,
-  reliable_provisional: row.reliable_provisional,
-  max_calls: row.max_calls,
-  calls_per_second: row.calls_per_second,
-  enabled: row.enabled === 1,
-  status: row.enabled === 1 ? (row.status ?? 'enabled') : 'disabled',
-  sip_code: row.enabled === 1 ? row.sip_code : null,
-  created: row.created,
-  updated: row.updated,
-})
+export const toConnection = (row: ConnectionRow): Connection =>
+  showRow(connectionSchema, row, {
+    port: row.port === 0 ? null : row.port,
+    transport: row.transport === 'any' ? null : row.transport,
+    ...identityOf(row),
+    auth: row.auth_username === null ? null : { username: row.auth_username },
+    inbound_credentials:
+      row.inbound_username === null
+        ? null
+        : { username: row.inbound_username, algorithm: row.inbound_algorithm ?? 'MD5' },
+    inbound_auth: inboundAuthOf(row),
+    status: row.enabled === 1 ? (row.status ?? 'enabled') : 'disabled',
+    sip_code: row.enabled === 1 ? row.sip_code : null,
+  })

@@ -9,6 +9,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
 import { businessHours, changedHours } from '../organisation/hours-schema.ts'
@@ -255,16 +256,10 @@ async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise
   return null
 }
 
-const toInboundRoute = (row: InboundRouteRow): Static<typeof inboundRouteSchema> => ({
-  id: row.id,
-  object: 'inbound_route',
-  livemode: row.livemode === 1,
-  match: { to: row.match_to, from: row.match_from, connection_id: row.match_connection_id },
-  target: { type: row.target, id: row.target_id },
-  hours: row.hours === null ? null : JSON.parse(row.hours),
-  priority: row.priority,
-  answer: answerOf(row),
-  ...captureOf(row.capture),
-  created: row.created,
-  updated: row.updated,
-})
+const toInboundRoute = (row: InboundRouteRow): Static<typeof inboundRouteSchema> =>
+  showRow(inboundRouteSchema, row, {
+    match: { to: row.match_to, from: row.match_from, connection_id: row.match_connection_id },
+    target: { type: row.target, id: row.target_id },
+    answer: answerOf(row),
+    ...captureOf(row.capture),
+  })

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { PhoneNumberRow } from './tables.ts'
 
 export const phoneNumberSchema = Type.Object({
@@ -17,13 +18,4 @@ export const phoneNumberSchema = Type.Object({
 
 export type PhoneNumber = Static<typeof phoneNumberSchema>
 
-export const toPhoneNumber = (row: PhoneNumberRow): PhoneNumber => ({
-  id: row.id,
-  object: 'phone_number',
-  livemode: row.livemode === 1,
-  number: row.number,
-  connection_id: row.connection_id,
-  payment_line: row.payment_line === 1,
-  created: row.created,
-  updated: row.updated,
-})
+export const toPhoneNumber = (row: PhoneNumberRow): PhoneNumber => showRow(phoneNumberSchema, row)

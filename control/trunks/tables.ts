@@ -15,16 +15,14 @@ export type AnswerMode = 'at_once' | 'when_answered' | 'early_media'
 export type TransferPolicy = 'refuse' | 'bridge' | 'follow'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends TrunkTables {}
-}
-
-export interface TrunkTables {
-  do_not_call: DoNotCallTable
-  inbound_routes: InboundRouteTable
-  phone_numbers: PhoneNumberTable
-  connections: ConnectionTable
-  connection_networks: ConnectionNetworkTable
-  call_starts: CallStartTable
+  interface Database {
+    do_not_call: DoNotCallTable
+    inbound_routes: InboundRouteTable
+    phone_numbers: PhoneNumberTable
+    connections: ConnectionTable
+    connection_networks: ConnectionNetworkTable
+    call_starts: CallStartTable
+  }
 }
 
 /** Who has put a number on the do-not-call list. */

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 
 /** Of an organisation that another one runs. */
@@ -61,14 +62,8 @@ export const partnerOrganisationSchema = Type.Object({
 })
 export type PartnerOrganisation = Static<typeof partnerOrganisationSchema>
 
-export const toPartnerOrganisation = (row: PartnerOrganisationRow): PartnerOrganisation => ({
-  id: row.id,
-  object: 'partner_organisation',
-  livemode: row.livemode === 1,
-  name: row.name,
-  suspended: row.suspended === 1,
-  limits: { ...DEFAULT_LIMITS, ...limitsOf(row) },
-  limits_reached: reachedBy(row),
-  created: row.created,
-  updated: row.updated,
-})
+export const toPartnerOrganisation = (row: PartnerOrganisationRow): PartnerOrganisation =>
+  showRow(partnerOrganisationSchema, row, {
+    limits: { ...DEFAULT_LIMITS, ...limitsOf(row) },
+    limits_reached: reachedBy(row),
+  })

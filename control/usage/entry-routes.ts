@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { oneOf, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { METERS, type Meter, type UsageEntryRow } from './tables.ts'
 
@@ -53,13 +54,8 @@ export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
   }),
 ]
 
-const toUsageEntry = (row: UsageEntryRow): Static<typeof usageEntrySchema> => ({
-  id: row.id,
-  object: 'usage_entry',
-  livemode: row.livemode === 1,
-  meter: row.meter,
-  quantity: Number(row.quantity),
-  unit: METERS[row.meter],
-  source_id: row.source_id,
-  at: row.at,
-})
+const toUsageEntry = (row: UsageEntryRow): Static<typeof usageEntrySchema> =>
+  showRow(usageEntrySchema, row, {
+    quantity: Number(row.quantity),
+    unit: METERS[row.meter],
+  })

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
 export const webhookDeliverySchema = Type.Object({
@@ -34,21 +35,10 @@ export const webhookDeliverySchema = Type.Object({
 
 export type WebhookDelivery = Static<typeof webhookDeliverySchema>
 
-export const toWebhookDelivery = (row: WebhookDeliveryRow): WebhookDelivery => ({
-  id: row.id,
-  object: 'webhook_delivery',
-  livemode: row.livemode === 1,
-  endpoint_id: row.endpoint_id,
-  event_id: row.event_id,
-  event_type: row.event_type,
-  status: row.status,
-  attempts: row.attempts,
-  next_attempt_at: row.next_attempt_at,
-  last_attempt: lastAttempt(row),
-  error: row.error,
-  created: row.created,
-  updated: row.updated,
-})
+export const toWebhookDelivery = (row: WebhookDeliveryRow): WebhookDelivery =>
+  showRow(webhookDeliverySchema, row, {
+    last_attempt: lastAttempt(row),
+  })
 
 const lastAttempt = (row: WebhookDeliveryRow): WebhookDelivery['last_attempt'] =>
   row.last_attempt_at === null

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { metadata, nullable, timestamp } from '../kernel/schema.ts'
+import { showRow } from '../kernel/show-row.ts'
 import type { WebhookEndpointRow } from './tables.ts'
 
 export const webhookEndpointSchema = Type.Object({
@@ -43,22 +44,9 @@ export const overlaps = (row: Pick<WebhookEndpointRow, 'previous_expires_at'>, n
 
 export function toWebhookEndpoint(row: WebhookEndpointRow, now: Date): WebhookEndpoint {
   const previous = overlaps(row, now)
-  return {
-    id: row.id,
-    object: 'webhook_endpoint',
-    livemode: row.livemode === 1,
-    url: row.url,
-    description: row.description,
-    event_types: JSON.parse(row.event_types) as string[],
-    status: row.status,
-    disabled_reason: row.disabled_reason,
-    failing_since: row.failing_since,
-    algorithm: row.algorithm,
+  return showRow(webhookEndpointSchema, row, {
     previous_algorithm: previous ? row.previous_algorithm : null,
     previous_expires_at: previous ? row.previous_expires_at : null,
-    api_version: row.api_version,
     metadata: JSON.parse(row.metadata) as Record<string, string>,
-    created: row.created,
-    updated: row.updated,
-  }
+  })
 }

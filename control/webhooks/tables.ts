@@ -3,12 +3,10 @@ import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { Algorithm } from './sign.ts'
 
 declare module '../kernel/store/tables.ts' {
-  interface Database extends WebhookTables {}
-}
-
-export interface WebhookTables {
-  webhook_endpoints: WebhookEndpointTable
-  webhook_deliveries: WebhookDeliveryTable
+  interface Database {
+    webhook_endpoints: WebhookEndpointTable
+    webhook_deliveries: WebhookDeliveryTable
+  }
 }
 
 export interface WebhookEndpointTable extends TenantColumns {

@@ -2,7 +2,7 @@
 
 // Nouns bring migrations: whoever opens the store knows them all.
 import './event-catalog.ts'
-import type { Config } from '../kernel/config.ts'
+import type { Config } from '../kernel/config/config.ts'
 import { prepareDataDir } from '../kernel/data-dir.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { openConfiguredStore } from '../kernel/store/configured-store.ts'

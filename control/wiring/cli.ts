@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { text } from 'node:stream/consumers'
 import { CLIENT_HELP } from '../cli/help.ts'
-import { type Config, configHelp, readConfig } from '../kernel/config.ts'
+import type { Config } from '../kernel/config/config.ts'
+import { configHelp, readConfig } from '../kernel/config/read.ts'
 import { VERSION } from '../kernel/package.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Said } from './cli-store.ts'

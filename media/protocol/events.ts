@@ -1,3 +1,4 @@
+import type { Answer } from '../../codecs/detectors/answer-detector.ts'
 import type { EndedReason, SipTransport, Target } from './parts.ts'
 import type {
   CaptureState,
@@ -80,20 +81,7 @@ export interface Events {
   /** A fax machine, or a modem, calls or answers there: told once, and its audio is left alone from then on. */
   'leg.fax_tone': { legId: string; tone: 'cng' | 'ced' | 'ans' | 'ansam' }
   /** Who has answered, of a leg with `answering`; told once, `ms` after its answer. `cause`: what decided. */
-  'leg.answered_by': {
-    legId: string
-    answeredBy: 'human' | 'machine' | 'fax' | 'unknown'
-    cause:
-      | 'short_greeting'
-      | 'long_greeting'
-      | 'many_words'
-      | 'beep'
-      | 'network_tone'
-      | 'fax_tone'
-      | 'no_voice'
-      | 'undecided'
-    ms: number
-  }
+  'leg.answered_by': { legId: string } & Answer
   /** A machine's greeting is over: a message can be left. `timeout`: it had no end. */
   'leg.message_ended': { legId: string; ended: 'beep' | 'silence' | 'timeout'; ms: number }
   /** None of its audio comes, or no more, although it should: told once until some comes again. Packets: so far. */

@@ -28,8 +28,6 @@ const MAX_PRIVACY = 8
 const MAX_SIGNATURES = 8
 const PRIVACY = /^[a-z]{1,20}$/
 
-export const NOTHING_SAID: ReceivedIdentity = { asserted: [], privacy: [], redirects: [], signatures: [] }
-
 /** Reads them; never throws, and skips malformed ones. */
 export function readIdentity(headers: Headers): ReceivedIdentity {
   const remote = remoteParty(headers)

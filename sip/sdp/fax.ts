@@ -1,4 +1,4 @@
-import { type MediaDescription, parseSdp } from './sdp.ts'
+import { type MediaDescription, nothingMore, parseSdp } from './sdp.ts'
 import { refused, type SdpSession, versioned } from './session.ts'
 
 /** A T.38 party over UDPTL: where it receives, and its attributes as written (ITU-T T.38 Annex D). */
@@ -43,21 +43,11 @@ export function answerFax(offer: Uint8Array, own: FaxSide, session: SdpSession):
 }
 
 const faxLine = ({ host, port, attributes }: FaxSide, format: string, protocol = 'udptl'): MediaDescription => ({
+  ...nothingMore(),
   kind: 'image',
   port,
   protocol,
   formats: [format],
-  payloads: [],
   host,
-  direction: 'sendrecv',
-  rtcpPort: null,
-  rtcpHost: null,
-  rtcpMux: false,
-  ptimeMs: null,
-  maxptimeMs: null,
-  crypto: [],
-  mid: null,
-  isBundled: false,
-  webrtc: null,
   t38: [...attributes],
 })

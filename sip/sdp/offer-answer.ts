@@ -11,7 +11,14 @@ import {
   protectionOfOffer,
   type SrtpCapability,
 } from './sdes-agreement.ts'
-import { type Direction, type MediaDescription, type PayloadFormat, parseSdp, type SessionDescription } from './sdp.ts'
+import {
+  type Direction,
+  type MediaDescription,
+  nothingMore,
+  type PayloadFormat,
+  parseSdp,
+  type SessionDescription,
+} from './sdp.ts'
 import { refused, type SdpSession, versioned } from './session.ts'
 import type { WebRtcSide } from './webrtc.ts'
 
@@ -204,6 +211,7 @@ function ourMedia(
   rtcpMux: boolean,
 ): MediaDescription {
   return {
+    ...nothingMore(),
     kind: 'audio',
     port: capabilities.port,
     protocol: 'RTP/AVP',
@@ -211,16 +219,8 @@ function ourMedia(
     payloads,
     host: capabilities.host,
     direction,
-    rtcpPort: null,
-    rtcpHost: null,
     rtcpMux,
     ptimeMs: capabilities.ptimeMs ?? DEFAULT_PTIME_MS,
-    maxptimeMs: null,
-    crypto: [],
-    mid: null,
-    isBundled: false,
-    webrtc: null,
-    t38: [],
   }
 }
 

@@ -139,6 +139,23 @@ function parseConnection(value: string): string | null {
   return net === 'IN' && (family === 'IP4' || family === 'IP6') && ADDRESS.test(host) ? host : null
 }
 
+/** What a media line means of which no other line says anything. */
+export const nothingMore = (): Omit<MediaDescription, 'kind' | 'port' | 'protocol' | 'formats'> => ({
+  payloads: [],
+  host: null,
+  direction: 'sendrecv',
+  rtcpPort: null,
+  rtcpHost: null,
+  rtcpMux: false,
+  ptimeMs: null,
+  maxptimeMs: null,
+  crypto: [],
+  mid: null,
+  isBundled: false,
+  webrtc: null,
+  t38: [],
+})
+
 function parseMediaLine(value: string): MediaDescription | null {
   const match = /^([\w-]+) +(\d{1,5})(?:\/\d{1,5})? +([\w/.-]+)((?: +[^\s]+)*)$/.exec(value)
   const port = Number(match?.[2])
@@ -146,23 +163,11 @@ function parseMediaLine(value: string): MediaDescription | null {
   const formats = match[4]!.split(' ').filter(token => token !== '')
   if (formats.length === 0 || formats.length > MAX_FORMATS) return null
   return {
+    ...nothingMore(),
     kind: match[1]!.toLowerCase(),
     port,
     protocol: match[3]!,
     formats,
-    payloads: [],
-    host: null,
-    direction: 'sendrecv',
-    rtcpPort: null,
-    rtcpHost: null,
-    rtcpMux: false,
-    ptimeMs: null,
-    maxptimeMs: null,
-    crypto: [],
-    mid: null,
-    isBundled: false,
-    webrtc: null,
-    t38: [],
   }
 }
 

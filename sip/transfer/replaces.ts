@@ -16,9 +16,6 @@ export function parseReplaces(value: string): NamedDialog | null {
   return { callId, toTag, fromTag, earlyOnly: paramValue(params, 'early-only') !== null }
 }
 
-export const formatReplaces = ({ callId, toTag, fromTag, earlyOnly }: NamedDialog): string =>
-  `${callId};to-tag=${toTag};from-tag=${fromTag}${earlyOnly ? ';early-only' : ''}`
-
 /** The dialog that an INVITE with Replaces is to replace; a status: why it cannot (RFC 3891 §3). */
 export type Replaced = { session: Session } | { status: number }
 

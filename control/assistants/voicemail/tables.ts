@@ -2,11 +2,9 @@ import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 
 declare module '../../kernel/store/tables.ts' {
-  interface Database extends VoicemailTables {}
-}
-
-export interface VoicemailTables {
-  voicemails: VoicemailTable
+  interface Database {
+    voicemails: VoicemailTable
+  }
 }
 
 export interface VoicemailTable extends TenantColumns {

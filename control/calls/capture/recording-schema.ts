@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { RecordingRow } from '../tables.ts'
 
 export const callRecordingSchema = Type.Object({
@@ -29,19 +30,12 @@ export const callRecordingSchema = Type.Object({
 
 export type CallRecording = Static<typeof callRecordingSchema>
 
-export const toCallRecording = (row: RecordingRow): CallRecording => ({
-  object: 'call_recording',
-  call_id: row.call_id,
-  livemode: row.livemode === 1,
-  status: row.status === 'recording' && row.paused === 1 ? 'paused' : row.status,
-  content_type: 'audio/wav',
-  sample_rate: row.sample_rate,
-  duration_ms: row.duration_ms,
-  size_bytes: row.size_bytes,
-  channels: (JSON.parse(row.channels) as { participant_id: string | null }[]).map(({ participant_id }) => ({
-    kind: participant_id === null ? 'product' : 'participant',
-    participant_id,
-  })),
-  segments: JSON.parse(row.segments) as { from_ms: number; to_ms: number; reason: string }[],
-  created: row.created,
-})
+export const toCallRecording = (row: RecordingRow): CallRecording =>
+  showRow(callRecordingSchema, row, {
+    status: row.status === 'recording' && row.paused === 1 ? 'paused' : row.status,
+    content_type: 'audio/wav',
+    channels: (JSON.parse(row.channels) as { participant_id: string | null }[]).map(({ participant_id }) => ({
+      kind: participant_id === null ? 'product' : 'participant',
+      participant_id,
+    })),
+  })

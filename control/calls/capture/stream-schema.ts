@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { MediaStreamRow } from '../tables.ts'
 
 /** Specification, "MediaStream". */
@@ -37,21 +38,7 @@ export const mediaStreamSchema = Type.Object({
 
 export type MediaStream = Static<typeof mediaStreamSchema>
 
-export const toMediaStream = (row: MediaStreamRow): MediaStream => ({
-  id: row.id,
-  object: 'media_stream',
-  livemode: row.livemode === 1,
-  call_id: row.call_id,
-  mode: row.mode,
-  url: row.url,
-  tracks: row.tracks,
-  format: row.format,
-  custom_parameters: JSON.parse(row.custom_parameters) as Record<string, string>,
-  status: row.status,
-  frames_sent: row.frames_sent,
-  frames_dropped: row.frames_dropped,
-  frames_received: row.frames_received,
-  frames_refused: row.frames_refused,
-  ended_reason: row.ended_reason,
-  created: row.created,
-})
+export const toMediaStream = (row: MediaStreamRow): MediaStream =>
+  showRow(mediaStreamSchema, row, {
+    custom_parameters: JSON.parse(row.custom_parameters) as Record<string, string>,
+  })

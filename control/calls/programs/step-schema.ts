@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { actionSchema, END_REASONS, pathEntrySchema, turnSchema } from '../../flows/step-schema.ts'
 import { nullable, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { CallProgramRow, CallStepRow } from './tables.ts'
 
 const ms = (description: string) => nullable(Type.Integer({ description: `${description} [ms]` }))
@@ -80,15 +81,7 @@ export const callProgramSchema = Type.Object({
 
 export type CallProgram = Static<typeof callProgramSchema>
 
-export const toCallProgram = (row: CallProgramRow): CallProgram => ({
-  object: 'call_flow_run',
-  call_id: row.id,
-  livemode: row.livemode === 1,
-  kind: row.kind,
-  flow_id: row.flow_id,
-  flow_version: row.flow_version,
-  assistant_id: row.assistant_id,
-  status: row.status,
-  end_reason: row.end_reason,
-  ended_at: row.ended_at,
-})
+export const toCallProgram = (row: CallProgramRow): CallProgram =>
+  showRow(callProgramSchema, row, {
+    call_id: row.id,
+  })

@@ -3,15 +3,13 @@ import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 
 /** Tables of programs (flows and assistants that lead calls) and transcripts. */
 declare module '../../kernel/store/tables.ts' {
-  interface Database extends LiveTables {}
-}
-
-export interface LiveTables {
-  call_programs: CallProgramTable
-  call_inputs: CallInputTable
-  call_steps: CallStepTable
-  transcripts: TranscriptTable
-  transcript_segments: TranscriptSegmentTable
+  interface Database {
+    call_programs: CallProgramTable
+    call_inputs: CallInputTable
+    call_steps: CallStepTable
+    transcripts: TranscriptTable
+    transcript_segments: TranscriptSegmentTable
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 
 const SPEAKER = 'participant; product: the assistant, or whatever else the product says'
@@ -50,22 +51,13 @@ const lineOf = ({ speaker, participant_id, text, start_ms, end_ms }: SegmentColu
   end_ms,
 })
 
-export const toCallTranscriptSegment = (row: TranscriptSegmentRow): CallTranscriptSegment => ({
-  object: 'call_transcript_segment',
-  id: row.id,
-  call_id: row.call_id,
-  livemode: row.livemode === 1,
-  ...lineOf(row),
-})
+export const toCallTranscriptSegment = (row: TranscriptSegmentRow): CallTranscriptSegment =>
+  showRow(callTranscriptSegmentSchema, row, {
+    ...lineOf(row),
+  })
 
-export const toCallTranscript = (row: TranscriptRow, segments: readonly SegmentColumns[]): CallTranscript => ({
-  object: 'call_transcript',
-  call_id: row.id,
-  livemode: row.livemode === 1,
-  status: row.status,
-  failed_reason: row.failed_reason,
-  language: row.language,
-  duration_ms: row.duration_ms,
-  segments: segments.map(lineOf),
-  created: row.created,
-})
+export const toCallTranscript = (row: TranscriptRow, segments: readonly SegmentColumns[]): CallTranscript =>
+  showRow(callTranscriptSchema, row, {
+    call_id: row.id,
+    segments: segments.map(lineOf),
+  })

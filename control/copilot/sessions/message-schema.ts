@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { CopilotMessageRow } from '../tables.ts'
 
 /** One thing that the desktop is told. */
@@ -34,20 +35,10 @@ export const copilotFeedSchema = Type.Object({
 })
 export type CopilotMessage = Static<typeof copilotMessageSchema>
 
-export const toMessage = (row: CopilotMessageRow): CopilotMessage => ({
-  id: row.id,
-  object: 'copilot_message',
-  livemode: row.livemode === 1,
-  session_id: row.session_id,
-  type: row.type,
-  path: row.path,
-  at: row.at,
-  utterance_ids: JSON.parse(row.utterance_ids),
-  latency_ms: row.latency_ms,
-  replaces: row.replaces,
-  withdraws: row.withdraws,
-  data: JSON.parse(row.body),
-})
+export const toMessage = (row: CopilotMessageRow): CopilotMessage =>
+  showRow(copilotMessageSchema, row, {
+    data: JSON.parse(row.body),
+  })
 
 const SESSION_PREFIX = 'cops_'.length
 /** Of an ID behind its prefix; the last of them count messages, base 36. */

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { nullable, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import { figuresOf } from '../fast/figures.ts'
 import { byOf, disclosureSlot, fieldSlot, itemSlot, valueOfSlot } from '../fast/slots.ts'
 import type { CopilotState, Slot } from '../fast/state.ts'
@@ -93,32 +94,18 @@ export function toSession(row: CopilotSessionRow): CopilotSession {
   const settings = JSON.parse(row.settings) as ProfileSettings
   const state = JSON.parse(row.state) as CopilotState
   const script = row.script === null ? null : (JSON.parse(row.script) as { nodeKey: string | null })
-  return {
-    id: row.id,
-    object: 'copilot_session',
-    livemode: row.livemode === 1,
-    status: row.status,
-    call_id: row.call_id,
-    participant_id: row.participant_id,
-    user_id: row.user_id,
-    queue_id: row.queue_id,
-    profile_id: row.profile_id,
-    profile_version: row.profile_version,
+  return showRow(copilotSessionSchema, row, {
     script:
       row.flow_id === null || row.flow_version === null
         ? null
         : { flow_id: row.flow_id, version: row.flow_version, node_key: script?.nodeKey ?? null },
-    hearing: row.hearing,
-    hearing_reason: row.hearing_reason,
     ...known(settings, state),
     showing: heldBy(row),
     mood: state.slots['sentiment:']?.told?.value ?? 'neutral',
     figures: figuresOf(state),
     links: settings.kb.links,
     last_message_id: state.seq === 0 ? null : messageId(row.id, state.seq),
-    created: row.created,
-    ended_at: row.ended_at,
-  }
+  })
 }
 
 function known(settings: ProfileSettings, state: CopilotState) {

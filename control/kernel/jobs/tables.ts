@@ -1,11 +1,9 @@
 import type { Generated, Selectable } from 'kysely'
 
 declare module '../store/tables.ts' {
-  interface Database extends JobTables {}
-}
-
-export interface JobTables {
-  jobs: JobTable
+  interface Database {
+    jobs: JobTable
+  }
 }
 
 /** Work to be done once, at some time, by any control process. Finished jobs have no row. */

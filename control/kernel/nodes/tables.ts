@@ -1,11 +1,9 @@
 import type { Selectable } from 'kysely'
 
 declare module '../store/tables.ts' {
-  interface Database extends NodeTables {}
-}
-
-export interface NodeTables {
-  nodes: NodeTable
+  interface Database {
+    nodes: NodeTable
+  }
 }
 
 /** The nodes that share the database: control processes, each with its media process. */

@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { databaseFile, ownNodeId } from '../data-dir.ts'
 import { openStore, type Store } from './store.ts'
 

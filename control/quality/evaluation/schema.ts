@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import { evidenceSchema } from '../summary/schema.ts'
 import type { QaEvaluationRow } from '../tables.ts'
 
@@ -105,23 +106,12 @@ export const failuresOf = (row: QaEvaluationRow): AutomaticFailure[] => JSON.par
 export const reviewsOf = (row: QaEvaluationRow): Review[] => JSON.parse(row.reviews)
 export const historyOf = (row: QaEvaluationRow): Change[] => JSON.parse(row.history)
 
-export const toQaEvaluation = (row: QaEvaluationRow): QaEvaluation => ({
-  id: row.id,
-  object: 'qa_evaluation',
-  livemode: row.livemode === 1,
-  call_id: row.call_id,
-  user_id: row.user_id,
-  queue_id: row.queue_id,
-  copilot_profile_id: row.profile_id,
-  copilot_profile_version: row.profile_version,
-  rubric: row.rubric,
-  status: row.status,
-  score: row.score,
-  criteria: criteriaOf(row),
-  automatic_failures: failuresOf(row),
-  review: row.review,
-  reviews: reviewsOf(row),
-  history: historyOf(row),
-  created: row.created,
-  updated: row.updated,
-})
+export const toQaEvaluation = (row: QaEvaluationRow): QaEvaluation =>
+  showRow(qaEvaluationSchema, row, {
+    copilot_profile_id: row.profile_id,
+    copilot_profile_version: row.profile_version,
+    criteria: criteriaOf(row),
+    automatic_failures: failuresOf(row),
+    reviews: reviewsOf(row),
+    history: historyOf(row),
+  })

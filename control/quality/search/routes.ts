@@ -7,6 +7,7 @@ import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
 import { nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { highlightsIn, partsOf } from './query.ts'
@@ -108,18 +109,7 @@ function hits(
   return rows as never
 }
 
-const toHit = (row: Hit & Pick<CallRow, 'user_id'>, parts: readonly string[]): Static<typeof hitSchema> => ({
-  id: row.id,
-  object: 'transcript_hit',
-  livemode: row.livemode === 1,
-  call_id: row.call_id,
-  call_created: row.call_created,
-  user_id: row.user_id,
-  queue_id: row.queue_id,
-  speaker: row.speaker,
-  participant_id: row.participant_id,
-  text: row.text,
-  start_ms: row.start_ms,
-  end_ms: row.end_ms,
-  highlights: highlightsIn(row.text, parts),
-})
+const toHit = (row: Hit & Pick<CallRow, 'user_id'>, parts: readonly string[]): Static<typeof hitSchema> =>
+  showRow(hitSchema, row, {
+    highlights: highlightsIn(row.text, parts),
+  })

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { CallSummaryRow } from '../tables.ts'
 
 export const MAX_TEXT = 2000
@@ -77,10 +78,8 @@ export function toCallSummary(row: CallSummaryRow): CallSummary {
   const made = summaryOf(row)
   const corrected = correctionOf(row)
   const { disposition, ...shown } = { ...made, ...corrected }
-  return {
-    object: 'call_summary',
+  return showRow(callSummarySchema, row, {
     call_id: row.id,
-    livemode: row.livemode === 1,
     made_by: made.made_by,
     reason: shown.reason,
     outcome: shown.outcome,
@@ -91,9 +90,6 @@ export function toCallSummary(row: CallSummaryRow): CallSummary {
     topics: made.topics,
     evidence: made.evidence,
     corrected: Object.keys(corrected).sort(),
-    corrected_at: row.corrected_at,
     corrected_by_user_id: row.corrected_by,
-    created: row.created,
-    updated: row.updated,
-  }
+  })
 }

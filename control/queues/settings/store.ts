@@ -1,11 +1,12 @@
 import { NO_AUDIO_DEFAULTS } from '../../calls/sound/audio-schema.ts'
 import { NO_CAPTURE } from '../../capture-settings/settings.ts'
 import type { UsesOf } from '../../http/references.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { QueueRow } from '../tables.ts'
 import { isAnsweredBy, useOf } from './queue.ts'
-import type { Queue, QueueSettings } from './schema.ts'
+import { type Queue, type QueueSettings, queueSchema } from './schema.ts'
 
 export const settingsOf = (row: QueueRow): QueueSettings => ({
   ...NO_CAPTURE,
@@ -13,15 +14,7 @@ export const settingsOf = (row: QueueRow): QueueSettings => ({
   ...JSON.parse(row.settings),
 })
 
-export const toQueue = (row: QueueRow): Queue => ({
-  id: row.id,
-  object: 'queue',
-  livemode: row.livemode === 1,
-  name: row.name,
-  ...settingsOf(row),
-  created: row.created,
-  updated: row.updated,
-})
+export const toQueue = (row: QueueRow): Queue => showRow(queueSchema, row, settingsOf(row))
 
 export const allQueues = (db: Db, tenant: Tenant): Promise<QueueRow[]> =>
   forTenant(db, tenant).select('queues').selectAll().orderBy('id').execute()

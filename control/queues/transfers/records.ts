@@ -24,13 +24,6 @@ export const findTransfer = (db: Db, id: string): Promise<CallTransferRow | unde
 const ofRing = (db: Db, ringId: string): Promise<CallTransferRow | undefined> =>
   db.selectFrom('call_transfers').selectAll().where('ring_id', '=', ringId).executeTakeFirst()
 
-export const isTransferring = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
-  (await forTenant(db, tenant)
-    .select('call_transfers')
-    .select('id')
-    .where('call_id', '=', callId)
-    .executeTakeFirst()) !== undefined
-
 /** It goes on: with whom is rung for it, where somebody is. */
 export async function transferBegun(trx: Trx, row: CallTransferRow, ringId: string | null, at: string): Promise<void> {
   await change(trx, row, { status: 'trying', ring_id: ringId })

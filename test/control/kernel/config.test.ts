@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { configHelp, readConfig } from '../../../control/kernel/config.ts'
+import { configHelp, readConfig } from '../../../control/kernel/config/read.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('control/kernel/config')

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { input, timestamp } from '../../../control/kernel/schema.ts'
+import { showRow } from '../../../control/kernel/show-row.ts'
 import type { ReminderRow } from './tables.ts'
 
 const text = Type.String({ minLength: 1, maxLength: 200, description: 'What to think of.' })
@@ -17,11 +18,4 @@ export type Reminder = Static<typeof reminderSchema>
 export const createBody = input({ text })
 export const changeBody = input({ text: Type.Optional(text) })
 
-export const toReminder = ({ id, livemode, text, created, updated }: ReminderRow): Reminder => ({
-  id,
-  object: 'reminder',
-  livemode: livemode === 1,
-  text,
-  created,
-  updated,
-})
+export const toReminder = (row: ReminderRow): Reminder => showRow(reminderSchema, row)
