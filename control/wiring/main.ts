@@ -28,8 +28,8 @@ import { giveUpLost } from '../messages/delivery.ts'
 import { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import { RetentionDuty } from '../retention/duty.ts'
 import { sealStoredPasswords } from '../trunks/account.ts'
+import { buildApp } from './app.ts'
 import {
-  buildApp,
   buildCallCentre,
   buildDialler,
   buildDispatcher,
@@ -38,7 +38,7 @@ import {
   buildJobs,
   buildKeeper,
   lostNodes,
-} from './app.ts'
+} from './background.ts'
 import type { ControlReady } from './banner.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Store } from '../../control/kernel/store/store.ts'
 import { forTenant } from '../../control/kernel/tenancy.ts'
 import { vaultOf } from '../../control/kernel/vault.ts'
-import { type AppConfig, type AppParts, buildApp } from '../../control/wiring/app.ts'
+import { buildApp } from '../../control/wiring/app.ts'
+import type { AppConfig, AppParts } from '../../control/wiring/parts.ts'
 import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
 
 /** The vault of every whole app that is given no other. */

@@ -8,7 +8,7 @@ import { onCampaignCall } from '../../../control/campaigns/follow-calls.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import { MediaClient } from '../../../control/media-link/client.ts'
 import { CallCentre } from '../../../control/queues/call-centre.ts'
-import { buildDialler } from '../../../control/wiring/app.ts'
+import { buildDialler } from '../../../control/wiring/background.ts'
 import { silent } from '../app-harness.ts'
 import { VAULT } from '../whole-app.ts'
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { buildJobs } from '../../../control/wiring/app.ts'
+import { buildJobs } from '../../../control/wiring/background.ts'
 import { suite } from '../../harness.ts'
 import { ask, silent } from '../app-harness.ts'
 import { makeMailServer, plainText } from '../mail-server.ts'

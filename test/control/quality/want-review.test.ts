@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { buildJobs } from '../../../control/wiring/app.ts'
+import { buildJobs } from '../../../control/wiring/background.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { callOf, type LiveWorld, makeLiveWorld } from '../assistants/live-world.ts'

@@ -1,7 +1,7 @@
 // One database: nothing of it is stored, but names in settings.
 import * as assert from 'uvu/assert'
 import { readWav } from '../../../codecs/wav.ts'
-import type { AppParts } from '../../../control/wiring/app.ts'
+import type { AppParts } from '../../../control/wiring/parts.ts'
 import { suite } from '../../harness.ts'
 import { APP_CONFIG, DEAF_MEDIA, makeWholeApp, refusal } from '../whole-app.ts'
 

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { dueNotice, queueSunsetMails } from '../../../../control/http/versions/sunset-mails.ts'
 import { deprecated } from '../../../../control/kernel/versions/version.ts'
-import { buildJobs } from '../../../../control/wiring/app.ts'
+import { buildJobs } from '../../../../control/wiring/background.ts'
 import { suite } from '../../../harness.ts'
 import { silent } from '../../app-harness.ts'
 import { makeMailServer, plainText } from '../../mail-server.ts'

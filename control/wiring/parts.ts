@@ -1,0 +1,96 @@
+import type { Logger } from 'pino'
+import type { StreamDeps } from '../calls/capture/streams.ts'
+import type { RunningCalls } from '../calls/conductor/running-calls.ts'
+import type { ModelParts } from '../copilot/deep/answer.ts'
+import type { Copilot } from '../copilot/sessions/copilot.ts'
+import type { UsesOf } from '../http/references.ts'
+import { resolveHost, serverUrlProblem } from '../http/url-policy.ts'
+import { reachableHost, urlHost } from '../kernel/addresses.ts'
+import type { Config } from '../kernel/config/config.ts'
+import { type SendMail, smtpMailer } from '../kernel/mail/mail.ts'
+import type { Db, Store } from '../kernel/store/store.ts'
+import type { Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { MediaPort } from '../media-link/events.ts'
+import { organisationSettings } from '../organisation/routes.ts'
+import type { CallCentre } from '../queues/call-centre.ts'
+import type { Counters, MediaHealth } from './health.ts'
+
+export type AppConfig = Pick<
+  Config,
+  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIps' | 'sipHosts'
+> &
+  Partial<
+    Pick<
+      Config,
+      | 'modelKey'
+      | 'modelName'
+      | 'modelNames'
+      | 'modelPrices'
+      | 'modelUrl'
+      | 'publicUrl'
+      | 'sipPort'
+      | 'smtpUrl'
+      | 'speechPreload'
+      | 'stirAnchors'
+      | 'stirKey'
+      | 'sttModel'
+      | 'sttUrl'
+      | 'trustedProxies'
+      | 'ttsModel'
+      | 'ttsUrl'
+      | 'ttsVoice'
+      | 'ttsVoices'
+      | 'wsPort'
+    >
+  >
+
+export interface AppParts {
+  store: Store
+  media: MediaPort & MediaHealth
+  config: AppConfig
+  vault: Vault
+  now: () => Date
+  log: Logger
+  rate?: { burst: number; perSecond: number }
+  /** What the parts beside the app have counted, for `/metrics`. */
+  counters?: () => Counters
+  /** The one that the driver has too; absent: one of its own, for tests without calls. */
+  centre?: CallCentre
+  /** What listens beside agents; absent: sessions are there, and nobody hears what is said. */
+  copilot?: Pick<Copilot, 'feed' | 'starting'>
+  /** The models that answer agents; absent: of its own. */
+  asking?: ModelParts
+  /** Calls that can be ended while the store is away; absent: none. */
+  running?: Pick<RunningCalls, 'find'>
+}
+
+export const clockOf = async (db: Db, tenant: Tenant): Promise<string> =>
+  (await organisationSettings(db, tenant)).timezone
+
+/** Where our own SIP is reached from this machine. */
+export const loopbackOf = ({ sipHosts, sipPort }: AppParts['config']): { host: string; port: number } => ({
+  host: urlHost(reachableHost(sipHosts[0]!)),
+  port: sipPort ?? 5060,
+})
+
+export const mailerOf = ({ smtpUrl = null }: AppConfig): SendMail | null =>
+  smtpUrl === null ? null : smtpMailer(smtpUrl)
+
+export const streamDeps = (config: AppConfig): StreamDeps => ({
+  signingSecret: async (db, tenant) => (await organisationSettings(db, tenant)).streamSigningSecret,
+  allowedNetworks: config.allowPrivateUrls,
+})
+
+/** Judges the servers that tools and actions call. */
+export const serverUrlsOf = ({ allowPrivateUrls }: Pick<AppConfig, 'allowPrivateUrls'>) =>
+  serverUrlProblem(allowPrivateUrls, resolveHost)
+
+/** All users that several places know of. */
+export const usersOf =
+  (...places: UsesOf[]): UsesOf =>
+  async (db, tenant, id) => {
+    const users = []
+    for (const uses of places) users.push(...(await uses(db, tenant, id)))
+    return users
+  }
