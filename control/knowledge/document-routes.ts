@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Route, route } from '../http/route.ts'
+import { type RawAnswer, type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, metadata } from '../kernel/schema.ts'
+import { idParams, input, metadata } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { release } from '../usage/ledger.ts'
@@ -70,6 +70,20 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
     }),
     listRoute(plain),
     retrieveRoute(plain),
+    route({
+      ...common,
+      method: 'GET',
+      path: '/kb/documents/:id/content',
+      id: 'getKbDocumentContent',
+      summary: 'Download a document',
+      description: 'The text or the file as it was sent, byte for byte.',
+      scope: 'kb:read',
+      params: idParams,
+      reply: Type.String({ format: 'binary' }),
+      rawType: 'application/octet-stream',
+      errors: [404],
+      handler: (context, { params }) => download(deps, context, params.id),
+    }),
     deleteRoute(plain, {
       description:
         'Its passages and its stored original too: assistants and the copilot stop answering from it at once. Their lists lose it, ' +
@@ -86,6 +100,20 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
       },
     }),
   ]
+}
+
+async function download({ store }: KbDocumentDeps, context: Context, id: string): Promise<RawAnswer | Problem> {
+  const scoped = forTenant(store.db, context)
+  const [document, original] = [await scoped.find('kb_documents', id), await scoped.find('kb_originals', id)]
+  if (document === undefined || original === undefined) return missing('kb_document', id)
+  return {
+    raw: Buffer.from(original.content, 'base64'),
+    status: 200,
+    headers: {
+      'content-type': 'application/octet-stream',
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(document.name)}`,
+    },
+  }
 }
 
 async function createDocument(deps: KbDocumentDeps, context: Context, body: Create): Promise<KbDocument | Problem> {

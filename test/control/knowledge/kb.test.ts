@@ -123,6 +123,27 @@ test('a search finds nothing of another organisation or mode', async () => {
   await close()
 })
 
+test('a document is downloaded as it was sent, byte for byte, also one that is no text, and by nobody else', async () => {
+  const { app, live, test: inTest, ours, close } = await makeWholeApp()
+  const bytes = Buffer.from([0xff, 0, 1, 2, 0xfe])
+  const file = { content_base64: bytes.toString('base64'), filename: 'Größe "1".bin' }
+  const failed = (await live('POST /v1/kb/documents', { file })).body
+  assert.is(failed.status, 'failed')
+  const read = await add(live, '\uFEFFWe open\r\nat nine. é', { name: 'Hours' })
+  for (const [id, sent, name] of [
+    [failed.id, bytes, "filename*=UTF-8''Gr%C3%B6%C3%9Fe%20%221%22.bin"],
+    [read.id, Buffer.from('\uFEFFWe open\r\nat nine. é'), "filename*=UTF-8''Hours"],
+  ]) {
+    const url = `/v1/kb/documents/${id}/content`
+    const answer = await app.inject({ url, headers: { authorization: `Bearer ${ours.keys.live}` } })
+    assert.is(answer.statusCode, 200)
+    assert.ok(answer.rawPayload.equals(sent))
+    assert.is(answer.headers['content-disposition'], `attachment; ${name}`)
+    assert.is((await inTest(`GET ${url}`)).status, 404)
+  }
+  await close()
+})
+
 test('a deleted document, its passages and its stored original are gone at once', async () => {
   const { live, close, store, ours } = await makeWholeApp()
   const { id } = await add(live, REFUND, { name: 'Gone' })
@@ -134,7 +155,9 @@ test('a deleted document, its passages and its stored original are gone at once'
   assert.is(await tables.find('kb_originals', id), undefined)
   const passages = await tables.select('kb_passages').select('id').where('document_id', '=', id).execute()
   assert.equal(passages, [])
-  assert.is((await live(`GET /v1/kb/documents/${id}`)).status, 404)
+  for (const path of ['', '/content']) {
+    assert.is((await live(`GET /v1/kb/documents/${id}${path}`)).status, 404)
+  }
   assert.is((await live(`DELETE /v1/kb/documents/${id}`)).status, 404)
   await close()
 })
