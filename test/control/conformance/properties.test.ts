@@ -10,6 +10,7 @@ import { type Answer, ask } from '../app-harness.ts'
 import { broken, fitting } from './arbitrary.ts'
 import { idsFor, MAKERS, type Maker, makerOf } from './objects.ts'
 import { makeProduct } from './product.ts'
+import { Reads } from './reads.ts'
 import { lineOf, prepare } from './requests.ts'
 import { allRows, changedTables } from './rows.ts'
 import type { Shape } from './shapes.ts'
@@ -18,7 +19,8 @@ import { envelopeFaults, faultsOf } from './strict.ts'
 const test = suite('control/conformance/properties')
 
 const SEED = Number(process.env.TANDEM_FUZZ_SEED ?? 20_261_121)
-const world = await makeProduct()
+const reads = new Reads()
+const world = await makeProduct(reads.of)
 const FITTING = Number(process.env.TANDEM_FUZZ_RUNS ?? 8)
 const BROKEN = Math.ceil(FITTING * 0.75)
 
@@ -142,6 +144,10 @@ test(
   },
   { timeoutMs: 120_000 },
 )
+
+test('no operation takes a parameter that it does not look at', () => {
+  assert.equal(reads.ignored, [])
+})
 
 test.after(world.close)
 test.run()

@@ -1,0 +1,44 @@
+import { isProblem } from '../../../control/http/errors.ts'
+import type { Route } from '../../../control/http/route.ts'
+
+/** Which parameters requests had, and which of them an operation looked at when it succeeded. */
+export class Reads {
+  readonly #sent = new Set<string>()
+  readonly #read = new Set<string>()
+
+  /** The same operation, watched. */
+  readonly of = (route: Route): Route => ({
+    ...route,
+    handler: async (context, request) => {
+      const name = `${route.method} ${route.path}`
+      const sent = new Set<string>()
+      const body = this.#watched(request.body, name, sent)
+      const query = this.#watched(request.query, `${name} ?`, sent)
+      const result = await route.handler(context, { ...request, body, query } as never)
+      // Who is refused is refused by what comes first.
+      if (!isProblem(result)) for (const place of sent) this.#sent.add(place)
+      return result
+    },
+  })
+
+  /** What was sent, and never looked at. */
+  get ignored(): string[] {
+    return [...this.#sent].filter(place => !this.#read.has(place)).sort()
+  }
+
+  /** Lists and maps whose keys are the client's are looked at as a whole. */
+  #watched<T>(value: T, place: string, sent: Set<string>): T {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    for (const [key, one] of Object.entries(value)) if (one !== undefined) sent.add(`${place} ${key}`)
+    const within = new Map<string, unknown>()
+    return new Proxy(value, {
+      get: (target, key, receiver) => {
+        const found = Reflect.get(target, key, receiver) as unknown
+        if (typeof key !== 'string') return found
+        this.#read.add(`${place} ${key}`)
+        if (!within.has(key)) within.set(key, this.#watched(found, `${place} ${key}`, sent))
+        return within.get(key)
+      },
+    })
+  }
+}
