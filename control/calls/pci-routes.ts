@@ -36,7 +36,9 @@ const pciBody = input({
       description: "Resumes by itself; capped by the organisation's maximum, also the default.",
     }),
   ),
-  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: 'payment' })),
+  reason: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'Shown with the pause. Default: `payment`.' }),
+  ),
 })
 
 export function pciRoutes(deps: PciDeps): Route[] {
@@ -47,7 +49,7 @@ export function pciRoutes(deps: PciDeps): Route[] {
       id: 'setCallPci',
       summary: 'Pause or resume capture for a card payment',
       description:
-        'While paused, recording and streams get silence, keys are masked, and what waits for keys in the call (a PIN, a menu, a flow) waits until the pause is over. Needs `pci.enabled` of the organisation. 409 with `details.reason` `already_paused` or `not_paused`.',
+        'While paused, recording and streams get silence, keys are masked, and what waits for keys in the call (a PIN, a menu, a flow) waits until the pause is over. Needs `pci.enabled` of the organisation. `resume` takes `action` alone. 409 with `details.reason` `already_paused` or `not_paused`.',
       tag: 'Card payments',
       scope: 'pci:write',
       params: idParams,
@@ -60,6 +62,9 @@ export function pciRoutes(deps: PciDeps): Route[] {
   ]
 }
 
+/** What `resume` has no use for. */
+const PAUSE_ALONE = ['destination_participant_id', 'max_seconds', 'reason'] as const
+
 async function setPci(
   deps: PciDeps,
   context: Context,
@@ -67,6 +72,10 @@ async function setPci(
   body: Static<typeof pciBody>,
 ): Promise<CallPci | Problem> {
   const { store, media } = deps
+  const ofPause = PAUSE_ALONE.find(name => body[name] !== undefined)
+  if (body.action === 'resume' && ofPause !== undefined) {
+    return problem('parameter_invalid', `Only a pause takes ${ofPause}.`, { param: ofPause })
+  }
   const call = await forTenant(store.db, context).find('calls', callId)
   if (call === undefined) return missing('call', callId)
   const settings = await deps.pciOf(store.db, context)

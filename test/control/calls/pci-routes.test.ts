@@ -69,6 +69,22 @@ test('paused, pause: unchanged, 409 already_paused; running, resume: unchanged, 
   await world.close()
 })
 
+test('what belongs to a pause is refused with resume, and the pause goes on', async () => {
+  const { world, pay } = await payingCall()
+  await pay({ action: 'pause' })
+  for (const [param, value] of Object.entries({
+    destination_participant_id: 'part_2',
+    max_seconds: 5,
+    reason: 'card',
+  })) {
+    const { status, body } = await pay({ action: 'resume', [param]: value })
+    assert.equal([status, body.error.code, body.error.param], [400, 'parameter_invalid', param])
+  }
+  assert.is(world.media.sent('capture.resume').length, 0)
+  assert.is((await pay({ action: 'resume' })).status, 200)
+  await world.close()
+})
+
 test('max_seconds elapsed: it resumes by itself, and both changes are told', async () => {
   const { world, id, pay } = await payingCall()
   await pay({ action: 'pause', reason: 'card' })

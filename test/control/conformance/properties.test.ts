@@ -20,6 +20,8 @@ const test = suite('control/conformance/properties')
 
 const SEED = Number(process.env.TANDEM_FUZZ_SEED ?? 20_261_121)
 const reads = new Reads()
+/** Values of a call, which are read where a tool's templates name them. */
+const BY_NAME = 'POST /tools/:id/test call '
 const world = await makeProduct(reads.of)
 const FITTING = Number(process.env.TANDEM_FUZZ_RUNS ?? 8)
 const BROKEN = Math.ceil(FITTING * 0.75)
@@ -110,7 +112,7 @@ test(
     }
     assert.equal(faults.splice(0), [])
   },
-  { timeoutMs: 60_000 },
+  { timeoutMs: 120_000 },
 )
 
 test(
@@ -142,11 +144,14 @@ test(
     assert.equal(faults.splice(0), [])
     assert.ok(successes > 50 && refusals > 100, `${successes} successes, ${refusals} refusals`)
   },
-  { timeoutMs: 120_000 },
+  { timeoutMs: 220_000 },
 )
 
 test('no operation takes a parameter that it does not look at', () => {
-  assert.equal(reads.ignored, [])
+  assert.equal(
+    reads.ignored.filter(place => !place.startsWith(BY_NAME)),
+    [],
+  )
 })
 
 test.after(world.close)

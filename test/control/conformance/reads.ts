@@ -1,5 +1,6 @@
 import { isProblem } from '../../../control/http/errors.ts'
 import type { Route } from '../../../control/http/route.ts'
+import type { Shape } from './shapes.ts'
 
 /** Which parameters requests had, and which of them an operation looked at when it succeeded. */
 export class Reads {
@@ -12,8 +13,8 @@ export class Reads {
     handler: async (context, request) => {
       const name = `${route.method} ${route.path}`
       const sent = new Set<string>()
-      const body = this.#watched(request.body, name, sent)
-      const query = this.#watched(request.query, `${name} ?`, sent)
+      const body = this.#watched(request.body, name, sent, route.body)
+      const query = this.#watched(request.query, `${name} ?`, sent, route.query)
       const result = await route.handler(context, { ...request, body, query } as never)
       // Who is refused is refused by what comes first.
       if (!isProblem(result)) for (const place of sent) this.#sent.add(place)
@@ -27,16 +28,19 @@ export class Reads {
   }
 
   /** Lists and maps whose keys are the client's are looked at as a whole. */
-  #watched<T>(value: T, place: string, sent: Set<string>): T {
+  #watched<T>(value: T, place: string, sent: Set<string>, shape?: Shape): T {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-    for (const [key, one] of Object.entries(value)) if (one !== undefined) sent.add(`${place} ${key}`)
+    for (const [key, one] of Object.entries(value)) {
+      // What may have one value only is judged by the schema.
+      if (one !== undefined && shape?.properties?.[key]?.const === undefined) sent.add(`${place} ${key}`)
+    }
     const within = new Map<string, unknown>()
     return new Proxy(value, {
       get: (target, key, receiver) => {
         const found = Reflect.get(target, key, receiver) as unknown
         if (typeof key !== 'string') return found
         this.#read.add(`${place} ${key}`)
-        if (!within.has(key)) within.set(key, this.#watched(found, `${place} ${key}`, sent))
+        if (!within.has(key)) within.set(key, this.#watched(found, `${place} ${key}`, sent, shape?.properties?.[key]))
         return within.get(key)
       },
     })
