@@ -275,7 +275,8 @@ diskTest(
     assert.equal([status, body.error.type, body.error.code], [503, 'api_error', 'store_unavailable'])
     assert.ok(Number(headers['retry-after']) > 0)
     const headersOf = { headers: { 'idempotency-key': 'once' } }
-    assert.is((await control.ask(`POST /v1/calls/${callId}/hangup`, undefined, headersOf)).status, 200)
+    const hungUp = await control.ask(`POST /v1/calls/${callId}/hangup`, undefined, headersOf)
+    assert.is(hungUp.status, 200, JSON.stringify(hungUp.body))
     assert.is(media.legs.has('part_1'), false)
     disk.free()
     await media.committed()
