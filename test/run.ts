@@ -1,9 +1,9 @@
 /**
- * The test command. First the unit tests, side by side, in processes that each run many files. Then what starts the product, each
- * file in a process of its own: two at a time what mostly waits, with a third that sleeps, what takes a core or judges audio by its timing,
- * and one by one what wants the machine. The unit tests that open a store run once more, on the PostgreSQL server of
- * `TANDEM_TEST_DATABASE_URL`: one by one beside what takes a core or judges, which leave a part of the machine and go before them, and
- * the rest last. What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
+ * The test command. What starts the product runs each file in a process of its own: two at a time what mostly waits, with a third that
+ * sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All but these leave a part of the
+ * machine. The unit tests take it, in processes that each run many files and give way: one file at a time, and beside it one of those that
+ * open a store and run once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of them runs last, side by side.
+ * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { execFileSync } from 'node:child_process'
@@ -145,6 +145,20 @@ async function besides(queue: string[], stage: UnitStage, other: () => Promise<v
   await running
 }
 
+/** All products that leave a part of the machine. */
+async function runSharing(): Promise<void> {
+  const special = [takesCore, judgesTiming, wantsMachine, sleepsMost]
+  await Promise.all([
+    runProducts(
+      products.filter(path => !special.some(is => is(path))),
+      WAITING,
+    ),
+    runProducts(products.filter(sleepsMost), 1),
+  ])
+  await runProducts(products.filter(takesCore), TAKING_CORE)
+  await runProducts(products.filter(judgesTiming), JUDGING)
+}
+
 /**
  * Runs what failed once more, with the machine to itself: what hears audio to the sample is not judged by what another took
  * of the processor. Returns the names of what passes only so.
@@ -184,32 +198,25 @@ const usesImage = products.length > 0 || units.some(path => opensStore(path))
 if (usesImage) env.TANDEM_TEST_IMAGE = makeImage()
 const onPostgres = units.filter(path => opensStore(path) && !onSqliteAlone(path))
 const url = await usableServer(onPostgres)
-const again = url === null ? [] : onPostgres
+const again = url === null ? [] : [...onPostgres]
 const run = `run${process.pid}`
 const postgres: UnitStage = {
   width: UNITS,
   label: ' on PostgreSQL',
   variables: slot => ({ TANDEM_TEST_DATABASE_URL: url!, TANDEM_TEST_SLOT: `${run}_${slot}` }),
 }
-const special = [takesCore, judgesTiming, wantsMachine, sleepsMost]
 
-await runUnits(from([...units]), { width: UNITS })
-await Promise.all([
-  runProducts(
-    products.filter(path => !special.some(is => is(path))),
-    WAITING,
-  ),
-  runProducts(products.filter(sleepsMost), 1),
-])
-await besides(again, postgres, async () => {
-  await runProducts(products.filter(takesCore), TAKING_CORE)
-  await runProducts(products.filter(judgesTiming), JUDGING)
-})
+const left = [...units]
+const sqlite: UnitStage = { width: UNITS }
+
+if (products.length > 0) await besides(left, sqlite, () => besides(again, postgres, runSharing))
 await runProducts(products.filter(wantsMachine), 1)
+await runUnits(from(left), sqlite)
 await runUnits(from(again), postgres)
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
 if (passedAlone.length > 0) console.log(`\nFailed beside others, passed alone:\n${passedAlone.join('\n')}`)
-console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
+console.log(`\n${Math.round(performance.now() / 1000)} s`)
+console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0

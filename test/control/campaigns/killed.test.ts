@@ -16,7 +16,7 @@ const CONTACTS = 132
 const KILLS = 10
 
 async function until(done: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await done())) await new Promise(resolve => setTimeout(resolve, 10))
+  while (!(await done())) await new Promise(resolve => setTimeout(resolve, 40))
 }
 
 async function kill(child: ChildProcess): Promise<void> {
