@@ -7,6 +7,8 @@ const folder = new URL('.', import.meta.url)
 const LONG = [
   'control/conformance/answers',
   'control/conformance/properties',
+  'control/campaigns/killed',
+  'control/copilot/fast-path-model',
   'control/webhooks/killed',
   'control/wiring/cli',
   'control/conformance/deaths',

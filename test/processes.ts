@@ -37,7 +37,7 @@ const urlOf = (stage: Stage, path: string): string => pathToFileURL(builtFile(st
 /** `args`: the URL of the only file that it runs; none: they come over its channel. */
 function start(stage: Stage, ...args: string[]): ChildProcess {
   const command = [process.execPath, '--enable-source-maps', builtFile(stage, 'worker.ts'), ...args]
-  const [program, ...rest] = stage.givesWay === true ? ['nice', '-n', '15', ...command] : command
+  const [program, ...rest] = stage.givesWay === true ? ['nice', '-n', '10', ...command] : command
   return spawn(program!, rest, {
     cwd: root,
     env: { ...stage.env, TANDEM_TEST_BUNDLES: stage.bundles },
