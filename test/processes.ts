@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { END_OF_FILE, NO_MORE_FILES } from './worker-messages.ts'
 
-const FILE_TIMEOUT_MS = 240_000
+const FILE_TIMEOUT_MS = 480_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
 const FILES_PER_WORKER = 40
 /** By then a process has ended by itself, unless it is stuck. */

@@ -7,7 +7,9 @@
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
 import { execFileSync } from 'node:child_process'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { bundle } from './bundles.ts'
 import {
   FORKED,
@@ -28,6 +30,10 @@ const UNITS = 3
 const WAITING = 2
 const TAKING_CORE = 2
 const JUDGING = 2
+/** So much of the machine is to be idle for who takes what is left of it, and is then held to be so for a while [ms]. */
+const IDLE_ENOUGH = 0.2
+const IDLE_FOR_MS = 2000
+const LOOK_MS = 250
 /** Where more files fail, it is not for want of a calm machine. */
 const MOST_SECOND_RUNS = 24
 
@@ -93,7 +99,7 @@ function fail(what: string): void {
 }
 
 /** The next file to be run; undefined: there is none. */
-type Take = () => string | undefined
+type Take = () => string | undefined | Promise<string | undefined>
 
 const from =
   (queue: string[]): Take =>
@@ -102,7 +108,7 @@ const from =
 
 /** Runs files one by one; several may take from the same queue. `slot` numbers them. */
 async function drain(take: Take, slot: number, run: (path: string, slot: number) => Promise<void>): Promise<void> {
-  for (let path = take(); path !== undefined; path = take()) await run(path, slot)
+  for (let path = await take(); path !== undefined; path = await take()) await run(path, slot)
 }
 
 const slots = (width: number): number[] => Array.from({ length: width }, (_, slot) => slot)
@@ -136,13 +142,39 @@ async function runUnits(take: Take, stage: UnitStage): Promise<void> {
   }
 }
 
-/** Takes files of the queue, one at a time, until something else is over: from its end, for long ones would run into their time limits there. */
+/**
+ * Takes files of the queue, one at a time, until something else is over, while the machine has time left: on a slow one they would run into
+ * their time limits, as long ones would, so that the last of the queue go first.
+ */
 async function besides(queue: string[], stage: UnitStage, other: () => Promise<void>): Promise<void> {
   let isOver = false
-  const running = runUnits(() => (isOver ? undefined : queue.pop()), { ...stage, width: 1, givesWay: true })
+  let looked = Number.NEGATIVE_INFINITY
+  const take = async (): Promise<string | undefined> => {
+    while (!isOver && performance.now() - looked > IDLE_FOR_MS) {
+      if ((await idleShare()) >= IDLE_ENOUGH) looked = performance.now()
+    }
+    return isOver ? undefined : queue.pop()
+  }
+  const running = runUnits(take, { ...stage, width: 1, givesWay: true })
   await other()
   isOver = true
   await running
+}
+
+/** The part of the machine's time that nobody has used in a look, 0 to 1. */
+async function idleShare(): Promise<number> {
+  const times = (): { idle: number; all: number } => {
+    const sum = { idle: 0, all: 0 }
+    for (const { times } of cpus()) {
+      sum.idle += times.idle
+      sum.all += Object.values(times).reduce((all, ms) => all + ms, 0)
+    }
+    return sum
+  }
+  const before = times()
+  await sleep(LOOK_MS)
+  const after = times()
+  return (after.idle - before.idle) / Math.max(1, after.all - before.all)
 }
 
 /** All products that leave a part of the machine. */
