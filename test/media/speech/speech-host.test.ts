@@ -8,7 +8,7 @@ import { suite } from '../../harness.ts'
 /** Processes start, on a busy machine. */
 const STARTING = { timeoutMs: 60_000 }
 
-let lines: { message: string; fields: object }[]
+let lines: { message: string; fields: Record<string, unknown> }[]
 let host: SpeechHost
 let client: SpeechClient
 
@@ -21,7 +21,7 @@ const test = suite('media/speech/speech-host')
 
 test.beforeEach(() => {
   lines = []
-  const note = (fields: object, message: string): void => {
+  const note = (fields: Record<string, unknown>, message: string): void => {
     lines.push({ message, fields })
   }
   host = new SpeechHost(OFFLINE_SPEECH, { info: note, warn: note } as never)
@@ -30,10 +30,14 @@ test.beforeEach(() => {
 test.afterEach(() => host.close())
 
 test(
-  'the process starts with the first request',
+  'the process starts with the first request, and its log line names the leg and the call, but not the words',
   async () => {
     assert.is(host.pid, null)
-    assert.ok('samples' in (await client.speak('All is well.', null, null)))
+    const owner = { legId: 'part_1', callId: 'call_1', affinity: 'org_1:live' }
+    assert.ok('samples' in (await client.speak('All is well.', null, null, owner)))
+    const [used] = lines.filter(({ message }) => message === 'speech.used').map(({ fields }) => fields)
+    assert.equal([used?.legId, used?.callId, used?.kind], ['part_1', 'call_1', 'speak'])
+    assert.not.match(JSON.stringify(lines), 'well')
     assert.ok(host.pid !== null)
     assert.is(host.counters.speech_spoken_total, 1)
     assert.is(host.gauges.speech_waiting, 0)
