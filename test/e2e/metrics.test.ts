@@ -22,18 +22,22 @@ let text: string
 const dir = mkdtempSync(join(tmpdir(), 'tandem-metrics-'))
 
 /** A certificate of its own for TLS, which it trusts for callers too: some series are those of certificates. */
-function certificate(): Record<string, string> {
+async function certificate(): Promise<Record<string, string>> {
   if (missing !== null) return {}
   const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '90']
   execFileSync('openssl', [...made, '-subj', '/CN=tandem', '-keyout', key, '-out', cert], { stdio: 'ignore' })
-  return { TANDEM_SIP_TLS_CERT: cert, TANDEM_SIP_TLS_KEY: key, TANDEM_STIR_TRUST_ANCHORS: cert }
+  const port = String(await freePort())
+  return {
+    TANDEM_SIP_TLS_PORT: port,
+    TANDEM_SIP_TLS_CERT: cert,
+    TANDEM_SIP_TLS_KEY: key,
+    TANDEM_STIR_TRUST_ANCHORS: cert,
+  }
 }
 
 test.before(async () => {
-  const tls = certificate()
-  const port = missing === null ? { TANDEM_SIP_TLS_PORT: String(await freePort()) } : {}
-  product = await Product.start({ env: { ...tls, ...port } })
+  product = await Product.start({ env: await certificate() })
   text = await product.until('media answers', async () => {
     const metrics = await (await fetch(`${product.baseUrl}/metrics`)).text()
     return metrics.includes('tandem_media_up 1') ? metrics : null
