@@ -6,7 +6,7 @@ import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../flo
 import { missing, problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, nullable } from '../kernel/schema.ts'
+import { nullable } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -37,10 +37,7 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
         'Path, turns and actions as in a simulation of the flow with the same inputs. 404 for a call that nothing leads.',
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
-      status: 200,
       reply: flowRunSchema,
-      errors: [404],
       handler: async (context, { params: { id } }) => {
         const scoped = forTenant(store.db, context)
         const row = await scoped.find('call_programs', id)
@@ -72,10 +69,7 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
         'What each participant said, while the call runs too. 404 for a call that is not transcribed: ask with `transcribe` of `POST /calls`, in the settings of what leads it, or by `POST …/transcript/start`.',
       tag: 'Recordings',
       scope: 'recordings:read',
-      params: idParams,
-      status: 200,
       reply: callTranscriptSchema,
-      errors: [404],
       handler: async (context, { params: { id } }) =>
         (await readTranscript(store.db, context, id)) ??
         problem('resource_missing', `The call has no transcript: ${id}`, { param: 'id' }),
@@ -89,11 +83,8 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
         'What was said by a flow or an assistant and its caller, newest first, with how long each turn took and what the model cost.',
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
       query: listQuery,
-      status: 200,
       reply: listOf(callStepSchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         const scoped = forTenant(store.db, context)
         if ((await scoped.find('calls', id)) === undefined) return missing('call', id)

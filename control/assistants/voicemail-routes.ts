@@ -5,12 +5,11 @@ import { listOf, listParameters, page } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { recordingAnswer } from '../http/sealed-answer.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toVoicemail, voicemailSchema } from './voicemail-schema.ts'
 
-const common = { tag: 'Recordings', scope: 'recordings:read', status: 200 } as const
+const common = { tag: 'Recordings', scope: 'recordings:read' } as const
 
 /** Messages that callers left. */
 export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: string }): Route[] {
@@ -44,10 +43,9 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
       id: 'getVoicemailContent',
       summary: "Download a voicemail's audio",
       description: 'A WAV file. `Range: bytes=…` gives a part of it.',
-      params: idParams,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',
-      errors: [404, 409, 416],
+      errors: [409, 416],
       handler: async (context, { params, headers }) => {
         const row = await forTenant(store.db, context).find('voicemails', params.id)
         if (row === undefined) return missing('voicemail', params.id)

@@ -3,13 +3,13 @@ import { fileMissing, missing } from '../http/errors.ts'
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { fileAnswer } from '../http/wire/file-answer.ts'
-import { deletedObject, idParams } from '../kernel/schema.ts'
+import { deletedObject } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { type AudioAssetDeps, changeAsset, createAsset, deleteAsset } from './audio-asset.ts'
 import { audioPath } from './files.ts'
 import { audioAssetSchema, changeBody, createBody, MAX_UPLOAD_BYTES, toAudioAsset } from './schema.ts'
 
-const common = { tag: 'Audio assets', status: 200, reply: audioAssetSchema } as const
+const common = { tag: 'Audio assets', reply: audioAssetSchema } as const
 
 export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
   const { store, dataDir } = deps
@@ -50,10 +50,9 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
       summary: 'Download a recording',
       description: 'The stored WAV file. `Range: bytes=…` gives a part of it.',
       scope: 'audio:read',
-      params: idParams,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',
-      errors: [404, 416],
+      errors: [416],
       handler: async (context, { params, headers }) => {
         const row = await forTenant(store.db, context).find('audio_assets', params.id)
         if (row === undefined) return missing('audio_asset', params.id)
@@ -69,9 +68,7 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
       summary: 'Change the name or the text of a recording',
       description: 'The audio cannot be replaced; upload a new asset.',
       scope: 'audio:write',
-      params: idParams,
       body: changeBody,
-      errors: [404],
       handler: (context, { params, body }) => changeAsset(deps, context, params.id, body),
     }),
     route({
@@ -82,9 +79,8 @@ export function audioAssetRoutes(deps: AudioAssetDeps): Route[] {
       summary: 'Delete a recording',
       description: "409 while a flow or a queue's hold audio uses it; `details.used_by` lists them.",
       scope: 'audio:write',
-      params: idParams,
       reply: deletedObject('audio_asset'),
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => deleteAsset(deps, context, params.id),
     }),
   ]

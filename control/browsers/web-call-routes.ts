@@ -3,7 +3,7 @@ import { durationOf } from '../calls/duration.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, metadata, nullable, timestamp } from '../kernel/schema.ts'
+import { metadata, nullable, timestamp } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
@@ -34,7 +34,7 @@ const query = Type.Object(
   { additionalProperties: false },
 )
 
-const common = { method: 'GET', tag: 'Calls', scope: 'calls:read', status: 200 } as const
+const common = { method: 'GET', tag: 'Calls', scope: 'calls:read' } as const
 
 /** The calls that browsers made: with a client token, or as guests of a room. */
 export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
@@ -58,9 +58,7 @@ export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
     path: '/web_calls/:id',
     id: 'getWebCall',
     summary: 'Retrieve a call that a browser made',
-    params: idParams,
     reply: webCallSchema,
-    errors: [404],
     handler: async (context, { params: { id } }) => {
       const row = await webCalls(store.db, context).where('web_calls.id', '=', id).executeTakeFirst()
       return row === undefined ? missing('web_call', id) : toWebCall(row)

@@ -5,7 +5,6 @@ import { listOf, pageOf } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { book, type CallbackDeps, referencesProblem } from './booking.ts'
@@ -15,7 +14,7 @@ import { type Callback, callbackSchema, toCallback } from './schema-callback.ts'
 import { authorOf, saveCallback } from './store.ts'
 import type { CallbackRow } from './tables.ts'
 
-const common = { tag: 'Callbacks', status: 200, reply: callbackSchema } as const
+const common = { tag: 'Callbacks', reply: callbackSchema } as const
 
 export function callbackRoutes(deps: CallbackDeps): Route[] {
   const { store } = deps
@@ -70,9 +69,8 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       summary: 'Change an open callback',
       description: 'Updates the fields sent; a note is added to the notes. 409 when the callback is closed.',
       scope: 'callbacks:write',
-      params: idParams,
       body: changeBody,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
     route({
@@ -83,8 +81,7 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       summary: 'Cancel a callback',
       description: '409 while it is on a call, or when it is closed.',
       scope: 'callbacks:write',
-      params: idParams,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => close(deps, context, params.id, { trigger: 'cancel' }),
     }),
     route({
@@ -96,9 +93,8 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       description: 'Closes an open callback resolved another way; 409 while it is on a call, or when it is closed.',
       scope: 'callbacks:write',
       mode: 'live',
-      params: idParams,
       body: completeBody,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => close(deps, context, params.id, { trigger: 'complete', note: body.note }),
     }),
   ]

@@ -3,7 +3,7 @@ import { type CaptureState, type Failure, isFailure } from '../../media/protocol
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, oneOf } from '../kernel/schema.ts'
+import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -52,11 +52,9 @@ export function pciRoutes(deps: PciDeps): Route[] {
         'While paused, recording and streams get silence, keys are masked, and what waits for keys in the call (a PIN, a menu, a flow) waits until the pause is over. Needs `pci.enabled` of the organisation. `resume` takes `action` alone. 409 with `details.reason` `already_paused` or `not_paused`.',
       tag: 'Card payments',
       scope: 'pci:write',
-      params: idParams,
       body: pciBody,
-      status: 200,
       reply: callPciSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: (context, { params, body }) => setPci(deps, context, params.id, body),
     }),
   ]

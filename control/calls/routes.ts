@@ -7,7 +7,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type List, listOf, listParameters, page, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Db } from '../kernel/store/store.ts'
@@ -127,7 +127,6 @@ export function callRoutes(deps: CallDeps): Route[] {
       tag: 'Calls',
       scope: 'calls:read',
       query: callListQuery,
-      status: 200,
       reply: listOf(callSchema),
       reads: ['calls', 'participants'],
       handler: async (context, { query }) => {
@@ -142,10 +141,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       summary: 'Retrieve a call',
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
-      status: 200,
       reply: callSchema,
-      errors: [404],
       reads: ['calls', 'participants'],
       handler: (context, { params }) => retrieve(deps, context, params.id),
     }),
@@ -159,10 +155,8 @@ export function callRoutes(deps: CallDeps): Route[] {
       withoutStore: true,
       tag: 'Calls',
       scope: 'calls:write',
-      params: idParams,
-      status: 200,
       reply: callSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: async (context, { params }) => {
         const known = deps.running.find(context, params.id)
         try {
@@ -186,11 +180,8 @@ export function callRoutes(deps: CallDeps): Route[] {
       description: "Of a conference session: who is or was in it. Of a phone's call: that phone.",
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
       query: Type.Object(listParameters, { additionalProperties: false }),
-      status: 200,
       reply: listOf(participantSchema),
-      errors: [404],
       handler: async (context, { params, query }) => {
         const call = await forTenant(store.db, context).find('calls', params.id)
         if (call === undefined) return missing('call', params.id)

@@ -5,7 +5,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input, languageTag } from '../kernel/schema.ts'
+import { input, languageTag } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -40,7 +40,7 @@ const dtmfBody = input({
 const doneSchema = (object: string) =>
   Type.Object({ object: Type.Literal(object), call_id: Type.String(), livemode: Type.Boolean() })
 
-const common = { method: 'POST', tag: 'Calls', scope: 'calls:write', params: idParams, status: 200 } as const
+const common = { method: 'POST', tag: 'Calls', scope: 'calls:write' } as const
 const errors = [404, 409, 503]
 
 /** Speech, playback and keys in a running call. */

@@ -2,7 +2,7 @@ import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams } from '../kernel/schema.ts'
+import { deletedObject } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { addBody, addedSchema, contactListQuery, contactParams, contactSchema, toContact } from './contact-schema.ts'
@@ -25,11 +25,9 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
         'A number is in a campaign once: one that is there already is counted as a duplicate and stays as it is. What cannot be added is named in `errors`, the others are.',
       tag,
       scope: 'campaigns:write',
-      params: idParams,
       body: addBody,
-      status: 200,
       reply: addedSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) =>
         context.transaction(async trx => {
           const campaign = await forTenant(trx, context).find('campaigns', params.id)
@@ -45,11 +43,8 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       summary: 'List the contacts of a campaign',
       tag,
       scope: 'campaigns:read',
-      params: idParams,
       query: contactListQuery,
-      status: 200,
       reply: listOf(contactSchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         if ((await forTenant(store.db, context).find('campaigns', id)) === undefined) return missing('campaign', id)
         const where = { campaign_id: id, status: query.status, phone: query.phone }
@@ -65,9 +60,7 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       tag,
       scope: 'campaigns:read',
       params: contactParams,
-      status: 200,
       reply: contactSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await contactOf(store.db, context, params)
         return row === undefined ? missing('campaign_contact', params.contact_id) : toContact(row)
@@ -83,9 +76,8 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       tag,
       scope: 'campaigns:write',
       params: contactParams,
-      status: 200,
       reply: deletedObject('campaign_contact'),
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => context.transaction(trx => remove(deps, trx, context, params)),
     }),
   ]

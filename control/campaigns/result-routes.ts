@@ -4,7 +4,6 @@ import { listOf, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { paged } from '../kernel/paged.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { attemptListQuery, attemptSchema, toAttempt } from './contact-schema.ts'
@@ -19,7 +18,7 @@ const CSV = 'text/csv; charset=utf-8'
 /** Rows that an export reads at once. */
 const PAGE = 500
 
-const common = { tag: 'Campaigns', method: 'GET', scope: 'campaigns:read', status: 200 } as const
+const common = { tag: 'Campaigns', method: 'GET', scope: 'campaigns:read' } as const
 
 /** What came of a campaign's calls. */
 export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
@@ -32,10 +31,8 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
       id: 'listCampaignAttempts',
       summary: 'List the attempts of a campaign',
       description: 'Each call of a contact, with what came of it.',
-      params: idParams,
       query: attemptListQuery,
       reply: listOf(attemptSchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         if (!(await isThere(context, id))) return missing('campaign', id)
         const where = { campaign_id: id, result: query.result, contact_id: query.contact_id }
@@ -48,9 +45,7 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
       path: '/campaigns/:id/stats',
       id: 'getCampaignStats',
       summary: 'Retrieve the live figures of a campaign',
-      params: idParams,
       reply: statsSchema,
-      errors: [404],
       handler: async (context, { params: { id } }) => {
         const row = await forTenant(store.db, context).find('campaigns', id)
         return row === undefined ? missing('campaign', id) : campaignStats(store.db, context, row, now())
@@ -62,10 +57,8 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
       id: 'exportCampaignResults',
       summary: 'Download the contacts of a campaign with their results as CSV',
       description: 'A line for each contact, in the order in which they were added.',
-      params: idParams,
       reply: Type.String({ format: 'binary' }),
       rawType: 'text/csv',
-      errors: [404],
       handler: async (context, { params: { id } }) => {
         if (!(await isThere(context, id))) return missing('campaign', id)
         const raw = paged(lines(store.db, context, id))

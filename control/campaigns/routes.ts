@@ -38,7 +38,7 @@ export interface CampaignDeps extends SettingsDeps {
   now: () => Date
 }
 
-const common = { tag: 'Campaigns', status: 200, reply: campaignSchema } as const
+const common = { tag: 'Campaigns', reply: campaignSchema } as const
 
 const VERBS: Record<Verb, { id: string; summary: string; description: string }> = {
   start: {
@@ -117,7 +117,7 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
       path: `/campaigns/:id/${verb}`,
       scope: 'campaigns:write',
       params: idParams,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => act(deps, context, params.id, verb),
     }),
   )

@@ -6,7 +6,7 @@ import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
-import { idParams, oneOf } from '../kernel/schema.ts'
+import { oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import {
@@ -75,7 +75,6 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
       summary: 'List consents',
       scope: 'contacts:read',
       query: listQuery,
-      status: 200,
       reply: listOf(consentSchema),
       handler: (context, { query }) => {
         const rows = matching(store.db, context, query, now().toISOString())
@@ -92,10 +91,8 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
       description:
         'From now on it does not count. What is kept of a running call because of it ends (`record`). 409 when it does not stand.',
       scope: 'contacts:write',
-      params: idParams,
       body: revokeBody,
-      status: 200,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => revoke(deps, context, params.id, body),
     }),
   ]

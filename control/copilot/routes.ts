@@ -8,7 +8,7 @@ import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Exists, listReferences, referenceProblem, type UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input } from '../kernel/schema.ts'
+import { input } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -36,7 +36,7 @@ export interface CopilotProfileDeps {
   usesOf: UsesOf
 }
 
-const common = { tag: 'Copilot profiles', status: 200, reply: copilotProfileSchema } as const
+const common = { tag: 'Copilot profiles', reply: copilotProfileSchema } as const
 
 export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
   const plain: Plain<'copilot_profiles', typeof copilotProfileSchema> = {
@@ -72,12 +72,11 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
       id: 'duplicateCopilotProfile',
       summary: 'Duplicate a copilot profile',
       scope: 'copilot:write',
-      params: idParams,
       body: input({
         name: Type.Optional({ ...profileName, description: 'Default: the original\'s name with "(copy)" added.' }),
       }),
       status: 201,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => duplicate(deps, context, params.id, body.name),
     }),
     ...copilotTemplateRoutes(),

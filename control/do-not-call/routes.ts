@@ -43,7 +43,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
     area: 'callbacks',
     toObject: toDoNotCallNumber,
   }
-  const common = { tag: plain.tag, status: 200 } as const
+  const common = { tag: plain.tag } as const
   return [
     route({
       ...common,

@@ -2,7 +2,7 @@ import { isProblem, missing } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { EVENT_STREAM } from '../http/wire/event-stream.ts'
-import { deletedObject, idParams } from '../kernel/schema.ts'
+import { deletedObject } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { archiveFlow, unarchiveFlow } from './archive.ts'
 import {
@@ -33,7 +33,7 @@ import {
 import { type SimulateDeps, simulateFlow } from './simulate.ts'
 import { flowTemplateRoutes } from './templates/routes.ts'
 
-const common = { tag: 'Flows', status: 200, reply: flowSchema, params: idParams, errors: [404] as number[] } as const
+const common = { tag: 'Flows', reply: flowSchema } as const
 
 export function flowRoutes(deps: SimulateDeps): Route[] {
   return [
@@ -70,7 +70,6 @@ function flowOperations(deps: SimulateDeps): Route[] {
       summary: 'List flows',
       scope: 'flows:read',
       query: flowListQuery,
-      status: 200,
       reply: listOf(flowSchema),
       handler: async (context, { query }) => {
         let rows = forTenant(store.db, context).select('flows').selectAll()
@@ -114,7 +113,7 @@ function flowOperations(deps: SimulateDeps): Route[] {
       scope: 'flows:write',
       body: duplicateBody,
       status: 201,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => duplicateFlow(deps, context, params.id, body),
     }),
     route({
@@ -126,7 +125,7 @@ function flowOperations(deps: SimulateDeps): Route[] {
       description: '409 while an assistant or a copilot profile uses it; `details.used_by` lists them.',
       scope: 'flows:write',
       reply: deletedObject('flow'),
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => deleteFlow(deps, context, params.id),
     }),
   ]
@@ -146,7 +145,7 @@ function draftOperations(deps: SimulateDeps): Route[] {
       scope: 'flows:write',
       body: draftBody,
       reply: flowWithGraphSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => writeDraft(deps, context, params.id, body),
     }),
     route({
@@ -158,7 +157,7 @@ function draftOperations(deps: SimulateDeps): Route[] {
       description: '409 (`graph_invalid`) while it has errors; `details.issues` lists them. Emits `flow.published`.',
       scope: 'flows:write',
       body: publishBody,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => publishFlow(deps, context, params.id, body),
     }),
     route({
@@ -191,7 +190,7 @@ function archiveOperations(deps: SimulateDeps): Route[] {
       description:
         'It stays readable, and can be simulated, duplicated and deleted; it cannot be changed, published, named by anything or called. 409 while an assistant, a copilot profile or an inbound route uses it; `details.used_by` lists them. Calls that it leads go on. Emits `flow.archived`.',
       scope: 'flows:write',
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => archiveFlow(deps, context, params.id),
     }),
     route({
@@ -203,7 +202,7 @@ function archiveOperations(deps: SimulateDeps): Route[] {
       description:
         'It is `published` again when it ever was, else a `draft`. 409 (`not_archived`) when it is in no archive. Emits `flow.unarchived`.',
       scope: 'flows:write',
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => unarchiveFlow(deps, context, params.id),
     }),
   ]
@@ -220,7 +219,6 @@ function trialOperations(deps: SimulateDeps): Route[] {
       description: 'A malformed graph answers 400 (`graph_malformed`).',
       scope: 'flows:read',
       body: validateBody,
-      status: 200,
       reply: flowValidationSchema,
       errors: [409],
       handler: (context, { body }) => validateFlow(deps, context, body),
@@ -237,7 +235,7 @@ function trialOperations(deps: SimulateDeps): Route[] {
       body: simulateBody,
       reply: flowSimulationSchema,
       streamType: EVENT_STREAM,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body, headers }) => simulateFlow(deps, context, params.id, body, headers.accept),
     }),
   ]

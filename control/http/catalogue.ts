@@ -16,7 +16,7 @@ export interface Catalogue<R extends TSchema>
 /** GET of the list and of a single object. */
 export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Route[] {
   const { object, path, area, tag, reply, all } = catalogue
-  const common = { method: 'GET', tag, scope: `${area}:read`, status: 200 } as const
+  const common = { method: 'GET', tag, scope: `${area}:read` } as const
   return [
     route({
       ...common,
@@ -35,7 +35,6 @@ export function catalogueRoutes<R extends TSchema>(catalogue: Catalogue<R>): Rou
       summary: `Retrieve a ${words(object)}`,
       params: idParams,
       reply,
-      errors: [404],
       handler: async (context, { params }) =>
         (all(context).find(({ id }) => id === params.id) ?? missing(object, params.id)) as never,
     }),

@@ -45,7 +45,6 @@ export function listRoute<T extends TableWithId, R extends TSchema>(plain: Plain
     tag: plain.tag,
     scope: `${plain.area}:read`,
     query: listQuery,
-    status: 200,
     reply: listOf(plain.reply),
     handler: (context, { query }) =>
       pageOf({ db: store.db, tenant: context, table }, query, `/v1${path}`, toObject) as never,
@@ -67,9 +66,7 @@ export function retrieveRoute<T extends TableWithId, R extends TSchema>(
     tag: plain.tag,
     scope: `${plain.area}:read`,
     params: idParams,
-    status: 200,
     reply: plain.reply,
-    errors: [404],
     handler: async (context, { params }) => {
       const row = await forTenant(store.db, context).find(table, params.id)
       return row === undefined ? missing(object, params.id) : (toObject(row, context) as never)
@@ -118,9 +115,7 @@ function changeRoute<T extends TableWithId, R extends TSchema, B extends TSchema
     scope: `${plain.area}:write` as Scope,
     params: idParams,
     body,
-    status: 200,
     reply: plain.reply,
-    errors: [404],
     handler: (context, { params, body }) => change(context, params.id, body) as never,
   })
 }
@@ -148,9 +143,7 @@ export function deleteRoute<T extends TableWithId>(
     tag: plain.tag,
     scope: `${plain.area}:write` as Scope,
     params: idParams,
-    status: 200,
     reply: deletedObject(object),
-    errors: [404],
     handler: (context, { params: { id } }) =>
       context.transaction(async trx => {
         const scoped = forTenant(trx, context)

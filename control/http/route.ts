@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Static, TSchema } from 'typebox'
+import { idParams } from '../kernel/schema.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import type { Context } from './context.ts'
 import type { ErrorCode, Problem } from './errors.ts'
@@ -36,6 +37,13 @@ export interface Spooled {
   bytes: number
 }
 
+/** Of a path with `:id` and no other parameter: `{id}`. */
+type ParamsOf<Path extends string> = Path extends `${infer Before}/:id${infer After}`
+  ? `${Before}${After}` extends `${string}:${string}`
+    ? TSchema
+    : typeof idParams
+  : TSchema
+
 interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema> {
   method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
   /** Below `/v1`, for example `/calls/:id/hangup`. */
@@ -49,13 +57,15 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
   scope: Scope
   /** Keys of the other mode are refused. */
   mode?: 'live' | 'test'
+  /** Absent: `idParams` if the path has `:id` and no other parameter. */
   params?: P
   query?: Q
   /** Absent: the operation takes no body parameters. Built with `input({...})`; a missing body is `{}`. */
   body?: B
   /** The operation takes a file, `file.content_base64` in JSON or the `file` part of `multipart/form-data`. */
   upload?: Upload
-  status: 200 | 201 | 206
+  /** Absent: 200. */
+  status?: 200 | 201 | 206
   /** Describes and serialises the answer: fields that are not in it are not sent. */
   reply: R
   /** The content type of a `RawAnswer`. */
@@ -69,7 +79,10 @@ interface RouteShape<P extends TSchema, Q extends TSchema, B extends TSchema, R 
    * (`remembered.ts`), unless the handler has called `context.passing()`.
    */
   reads?: readonly (keyof Database)[]
-  /** Statuses in addition to 400, 401, 403, 429, 500 and 503, which every operation has. */
+  /**
+   * Statuses in addition to 400, 401, 403, 429, 500 and 503, which every operation has, and to 404, which those have whose path names an
+   * object.
+   */
   errors?: number[]
 }
 
@@ -78,16 +91,30 @@ export interface RouteDefinition<P extends TSchema, Q extends TSchema, B extends
   handler(context: Context, input: RouteInput<P, Q, B>): Promise<Static<R> | Problem | RawAnswer>
 }
 
-/** A route without its type parameters. */
+/** A route without its type parameters, and with all defaults. */
 export interface Route extends RouteShape<TSchema, TSchema, TSchema, TSchema> {
+  status: 200 | 201 | 206
   handler(context: Context, input: RouteInput<TSchema, TSchema, TSchema>): Promise<unknown>
 }
 
+const PARAMETERS = /:\w+/g
+
 /** Declares an operation: the only source of validation, serialisation, authorisation and `/openapi.json`. */
-export function route<P extends TSchema, Q extends TSchema, B extends TSchema, R extends TSchema>(
-  definition: RouteDefinition<P, Q, B, R>,
-): Route {
-  return definition as unknown as Route
+export function route<
+  const Path extends string,
+  Q extends TSchema,
+  B extends TSchema,
+  R extends TSchema,
+  P extends TSchema = ParamsOf<Path>,
+>(definition: RouteDefinition<P, Q, B, R> & { path: Path }): Route {
+  const { path, errors = [] } = definition
+  const named = path.match(PARAMETERS) ?? []
+  return {
+    status: 200,
+    ...(named.length === 1 && named[0] === ':id' ? { params: idParams } : {}),
+    ...definition,
+    errors: named.length > 0 ? [404, ...errors] : errors,
+  } as unknown as Route
 }
 
 export const isRaw = (value: unknown): value is RawAnswer =>

@@ -9,7 +9,7 @@ import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import { paged } from '../kernel/paged.ts'
-import { idParams, oneOf } from '../kernel/schema.ts'
+import { oneOf } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { REPORT_COLUMNS } from './batches.ts'
 import { createImport, type ImportDeps } from './create.ts'
@@ -65,7 +65,6 @@ export function importRoutes(deps: ImportDeps): Route[] {
       summary: 'List imports',
       scope: 'contacts:read',
       query: listQuery,
-      status: 200,
       reply: listOf(importSchema),
       handler: (context, { query }) => {
         const { status, target } = query
@@ -82,9 +81,7 @@ export function importRoutes(deps: ImportDeps): Route[] {
       summary: 'Cancel an import',
       description: 'Rows that were written stay. 409 when it is over.',
       scope: 'contacts:write',
-      params: idParams,
-      status: 200,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => cancelImport(deps, context, params.id),
     }),
     route({
@@ -95,11 +92,8 @@ export function importRoutes(deps: ImportDeps): Route[] {
       summary: 'Download what was not imported',
       description: `As CSV: ${REPORT_COLUMNS.join(', ')}. \`code\` is \`invalid\` or \`duplicate\`; \`line\` is the file's. Kept for 30 days.`,
       scope: 'contacts:read',
-      params: idParams,
-      status: 200,
       reply: Type.String(),
       rawType: 'text/csv',
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('imports', params.id)
         if (row === undefined) return missing('import', params.id)

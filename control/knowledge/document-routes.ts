@@ -38,7 +38,7 @@ const createBody = input({
 })
 type Create = Static<typeof createBody>
 
-const common = { tag: 'Knowledge base', status: 200, reply: kbDocumentSchema } as const
+const common = { tag: 'Knowledge base', reply: kbDocumentSchema } as const
 
 export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
   const plain: Plain<'kb_documents', typeof kbDocumentSchema> = {

@@ -53,7 +53,6 @@ export function kbSearchRoutes({ store, search, documentExists }: KbSearchDeps):
       tag: 'Knowledge base',
       scope: 'kb:read',
       body: searchBody,
-      status: 200,
       reply: searchSchema,
       errors: [409],
       handler: async (context, { body }) => {

@@ -8,7 +8,7 @@ import { SCOPES, type Scope } from '../http/scopes.ts'
 import { revokeWith } from '../http/wire/known-keys.ts'
 import { endStreams } from '../http/wire/open-streams.ts'
 import { newId } from '../kernel/ids.ts'
-import { deletedObject, idParams, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { deletedObject, input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { hintOf, newSecret, sha256 } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -84,7 +84,6 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       tag: 'API keys',
       scope: 'keys:write',
       query: listQuery,
-      status: 200,
       reply: listOf(apiKeySchema),
       handler: (context, { query }) =>
         pageOf({ db: store.db, tenant: context, table: 'api_keys' }, query, '/v1/api_keys', toApiKey),
@@ -98,10 +97,8 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
         'At once; on other nodes of the same database within a second. A key cannot revoke itself, so that nobody is locked out.',
       tag: 'API keys',
       scope: 'keys:write',
-      params: idParams,
-      status: 200,
       reply: deletedObject('api_key'),
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) =>
         context.transaction(async trx => {
           const keys = forTenant(trx, context)

@@ -7,7 +7,7 @@ import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import { queueMail } from '../kernel/mail/job.ts'
-import { idParams, input, oneOf, timestamp } from '../kernel/schema.ts'
+import { input, oneOf, timestamp } from '../kernel/schema.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
@@ -91,10 +91,8 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
       'Mails a new link, which works for 14 days; the one before works no more. One that was revoked is open again. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
     tag: 'Users',
     scope: 'users:write',
-    params: idParams,
-    status: 200,
     reply: offeredSchema,
-    errors: [404, 409],
+    errors: [409],
     handler: (context, { params }) => resend(deps, context, params.id),
   }),
   route({
@@ -106,10 +104,8 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
       'Its link works no more, a mail that waits is not sent, and the member is `deactivated`. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
     tag: 'Users',
     scope: 'users:write',
-    params: idParams,
-    status: 200,
     reply: invitationSchema,
-    errors: [404, 409],
+    errors: [409],
     handler: (context, { params }) => revoke(deps, context, params.id),
   }),
   route({
@@ -120,7 +116,6 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     tag: 'Users',
     scope: 'users:read',
     query: listQuery,
-    status: 200,
     reply: listOf(invitationSchema),
     handler: async (context, { query }) => {
       const rows = forTenant(deps.store.db, context).select('invitations').selectAll()
@@ -136,10 +131,7 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     summary: 'Retrieve an invitation',
     tag: 'Users',
     scope: 'users:read',
-    params: idParams,
-    status: 200,
     reply: invitationSchema,
-    errors: [404],
     handler: async (context, { params }) => {
       const row = await forTenant(deps.store.db, context).find('invitations', params.id)
       const [invitation] = row === undefined ? [] : await shown(deps, deps.store.db, context, [row])

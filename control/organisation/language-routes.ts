@@ -38,7 +38,6 @@ export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
     tag: 'Organisation',
     scope: 'organisation:read',
     query: listQuery,
-    status: 200,
     reply: listOf(languageSchema),
     handler: async ({ livemode }, { query }) => {
       const all = LANGUAGE_CODES.map(code => languageOf(code, livemode, config))

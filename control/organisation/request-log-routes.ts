@@ -3,7 +3,7 @@ import { missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import type { RequestLogRow } from '../http/wire/request-log.ts'
-import { idParams, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -42,7 +42,7 @@ const query = Type.Object(
   { additionalProperties: false },
 )
 
-const common = { tag: 'Organisation', scope: 'organisation:read', status: 200, reply: requestLogSchema } as const
+const common = { tag: 'Organisation', scope: 'organisation:read', reply: requestLogSchema } as const
 
 export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
   return [
@@ -72,8 +72,6 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
       path: '/request_logs/:id',
       id: 'getRequestLog',
       summary: 'Retrieve a request',
-      params: idParams,
-      errors: [404],
       handler: async (context, { params: { id } }) => {
         await written()
         const row = await forTenant(store.db, context).find('request_logs', id)

@@ -124,7 +124,6 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
       summary: "Retrieve the key's organisation",
       tag: 'Organisation',
       scope: 'organisation:read',
-      status: 200,
       reply: organisationSchema,
       handler: async context => toOrganisation(await organisationRow(store.db, context), context),
     }),
@@ -137,7 +136,6 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
       tag: 'Organisation',
       scope: 'organisation:write',
       body: change,
-      status: 200,
       reply: organisationSchema,
       handler: async (context, { body }) => {
         const unfit = await deps.streamsProblem(body.streams)

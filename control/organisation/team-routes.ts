@@ -4,7 +4,7 @@ import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { deletedObject, idParams, input, timestamp } from '../kernel/schema.ts'
+import { deletedObject, input, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -31,7 +31,7 @@ export const teamSchema = Type.Object({
 type Team = Static<typeof teamSchema>
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
-const common = { tag: 'Teams', status: 200, reply: teamSchema } as const
+const common = { tag: 'Teams', reply: teamSchema } as const
 
 export function teamRoutes(deps: TeamDeps): Route[] {
   const { store, now } = deps
@@ -76,8 +76,6 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       id: 'getTeam',
       summary: 'Retrieve a team',
       scope: 'users:read',
-      params: idParams,
-      errors: [404],
       handler: (context, { params }) => retrieve(deps, store.db, context, params.id),
     }),
     route({
@@ -87,9 +85,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       id: 'updateTeam',
       summary: 'Change a team',
       scope: 'users:write',
-      params: idParams,
       body: input({ name: Type.Optional(name) }),
-      errors: [404],
       handler: (context, { params, body }) =>
         store.transaction(async trx => {
           if (body.name !== undefined) {
@@ -108,9 +104,8 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       description:
         'Its members stay in the organisation, in no team; queues that list it no longer reach them through it.',
       scope: 'users:write',
-      params: idParams,
       reply: deletedObject('team'),
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) =>
         context.transaction(async trx => {
           const scoped = forTenant(trx, context)

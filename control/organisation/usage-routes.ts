@@ -95,7 +95,6 @@ export function usageRoutes(deps: UsageDeps): Route[] {
       tag: 'Organisation',
       scope: 'organisation:read',
       query: usageQuery,
-      status: 200,
       reply: usageSchema,
       handler: (context, { query: asked }) => usageOf(deps, context, asked),
     }),

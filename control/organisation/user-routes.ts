@@ -4,7 +4,7 @@ import { missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, oneOf } from '../kernel/schema.ts'
+import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { memberProblem } from './members.ts'
@@ -50,7 +50,6 @@ export function userRoutes(deps: UserDeps): Route[] {
       tag: 'Users',
       scope: 'users:read',
       query: userListQuery,
-      status: 200,
       reply: listOf(userSchema),
       handler: (context, { query }) => {
         let rows = forTenant(store.db, context).select('users').selectAll()
@@ -67,10 +66,7 @@ export function userRoutes(deps: UserDeps): Route[] {
       summary: 'Retrieve a member',
       tag: 'Users',
       scope: 'users:read',
-      params: idParams,
-      status: 200,
       reply: userSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('users', params.id)
         return row === undefined ? missing('user', params.id) : toUser(row)
@@ -85,11 +81,9 @@ export function userRoutes(deps: UserDeps): Route[] {
         'A member who is deactivated goes offline: its phones and softphone tokens are forgotten, what rings at it rings at the next one, and its softphone is closed, once a call under way is over. 409 when another member has the extension.',
       tag: 'Users',
       scope: 'users:write',
-      params: idParams,
       body: changeBody,
-      status: 200,
       reply: userSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
   ]

@@ -36,7 +36,6 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
       body: newKey,
       status: 201,
       reply: apiKeyWithSecret,
-      errors: [404],
       handler: (context, { params: { id }, body }: { params: { id: string }; body: Static<typeof newKey> }) =>
         context.transaction(async trx => {
           const client = await clientOf(trx, context, id)
@@ -57,9 +56,7 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
       scope: 'partners:read',
       params: idParams,
       query: listQuery,
-      status: 200,
       reply: listOf(apiKeySchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         const client = await clientOf(store.db, context, id)
         if ('problem' in client) return client
@@ -76,9 +73,7 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
       tag: 'Partners',
       scope: 'partners:write',
       params: keyParams,
-      status: 200,
       reply: deletedObject('api_key'),
-      errors: [404],
       handler: (context, { params: { id, key_id } }) =>
         context.transaction(async trx => {
           const client = await clientOf(trx, context, id)

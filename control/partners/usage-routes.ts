@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, timestamp } from '../kernel/schema.ts'
+import { timestamp } from '../kernel/schema.ts'
 import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
 import { METERS, type Meter } from '../usage/tables.ts'
 import { clientOf } from './key-routes.ts'
@@ -43,11 +43,8 @@ export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
     description: 'As its own `GET /usage` tells it, in the mode of your key.',
     tag: 'Partners',
     scope: 'partners:read',
-    params: idParams,
     query: usageQuery,
-    status: 200,
     reply: usageSchema,
-    errors: [404],
     handler: async (context, { params, query }) => {
       const client = await clientOf(deps.store.db, context, params.id)
       return 'problem' in client ? client : usageOf(deps, client, query)
@@ -61,7 +58,6 @@ export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
     tag: 'Partners',
     scope: 'partners:read',
     query: range,
-    status: 200,
     reply: rolledUp,
     handler: (context, { query }) => rollUp(deps, context, query),
   }),

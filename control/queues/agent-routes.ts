@@ -43,7 +43,6 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       tag: 'Agents',
       scope: 'agents:read',
       query: agentListQuery,
-      status: 200,
       reply: listOf(agentStatusSchema),
       streamType: EVENT_STREAM,
       handler: (context, { query, headers }) =>
@@ -59,9 +58,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       tag: 'Agents',
       scope: 'agents:read',
       params,
-      status: 200,
       reply: agentStatusSchema,
-      errors: [404],
       handler: async (context, { params: { id } }) => {
         const user = await forTenant(store.db, context).find('users', id)
         return user === undefined ? missing('user', id) : agentStatusOf(store.db, context, user)
@@ -78,9 +75,8 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       scope: 'agents:write',
       params,
       body: input({ status: oneOf(['available', 'away', 'offline']) }),
-      status: 200,
       reply: agentStatusSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: async (context, { params: { id }, body }) => {
         return store.transaction(async (trx): Promise<AgentStatus | Problem> => {
           const user = await forTenant(trx, context).find('users', id)

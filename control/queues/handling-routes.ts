@@ -4,7 +4,7 @@ import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, input, oneOf } from '../kernel/schema.ts'
+import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -50,11 +50,9 @@ const common = {
   method: 'POST',
   tag: 'Calls',
   scope: 'calls:write',
-  params: idParams,
-  status: 200,
   reply: callSchema,
 } as const
-const errors: Route['errors'] = [404, 409]
+const errors = [409]
 
 export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
   const act = (context: Context, callId: string, what: (handling: Handling) => Promise<Problem | null>) =>

@@ -1,12 +1,12 @@
 import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams } from '../kernel/schema.ts'
+import { deletedObject } from '../kernel/schema.ts'
 import { changeReport, createReport, deleteReport, type ReportDeps, runNow } from './report.ts'
 import { reportRunSchema } from './run-schema.ts'
 import { reportRunRoutes } from './runs.ts'
 import { changeBody, createBody, reportSchema, runBody, toReport } from './schema.ts'
 
-const common = { tag: 'Reports', status: 200, reply: reportSchema } as const
+const common = { tag: 'Reports', reply: reportSchema } as const
 
 export function reportRoutes(deps: ReportDeps): Route[] {
   const plain: Plain<'reports', typeof reportSchema> = {
@@ -42,9 +42,7 @@ export function reportRoutes(deps: ReportDeps): Route[] {
       summary: 'Change a report',
       description: 'Updates the fields sent; `recipients` replaces. Runs that have begun stay as they are.',
       scope: 'reports:write',
-      params: idParams,
       body: changeBody,
-      errors: [404],
       handler: (context, { params, body }) => changeReport(deps, context, params.id, body),
     }),
     route({
@@ -55,9 +53,8 @@ export function reportRoutes(deps: ReportDeps): Route[] {
       summary: 'Delete a report',
       description: 'With its runs and their artifacts.',
       scope: 'reports:write',
-      params: idParams,
       reply: deletedObject('report'),
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => deleteReport(context, params.id),
     }),
     route({
@@ -69,11 +66,10 @@ export function reportRoutes(deps: ReportDeps): Route[] {
       description:
         'Answers the run with status `queued`; it is made and mailed in the background, and `report.run.completed` or `report.run.failed` tells when it is over. Test mode mails nobody. 409 with `details.reason` `too_many_runs`.',
       scope: 'reports:write',
-      params: idParams,
       body: runBody,
       status: 201,
       reply: reportRunSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => runNow(deps, context, params.id, body),
     }),
     ...reportRunRoutes(deps),

@@ -4,7 +4,6 @@ import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { downloadAnswer } from '../http/wire/file-answer.ts'
-import { idParams } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { CONTENT_TYPES, type Format } from './format.ts'
 import { artifactSize, readArtifact } from './pieces.ts'
@@ -13,7 +12,7 @@ import { reportRunSchema, toReportRun } from './run-schema.ts'
 import { runParams } from './schema.ts'
 import type { ReportRunRow } from './tables.ts'
 
-const common = { method: 'GET', tag: 'Reports', status: 200, scope: 'reports:read' } as const
+const common = { method: 'GET', tag: 'Reports', scope: 'reports:read' } as const
 
 export function reportRunRoutes(deps: ReportDeps): Route[] {
   const { store } = deps
@@ -23,10 +22,8 @@ export function reportRunRoutes(deps: ReportDeps): Route[] {
       path: '/reports/:id/runs',
       id: 'listReportRuns',
       summary: "List a report's runs",
-      params: idParams,
       query: listQuery,
       reply: listOf(reportRunSchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         const scoped = forTenant(store.db, context)
         if ((await scoped.find('reports', id)) === undefined) return missing('report', id)
@@ -41,7 +38,6 @@ export function reportRunRoutes(deps: ReportDeps): Route[] {
       summary: 'Retrieve a run of a report',
       params: runParams,
       reply: reportRunSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await findRun(deps, context, params)
         return isProblem(row) ? row : toReportRun(row)
@@ -62,7 +58,7 @@ const artifactRoute = (deps: ReportDeps, format: Format, id: string): Route =>
     params: runParams,
     reply: Type.String({ format: 'binary' }),
     rawType: CONTENT_TYPES[format],
-    errors: [404, 416],
+    errors: [416],
     handler: async (context, { params, headers }) => {
       const row = await findRun(deps, context, params)
       if (isProblem(row)) return row

@@ -82,9 +82,8 @@ export const keptDataRoutes = ({ dataDir, now }: KeptDataDeps): Route[] =>
       tag,
       scope,
       params: idParams,
-      status: 200,
       reply: deletedObject(object),
-      errors: [404, 409],
+      errors: [409],
       handler: async (context: Context, { params: { id } }: { params: { id: string } }) => {
         const deleted = await context.transaction(async trx => {
           const removed = await remove(trx, context, id, now().toISOString())

@@ -3,7 +3,6 @@ import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { type List, type ListQuery, listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { participantCounts } from './conference-session.ts'
@@ -26,11 +25,8 @@ export function roomHistoryRoutes(deps: RoomHistoryDeps): Route[] {
       description: 'At most the 100 latest, newest first. Each session is a call.',
       tag: 'Conference rooms',
       scope: 'conference:read',
-      params: idParams,
       query: listQuery,
-      status: 200,
       reply: listOf(conferenceSessionSchema),
-      errors: [404],
       handler: (context, { params, query }) => listSessions(deps, context, params.id, query),
     }),
   ]

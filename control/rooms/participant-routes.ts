@@ -12,7 +12,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject, idParams, input, metadata, oneOf } from '../kernel/schema.ts'
+import { deletedObject, input, metadata, oneOf } from '../kernel/schema.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -47,11 +47,8 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       description: 'Also those on their way in: being dialled, entering the PIN, waiting for a moderator.',
       tag: 'Conference rooms',
       scope: 'conference:read',
-      params: idParams,
       query: listQuery,
-      status: 200,
       reply: listOf(participantSchema),
-      errors: [404],
       handler: async (context, { params, query }) => {
         if ((await findRoom(store.db, context, params.id)) === undefined) return missing('conference_room', params.id)
         const ofRoom = forTenant(store.db, context).select('calls').select('id').where('room_id', '=', params.id)
@@ -78,11 +75,10 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       description: 'Joins when it is answered, without a PIN.',
       tag: 'Conference rooms',
       scope: 'conference:write',
-      params: idParams,
       body: inviteBody,
       status: 201,
       reply: participantSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: async (context, { params, body }) => {
         const room = await findRoom(store.db, context, params.id)
         if (room === undefined) return missing('conference_room', params.id)
@@ -116,9 +112,8 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       scope: 'conference:write',
       params: participantParams,
       body: changeBody,
-      status: 200,
       reply: participantSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: (context, { params, body }) => change(deps, context, params.id, params.participant_id, body),
     }),
     route({
@@ -130,9 +125,8 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       tag: 'Conference rooms',
       scope: 'conference:write',
       params: participantParams,
-      status: 200,
       reply: deletedObject('participant'),
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: async (context, { params }) => {
         const found = await find(deps, context, params.id, params.participant_id)
         const removed = {

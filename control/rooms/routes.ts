@@ -3,7 +3,6 @@ import { conflict, isProblem } from '../http/errors.ts'
 import { listOf, page } from '../http/list.ts'
 import { deleteRoute, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { type ConferenceRoomDeps, changeRoom, createRoom, replaceLink } from './room.ts'
 import { conferenceRoomSchema, conferenceRoomWithLinkSchema } from './room-schema.ts'
@@ -32,7 +31,6 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       ...common,
       scope: 'conference:write',
       body: createBody,
-      status: 200,
       reply: conferenceRoomWithLinkSchema,
       errors: [409],
       handler: (context, { body }) => createRoom(deps, context, body),
@@ -45,7 +43,6 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       ...common,
       scope: 'conference:read',
       query: roomListQuery,
-      status: 200,
       reply: listOf(conferenceRoomSchema),
       handler: async (context, { query }) => {
         let rows = forTenant(store.db, context).select('conference_rooms').selectAll().where('active', '=', 1)
@@ -68,10 +65,8 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       description: 'The previous link stops working at once; the new one is shown only now.',
       ...common,
       scope: 'conference:write',
-      params: idParams,
-      status: 200,
       reply: conferenceRoomWithLinkSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => replaceLink(deps, context, params.id),
     }),
     route({
@@ -83,11 +78,9 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
         'Changes what is sent, a `schedule` as a whole; a PIN of null is no PIN. A session that is running keeps its settings. 409 for `locked` when none is.',
       ...common,
       scope: 'conference:write',
-      params: idParams,
       body: changeBody,
-      status: 200,
       reply: conferenceRoomSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) => changeRoom(deps, context, params.id, body),
     }),
     deleteRoute(plain, {

@@ -8,7 +8,6 @@ import type { User } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -56,7 +55,7 @@ export function secretRoutes(deps: SecretDeps): Route[] {
 
 function reading(deps: SecretDeps): Route[] {
   const { store } = deps
-  const common = { method: 'GET', tag: 'Secrets', scope: 'secrets:read', status: 200 } as const
+  const common = { method: 'GET', tag: 'Secrets', scope: 'secrets:read' } as const
   return [
     route({
       ...common,
@@ -80,9 +79,7 @@ function reading(deps: SecretDeps): Route[] {
       id: 'getSecret',
       summary: 'Retrieve a secret',
       description: 'What is known of it; never what it holds.',
-      params: idParams,
       reply: secretSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('secrets', params.id)
         return row === undefined ? missing('secret', params.id) : shown(deps, store.db, context, row)
@@ -145,11 +142,8 @@ const rotating = (deps: SecretDeps): Route =>
       'Whatever is sent from now on has the new value, on every node; the old one is gone. Emits `secret.rotated`.',
     tag: 'Secrets',
     scope: 'secrets:write',
-    params: idParams,
     body: rotateBody,
-    status: 200,
     reply: secretSchema,
-    errors: [404],
     handler: (context, { params: { id }, body }) =>
       context.transaction(async trx => {
         const scoped = forTenant(trx, context)

@@ -186,7 +186,7 @@ async function write(
 
 function versionRoutes(deps: ToolDeps): Route[] {
   const { store } = deps
-  const common = { tag: 'Tools', status: 200, params: idParams } as const
+  const common = { tag: 'Tools', params: idParams } as const
   return [
     route({
       ...common,
@@ -198,7 +198,6 @@ function versionRoutes(deps: ToolDeps): Route[] {
       scope: 'tools:read',
       query: listQuery,
       reply: listOf(toolVersionSchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         const scoped = forTenant(store.db, context)
         if ((await scoped.find('tools', id)) === undefined) return missing('tool', id)
@@ -216,7 +215,6 @@ function versionRoutes(deps: ToolDeps): Route[] {
       scope: 'tools:write',
       body: restoreBody,
       reply: toolSchema,
-      errors: [404],
       handler: (context, { params: { id }, body: { version } }) =>
         context.transaction(async trx => {
           const row = await forTenant(trx, context).find('tools', id)

@@ -2,7 +2,6 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { blotOf } from '../secrets/blot.ts'
@@ -34,11 +33,8 @@ export const trialRoute = (deps: TrialDeps): Route =>
       'As a model would use it. `dry` shows the request, `real` sends it and shows what the model would be told; secrets are blotted out of both. What acts on a call is tested dry. Arguments that do not fit are a test that has failed.',
     tag: 'Tools',
     scope: 'tools:write',
-    params: idParams,
     body: testBody,
-    status: 200,
     reply: toolTestSchema,
-    errors: [404],
     handler: (context, { params, body }) => trial(deps, context, params.id, body),
   })
 

@@ -8,7 +8,7 @@ import type { UsesOf } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
+import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -241,11 +241,8 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
       summary: 'Change a connection',
       tag: 'Connections',
       scope: 'connections:write',
-      params: idParams,
       body: changeBody,
-      status: 200,
       reply: connectionSchema,
-      errors: [404],
       handler: (context, { params, body }) =>
         store.transaction(async trx => {
           const connections = forTenant(trx, context)

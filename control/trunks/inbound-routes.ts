@@ -8,7 +8,7 @@ import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
@@ -144,11 +144,8 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
       summary: 'Change an inbound route',
       tag: 'Inbound routes',
       scope: 'numbers:write',
-      params: idParams,
       body: changeBody,
-      status: 200,
       reply: inboundRouteSchema,
-      errors: [404],
       handler: async (context, { params, body }) =>
         (await deps.streamsProblem(body.streams)) ??
         store.transaction(async trx => {

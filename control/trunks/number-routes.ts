@@ -5,7 +5,7 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
-import { idParams, input, nullable } from '../kernel/schema.ts'
+import { input, nullable } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
@@ -65,11 +65,8 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       summary: 'Change a phone number',
       tag: 'Phone numbers',
       scope: 'numbers:write',
-      params: idParams,
       body: changeBody,
-      status: 200,
       reply: phoneNumberSchema,
-      errors: [404],
       handler: (context, { params, body }) =>
         store.transaction(async trx => {
           const numbers = forTenant(trx, context)

@@ -42,7 +42,6 @@ export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
     tag: 'Organisation',
     scope: 'organisation:read',
     query,
-    status: 200,
     reply: listOf(usageEntrySchema),
     handler: (context, { query: { meter, source_id, ...asked } }) =>
       pageOf(

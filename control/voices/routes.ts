@@ -6,7 +6,7 @@ import { catalogueRoutes } from '../http/catalogue.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
-import { idParams, nullable, oneOf } from '../kernel/schema.ts'
+import { nullable, oneOf } from '../kernel/schema.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { OfferedVoice, OfferedVoices } from './offered.ts'
 
@@ -87,12 +87,9 @@ export function voiceRoutes(deps: VoiceDeps): Route[] {
       description: 'A sentence in the voice, as it sounds on a telephone: WAV, mono, 8 kHz.',
       tag: 'Voices and models',
       scope: 'assistants:read',
-      params: idParams,
       query: previewQuery,
-      status: 200,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',
-      errors: [404],
       handler: async (context, { params: { id }, query: { text } }) => {
         const voice = deps.voices.get(id)
         if (voice === undefined) return missing('voice', id)

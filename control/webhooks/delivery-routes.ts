@@ -4,7 +4,7 @@ import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { idParams, oneOf } from '../kernel/schema.ts'
+import { oneOf } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from './delivery-schema.ts'
@@ -44,7 +44,6 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
         },
         { additionalProperties: false },
       ),
-      status: 200,
       reply: listOf(webhookDeliverySchema),
       handler: (context, { query }) => {
         let rows = forTenant(store.db, context).select('webhook_deliveries').selectAll()
@@ -64,10 +63,8 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
         'At once, and when that fails, by the schedule from its start; also one that has succeeded. 409 with `details.reason` `attempt_running` or `endpoint_disabled`.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
-      params: idParams,
-      status: 200,
       reply: webhookDeliverySchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => retry(deps, context, params.id),
     }),
   ]

@@ -7,7 +7,6 @@ import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
-import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -41,7 +40,6 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         },
         { additionalProperties: false },
       ),
-      status: 200,
       reply: listOf(eventSchema()),
       handler: (context, { query }) => {
         let rows = forTenant(store.db, context).select('events').selectAll()
@@ -63,11 +61,8 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       description: 'Those of its streams, pauses and recording too.',
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
       query: listQuery,
-      status: 200,
       reply: listOf(eventSchema()),
-      errors: [404],
       handler: async (context, { params, query }) => {
         const tables = forTenant(store.db, context)
         // A call that a client token names is followed before it starts (specification, "POST /client_tokens").

@@ -66,7 +66,6 @@ export function liveEventRoute({ store, live }: { store: Store; live: LiveParts 
       },
       { additionalProperties: false },
     ),
-    status: 200,
     reply: feedSchema(),
     streamType: EVENT_STREAM,
     handler: async (context, { query, headers }) => {

@@ -3,7 +3,6 @@ import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
-import { idParams } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
@@ -25,9 +24,8 @@ const common = {
   method: 'POST',
   tag: 'Recordings',
   scope: 'recordings:write',
-  params: idParams,
   reply: callRecordingSchema,
-  errors: [404, 409, 503] as number[],
+  errors: [409, 503] as number[],
 } as const
 
 /** Starts, pauses, resumes and stops the recording of a running call. */
@@ -49,7 +47,6 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
       id: 'pauseRecording',
       summary: "Pause a call's recording",
       description: 'Silence in every channel until it is resumed; the timeline goes on, `segments` names the pause.',
-      status: 200,
       handler: (context, { params }) => setPaused(deps, context, params.id, true),
     }),
     route({
@@ -57,7 +54,6 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
       path: '/calls/:id/recording/resume',
       id: 'resumeRecording',
       summary: "Resume a call's recording",
-      status: 200,
       handler: (context, { params }) => setPaused(deps, context, params.id, false),
     }),
     route({
@@ -66,7 +62,6 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
       id: 'stopRecording',
       summary: "Stop a call's recording",
       description: 'The call goes on; the file is ready soon (`call.recording.ready`).',
-      status: 200,
       handler: (context, { params }) => stop(deps, context, params.id),
     }),
   ]

@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, fileMissing, isProblem, type Problem, problem } from '../../http/errors.ts'
 import { type RawAnswer, type Route, route } from '../../http/route.ts'
 import { recordingAnswer } from '../../http/sealed-answer.ts'
-import { idParams, oneOf } from '../../kernel/schema.ts'
+import { oneOf } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { RecordingRow } from '../tables.ts'
@@ -43,10 +43,7 @@ export function recordingRoutes(deps: RecordingDeps): Route[] {
       summary: "Retrieve a call's recording",
       tag: 'Recordings',
       scope: 'recordings:read',
-      params: idParams,
-      status: 200,
       reply: callRecordingSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await findRecording(deps, context, params.id)
         return isProblem(row) ? row : toCallRecording(row)
@@ -61,12 +58,10 @@ export function recordingRoutes(deps: RecordingDeps): Route[] {
         'As it was recorded: WAV, a channel for each participant and one for the product. `channels` mixes it, `format=ogg` compresses a mix (Ogg Opus). `Range: bytes=…` gives a part of any of them.',
       tag: 'Recordings',
       scope: 'recordings:read',
-      params: idParams,
       query: contentQuery,
-      status: 200,
       reply: Type.String({ format: 'binary' }),
       rawType: 'audio/wav',
-      errors: [404, 409, 416, 429],
+      errors: [409, 416, 429],
       handler: (context, { params, query, headers }) => content(deps, context, params.id, query, headers.range),
     }),
   ]

@@ -7,7 +7,6 @@ import { conflict, isProblem, missing, type Problem, problem } from '../../http/
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
-import { idParams } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
@@ -46,11 +45,10 @@ export function streamRoutes(deps: StreamDeps): Route[] {
         'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. Where the organisation demands a consent to be recorded and the other party has none, it answers 403 (`consent_missing`). With `mode` `bidirectional` the receiver is heard in the call too.',
       tag: 'Media streams',
       scope: 'streams:write',
-      params: idParams,
       body: streamInput,
       status: 201,
       reply: mediaStreamSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: (context, { params, body }) => createStream(deps, context, params.id, body),
     }),
     route({
@@ -60,11 +58,8 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       summary: "List a call's media streams",
       tag: 'Media streams',
       scope: 'calls:read',
-      params: idParams,
       query: Type.Object(listParameters, { additionalProperties: false }),
-      status: 200,
       reply: listOf(mediaStreamSchema),
-      errors: [404],
       handler: async (context, { params, query }) => {
         const call = await forTenant(store.db, context).find('calls', params.id)
         if (call === undefined) return missing('call', params.id)
@@ -81,9 +76,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       tag: 'Media streams',
       scope: 'calls:read',
       params: streamParams,
-      status: 200,
       reply: mediaStreamSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await findStream(deps, context, params.id, params.stream_id)
         if (row === undefined) return noStream(deps, context, params.id, params.stream_id)
@@ -101,9 +94,8 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       tag: 'Media streams',
       scope: 'streams:write',
       params: streamParams,
-      status: 200,
       reply: mediaStreamSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: (context, { params }) => stopStream(deps, context, params.id, params.stream_id),
     }),
   ]

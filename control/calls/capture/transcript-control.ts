@@ -3,7 +3,7 @@ import { isFailure, isUndecided } from '../../../media/protocol.ts'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
-import { idParams, input, languageTag } from '../../kernel/schema.ts'
+import { input, languageTag } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
@@ -28,9 +28,8 @@ const common = {
   method: 'POST',
   tag: 'Recordings',
   scope: 'recordings:write',
-  params: idParams,
   reply: callTranscriptSchema,
-  errors: [404, 409, 503] as number[],
+  errors: [409, 503] as number[],
 } as const
 
 /** Starts and stops the transcript of a running call. */
@@ -54,7 +53,6 @@ export function transcriptControlRoutes(deps: TranscriptControlDeps): Route[] {
       summary: "Stop a call's transcript",
       description:
         'The call goes on; what was being said is still written, then it is ready (`call.transcript.ready`).',
-      status: 200,
       handler: (context, { params }) => stop(deps, context, params.id),
     }),
   ]

@@ -35,9 +35,8 @@ export const participantAudioRoute = (deps: Deps): Route =>
     scope: 'calls:write',
     params: participantParams,
     body: changeBody,
-    status: 200,
     reply: participantSchema,
-    errors: [404, 409, 503],
+    errors: [409, 503],
     handler: async (context, { params, body }) => {
       const found = await find(deps, context, params)
       if (isProblem(found)) return found

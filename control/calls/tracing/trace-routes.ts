@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listQuery, pageOfAll } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
-import { idParams, input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { mediaUnavailable } from '../dial.ts'
 import { type TraceDeps, tracedLegs, traceOf } from './call-trace.ts'
@@ -39,11 +39,9 @@ export function traceRoutes(deps: TraceDeps): Route[] {
         'All that passed over SIP for the legs of the call, secrets blotted out: digests, keys of encrypted audio, pressed keys. At most 200 messages of a leg; kept as long as the call. While a leg runs on another node: 409 with `details.reason` `other_node`.',
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
       query: listQuery,
-      status: 200,
       reply: listOf(sipMessageSchema),
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: async (context, { params, query }) => {
         const call = await forTenant(deps.store.db, context).find('calls', params.id)
         if (call === undefined) return missing('call', params.id)
@@ -62,11 +60,9 @@ export function traceRoutes(deps: TraceDeps): Route[] {
         'A capture file (libpcap) of the SIP messages and, where `POST /calls/{id}/sip/rtp` was called, of the first 12 octets of each RTP packet: no audio, and no key. Each message is a UDP datagram in it, whatever carried it.',
       tag: 'Calls',
       scope: 'calls:read',
-      params: idParams,
-      status: 200,
       reply: Type.String({ format: 'binary' }),
       rawType: PCAP,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: async (context, { params }) => {
         const call = await forTenant(deps.store.db, context).find('calls', params.id)
         if (call === undefined) return missing('call', params.id)
@@ -89,11 +85,9 @@ export function traceRoutes(deps: TraceDeps): Route[] {
         'Of all legs that are in the call now, for `max_seconds`, at most 20,000 packets of each. They come in `GET /calls/{id}/sip.pcap`. A second start begins anew. 409 with `details.reason` `not_running` when nobody in the call has RTP.',
       tag: 'Calls',
       scope: 'calls:write',
-      params: idParams,
       body: rtpHeadersBody,
-      status: 200,
       reply: rtpHeadersSchema,
-      errors: [404, 409, 503],
+      errors: [409, 503],
       handler: (context, { params, body }) => traceRtp(deps, context, params.id, body),
     }),
   ]

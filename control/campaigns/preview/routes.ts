@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { type Route, route } from '../../http/route.ts'
-import { idParams, input, nullable } from '../../kernel/schema.ts'
+import { input, nullable } from '../../kernel/schema.ts'
 import { contactParams, contactSchema } from '../contact-schema.ts'
 import { claim, dial, type PreviewDeps, skip } from './actions.ts'
 
@@ -20,7 +20,6 @@ const common = {
   method: 'POST',
   tag: 'Campaigns',
   scope: 'campaigns:write',
-  status: 200,
   reply: contactSchema,
 } as const
 
@@ -40,9 +39,8 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       summary: 'Get the next contact of a campaign for an agent to look at',
       description:
         'Of a campaign in the mode `preview`. The contact is this agent’s for `claim_seconds`: who asks again meanwhile gets the same, and no queue rings the agent. 409 when none may be called now, or the agent looks at one of another campaign.',
-      params: idParams,
       body: ofAgent,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) =>
         context.transaction(trx => claim(deps, trx, context, params.id, body.user_id)),
     }),
@@ -55,7 +53,7 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
         'The agent’s devices ring when it has answered. One that must not be called any more is told as it is then. 409 unless the agent has claimed it and is available, and the campaign may begin one more call.',
       params: contactParams,
       body: ofAgent,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) =>
         context.transaction(trx => dial(deps, trx, context, wantedOf(params, body))),
     }),
@@ -67,7 +65,7 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       description: 'It comes back after `retry_minutes`, else it is done: `failed`, with the result `skipped`.',
       params: contactParams,
       body: skipBody,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params, body }) =>
         context.transaction(trx => skip(deps, trx, context, wantedOf(params, body), body)),
     }),

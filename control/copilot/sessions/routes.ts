@@ -9,7 +9,7 @@ import { retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../../http/wire/event-stream.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
-import { idParams, oneOf } from '../../kernel/schema.ts'
+import { oneOf } from '../../kernel/schema.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { answererOf } from '../../queues/ringing/sides.ts'
@@ -39,13 +39,12 @@ export interface CopilotSessionDeps extends AskParts, HearingParts {
   starting: StartParts
 }
 
-const common = { tag: 'Copilot sessions', status: 200, reply: copilotSessionSchema } as const
+const common = { tag: 'Copilot sessions', reply: copilotSessionSchema } as const
 const write = {
   ...common,
   method: 'POST',
   scope: 'copilot:write',
-  params: idParams,
-  errors: [404, 409] as number[],
+  errors: [409] as number[],
 } as const
 const keyParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -102,10 +101,8 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       id: 'listCopilotMessages',
       summary: 'List what a copilot has told',
       scope: 'copilot:read',
-      params: idParams,
       query: listQuery,
       reply: listOf(copilotMessageSchema),
-      errors: [404],
       handler: async (context, { params: { id }, query }) => {
         if ((await findSession(store.db, context, id)) === undefined) return missing('copilot_session', id)
         const rows = forTenant(store.db, context).select('copilot_messages').selectAll().where('session_id', '=', id)
@@ -121,10 +118,8 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       description:
         'With `Accept: text/event-stream` each message is an event of its type, with its ID, as it is told; `Last-Event-ID` goes on behind that one, with none lost or doubled. The stream ends with the session, and after 15 min: connect again. Without, the messages behind `Last-Event-ID` that are there, oldest first, 100 at most.',
       scope: 'copilot:read',
-      params: idParams,
       reply: copilotFeedSchema,
       streamType: EVENT_STREAM,
-      errors: [404],
       handler: async (context, { params: { id }, headers }) => {
         const last = headers['last-event-id']
         const lastId = Array.isArray(last) ? last[0] : last

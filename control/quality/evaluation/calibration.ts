@@ -51,7 +51,6 @@ export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date
     tag: 'Quality',
     scope: 'quality:read',
     query: Type.Object(periodFields, { additionalProperties: false }),
-    status: 200,
     reply: calibrationSchema,
     handler: async (context, { query }) => {
       const period = periodOf(query, now())

@@ -4,7 +4,7 @@ import { conflict, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
-import { idParams, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Models } from '../../models/choice.ts'
 import { qualityOfTenant } from '../../organisation/quality.ts'
@@ -19,7 +19,7 @@ export interface EvaluationRouteDeps extends EvaluationDeps {
   models: Models
 }
 
-const common = { tag: 'Quality', status: 200, reply: qaEvaluationSchema } as const
+const common = { tag: 'Quality', reply: qaEvaluationSchema } as const
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
@@ -58,7 +58,6 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       tag: common.tag,
       scope: 'quality:read',
       query: listQuery,
-      status: 200,
       reply: listOf(qaEvaluationSchema),
       handler: (context, { query }) => {
         const { call_id, user_id, queue_id, copilot_profile_id: profile_id, status, review, call_created = {} } = query
@@ -84,9 +83,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       description:
         'What a person decides stands above the machine, also when the call is evaluated again; `history` keeps what it was. Needs a reason.',
       scope: 'quality:write',
-      params: idParams,
       body: changeBody,
-      errors: [404],
       handler: (context, { params, body }) => changeEvaluation(deps, context, params.id, body),
     }),
     route({
@@ -97,9 +94,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       summary: 'Score a call beside the machine',
       description: 'For calibration: it changes no score. `GET /qa_calibration` tells how far all of them agree.',
       scope: 'quality:write',
-      params: idParams,
       body: reviewBody,
-      errors: [404],
       handler: (context, { params, body }) => addReview(deps, context, params.id, body),
     }),
     route({
@@ -111,9 +106,8 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       description:
         "Against its profile's rubric, else the organisation's, whether it is in the sample or not; what a person has decided stays. 409 while the call runs, where nothing of it was written down (`not_possible`), and without a rubric (`no_rubric`).",
       scope: 'quality:write',
-      params: idParams,
       status: 201,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => evaluateNow(deps, context, params.id),
     }),
     calibrationRoute(deps),

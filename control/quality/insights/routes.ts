@@ -21,7 +21,7 @@ export interface InsightDeps {
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
-const common = { method: 'GET', tag: 'Quality', scope: 'quality:read', status: 200 } as const
+const common = { method: 'GET', tag: 'Quality', scope: 'quality:read' } as const
 
 type MarkedCall = CallSummaryRow & { user_id: string | null; queue_id: string | null }
 

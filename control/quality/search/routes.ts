@@ -70,7 +70,6 @@ export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
     tag: 'Quality',
     scope: 'recordings:read',
     query: searchQuery,
-    status: 200,
     reply: listOf(hitSchema),
     handler: async (context, { query }) => {
       const parts = partsOf(query.query ?? '')

@@ -5,7 +5,6 @@ import { type Exists, referenceProblem } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueue } from '../../kernel/jobs/queue.ts'
-import { idParams } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Models } from '../../models/choice.ts'
@@ -35,10 +34,7 @@ export interface SummaryRouteDeps {
 
 const common = {
   tag: 'Quality',
-  status: 200,
-  params: idParams,
   reply: callSummarySchema,
-  errors: [404] as number[],
 } as const
 
 export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
@@ -79,7 +75,7 @@ export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
         'By words at once. Where a model is configured it is asked, and until it has answered the summary stays as it is; `call.summary.ready` tells of the new one. What a person has corrected stays. 409 while the call runs, and where nothing of it was written down (`not_possible`).',
       scope: 'recordings:write',
       status: 201,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params: { id } }) => makeAgain(deps, context, id),
     }),
   ]

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
-import { idParams, timestamp } from '../../kernel/schema.ts'
+import { timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -75,10 +75,9 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
         'With it any number of SIP phones register and ring when the member is called. Replaces the one before, whose phones are no longer registered. The password is shown only now. 409 for a member who is not active.',
       tag: 'Users',
       scope: 'users:write',
-      params: idParams,
       status: 201,
       reply: newCredentialSchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => make(deps, context, params.id),
     }),
     route({
@@ -89,10 +88,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       description: 'With the phones that are registered now.',
       tag: 'Users',
       scope: 'users:read',
-      params: idParams,
-      status: 200,
       reply: credentialSchema,
-      errors: [404],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('sip_credentials', params.id)
         if (row === undefined) return missing('sip_credential', params.id)
@@ -107,10 +103,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       description: 'Its phones ring no more.',
       tag: 'Users',
       scope: 'users:write',
-      params: idParams,
-      status: 200,
       reply: deletedSchema,
-      errors: [404],
       handler: (context, { params }) =>
         context.transaction(async trx => {
           const row = await forTenant(trx, context).find('sip_credentials', params.id)

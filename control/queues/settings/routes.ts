@@ -8,7 +8,6 @@ import { type Plain, plainRoutes } from '../../http/plain-resource.ts'
 import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } from '../../http/references.ts'
 import { type Route, route } from '../../http/route.ts'
 import { newId } from '../../kernel/ids.ts'
-import { idParams } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import { queueCallSchema, toQueueCall } from '../call-schema.ts'
@@ -27,7 +26,7 @@ export interface QueueDeps {
   streamsProblem: StreamsProblem
 }
 
-const common = { tag: 'Queues', status: 200, reply: queueSchema } as const
+const common = { tag: 'Queues', reply: queueSchema } as const
 
 export function queueRoutes(deps: QueueDeps): Route[] {
   const { store, now } = deps
@@ -60,10 +59,8 @@ export function queueRoutes(deps: QueueDeps): Route[] {
       id: 'listQueueCalls',
       summary: 'List the calls that wait in a queue',
       scope: 'queues:read',
-      params: idParams,
       query: listQuery,
       reply: listOf(queueCallSchema),
-      errors: [404],
       handler: async (context, { params, query }) => {
         const { id } = params
         const scoped = forTenant(store.db, context)

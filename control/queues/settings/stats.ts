@@ -6,7 +6,7 @@ import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { EVENT_STREAM } from '../../http/wire/event-stream.ts'
 import { LIVE, type LiveParts, liveAnswer } from '../../http/wire/live-answer.ts'
-import { idParams, nullable, timestamp } from '../../kernel/schema.ts'
+import { nullable, timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { QueueRow } from '../tables.ts'
@@ -47,7 +47,7 @@ const asked = {
 const oneQuery = Type.Object(asked, { additionalProperties: false })
 const allQuery = Type.Object({ ...listParameters, ...asked }, { additionalProperties: false })
 
-const common = { tag: 'Queues', scope: 'queues:read', status: 200, streamType: EVENT_STREAM, method: 'GET' } as const
+const common = { tag: 'Queues', scope: 'queues:read', streamType: EVENT_STREAM, method: 'GET' } as const
 
 export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
   const { store, live } = deps
@@ -75,10 +75,8 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
       id: 'getQueueStats',
       summary: 'How a queue does',
       description: LIVE,
-      params: idParams,
       query: oneQuery,
       reply: queueStatsSchema,
-      errors: [404],
       handler: (context, { params, query, headers }) =>
         liveAnswer(live, context, headers.accept, async () => {
           const row = await forTenant(store.db, context).find('queues', params.id)

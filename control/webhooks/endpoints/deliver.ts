@@ -3,7 +3,6 @@ import { conflict, missing, type Problem, problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { enqueueFor, type OutboxEvent } from '../../kernel/events/outbox.ts'
-import { idParams } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from '../delivery-schema.ts'
@@ -28,10 +27,9 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
       description: 'An event `ping` for this endpoint alone, whatever it subscribes to.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
-      params: idParams,
       status: 201,
       reply: webhookDeliverySchema,
-      errors: [404, 409],
+      errors: [409],
       handler: (context, { params }) => ping(deps, context, params.id),
     }),
     route({
@@ -42,11 +40,9 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
       description: `The events of a stretch of time that the endpoint subscribes to, with the same \`webhook-id\`; those that are waiting for delivery anyway are left out. At most ${MAX_REPLAYED} at once.`,
       tag: 'Webhooks',
       scope: 'webhooks:write',
-      params: idParams,
       body: replayBody(),
-      status: 200,
       reply: replaySchema,
-      errors: [404, 409],
+      errors: [409],
       handler: async (context, { params, body }) => {
         const times = readTimes(body, deps.now())
         if ('problem' in times) return times

@@ -2,7 +2,6 @@ import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, missing } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
-import { idParams } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -29,11 +28,8 @@ export function keyRoutes(deps: KeyDeps): Route[] {
         'Deliveries are signed with the new key at once, and with the key of before too until `previous_expires_at`. A second rotation meanwhile ends the older overlap.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
-      params: idParams,
       body: rotateBody,
-      status: 200,
       reply: webhookEndpointWithSecretSchema,
-      errors: [404],
       handler: (context, { params, body }) => rotate(deps, context, params.id, body),
     }),
     route({
@@ -45,10 +41,8 @@ export function keyRoutes(deps: KeyDeps): Route[] {
         'Verifies the `v1a` signatures. An endpoint that signs with hmac alone has none: 409 `resource_conflict`.',
       tag: 'Webhooks',
       scope: 'webhooks:read',
-      params: idParams,
-      status: 200,
       reply: publicKeySchema,
-      errors: [404, 409],
+      errors: [409],
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('webhook_endpoints', params.id)
         if (row === undefined) return missing('webhook_endpoint', params.id)

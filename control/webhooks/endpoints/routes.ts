@@ -6,7 +6,7 @@ import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.
 import { type Route, route } from '../../http/route.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../kernel/ids.ts'
-import { deletedObject, idParams } from '../../kernel/schema.ts'
+import { deletedObject } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -69,11 +69,8 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       description: 'Metadata merges, `event_types` replaces. What waits for delivery goes to the new URL.',
       tag: TAG,
       scope: 'webhooks:write',
-      params: idParams,
       body: changeBody(),
-      status: 200,
       reply: webhookEndpointSchema,
-      errors: [404],
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
     route({
@@ -84,10 +81,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       description: 'With its deliveries; nothing more is sent to it.',
       tag: TAG,
       scope: 'webhooks:write',
-      params: idParams,
-      status: 200,
       reply: deletedObject('webhook_endpoint'),
-      errors: [404],
       handler: (context, { params }) => remove(context, params.id),
     }),
     ...keyRoutes(deps),
