@@ -66,17 +66,7 @@ interface Cancelling {
   request?: { requestId: string; idempotencyKey: string | null }
 }
 
-/** Cancels the callback to a number that must not be called any more, unless it is on a call. */
-export async function cancelCallbackTo(
-  trx: Trx,
-  tenant: Tenant,
-  { phone, ...cancelling }: Cancelling & { phone: string },
-): Promise<void> {
-  const row = await openCallbackTo(trx, tenant, phone)
-  if (row !== undefined) await cancelWaiting(trx, tenant, row, cancelling)
-}
-
-/** The same for many: numbers in E.164, and beginnings of numbers with `*` at their end. */
+/** Cancels the callbacks to numbers that must not be called any more, unless they are on a call: E.164, or a beginning with `*` at its end. */
 export async function cancelCallbacksTo(
   trx: Trx,
   tenant: Tenant,

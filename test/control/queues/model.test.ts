@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { bookCallback } from '../../../control/callbacks/booking.ts'
-import { cancelCallbackTo } from '../../../control/callbacks/store.ts'
+import { cancelCallbacksTo } from '../../../control/callbacks/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import type { ModelLeg } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
@@ -149,7 +149,7 @@ async function makeModel(agentCount: number) {
     const phone = `+1415555${2000 + (n % Math.max(1, people))}`
     const at = world.clock.now().toISOString()
     const request = { requestId: 'req_1', idempotencyKey: null }
-    await world.store.transaction(trx => cancelCallbackTo(trx, world.tenant, { phone, at, request }))
+    await world.store.transaction(trx => cancelCallbacksTo(trx, world.tenant, { phones: [phone], at, request }))
   }
   const persons = (): ModelLeg[] => [...world.media.legs.values()].filter(leg => leg.dialled.includes('+1415555'))
   const of = <T>(list: readonly T[], n: number): T | undefined => list[n % Math.max(1, list.length)]
