@@ -21,7 +21,7 @@ const CONTROL_MAY_SEE = 'media/protocol.ts'
 /** Files of a folder that a reader can still take in. */
 const MAX_FLAT = 25
 /** Lines of `control/` for each operation of the API: whoever comes below it may lower it. */
-const MAX_LINES_OF_OPERATION = 290
+const MAX_LINES_OF_OPERATION = 285
 
 /** Packages that do I/O or read the clock have no place in the pure folders. */
 const PURE = ['codecs', 'sip']
