@@ -111,13 +111,14 @@ export class FarEnd {
     this.#audio.close()
   }
 
-  /** What has come by now is read before the loop turns. */
+  /** What has come by now is read before the loop turns; what comes while that is handled may be read in the next turn. */
   #read(): void {
     if (this.#isReading) return
     this.#isReading = true
+    const at = Date.now()
     setImmediate(() => {
       this.#isReading = false
-      this.#readAllAt = Date.now()
+      this.#readAllAt = at
     })
   }
 
