@@ -11,7 +11,12 @@ import { agree, ourParts, sipJsReads, theirUri, weRead } from './second-opinion.
 
 const test = suite('sip/second-opinion')
 const BOB = { transport: 'udp', host: '192.0.2.2', port: 5060 } as const
-const SEED = { seed: 20261122, includeErrorInReport: true, interruptAfterTimeLimit: 8000, markInterruptAsFailure: true }
+const SEED = {
+  seed: 20261122,
+  includeErrorInReport: true,
+  interruptAfterTimeLimit: 25_000,
+  markInterruptAsFailure: true,
+}
 
 const letters = (alphabet: string, maxLength: number) =>
   fc.string({ unit: fc.constantFrom(...alphabet), minLength: 1, maxLength })
