@@ -11,18 +11,20 @@ declare module '../store/tables.ts' {
   }
 }
 
-/** The highest count with which a nonce was used, of all nodes. */
+/** A use of a nonce, at any node. */
 export interface DigestUseTable {
   /** A hash of it. */
   nonce: string
+  /** Which use of it: what its client counts (RFC 7616 §3.4, `nc`). */
   count: number
   /** When it is forgotten. */
   until: string
 }
 
 /**
- * Notes a right answer to a challenge. False: this use of the nonce, or a later one, was at another node before, so it is a replay. Where
- * there is one node, its media process knows that by itself.
+ * Notes a right answer to a challenge. False: this use of the nonce was noted before, so it is a replay. Uses need not come in their order:
+ * a phone's requests are handled side by side, and who has not the password cannot answer with another count. Where there is one node, its
+ * media process knows of replays by itself.
  */
 export async function noteUse(
   { engine, db }: Pick<Store, 'engine' | 'db'>,
@@ -36,9 +38,7 @@ export async function noteUse(
   const noted = await db
     .insertInto('digest_uses')
     .values({ nonce, count: use.count, until })
-    .onConflict(conflict =>
-      conflict.column('nonce').doUpdateSet({ count: use.count, until }).where('digest_uses.count', '<', use.count),
-    )
+    .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return noted.numInsertedOrUpdatedRows === 1n
 }

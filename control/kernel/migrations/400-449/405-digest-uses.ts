@@ -1,13 +1,14 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** Which nonces of digest challenges were used at any node: an answer that was given to one is no answer to another. */
+/** Which uses of nonces of digest challenges there were at any node: an answer that was given to one is no answer to another. */
 export const digestUses: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
       .createTable('digest_uses')
-      .addColumn('nonce', 'text', column => column.notNull().primaryKey())
+      .addColumn('nonce', 'text', column => column.notNull())
       .addColumn('count', 'integer', column => column.notNull())
       .addColumn('until', 'text', column => column.notNull())
+      .addPrimaryKeyConstraint('digest_uses_once', ['nonce', 'count'])
       .execute()
     await db.schema.createIndex('digest_uses_until').on('digest_uses').column('until').execute()
   },
