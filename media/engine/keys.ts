@@ -1,5 +1,5 @@
 import type { DtmfKey } from '../../codecs/tones.ts'
-import type { EventName, Events, Failure, Request } from '../protocol.ts'
+import type { EventName, Events, Failure, Reply, Request } from '../protocol.ts'
 import { Annex } from '../rooms/annex.ts'
 import { guestsIn } from '../rooms/guest-leg.ts'
 import type { KeySource, Leg } from '../rooms/leg.ts'
@@ -25,6 +25,7 @@ export interface KeysOptions {
 }
 
 type Ok = Record<string, never>
+type Sent = Reply<'leg.send_dtmf'> | Failure
 type GuestKey = Extract<CrossMessage, { kind: 'key' }>
 
 /** Routes the keys that parties press: to a collection, the sinks, control, and the right parties of the room. */
@@ -117,10 +118,11 @@ export class Keys {
     })
   }
 
-  #send({ legId, digits, durationMs }: Request<'leg.send_dtmf'>): Ok | Failure {
-    return this.#options.members.with<Ok | Failure>(legId, ({ leg }) => {
+  #send({ legId, digits, durationMs }: Request<'leg.send_dtmf'>): Sent {
+    return this.#options.members.with<Sent>(legId, ({ leg, room }) => {
+      if (room !== null) this.#options.refresh(room)
       for (const digit of digits) if (!leg.sendKey(digit, durationMs)) return UNSENDABLE
-      return {}
+      return { masked: room !== null && room.pause !== null }
     })
   }
 }

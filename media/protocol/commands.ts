@@ -262,7 +262,11 @@ export const COMMANDS = {
   ),
   /** Writes down the headers of a leg's RTP packets for so long, anew; 0: no more. Failure `invalid` of a leg without RTP. */
   'leg.trace_packets': ok('leg', Type.Object({ legId: id, seconds: integer(0, 180) })),
-  'leg.send_dtmf': ok('leg', Type.Object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) })),
+  /** `masked`: the room's capture is paused, so that these keys are shown to nobody. */
+  'leg.send_dtmf': command<{ masked: boolean }>()(
+    'leg',
+    Type.Object({ legId: id, digits: text(1000), durationMs: integer(20, 10_000) }),
+  ),
   'room.play': ok('room', Type.Object({ roomId: id, sources: playSources, loop: boolean })),
   /** Ends every leg in the room. */
   'room.close': ok('main', Type.Object({ roomId: id, reason: endedReason })),

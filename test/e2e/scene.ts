@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { memberNamed } from '../../bench/members.ts'
 import { type DialOptions, Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import type { Product } from '../../bench/product.ts'
 import { PCMU } from '../../codecs/g711.ts'
+import { readWav } from '../../codecs/wav.ts'
 
 /** A tone is sent at -12 dB of full scale: -15 dBov. Louder than this is heard, below `UNHEARD_DBOV` is not. */
 export const HEARD_DBOV = -20
@@ -11,6 +13,13 @@ export const UNHEARD_DBOV = -40
 export interface TestRoom {
   roomId: string
   number: string
+}
+
+/** A prompt of the product, which serves as somebody's words. */
+export function recorded(name: string): Int16Array {
+  const wav = readWav(readFileSync(new URL(`../../fixtures/prompts/${name}.wav`, import.meta.url)))
+  if ('error' in wav) throw new Error(wav.error)
+  return wav.samples[0]!
 }
 
 /** One who is seated in a room. */

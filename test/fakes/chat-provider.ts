@@ -4,23 +4,25 @@ import type { AddressInfo } from 'node:net'
 /** What a model answers: words, tools that it asks for, or an HTTP status. */
 export type ChatAnswer = { text: string } | { tool: string; input: object } | { status: number }
 
+type Answerer = (asked: ChatAsked) => ChatAnswer | Promise<ChatAnswer>
+
 export interface ChatAsked {
   model: string
   messages: { role: string; content?: unknown }[]
 }
 
-/** A provider of language models as OpenAI documents it: `/chat/completions`, streamed. What it says is set by the test. */
+/** A provider of language models as OpenAI documents it: `/chat/completions`, streamed. What it says, and when, is set by the test. */
 export class ChatProvider {
   readonly asked: ChatAsked[] = []
   readonly #server: Server
 
-  private constructor(answer: (asked: ChatAsked) => ChatAnswer) {
+  private constructor(answer: Answerer) {
     this.#server = createServer(async (request, response) => {
       let body = ''
       for await (const part of request) body += part
       const asked = JSON.parse(body) as ChatAsked
       this.asked.push(asked)
-      const given = answer(asked)
+      const given = await answer(asked)
       if ('status' in given) {
         response.writeHead(given.status).end('{"error":{"message":"no"}}')
         return
@@ -42,7 +44,7 @@ export class ChatProvider {
     })
   }
 
-  static async listen(answer: (asked: ChatAsked) => ChatAnswer): Promise<ChatProvider> {
+  static async listen(answer: Answerer): Promise<ChatProvider> {
     const provider = new ChatProvider(answer)
     await new Promise<void>(resolve => provider.#server.listen(0, '127.0.0.1', resolve))
     return provider

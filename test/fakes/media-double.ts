@@ -161,7 +161,10 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'leg.stop_play': toLeg(leg => Object.assign(leg, { playing: false, playId: null })),
   'leg.collect': toLeg(leg => Object.assign(leg, { collecting: true })),
   'leg.trace_packets': toLeg(() => {}),
-  'leg.send_dtmf': toLeg(() => {}),
+  'leg.send_dtmf': (model, { legId }) => {
+    const leg = model.legs.get(legId)
+    return leg === undefined ? notFound(legId) : { masked: model.isPaused(leg) }
+  },
   'room.play': (model, { roomId }) => (model.rooms.has(roomId) ? {} : notFound(roomId)),
   'room.close': (model, { roomId, reason }) => {
     const members = model.rooms.get(roomId)

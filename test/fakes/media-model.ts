@@ -329,6 +329,14 @@ export class MediaModel {
     return NOT_PAUSED
   }
 
+  /** Who is in a room with a paused party, or in a paused room. */
+  isPaused({ legId, roomId }: ModelLeg): boolean {
+    const here = roomId === null ? [legId] : [roomId, ...(this.rooms.get(roomId) ?? [])]
+    return here.some(
+      id => this.pauses.has(JSON.stringify({ roomId: id })) || this.pauses.has(JSON.stringify({ legId: id })),
+    )
+  }
+
   isHere(target: Target): boolean {
     return 'legId' in target ? this.legs.has(target.legId) : this.rooms.has(target.roomId)
   }

@@ -302,6 +302,22 @@ for (const [name, open] of [
     assert.is(failureOf(await party.run('capture.resume', { target: { roomId: 'call_1' } })), 'not_found')
   })
 
+  proves(
+    'keys that are sent to a leg are said to be secret while its call is paused, by whatever target',
+    async party => {
+      const legId = await answered(party, 'call_1')
+      const pause = { maxSeconds: 9, reason: 'payment', maskDtmf: true, destinationLegId: null }
+      const send = () => party.run('leg.send_dtmf', { legId, digits: '1', durationMs: 100 })
+      assert.equal(await send(), { masked: false })
+      for (const target of [{ roomId: 'call_1' }, { legId }]) {
+        assert.is(failureOf(await party.run('capture.pause', { target, ...pause })), null)
+        assert.equal(await send(), { masked: true }, JSON.stringify(target))
+        assert.is(failureOf(await party.run('capture.resume', { target })), null)
+        assert.equal(await send(), { masked: false })
+      }
+    },
+  )
+
   proves('what is not paused cannot be resumed', async party => {
     const legId = await answered(party, 'call_1')
     assert.is(failureOf(await party.run('capture.resume', { target: { legId } })), 'conflict')

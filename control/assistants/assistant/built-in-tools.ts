@@ -44,12 +44,19 @@ export async function useBuiltIn(
   { input }: ToolCall,
 ): Promise<ToolResult> {
   if (tool.kind === SEARCH_KNOWLEDGE) return searchKnowledge(parts, stage.tenant, tool, { input, documentIds })
-  const wrong = inputProblem(tool.definition.parameters, input)
-  if (wrong !== null) return failed(wrong)
   if (tool.kind !== PRESS_KEYS) return failed(`${tool.name} cannot be used now`)
-  const keys = String(input.keys)
-  const reply = await stage.request('leg.send_dtmf', { legId: stage.legId, digits: keys, durationMs: KEY_MS })
-  return 'failure' in reply ? failed(reply.message) : { status: 'succeeded', output: 'pressed' }
+  return pressKeys(stage, tool, input)
+}
+
+/** Its keys are shown once media has said that they are not of a card payment. */
+async function pressKeys(stage: Stage, tool: SharedTool, input: ToolCall['input']): Promise<ToolResult> {
+  const shown = { keys: String(input.keys).replace(/[0-9]/g, '*') }
+  const wrong = inputProblem(tool.definition.parameters, input)
+  if (wrong !== null) return { ...failed(wrong), shown }
+  const request = { legId: stage.legId, digits: String(input.keys), durationMs: KEY_MS }
+  const reply = await stage.request('leg.send_dtmf', request)
+  if ('failure' in reply) return { ...failed(reply.message), shown }
+  return { status: 'succeeded', output: 'pressed', ...(reply.masked && { shown }) }
 }
 
 /** What a payment is told as, where the model asks for one that can be taken; null: it does not. */

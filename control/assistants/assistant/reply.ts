@@ -82,9 +82,14 @@ export async function reply<After>(
     if (made.said !== '') added.push({ role: 'assistant', text: made.said })
     for (const call of made.calls) {
       if (signal.aborted) break
-      const result = await toolWithFiller(request, call, hooks, made.said === '' && round === 0)
-      hooks.tool({ name: call.name, input: shownInput(call.input), ...result })
-      added.push({ role: 'call', ...call }, { role: 'result', id: call.id, output: result.output })
+      const { shown: input = call.input, ...result } = await toolWithFiller(
+        request,
+        call,
+        hooks,
+        made.said === '' && round === 0,
+      )
+      hooks.tool({ name: call.name, input: shownInput(input), ...result })
+      added.push({ role: 'call', ...call, input }, { role: 'result', id: call.id, output: result.output })
     }
   }
   return { after: null, messages: added, failed: signal.aborted ? null : 'the model only asks for tools' }

@@ -75,6 +75,8 @@ export interface ToolCall {
 export interface ToolResult {
   status: 'succeeded' | 'failed'
   output: string
+  /** In place of the input, wherever that is kept or shown: it holds keys of a payment. */
+  shown?: Record<string, string>
 }
 
 type HttpTools = Pick<LiveSettings, 'tools' | 'shared'>

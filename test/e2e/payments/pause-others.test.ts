@@ -4,21 +4,25 @@ import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import { Product } from '../../../bench/product.ts'
 import { audioOf, type ReceivedStream, StreamReceiver } from '../../../bench/stream-receiver.ts'
+import { samplesOf } from '../../../bench/voices.ts'
 import { readWav } from '../../../codecs/wav.ts'
 import { ChatProvider } from '../../fakes/chat-provider.ts'
 import { SpeechProvider } from '../../fakes/speech-provider.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { suite } from '../../harness.ts'
-import { callFrom, curtain } from '../scene.ts'
+import { callFrom, curtain, recorded } from '../scene.ts'
 import { filesWith, leaksIn, rowsOf } from './leaks.ts'
 
-/** Typed as events, tones and INFO; pressed by the receiver of a stream, and by the API. No ones among them. */
+/** Typed as events, tones and INFO; pressed by the receiver of a stream, by the API and by a model. No ones among them. */
 const CARD = '4929876543207986'
 const TONES = '8642097538'
 const INFO = '735962'
 const RECEIVER = '908273'
 const API = '520864'
-const SECRETS = [CARD, TONES, INFO, RECEIVER, API]
+/** Pressed by a model that was asked before the pause and answers in it. */
+const MODEL = '639407'
+const TYPED = [CARD, TONES, INFO, RECEIVER, API]
+const SECRETS = [...TYPED, MODEL]
 /** Longer than what is still taken for a key of the pause [ms]. */
 const CALM_MS = 2500
 const SLOW = { timeoutMs: 90_000 }
@@ -48,6 +52,9 @@ const from: number[] = []
 let agentFrom = 0
 let asked = 0
 let heardBefore = 0
+/** Lets the model answer who is waiting for it. */
+let answers = (): void => {}
+let isAsked: Promise<void>
 
 const typeEvents = async (call: PhoneCall): Promise<void> => {
   await call.press(CARD, { as: 'rfc4733', gapMs: 60 })
@@ -149,7 +156,15 @@ const pci = (action: 'pause' | 'resume'): Promise<unknown> =>
   Promise.all(payers.map(({ callId }) => product.ok('POST', `/calls/${callId}/pci`, { action })))
 
 test.before(async () => {
-  chat = await ChatProvider.listen(() => ({ text: 'Well.' }))
+  const begun = new Promise<void>(resolve => (answers = resolve))
+  let tellAsked = (): void => {}
+  isAsked = new Promise(resolve => (tellAsked = resolve))
+  chat = await ChatProvider.listen(async ({ messages }) => {
+    if (messages.at(-1)?.role === 'tool') return { text: 'Well.' }
+    tellAsked()
+    await begun
+    return { tool: 'press_keys', input: { keys: MODEL } }
+  })
   speech = await SpeechProvider.start()
   const samples = Int16Array.from({ length: VOICE.rate * VOICE.seconds }, (_, i) =>
     Math.round(600 * Math.sin((2 * Math.PI * VOICE.hz * i) / VOICE.rate)),
@@ -179,14 +194,19 @@ test.after(async () => {
 })
 
 test(
-  'card numbers are typed at an assistant, an agent and the flow of a campaign, and keys are pressed by a receiver and the API',
+  'card numbers are typed at an assistant, an agent and the flow of a campaign, and keys are pressed by a receiver, the API and a model',
   async () => {
+    const talker = payers.find(({ name }) => name === 'talker')!
+    speech.texts.push('Please enter my number.')
+    talker.call.say(samplesOf(recorded('wait-moderator')))
+    await isAsked
     await pci('pause')
     asked = chat.asked.length
+    answers()
+    await product.until('the model has pressed its keys', async () => (chat.asked.length > asked ? true : null))
     heardBefore = speech.requests.length
     from.push(...payers.map(({ call }) => call.heard.length))
     agentFrom = agent.heard.length
-    const talker = payers.find(({ name }) => name === 'talker')!
     const typing = payers.map(({ call, types }) => types(call))
     for (const digit of RECEIVER) streams.say(talker.stream.streamId, { event: 'dtmf', dtmf: { digit } })
     const key = { headers: { 'idempotency-key': 'keys of a pause' } }
@@ -207,9 +227,9 @@ test(
   SLOW,
 )
 
-test('nobody heard a key of the pause but the party at whom a receiver and the API pressed theirs', () => {
+test('nobody heard a key of the pause but the party at whom a receiver, the API and the model pressed theirs', () => {
   for (const [index, { name, call }] of payers.entries()) {
-    if (name === 'talker') assert.equal([...call.keysHeard].sort(), [...RECEIVER, ...API].sort())
+    if (name === 'talker') assert.equal([...call.keysHeard].sort(), [...RECEIVER, ...API, ...MODEL].sort())
     else assert.is(call.keysHeard, '', name)
     assert.is(keysIn(call.heard.samples(from[index])), '', name)
   }
@@ -233,8 +253,8 @@ test('no stream carried a key, and neither the recogniser nor the model was give
       assert.is(keysIn(Int16Array.from({ length: channel.length / step }, (_, i) => channel[i * step]!)), '')
     }
   }
-  assert.is(chat.asked.length, asked, 'the model is not asked because of keys')
-  assert.equal(leaksIn(JSON.stringify(chat.asked), SECRETS), [])
+  assert.is(chat.asked.length, asked + 1, 'the model is not asked because of keys, but told of its own')
+  assert.equal(leaksIn(JSON.stringify(chat.asked), TYPED), [])
 })
 
 test(

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { MediaProcess } from '../../../bench/media-process.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
@@ -6,9 +5,8 @@ import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { samplesOf, tone } from '../../../bench/voices.ts'
 import { PCMU } from '../../../codecs/g711.ts'
-import { readWav } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
-import { HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
+import { HEARD_DBOV, recorded, UNHEARD_DBOV } from '../scene.ts'
 
 /** Two offline models load, on a busy machine. */
 const LOADING = { timeoutMs: 60_000 }
@@ -28,12 +26,6 @@ test.after(async () => {
   await Phone.closeAll()
   await media.stop()
 })
-
-const recorded = (name: string): Int16Array => {
-  const wav = readWav(readFileSync(new URL(`../../../fixtures/prompts/${name}.wav`, import.meta.url)))
-  if ('error' in wav) throw new Error(wav.error)
-  return wav.samples[0]!
-}
 
 async function call(): Promise<{ call: PhoneCall; legId: string; roomId: string }> {
   const incoming = media.next('leg.incoming')
