@@ -14,7 +14,7 @@ export const ENTRIES = [
   'media/recordings/recording-worker',
   'media/speech/speech-process',
   'media/speech/flite-worker',
-  'media/speech/moonshine/moonshine-worker',
+  'media/speech/moonshine-worker',
 ]
 
 /** Packages with machine code, WebAssembly, data or threads of their own beside them: loaded from where they lie. */

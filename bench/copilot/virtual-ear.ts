@@ -2,7 +2,7 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { resampleAll } from '../../codecs/resample.ts'
 import { lookWhileWanted, surest } from '../../media/speech/hearing/looks.ts'
 import { MODEL_HZ, type MoonshineModel, type Transcription } from '../../media/speech/moonshine/moonshine-model.ts'
-import type { MoonshineAnswer, MoonshineJob } from '../../media/speech/moonshine/moonshine-worker.ts'
+import type { MoonshineAnswer, MoonshineJob } from '../../media/speech/moonshine-worker.ts'
 
 /** Of a look, about: until then it is not given up. */
 const ENCODING = 0.6

@@ -1,5 +1,5 @@
+import { endLostTranscripts } from '../calls/capture/transcripts.ts'
 import { endProgram } from '../calls/programs/records.ts'
-import { endLostTranscripts } from '../calls/programs/transcripts.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Step } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'

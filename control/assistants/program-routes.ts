@@ -1,7 +1,7 @@
 import Type from 'typebox'
+import { readTranscript } from '../calls/capture/transcripts.ts'
 import { callProgramSchema, callStepSchema, toCallProgram, toCallStep } from '../calls/programs/step-schema.ts'
 import { callTranscriptSchema } from '../calls/programs/transcript-schema.ts'
-import { readTranscript } from '../calls/programs/transcripts.ts'
 import { actionSchema, pathEntrySchema, scalarsSchema, turnSchema } from '../flows/step-schema.ts'
 import { missing, problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { LegSnapshot, MediaEvent, MediaSnapshot, RecordingInfo } from '../../media/protocol.ts'
+import { endLostTranscripts, onTranscriptEvent, resumeTranscripts } from '../calls/capture/transcripts.ts'
 import type { Guard } from '../calls/conductor/driver.ts'
-import { follow } from '../calls/conductor/follow.ts'
 import { writeLeg } from '../calls/legs.ts'
 import {
   columnsOf,
@@ -13,7 +13,7 @@ import {
   tellProgram,
 } from '../calls/programs/records.ts'
 import type { CallProgramRow, ProgramKind } from '../calls/programs/tables.ts'
-import { endLostTranscripts, onTranscriptEvent, resumeTranscripts } from '../calls/programs/transcripts.ts'
+import { follow } from '../calls/steps/follow.ts'
 import { afterCommit } from '../kernel/store/after-commit.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Step, Trx } from '../kernel/store/store.ts'

@@ -3,7 +3,7 @@ import type { Callback } from '../callbacks/schema-callback.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { returnedByQueue } from '../queues/callbacks-of-queue.ts'
+import { returnedByQueue } from '../queues/callbacks/of-queue.ts'
 
 interface Wish {
   tenant: Tenant

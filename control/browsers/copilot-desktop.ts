@@ -1,4 +1,4 @@
-import { type AskParts, ask } from '../copilot/sessions/ask.ts'
+import { type AskParts, ask } from '../copilot/deep/ask.ts'
 import { type Command, carryOut, checkItem, dismiss, nextStep, setField } from '../copilot/sessions/commands.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { toMessage } from '../copilot/sessions/message-schema.ts'

@@ -1,7 +1,7 @@
-import { isJoinable } from '../calls/conductor/rooms/join-window.ts'
 import { judgePin } from '../calls/conductor/rooms/pin-verdict.ts'
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { scheduleOf } from '../calls/settings.ts'
+import { isJoinable } from '../calls/steps/join-window.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../calls/tables.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'

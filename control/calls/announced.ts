@@ -2,7 +2,7 @@ import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CommandPort } from '../media-link/events.ts'
 import { callCaptureOf } from './capture/call-capture.ts'
-import { beginTranscript, runningTranscript, type TranscriptParts } from './programs/transcripts.ts'
+import { beginTranscript, runningTranscript, type TranscriptParts } from './capture/transcripts.ts'
 import { insertRecording, loadLeg } from './records.ts'
 
 /**

@@ -2,8 +2,8 @@ import type { EndedReason } from '../../media/protocol.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { changeOf, forTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
-import { wake } from './conductor/follow.ts'
-import { before, isGoing, type LegStep, STEPS, type Step } from './conductor/steps.ts'
+import { wake } from './steps/follow.ts'
+import { before, isGoing, type LegStep, STEPS, type Step } from './steps/table.ts'
 import type { ParticipantRow } from './tables.ts'
 
 /** Value of `leave_prompt`: heard before the call ends. */

@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox'
 import type { LegAudio } from '../../media/protocol.ts'
 import { nullable, timestamp } from '../kernel/schema.ts'
 import { cause, toCause } from './cause-schema.ts'
-import { STEPS } from './conductor/steps.ts'
 import { participantAudio, toAudio } from './sound/audio-schema.ts'
+import { STEPS } from './steps/table.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
 
 export const participantSchema = Type.Object({

@@ -5,8 +5,8 @@ import { nullable, timestamp } from '../kernel/schema.ts'
 import { written } from '../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
-import type { Of } from './conductor/event-handler.ts'
 import { loadLeg } from './records.ts'
+import type { Of } from './steps/event-handler.ts'
 import type { CallRow, CapturePauseRow } from './tables.ts'
 
 /** Specification, "CallPci". */

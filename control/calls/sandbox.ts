@@ -2,8 +2,8 @@ import type { DialTarget, EndedReason, LegSnapshot, PlaySource, SipParty } from 
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { CODECS } from '../trunks/codecs.ts'
-import type { Of } from './conductor/event-handler.ts'
-import { follow } from './conductor/follow.ts'
+import type { Of } from './steps/event-handler.ts'
+import { follow } from './steps/follow.ts'
 
 /** How long `+15005550004` lets it ring [ms]. */
 const SLOW_ANSWER_MS = 10_000

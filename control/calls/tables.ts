@@ -8,7 +8,7 @@ import type {
   StreamTracks,
 } from '../../media/protocol.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
-import type { LegStep } from './conductor/steps.ts'
+import type { LegStep } from './steps/table.ts'
 
 /** Tables of calls and rooms. */
 declare module '../kernel/store/tables.ts' {

@@ -1,7 +1,7 @@
 import type { Migration } from 'kysely'
 import { type EventKind, registerEvents } from '../kernel/events/catalog.ts'
 import { registerIds } from '../kernel/ids.ts'
-import { MIGRATIONS } from '../kernel/migrations/all.ts'
+import { MIGRATIONS } from '../kernel/store/migrations/all.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Route } from './route.ts'
 

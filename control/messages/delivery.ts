@@ -1,8 +1,8 @@
-import { follow } from '../calls/conductor/follow.ts'
+import { follow } from '../calls/steps/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
-import type { Device } from '../queues/agents/devices.ts'
+import type { Device } from '../queues/ringing/rings.ts'
 import { toMessage } from './schema.ts'
 import type { MessageRow } from './tables.ts'
 

@@ -1,4 +1,4 @@
-import { decideAnew } from '../calls/conductor/follow.ts'
+import { decideAnew } from '../calls/steps/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'

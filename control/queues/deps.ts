@@ -5,7 +5,7 @@ import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { BusinessHours } from '../organisation/business-hours.ts'
-import type { Device } from './agents/devices.ts'
+import type { Device } from './ringing/rings.ts'
 
 /** What takes a caller over who nobody answers, or whom a callback reached. */
 export type Program =

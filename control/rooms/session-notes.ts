@@ -1,6 +1,6 @@
 import Type from 'typebox'
+import { readTranscript } from '../calls/capture/transcripts.ts'
 import type { CallTranscript } from '../calls/programs/transcript-schema.ts'
-import { readTranscript } from '../calls/programs/transcripts.ts'
 import { type SessionNotes, saveNotes } from '../calls/session-state.ts'
 import { settingsOf } from '../calls/settings.ts'
 import type { CallRow } from '../calls/tables.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
-import { MIGRATIONS } from '../../control/kernel/migrations/all.ts'
+import { MIGRATIONS } from '../../control/kernel/store/migrations/all.ts'
 import { ONLY_NODE, type SteadyClock } from '../../control/kernel/store/node.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
 
@@ -190,7 +190,7 @@ async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
 
 function digestOfMigrations(): string {
   const root = fileURLToPath(new URL('../../control/', import.meta.url))
-  const migrations = join(root, 'kernel/migrations')
+  const migrations = join(root, 'kernel/store/migrations')
   const names = readdirSync(migrations, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
   const files = [...names.map(name => join(migrations, name)), join(root, 'kernel/store/postgres.ts')]
   // The names that this process has loaded: the files may have changed since.

@@ -5,8 +5,8 @@ import { chatWithFallback } from '../../models/fallback.ts'
 import type { ChatMessage, ChatModel, ChatTool } from '../../models/model.ts'
 import { redactedLines } from '../../organisation/redaction/redactor.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
+import { SentenceCutter } from '../conversation/sentences.ts'
 import type { PassageFinder } from './passage-finder.ts'
-import { SentenceCutter } from './sentences.ts'
 import { shownInput, type ToolCall, type ToolResult } from './tools.ts'
 
 /** A caller hears nothing for longer than this only with a line in between [ms]. */

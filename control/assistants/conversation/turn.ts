@@ -1,7 +1,7 @@
 import { type TurnTiming, UNTIMED } from '../../calls/programs/step-schema.ts'
 import type { FlowValue } from '../../flows/engine/graph.ts'
-import { heardPart } from '../assistant/sentences.ts'
 import type { ProgramInput } from '../input.ts'
+import { heardPart } from './sentences.ts'
 
 /** A sentence on its way to the caller. */
 interface Line {

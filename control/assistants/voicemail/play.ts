@@ -1,9 +1,9 @@
 import type { PlaySource } from '../../../media/protocol.ts'
 import type { MessageTarget } from '../../calls/programs/records.ts'
 import { phrase } from '../../kernel/phrases.ts'
-import { recordedNotice, takeMessage } from '../actions/voicemail.ts'
 import { flushedOf } from '../collect.ts'
 import type { Ending, Play } from '../programs.ts'
+import { recordedNotice, takeMessage } from './message.ts'
 
 interface Progress extends MessageTarget {
   greeted?: boolean

@@ -3,11 +3,11 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import { awaitsConsent } from '../capture/call-capture.ts'
-import { type Decision, type LegRows, messageOver } from '../conductor/decide.ts'
-import type { Of } from '../conductor/event-handler.ts'
 import { startOf } from '../duration.ts'
 import { writeLeg } from '../legs.ts'
 import { applyToLeg, insertRecording, loadLeg } from '../records.ts'
+import { type Decision, type LegRows, messageOver } from '../steps/decide.ts'
+import type { Of } from '../steps/event-handler.ts'
 import type { CallRow } from '../tables.ts'
 import {
   type AnsweredBy,

@@ -4,9 +4,9 @@ import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { wantTranscript } from '../programs/transcript-rows.ts'
 import { settingsOf } from '../settings.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
+import { wantTranscript } from './transcript-rows.ts'
 import { countStream } from './used.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { keepOf } from '../conductor/follow.ts'
+import { keepOf } from '../steps/follow.ts'
 import type { CallRow } from '../tables.ts'
 
 /** Pending commands to media for calls whose other party has given or withdrawn consent. */

@@ -1,12 +1,11 @@
 import type { MediaEvent } from '../../../media/protocol.ts'
 import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
-import type { CallCentrePort } from '../conductor/call-centre-port.ts'
-import type { LegRows } from '../conductor/decide.ts'
-import type { Step } from '../conductor/steps.ts'
+import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { startOf } from '../duration.ts'
 import { writeLeg } from '../legs.ts'
 import { endStreams, loadLeg } from '../records.ts'
+import type { LegRows } from '../steps/decide.ts'
+import type { Step } from '../steps/table.ts'
 import { type CallCapture, callCaptureOf, isToBeAsked } from './call-capture.ts'
 import { CONSENT, UNHEARD } from './consent-question.ts'
 import { agreedSince, noteAgreed } from './demanded-consent.ts'
@@ -15,7 +14,10 @@ import { countAnswer } from './used.ts'
 import { unbegun } from './waiting.ts'
 
 /** Leads the call on after a question in the middle of it. */
-type Leading = Pick<CallCentrePort, 'leadOn'>
+export interface Leading {
+  /** Leads a call to its target after the announcement or question. */
+  leadOn(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }, then: string): Promise<void>
+}
 
 /**
  * The announcement or question comes before anything else: the answer is passed on to flows, queues and rooms only afterwards, as if

@@ -3,7 +3,6 @@ import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { writeLeg } from '../legs.ts'
-import { wantTranscript } from '../programs/transcript-rows.ts'
 import { endStream, insertRecording } from '../records.ts'
 import type { CallRow } from '../tables.ts'
 import {
@@ -19,6 +18,7 @@ import {
   wordsOf,
 } from './call-capture.ts'
 import { addressOf, askedOf } from './demanded-consent.ts'
+import { wantTranscript } from './transcript-rows.ts'
 import { inputOf, isNothing, receiverOf, streamsOf, together } from './waiting.ts'
 
 /**

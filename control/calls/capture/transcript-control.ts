@@ -8,11 +8,11 @@ import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { mediaUnavailable } from '../dial.ts'
-import { wantTranscript } from '../programs/transcript-rows.ts'
 import { type CallTranscript, callTranscriptSchema } from '../programs/transcript-schema.ts'
-import { readTranscript } from '../programs/transcripts.ts'
 import { keepableCall } from '../running-call.ts'
 import { unconsentedProblem } from './demanded-consent.ts'
+import { wantTranscript } from './transcript-rows.ts'
+import { readTranscript } from './transcripts.ts'
 
 export interface TranscriptControlDeps {
   store: Store

@@ -2,15 +2,16 @@ import type { EndedReason, MediaSnapshot } from '../../../media/protocol.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import type { Of } from './event-handler.ts'
+import type { Leading } from '../capture/consent.ts'
+import type { Of } from '../steps/event-handler.ts'
+import type { Conducting } from '../steps/follow.ts'
 import type { CallFaults } from './faults.ts'
-import type { Conducting } from './follow.ts'
 import type { Senders } from './sender.ts'
 
 type Own = () => Promise<void>
 
 /** The driver's view of queues, agents and rung devices. `own`: concerns a call's own leg. */
-export interface CallCentrePort {
+export interface CallCentrePort extends Leading {
   /** Handles exceptions, here and wherever calls are driven. */
   readonly faults: CallFaults
   onAnswered(trx: Trx, event: Of<'leg.answered'>, own: Own): Promise<void>
@@ -38,8 +39,6 @@ export interface CallCentrePort {
     call: { callId: string; legId: string; queueId: string; at: string },
   ): Promise<boolean>
   ofOwn(trx: Trx, legId: string, own: Own): Promise<void>
-  /** Leads a call to its target after the announcement or question. */
-  leadOn(trx: Trx, tenant: Tenant, led: { callId: string; legId: string; at: string }, then: string): Promise<void>
   /** Ends a leg that media does not have, with everything that depends on it. */
   end(
     trx: Trx,

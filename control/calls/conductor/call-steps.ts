@@ -10,14 +10,14 @@ import { withStreams } from '../capture/first-streams.ts'
 import type { StreamDeps } from '../capture/streams.ts'
 import { takeOn } from '../legs.ts'
 import { loadLeg } from '../records.ts'
+import { type LegRows, messageOver } from '../steps/decide.ts'
+import type { LegStep } from '../steps/table.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import { toneOf } from '../tones.ts'
-import { type LegRows, messageOver } from './decide.ts'
 import { ownRoom, placeOf } from './leg-rooms.ts'
 import { playOf, promptOf } from './prompts.ts'
 import { ringCaller } from './ring-caller.ts'
 import { failureOf, type Sender, type Senders, type Sent } from './sender.ts'
-import type { LegStep } from './steps.ts'
 
 export interface CallStepDeps {
   store: Store

@@ -5,10 +5,10 @@ import type { Db, Store } from '../../kernel/store/store.ts'
 import { changeOf, tenantOf, valuesOf } from '../../kernel/tenancy.ts'
 import { Turns } from '../../kernel/turns.ts'
 import type { MediaPort } from '../../media-link/events.ts'
+import { ALL_STEPS, type LegStep, mayRing, STEPS } from '../steps/table.ts'
 import type { ParticipantRow } from '../tables.ts'
 import type { CallFaults } from './faults.ts'
 import type { Sender, Senders, Sent } from './sender.ts'
-import { ALL_STEPS, type LegStep, mayRing, STEPS } from './steps.ts'
 
 export interface ConductorDeps {
   store: Store

@@ -1,7 +1,7 @@
 import type { MediaSnapshot } from '../../../media/protocol.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import type { Of } from './event-handler.ts'
+import type { Of } from '../steps/event-handler.ts'
 
 /** The driver's view of browsers and registered phones. */
 export interface DevicePort {

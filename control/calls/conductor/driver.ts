@@ -14,16 +14,24 @@ import type { StreamDeps } from '../capture/streams.ts'
 import { onRedirected } from '../outbound/redirected.ts'
 import { onCaptureChanged } from '../pci.ts'
 import { loadLeg } from '../records.ts'
+import {
+  type Decision,
+  type LegRows,
+  onHeld,
+  onLeft,
+  onPlayFinished,
+  onRinging,
+  type PinVerdict,
+} from '../steps/decide.ts'
+import type { EventHandler, EventHandlers } from '../steps/event-handler.ts'
+import { type Conducting, sendDue } from '../steps/follow.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import { answerLeg, callSteps } from './call-steps.ts'
 import { Conductor } from './conductor.ts'
-import { type Decision, type LegRows, onHeld, onLeft, onPlayFinished, onRinging, type PinVerdict } from './decide.ts'
 import type { DevicePort } from './device-port.ts'
 import { endAll } from './end-all.ts'
-import type { EventHandler, EventHandlers } from './event-handler.ts'
 import { type CallFaults, legOfEvent } from './faults.ts'
-import { type Conducting, sendDue } from './follow.ts'
 import { onIncoming } from './incoming-call.ts'
 import { LegEvents } from './leg-events.ts'
 import { type Position, readPosition, rewritePosition, savePosition } from './position.ts'

@@ -7,7 +7,7 @@ import type { MediaPort } from '../../media-link/events.ts'
 import { countEnd } from '../capture/used.ts'
 import { writeLeg } from '../legs.ts'
 import { loadLeg } from '../records.ts'
-import type { LegEnd } from './decide.ts'
+import type { LegEnd } from '../steps/decide.ts'
 
 export interface FaultDeps {
   store: Store

@@ -4,11 +4,11 @@ import type { MediaPort } from '../../media-link/events.ts'
 import { applyCapture, callOfTarget, targetId } from '../pci.ts'
 import { applyRecording, applyStream, endStream, loadLeg } from '../records.ts'
 import { resumeSandboxLeg } from '../sandbox.ts'
+import type { Conducting } from '../steps/follow.ts'
 import type { CallRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import { closeSession, NOT_PAUSED } from './end-all.ts'
 import type { CallFaults } from './faults.ts'
-import type { Conducting } from './follow.ts'
 import {
   isRunning,
   runningLegs,

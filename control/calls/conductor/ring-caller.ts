@@ -1,5 +1,5 @@
 import type { CommandPort } from '../../media-link/events.ts'
-import type { LegRows } from './decide.ts'
+import type { LegRows } from '../steps/decide.ts'
 import { ownRoom, placeOf } from './leg-rooms.ts'
 import { failureOf, type Sent } from './sender.ts'
 

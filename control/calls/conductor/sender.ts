@@ -1,7 +1,7 @@
 import { type Failure, isFailure } from '../../../media/protocol.ts'
 import type { CommandPort } from '../../media-link/events.ts'
+import type { Leader, LegStep, STEPS } from '../steps/table.ts'
 import type { ParticipantRow } from '../tables.ts'
-import type { Leader, LegStep, STEPS } from './steps.ts'
 
 type CommandOf<S extends LegStep> = (typeof STEPS)[S]['sends'][number]
 

@@ -3,9 +3,9 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { signedNumbers } from '../../trunks/caller-identity.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
+import type { Of } from '../steps/event-handler.ts'
+import { follow } from '../steps/follow.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
-import type { Of } from './event-handler.ts'
-import { follow } from './follow.ts'
 
 export interface VerifyingDeps {
   store: Store

@@ -5,9 +5,9 @@ import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { numbersAt, takesOut } from '../../trunks/outbound.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
 import { legProblem } from '../../usage/allowance.ts'
-import type { Of } from '../conductor/event-handler.ts'
-import { follow } from '../conductor/follow.ts'
 import { outsideProblem } from '../dial.ts'
+import type { Of } from '../steps/event-handler.ts'
+import { follow } from '../steps/follow.ts'
 
 interface Answer {
   to: string[]

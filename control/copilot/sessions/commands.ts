@@ -8,11 +8,11 @@ import { canDismiss } from '../fast/reduce.ts'
 import type { CopilotInput } from '../fast/state.ts'
 import { accepts } from '../fields/values.ts'
 import type { ProfileSettings } from '../schema.ts'
-import { moveTo } from '../script/move.ts'
 import type { CopilotSessionRow } from '../tables.ts'
 import type { dismissBody, itemBody, nextBody } from './command-schema.ts'
 import { seqOf } from './message-schema.ts'
 import { apply, findSession, isPaused, type RecordParts, sessionMs, settingsOfSession, stateOf } from './records.ts'
+import { moveTo } from './script-moves.ts'
 import { type CopilotSession, toSession } from './session-schema.ts'
 
 export interface CommandParts extends RecordParts {

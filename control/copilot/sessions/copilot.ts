@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { isFailure, isUndecided, type MediaEvent, type MediaSnapshot } from '../../../media/protocol.ts'
 import type { CallPrograms } from '../../calls/conductor/driver.ts'
-import { follow } from '../../calls/conductor/follow.ts'
+import { follow } from '../../calls/steps/follow.ts'
 import { type Fact, only } from '../../kernel/store/after-commit.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'

@@ -1,21 +1,8 @@
-import type { SipTransport } from '../../../media/protocol.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import type { Device } from '../ringing/rings.ts'
 import type { SipRegistrationRow } from './tables.ts'
-
-/** Something that rings when an agent is called. */
-export type Device =
-  | {
-      kind: 'sip'
-      /** The contact's URI. */
-      uri: string
-      /** Where it registered from: the next hop. */
-      via: { host: string; port: number; transport: SipTransport }
-      /** Proxies on the way to it, as Route values. Absent: none. */
-      route?: string[]
-    }
-  | { kind: 'browser'; browserId: string }
 
 /** What a member can be reached at now: registered SIP phones and connected softphones, the newest first; one who is not active by nothing. */
 export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Date = new Date()): Promise<Device[]> {

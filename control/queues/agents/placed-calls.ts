@@ -11,8 +11,8 @@ import type { Vault } from '../../kernel/vault.ts'
 import type { UserRow } from '../../organisation/tables.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { becomeBusy } from '../agent-status.ts'
+import { type Destination, destinationOf, type Undialable } from '../destinations.ts'
 import { holdLine, mayCallBeside, type RingTarget, startRing } from '../ringing/rings.ts'
-import { type Destination, destinationOf, type Undialable } from './destinations.ts'
 
 export interface PlacingDeps {
   store: Store

@@ -7,10 +7,10 @@ import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentre } from '../call-centre.ts'
+import { noteLost } from '../lost-devices.ts'
 import { joinRing } from '../ringing/late-devices.ts'
 import { phoneOf } from './devices.ts'
 import { noteLogin } from './logins.ts'
-import { noteLost } from './lost-devices.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
 /** The shortest time that is taken, and the longest that is given [s]. */

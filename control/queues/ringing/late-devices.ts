@@ -3,10 +3,9 @@ import type { ParticipantRow } from '../../calls/tables.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { Device } from '../agents/devices.ts'
-import { mayComeBack } from '../agents/lost-devices.ts'
+import { mayComeBack } from '../lost-devices.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
-import { insertLeg, legsOfRing, type RingTarget, secondsLeft } from './rings.ts'
+import { type Device, insertLeg, legsOfRing, type RingTarget, secondsLeft } from './rings.ts'
 
 /** Devices that come, or come back, while their agent is rung. */
 

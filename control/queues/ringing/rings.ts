@@ -1,12 +1,25 @@
 import type { EndedReason, PaymentPause, SipTransport } from '../../../media/protocol.ts'
-import { wake } from '../../calls/conductor/follow.ts'
 import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
+import { wake } from '../../calls/steps/follow.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
+
+/** Something that rings when an agent is called. */
+export type Device =
+  | {
+      kind: 'sip'
+      /** The contact's URI. */
+      uri: string
+      /** Where it registered from: the next hop. */
+      via: { host: string; port: number; transport: SipTransport }
+      /** Proxies on the way to it, as Route values. Absent: none. */
+      route?: string[]
+    }
+  | { kind: 'browser'; browserId: string }
 
 /** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called us. */
 export type RingTarget =

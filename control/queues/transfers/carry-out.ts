@@ -1,6 +1,6 @@
 import { isFailure, isUndecided } from '../../../media/protocol.ts'
-import { decideAnew } from '../../calls/conductor/follow.ts'
 import { findLeg } from '../../calls/legs.ts'
+import { decideAnew } from '../../calls/steps/follow.ts'
 import type { Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Trx } from '../../kernel/store/store.ts'

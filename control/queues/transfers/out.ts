@@ -1,5 +1,5 @@
 import { isFailure, isUndecided } from '../../../media/protocol.ts'
-import { follow } from '../../calls/conductor/follow.ts'
+import { follow } from '../../calls/steps/follow.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'

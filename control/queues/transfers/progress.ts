@@ -1,6 +1,6 @@
 import type { Events, MediaSnapshot } from '../../../media/protocol.ts'
-import type { Of } from '../../calls/conductor/event-handler.ts'
 import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
+import type { Of } from '../../calls/steps/event-handler.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'

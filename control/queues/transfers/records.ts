@@ -1,5 +1,5 @@
 import type { EndedReason } from '../../../media/protocol.ts'
-import { follow } from '../../calls/conductor/follow.ts'
+import { follow } from '../../calls/steps/follow.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'

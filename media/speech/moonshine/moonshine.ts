@@ -1,5 +1,6 @@
 import { WorkerJobs } from '../../kernel/worker-jobs.ts'
 import { workerEntry } from '../../protocol/worker-entry.ts'
+import type { MoonshineAnswer, MoonshineJob } from '../moonshine-worker.ts'
 import {
   type Following,
   isEnglish,
@@ -11,7 +12,6 @@ import {
   type Understood,
 } from '../speech-engines.ts'
 import { Glances } from './glances.ts'
-import type { MoonshineAnswer, MoonshineJob } from './moonshine-worker.ts'
 
 /** Utterances that may wait: what waits longer is of no use to a caller who waits for an answer. A further one fails. */
 const MAX_WAITING = 10
@@ -47,7 +47,7 @@ export class Moonshine implements SpeechToText {
   /** @param thread absent: one of its own */
   constructor(thread?: Thread) {
     const maxJobMs = () => (this.#isLoaded ? MAX_JOB_MS : MAX_LOADING_MS)
-    const entry = workerEntry('media/speech/moonshine/moonshine-worker')
+    const entry = workerEntry('media/speech/moonshine-worker')
     this.#thread = thread ?? new WorkerJobs(entry, { maxWaiting: MAX_WAITING, maxJobMs })
   }
 

@@ -10,7 +10,7 @@ import {
   verifyClientToken,
 } from '../../../control/browsers/client-token.ts'
 import { Softphones } from '../../../control/browsers/softphone.ts'
-import type { Conducting } from '../../../control/calls/conductor/follow.ts'
+import type { Conducting } from '../../../control/calls/steps/follow.ts'
 import { isProblem } from '../../../control/http/errors.ts'
 import type { FollowUp } from '../../../control/kernel/follow-ups.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { onAnswered } from '../../../control/calls/conductor/decide.ts'
 import { applyToLeg, endLeg, insertParty, loadLeg } from '../../../control/calls/records.ts'
+import { onAnswered } from '../../../control/calls/steps/decide.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'

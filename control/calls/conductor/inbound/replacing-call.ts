@@ -1,7 +1,7 @@
 import type { Trx } from '../../../kernel/store/store.ts'
 import type { ConnectionRow } from '../../../trunks/tables.ts'
-import type { Of } from '../event-handler.ts'
-import { follow } from '../follow.ts'
+import type { Of } from '../../steps/event-handler.ts'
+import { follow } from '../../steps/follow.ts'
 
 /**
  * A trunk calls to replace a dialog (RFC 3891): a dialog of a call over a connection that this trunk may use, if the connection lets its

@@ -6,7 +6,7 @@ import type { Vault } from '../../../kernel/vault.ts'
 import type { MediaPort } from '../../../media-link/events.ts'
 import { hasInboundAccounts, inboundAuthOf, inboundHa1 } from '../../../trunks/inbound-auth.ts'
 import type { ConnectionRow, InboundAlgorithm } from '../../../trunks/tables.ts'
-import { follow } from '../follow.ts'
+import { follow } from '../../steps/follow.ts'
 import { connectionOfAccount } from '../inbound-rows.ts'
 
 /** Calls over connections that authenticate by password. */

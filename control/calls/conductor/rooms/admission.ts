@@ -1,6 +1,6 @@
 import type { EndedReason } from '../../../../media/protocol.ts'
 import { settingsOf } from '../../settings.ts'
-import type { LegRows } from '../decide.ts'
+import type { LegRows } from '../../steps/decide.ts'
 
 export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
 

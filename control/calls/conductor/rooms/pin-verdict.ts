@@ -2,7 +2,7 @@ import { verifyPin } from '../../../kernel/secrets.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import type { NumberedEvent } from '../../../media-link/events.ts'
 import { loadLeg } from '../../records.ts'
-import { collectId, type LegRows, type PinVerdict } from '../decide.ts'
+import { collectId, type LegRows, type PinVerdict } from '../../steps/decide.ts'
 
 /**
  * Verifies the PINs among these events, by event number. Each takes tens of milliseconds, so it is done before the transaction that

@@ -2,8 +2,8 @@ import { conflict, type Problem } from '../../../http/errors.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import { isLocked } from '../../session-state.ts'
 import { scheduleOf } from '../../settings.ts'
+import { isJoinable } from '../../steps/join-window.ts'
 import type { ConferenceRoomRow } from '../../tables.ts'
-import { isJoinable } from './join-window.ts'
 import { runningSession } from './sessions.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { Commands } from '../../../../media/protocol.ts'
 import type { Store } from '../../../kernel/store/store.ts'
+import { collectId, type LegRows } from '../../steps/decide.ts'
 import { withRows } from '../call-steps.ts'
-import { collectId, type LegRows } from '../decide.ts'
 import { playOf, promptOf } from '../prompts.ts'
 import { failureOf, type Senders } from '../sender.ts'
 import type { Seating } from './seating.ts'

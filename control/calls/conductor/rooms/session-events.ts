@@ -9,9 +9,9 @@ import { startOf } from '../../duration.ts'
 import { endSession, insertRecording } from '../../records.ts'
 import { setActiveSpeaker } from '../../session-state.ts'
 import type { ActiveSpeakerChange } from '../../sound/speaking-schema.ts'
+import type { Of } from '../../steps/event-handler.ts'
+import { follow } from '../../steps/follow.ts'
 import type { CallRow } from '../../tables.ts'
-import type { Of } from '../event-handler.ts'
-import { follow } from '../follow.ts'
 
 /** The first party has entered a session's room: the conference begins. */
 export async function onRoomOpened(audio: CallAudio, trx: Trx, { body, at }: Of<'room.opened'>): Promise<void> {

@@ -2,8 +2,8 @@ import { newId } from '../../../kernel/ids.ts'
 import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
+import type { LegRows } from '../../steps/decide.ts'
 import type { CallRow, ConferenceRoomRow } from '../../tables.ts'
-import type { LegRows } from '../decide.ts'
 
 /** Sessions of conference rooms: each is a call of its own. */
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { sendDue } from '../../../../control/calls/conductor/follow.ts'
+import { sendDue } from '../../../../control/calls/steps/follow.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { suite } from '../../../harness.ts'
 import { type LiveWorld, makeLiveWorld } from '../../assistants/live-world.ts'

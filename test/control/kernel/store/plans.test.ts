@@ -2,7 +2,7 @@ import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode 
 import * as assert from 'uvu/assert'
 import { connectionsFor } from '../../../../control/calls/conductor/inbound-rows.ts'
 import type { Store } from '../../../../control/kernel/store/store.ts'
-import { dueCallbacks, isCallbackDue } from '../../../../control/queues/due-callbacks.ts'
+import { dueCallbacks, isCallbackDue } from '../../../../control/queues/callbacks/due.ts'
 import { insertConnection } from '../../../../control/trunks/networks.ts'
 import { suite } from '../../../harness.ts'
 import { ask, makeWorld, serve } from '../../app-harness.ts'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { Moonshine } from '../../../../media/speech/moonshine/moonshine.ts'
-import type { MoonshineAnswer, MoonshineJob } from '../../../../media/speech/moonshine/moonshine-worker.ts'
+import type { MoonshineAnswer, MoonshineJob } from '../../../../media/speech/moonshine-worker.ts'
 import type { Manner } from '../../../../media/speech/speech-engines.ts'
 import { suite } from '../../../harness.ts'
 

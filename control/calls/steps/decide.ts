@@ -12,8 +12,8 @@ import { durationOf } from '../duration.ts'
 import type { LegChange } from '../legs.ts'
 import { scheduleOf } from '../settings.ts'
 import type { CallRow, CallStatus, ConferenceRoomRow, ParticipantRow } from '../tables.ts'
-import { isJoinable } from './rooms/join-window.ts'
-import { isGoing, mayFollow } from './steps.ts'
+import { isJoinable } from './join-window.ts'
+import { isGoing, mayFollow } from './table.ts'
 
 /** Pure decisions: which rows change, and which events are emitted. */
 

@@ -1,12 +1,12 @@
-import type { Failure, SipParty } from '../../../media/protocol.ts'
-import { isFull, outsideProblem, wayTo } from '../../calls/dial.ts'
-import type { Db } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { Vault } from '../../kernel/vault.ts'
-import type { UserRow } from '../../organisation/tables.ts'
-import { isInHours, scoreOf } from '../../trunks/inbound.ts'
-import type { InboundRouteRow } from '../../trunks/tables.ts'
-import type { Onward } from '../ringing/rings.ts'
+import type { Failure, SipParty } from '../../media/protocol.ts'
+import { isFull, outsideProblem, wayTo } from '../calls/dial.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import type { UserRow } from '../organisation/tables.ts'
+import { isInHours, scoreOf } from '../trunks/inbound.ts'
+import type { InboundRouteRow } from '../trunks/tables.ts'
+import type { Onward } from './ringing/rings.ts'
 
 /** Whom a member reaches by what it dials: a colleague, what a route leads to, or somebody outside. */
 export type Destination =

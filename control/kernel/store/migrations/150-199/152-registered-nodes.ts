@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { nodeOf } from '../../store/node.ts'
+import { nodeOf } from '../../node.ts'
 
 /** A phone is registered at a node, which alone can reach it through its NAT or over its connection. */
 export const registeredNodes: Migration = {

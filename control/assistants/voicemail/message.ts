@@ -7,7 +7,7 @@ import { phrase, type Speaker } from '../../kernel/phrases.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import type { Stage } from '../stage.ts'
-import { endVoicemail } from '../voicemail/records.ts'
+import { endVoicemail } from './records.ts'
 
 const MAX_SECONDS = 120
 /** Less than this is no message [ms]. */

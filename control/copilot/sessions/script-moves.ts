@@ -2,9 +2,9 @@ import type { Graph } from '../../flows/engine/graph.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { SaidInput } from '../fast/state.ts'
-import { apply, type RecordParts, sessionMs, stateOf } from '../sessions/records.ts'
+import { moveScript, type ScriptMove, type ScriptState, shownStep } from '../script/script.ts'
 import type { CopilotSessionRow } from '../tables.ts'
-import { moveScript, type ScriptMove, type ScriptState, shownStep } from './script.ts'
+import { apply, type RecordParts, sessionMs, stateOf } from './records.ts'
 
 /** Moves the script of a session and tells where it is then, in this transaction. Null: it has none, or stays. */
 export async function moveTo(

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon'
-import type { RoomSchedule } from '../../settings.ts'
+import type { RoomSchedule } from '../settings.ts'
 
 const OPENS_BEFORE = { minutes: 15 }
 const CLOSES_AFTER = { hours: 2 }

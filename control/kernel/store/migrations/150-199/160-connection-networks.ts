@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { Kysely, Migration } from 'kysely'
-import { canonicalBlock } from '../../../../media/protocol.ts'
+import { canonicalBlock } from '../../../../../media/protocol.ts'
 
 interface Before {
   connections: {

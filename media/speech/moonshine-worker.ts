@@ -1,9 +1,9 @@
 import { parentPort } from 'node:worker_threads'
-import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
-import { resampleAll } from '../../../codecs/resample.ts'
-import type { JobReply, JobRequest } from '../../kernel/worker-jobs.ts'
-import { lookWhileWanted, surest } from '../hearing/looks.ts'
-import { MODEL_HZ, MoonshineModel } from './moonshine-model.ts'
+import { NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { resampleAll } from '../../codecs/resample.ts'
+import type { JobReply, JobRequest } from '../kernel/worker-jobs.ts'
+import { lookWhileWanted, surest } from './hearing/looks.ts'
+import { MODEL_HZ, MoonshineModel } from './moonshine/moonshine-model.ts'
 
 /** Makes out one utterance, mono at 8 kHz. */
 export interface MoonshineJob {

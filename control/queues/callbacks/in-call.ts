@@ -1,9 +1,9 @@
-import type { BookCallback, CallbackWish } from '../assistants/actions/callback.ts'
-import { type BookingDeps, bookCallback, type SourcedBooking } from '../callbacks/booking.ts'
-import { isProblem, missing, type Problem } from '../http/errors.ts'
-import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
-import { returnedByQueue } from './callbacks-of-queue.ts'
+import type { BookCallback, CallbackWish } from '../../assistants/actions/callback.ts'
+import { type BookingDeps, bookCallback, type SourcedBooking } from '../../callbacks/booking.ts'
+import { isProblem, missing, type Problem } from '../../http/errors.ts'
+import type { Store, Trx } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { returnedByQueue } from './of-queue.ts'
 
 /** Books what the flow or the assistant of a running call asks for. */
 export const bookInCall =

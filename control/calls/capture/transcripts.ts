@@ -7,13 +7,13 @@ import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { CommandPort, MediaPort } from '../../media-link/events.ts'
 import { count } from '../../usage/ledger.ts'
-import { callCaptureOf } from '../capture/call-capture.ts'
-import { follow } from '../conductor/follow.ts'
+import { segmentText, showHeld } from '../programs/segment-text.ts'
+import type { TranscriptRow, TranscriptSegmentRow } from '../programs/tables.ts'
+import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from '../programs/transcript-schema.ts'
 import { settingsOf } from '../settings.ts'
-import { segmentText, showHeld } from './segment-text.ts'
-import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
+import { follow } from '../steps/follow.ts'
+import { callCaptureOf } from './call-capture.ts'
 import { wantTranscript } from './transcript-rows.ts'
-import { type CallTranscript, toCallTranscript, toCallTranscriptSegment } from './transcript-schema.ts'
 
 /** Maximum number of segments shown; the longest call has fewer. */
 const MAX_SEGMENTS = 20_000

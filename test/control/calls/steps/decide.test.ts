@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { type LegRows, onPlayFinished } from '../../../../control/calls/conductor/decide.ts'
+import { type LegRows, onPlayFinished } from '../../../../control/calls/steps/decide.ts'
 import { suite } from '../../../harness.ts'
 
-const test = suite('control/calls/conductor/decide')
+const test = suite('control/calls/steps/decide')
 
 const played = (playId: string) => ({ legId: 'leg', playId, ended: 'played' as const, heardMs: 1000 })
 

@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
-import type { CallbackRow } from '../callbacks/tables.ts'
-import type { Db } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { CallbackRow } from '../../callbacks/tables.ts'
+import type { Db } from '../../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
 /** Assistants talk with any number of people at once: so many callbacks are dialled for them in one round. */
 const MAX_DIALLED = 200

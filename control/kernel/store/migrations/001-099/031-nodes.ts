@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { nodeOf } from '../../store/node.ts'
+import { nodeOf } from '../../node.ts'
 
 type Rows = {
   calls: { node_id: string }

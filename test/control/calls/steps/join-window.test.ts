@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
-import { isJoinable } from '../../../../../control/calls/conductor/rooms/join-window.ts'
-import type { RoomSchedule } from '../../../../../control/calls/settings.ts'
-import { suite } from '../../../../harness.ts'
+import type { RoomSchedule } from '../../../../control/calls/settings.ts'
+import { isJoinable } from '../../../../control/calls/steps/join-window.ts'
+import { suite } from '../../../harness.ts'
 
-const test = suite('control/calls/conductor/join-window')
+const test = suite('control/calls/steps/join-window')
 
 const schedule = (recurrence: RoomSchedule['recurrence'], more: Partial<RoomSchedule> = {}): RoomSchedule => ({
   start_at: '2026-11-02T09:00:00Z',

@@ -1,6 +1,6 @@
-import type { SourcedBooking } from '../callbacks/booking.ts'
-import { settingsOf } from './settings/store.ts'
-import type { QueueRow } from './tables.ts'
+import type { SourcedBooking } from '../../callbacks/booking.ts'
+import { settingsOf } from '../settings/store.ts'
+import type { QueueRow } from '../tables.ts'
 
 /** Who returns a queue's callbacks, and how urgent they are (specification, "Queue": `callbacks`), as a booking says it. */
 export function returnedByQueue(

@@ -1,5 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
-import { nodeOf } from '../../store/node.ts'
+import { nodeOf } from '../../node.ts'
 
 /** Ringing and talking: who rings for which call, how long a call waits, and what an agent does. */
 export const queues: Migration = {

@@ -1,6 +1,6 @@
-import type { Db } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { GRACE_MS } from '../presence.ts'
+import type { Db } from '../kernel/store/store.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { GRACE_MS } from './presence.ts'
 
 /**
  * Members whose last device was lost a moment ago: a page that is loaded again, a network that comes back. Whoever calls them waits for

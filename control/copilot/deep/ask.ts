@@ -7,12 +7,12 @@ import { isProblem, type Problem } from '../../http/errors.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
-import { type ModelParts, phrasedAnswer } from '../deep/answer.ts'
 import type { Passage, Path } from '../fast/state.ts'
-import type { answerSchema } from './command-schema.ts'
-import { type CommandParts, redactedText, usableSession } from './commands.ts'
-import { passagesOn } from './knowledge.ts'
-import { apply, sessionMs, settingsOfSession } from './records.ts'
+import type { answerSchema } from '../sessions/command-schema.ts'
+import { type CommandParts, redactedText, usableSession } from '../sessions/commands.ts'
+import { passagesOn } from '../sessions/knowledge.ts'
+import { apply, sessionMs, settingsOfSession } from '../sessions/records.ts'
+import { type ModelParts, phrasedAnswer } from './answer.ts'
 
 export type CopilotAnswer = Static<typeof answerSchema>
 
