@@ -1,7 +1,7 @@
 import { nonceUseOf } from '../../sip/auth/digest.ts'
 import { MAX_FORWARDS } from '../../sip/message/format.ts'
 import type { NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
-import type { Body, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
+import type { Body, InviteAtTheDoor, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
 import { NOT_SIGNED, type Signed, type Verifier } from '../identity/verifier.ts'
 import type { OwnAddress, OwnAddresses } from '../kernel/own-addresses.ts'
 import { newUlid } from '../protocol/chance.ts'
@@ -33,6 +33,12 @@ const DECISION_MS = 4000
 const NOT_ACCEPTABLE_HERE = 488
 /** `Retry-After` of a 503 [s]. */
 const RETRY_AFTER_S = 5
+const NO_ROOM: InviteRefusal = {
+  status: 503,
+  headers: [['Retry-After', String(RETRY_AFTER_S)], ...fieldsOfStatus(503, null)],
+}
+/** For a call that would be taken too late: the next second is another one. */
+const TOO_LATE: InviteRefusal = { status: 503, headers: [['Retry-After', '1']] }
 
 /** An extension that the caller requires and we do not provide (RFC 3261 §21.4.15). */
 const BAD_EXTENSION = 420
@@ -64,14 +70,17 @@ export class CallsIn {
     this.#lines = options.lines
   }
 
+  /** A call for which there is no room is refused before anything is remembered of it: a flood of them costs an answer each. */
+  atTheDoor({ peer }: InviteAtTheDoor): InviteRefusal | null {
+    const { maxCalls, admission, sip } = this.#options
+    const hasRoom = !this.draining && this.#lines.byLeg.size < maxCalls && !this.#isCrowdedByStrangers(peer)
+    const refusal = !hasRoom || !sip().admitsCall(peer) ? NO_ROOM : admission.refuses() ? TOO_LATE : null
+    if (refusal !== null) this.refused++
+    return refusal
+  }
+
   incoming(event: Extract<UaEvent, { kind: 'incoming' }>): void {
     const { sessionId } = event
-    const isTooMany = this.#lines.byLeg.size >= this.#options.maxCalls || !this.#options.sip().admitsCall(event.peer)
-    if (this.draining || isTooMany || this.#isCrowdedByStrangers(event.peer)) {
-      this.refused++
-      this.refuse(sessionId, 503, RETRY_AFTER_S)
-      return
-    }
     const called = partyOf(event.requestUri)
     const connectionId = this.#options.farEnds.byContact(called.user)
     const line = this.#lines.begin({

@@ -33,9 +33,6 @@ import { Replacing } from './replacing.ts'
 import { Transfers } from './transfers.ts'
 import type { Sign } from './ways.ts'
 
-/** For a call that would be taken too late: the next second is another one. */
-const TOO_LATE: InviteRefusal = { status: 503, headers: [['Retry-After', '1']] }
-
 export interface SwitchboardOptions {
   threads: Pick<Threads, 'place'>
   addresses: OwnAddresses
@@ -149,10 +146,7 @@ export class Switchboard {
 
   /** What an INVITE is answered with before anything is remembered of it; null: it comes in. */
   atTheDoor(invite: InviteAtTheDoor): InviteRefusal | null {
-    const refusal = this.#callers.atTheDoor(invite)
-    if (refusal !== null || !this.#admission.refuses()) return refusal
-    this.#in.refused++
-    return TOO_LATE
+    return this.#callers.atTheDoor(invite) ?? this.#in.atTheDoor(invite)
   }
 
   /** What throws ends the one call that it belongs to. */

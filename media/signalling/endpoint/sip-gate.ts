@@ -7,9 +7,11 @@ const STRANGER = { burst: 500, perSecond: 100 }
 /** The same of one that we know: a trunk's, or that of an office full of phones. */
 const KNOWN = { burst: 10_000, perSecond: 4_000 }
 /** Of all strangers together, whose addresses over UDP anybody may make up. */
-const ALL_STRANGERS = { burst: 4_000, perSecond: 2_000 }
-/** Calls of one network that nobody knows: each asks control. */
+const ALL_STRANGERS = { burst: 2_000, perSecond: 500 }
+/** Calls of one network that nobody knows: each asks control, and its answer is repeated for half a minute if nobody acknowledges it. */
 const STRANGERS_CALLS = { burst: 50, perSecond: 10 }
+/** Of all strangers together. */
+const ALL_STRANGERS_CALLS = { burst: 200, perSecond: 100 }
 /** How long one is known whom we have sent a request to, or who has registered [ms]; a registration lasts an hour at most. */
 const MET_MS = 70 * 60 * 1000
 const MAX_MET = 50_000
@@ -27,6 +29,7 @@ export class SipGate {
   readonly #acquaintances = new RateLimits(KNOWN)
   readonly #allStrangers = new RateLimit(ALL_STRANGERS)
   readonly #calls = new RateLimits(STRANGERS_CALLS)
+  readonly #allCalls = new RateLimit(ALL_STRANGERS_CALLS)
   /** Until when each is known. */
   readonly #met = new LRUCache<string, number>(atMost(MAX_MET))
   readonly #judged = new LRUCache<string, { isKnown: boolean; network: string }>({ max: MAX_JUDGED })
@@ -71,6 +74,6 @@ export class SipGate {
 
   /** Whether one more call of a stranger is asked about. */
   admitsCall(host: string, now: number): boolean {
-    return this.#calls.allow(this.#judge(host).network, now)
+    return this.#calls.allow(this.#judge(host).network, now) && this.#allCalls.allow(now)
   }
 }

@@ -7,6 +7,8 @@ const test = suite('media/signalling/admission')
 
 /** Calls that wait, and of legs that run: enough to be a queue. */
 const MANY = 16
+/** Calls of one network of strangers at once. */
+const SHARE = 50
 
 function makeWorld() {
   const world = { now: 10_000, since: 0 as number | null, clocks: { slots: 0, late: 0 }, legs: 0 }
@@ -92,6 +94,25 @@ test('above capacity an INVITE gets 503 with Retry-After and nothing is begun fo
   for (const phone of waiting) await phone.expect('SIP/2.0 200')
   await again.call()
   await media.engine.until(() => media.of('leg.incoming').length === MANY + 1)
+  for (const phone of phones) phone.close()
+  await media.close()
+})
+
+test("a stranger's calls beyond its share get 503 with Retry-After, and nothing is remembered of them", async () => {
+  const media = await LocalMedia.open({}, { maxCalls: 1000 })
+  const phones = await Promise.all(Array.from({ length: SHARE + MANY }, () => RawPhone.open(media)))
+  for (const phone of phones) {
+    await phone.call()
+    await phone.expect('SIP/2.0')
+  }
+  const refused = phones.filter(phone => phone.count('SIP/2.0 503') > 0)
+  assert.ok(refused.length > 0, 'some are beyond it')
+  for (const phone of refused) {
+    assert.match(await phone.expect('SIP/2.0 503'), /\r\nRetry-After: 5\r\n/)
+    assert.is(phone.count('SIP/2.0 100'), 0, 'no transaction was opened')
+  }
+  assert.is(media.switchboard.refused, refused.length)
+  assert.is(media.switchboard.lines.size, phones.length - refused.length)
   for (const phone of phones) phone.close()
   await media.close()
 })
