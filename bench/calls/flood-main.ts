@@ -1,6 +1,9 @@
+import { constants, setPriority } from 'node:os'
 import { Flood } from './flood.ts'
 
-/** The process of a flood: it must not be in the way of who measures. */
+/** The process of a flood: it must not be in the way of who measures, so it gets less of the processor than all others. */
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+
 export type ToFlood =
   | { type: 'open'; hosts: number; host: string; port: number }
   | { type: 'begin'; perSecond: number }

@@ -28,6 +28,10 @@ export class FloodProcess {
     return answer.type === 'stopped' ? answer.sent : 0
   }
 
+  get pid(): number {
+    return this.#child.pid!
+  }
+
   kill(): void {
     this.#child.kill('SIGKILL')
   }

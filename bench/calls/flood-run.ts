@@ -3,6 +3,7 @@ import type { LoadResult } from '../load/messages.ts'
 import { LoadProcess } from '../load-process.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import type { BenchOptions } from '../options.ts'
+import { cpuRate, readCpu } from '../process-cpu.ts'
 import { lostFrames } from '../report.ts'
 import { residentBytes } from '../soak/samples.ts'
 import type { Subject } from '../subject.ts'
@@ -27,6 +28,8 @@ interface Phase {
   packets: number
   /** Of media, at its end [bytes]. */
   memory: number
+  /** CPU meanwhile, of a core [ms/s]: media's main thread, control, and the flood's own sender. */
+  cpu: { signalling: number; control: number; sender: number }
 }
 
 export interface FloodReport {
@@ -55,14 +58,21 @@ export async function benchFlood(
   const phase = async (name: string, isFlooded: boolean): Promise<void> => {
     say(`${name} …`)
     if (isFlooded) flood.begin(PACKETS_PER_SECOND)
+    const { mediaPid, controlPid } = subject
+    const whose = { signalling: `${mediaPid}/task/${mediaPid}`, control: controlPid, sender: flood.pid }
+    const spent = () => Object.entries(whose).map(([name, pid]) => [name, readCpu(pid)] as const)
+    const earlier = new Map(spent())
     const startedAt = performance.now()
     const measured = load.measure(seconds, () => null)
     const result = await rush.run(CALLS, seconds)
     const { result: audio } = await measured
+    const cpu = Object.fromEntries(
+      spent().map(([name, later]) => [name, cpuRate(earlier.get(name)!, later).total]),
+    ) as Phase['cpu']
     const sent = await flood.stop()
     const packets = ((sent - before) * 1000) / (performance.now() - startedAt)
     before = sent
-    report.phases.push({ name, audio, rush: result, packets, memory: residentBytes(subject.mediaPid) })
+    report.phases.push({ name, audio, rush: result, packets, cpu, memory: residentBytes(subject.mediaPid) })
   }
   try {
     await knowOnly(subject, '127.0.0.1/32')
@@ -108,13 +118,17 @@ export function formatFloodReport({ commit, machine, seconds, phases }: FloodRep
       'max',
       'lost',
       'media [MB]',
+      'CPU [ms/s] signalling',
+      'control',
+      'sender',
     ],
-    ...phases.map(({ name, packets, rush, audio, memory }) => [
+    ...phases.map(({ name, packets, rush, audio, memory, cpu }) => [
       name,
       ...[packets.toFixed(0), String(rush.begun), String(rush.whole)],
       ...[rush.setUpMs?.p50.toFixed(1) ?? '', rush.setUpMs?.p99.toFixed(1) ?? ''],
       ...latencyOf(audio.latencyMs),
       ...[`${lostFrames(audio)} of ${audio.framesExpected}`, (memory / MB).toFixed(0)],
+      ...[cpu.signalling, cpu.control, cpu.sender].map(spent => spent.toFixed(0)),
     ]),
   ]
   return [

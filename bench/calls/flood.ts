@@ -1,36 +1,43 @@
-import { createSocket, type Socket } from 'node:dgram'
+import { chooseDatagrams } from '../../media/rtp/datagrams/choose.ts'
+import type { DatagramSocket, Datagrams } from '../../media/rtp/datagrams/datagrams.ts'
 
-/** Hosts of 127.0.0.0/8 that nobody has let in; each has a port of its own. */
+/** Hosts of 127.0.0.0/8 that nobody has let in; each has a socket of its own. */
 const FIRST_NET = 64
 const HOSTS_PER_NET = 250
+const PORT = 5070
 const TURN_MS = 5
 
 const GARBAGE = Buffer.from('\r\n\x00\xffINVITE sip:\u0001 SIP/9.9 nothing that anybody can read\r\n\r\n', 'latin1')
 
-/** Strangers who send OPTIONS, INVITE and garbage as fast as they are told to. */
+/** Strangers who send OPTIONS, INVITE and garbage as fast as they are told to; cheaply, since in reality they use processors of their own. */
 export class Flood {
   sent = 0
-  readonly #sockets: Socket[]
+  readonly #datagrams: Datagrams
+  readonly #sockets: DatagramSocket[]
   readonly #to: { host: string; port: number }
   #timer: NodeJS.Timeout | undefined
   #next = 0
 
-  private constructor(sockets: Socket[], to: { host: string; port: number }) {
+  private constructor(datagrams: Datagrams, sockets: DatagramSocket[], to: { host: string; port: number }) {
+    this.#datagrams = datagrams
     this.#sockets = sockets
     this.#to = to
   }
 
   static async open(hosts: number, to: { host: string; port: number }): Promise<Flood> {
-    const sockets: Socket[] = []
+    const { datagrams } = await chooseDatagrams('auto')
+    const sockets: DatagramSocket[] = []
     for (let host = 0; host < hosts; host++) {
-      const socket = createSocket({ type: 'udp4', lookup: (address, _options, done) => done(null, address, 4) })
-      socket.on('error', () => {})
+      const socket = await datagrams.bind(addressOf(host), PORT)
+      if (socket === null) throw new Error(`${addressOf(host)}:${PORT} is taken`)
       // What comes back is read, or the system would count it as refused.
-      socket.on('message', () => {})
-      await new Promise<void>(bound => socket.bind(0, addressOf(host), bound))
+      socket.listen(
+        () => {},
+        () => {},
+      )
       sockets.push(socket)
     }
-    return new Flood(sockets, to)
+    return new Flood(datagrams, sockets, to)
   }
 
   begin(perSecond: number): void {
@@ -39,7 +46,10 @@ export class Flood {
     this.#timer = setInterval(() => {
       const due = before + ((performance.now() - startedAt) / 1000) * perSecond
       // A load that is late sends what it can in its turn, and is not late for ever.
-      for (let n = 0; this.sent < due && n < (perSecond * TURN_MS * 4) / 1000; n++) this.#send()
+      this.#datagrams.sendTogether(() => {
+        for (let n = 0; this.sent < due && n < (perSecond * TURN_MS * 4) / 1000; n++) this.#send()
+      })
+      this.#datagrams.poll()
     }, TURN_MS)
   }
 
@@ -55,7 +65,8 @@ export class Flood {
   #send(): void {
     const number = this.#next++
     const host = number % this.#sockets.length
-    this.#sockets[host]!.send(datagram(number, addressOf(host)), this.#to.port, this.#to.host)
+    const packet = datagram(number, addressOf(host))
+    this.#sockets[host]!.send(packet, packet.length, this.#to.host, this.#to.port)
     this.sent++
   }
 }
@@ -68,8 +79,8 @@ function datagram(number: number, address: string): Buffer {
   if (number % 3 === 2) return GARBAGE
   const method = number % 3 === 0 ? 'OPTIONS' : 'INVITE'
   return Buffer.from(
-    `${method} sip:1002@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP ${address}:5060;rport;branch=z9hG4bKflood${number}\r\n` +
+    `${method} sip:1002@127.0.0.1 SIP/2.0\r\nVia: SIP/2.0/UDP ${address}:${PORT};branch=z9hG4bKflood${number}\r\n` +
       `Max-Forwards: 70\r\nFrom: <sip:stranger@${address}>;tag=f${number}\r\nTo: <sip:1002@127.0.0.1>\r\n` +
-      `Call-ID: flood-${number}@${address}\r\nCSeq: 1 ${method}\r\nContact: <sip:stranger@${address}:5060>\r\nContent-Length: 0\r\n\r\n`,
+      `Call-ID: flood-${number}@${address}\r\nCSeq: 1 ${method}\r\nContact: <sip:stranger@${address}:${PORT}>\r\nContent-Length: 0\r\n\r\n`,
   )
 }

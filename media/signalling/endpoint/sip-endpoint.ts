@@ -28,8 +28,11 @@ import { SipReach } from './sip-reach.ts'
 import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
 import { type SipUpgrade, SipWebSockets } from './sip-websockets.ts'
 
-/** What comes while this thread does something else; the system may allow less. */
-const RECEIVE_BUFFER_BYTES = 1024 * 1024
+/**
+ * What comes while this thread does something else; the system may allow less. Trunks' messages wait there among those of a flood: at 20,000
+ * datagrams a second it holds those of a quarter of a second.
+ */
+const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 /** A TLS handshake may take this long [ms]. */
 const HANDSHAKE_MS = 10_000
 

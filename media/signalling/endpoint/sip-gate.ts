@@ -11,7 +11,7 @@ const ALL_STRANGERS = { burst: 2_000, perSecond: 500 }
 /** Calls of one network that nobody knows: each asks control, and its answer is repeated for half a minute if nobody acknowledges it. */
 const STRANGERS_CALLS = { burst: 50, perSecond: 10 }
 /** Of all strangers together. */
-const ALL_STRANGERS_CALLS = { burst: 200, perSecond: 100 }
+const ALL_STRANGERS_CALLS = { burst: 100, perSecond: 50 }
 /** How long one is known whom we have sent a request to, or who has registered [ms]; a registration lasts an hour at most. */
 const MET_MS = 70 * 60 * 1000
 const MAX_MET = 50_000
