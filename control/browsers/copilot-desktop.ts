@@ -1,6 +1,7 @@
 import { type AskParts, ask } from '../copilot/deep/ask.ts'
 import { type Command, carryOut, checkItem, dismiss, nextStep, setField } from '../copilot/sessions/commands.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
+import { heldBy } from '../copilot/sessions/held.ts'
 import { toMessage } from '../copilot/sessions/message-schema.ts'
 import { findSession } from '../copilot/sessions/records.ts'
 import { toSession } from '../copilot/sessions/session-schema.ts'
@@ -67,7 +68,7 @@ export class CopilotDesktops {
       const { row, messages } = next
       try {
         for (const { id } of await pagesOf(this.#db, row, userId)) {
-          if (messages.length === 0) await showWhole(this.#db, this.#push, id, row)
+          if (messages.length === 0) await showWhole(this.#db, this.#push, { browserId: id, userId }, row)
           for (const message of messages) await this.#push(id, { type: 'copilot_message', message: toMessage(message) })
         }
       } catch (error) {
@@ -95,16 +96,34 @@ const pagesOf = (db: Db, row: CopilotSessionRow, userId: string): Promise<Browse
     .where('node', '=', nodeOf(db))
     .execute()
 
-/** The session, and then what it has told, oldest first. */
-async function showWhole(db: Db, push: Push, browserId: string, { id, ...of }: CopilotSessionRow): Promise<void> {
-  const tenant = tenantOf(of)
-  const row = await findSession(db, tenant, id)
+/** The session, and then what it has told, oldest first; whose it is no more sees that it has gone. */
+async function showWhole(
+  db: Db,
+  push: Push,
+  { browserId, userId }: { browserId: string; userId: string },
+  { id, ...of }: CopilotSessionRow,
+): Promise<void> {
+  const row = await findSession(db, tenantOf(of), id)
   if (row === undefined) return
+  if (row.user_id !== userId) return void (await push(browserId, { type: 'copilot_gone', session_id: id }))
   await push(browserId, { type: 'copilot_session', session: toSession(row) })
-  const told = forTenant(db, tenant).select('copilot_messages').selectAll().where('session_id', '=', id)
-  const newest = await told.orderBy('seq', 'desc').limit(MAX_AGAIN).execute()
-  for (const message of newest.reverse())
+  for (const message of await toldAgain(db, row)) {
     await push(browserId, { type: 'copilot_message', message: toMessage(message) })
+  }
+}
+
+/** The newest messages, and of those before them what still holds: in a long call that is a warning of its beginning. */
+async function toldAgain(db: Db, row: CopilotSessionRow): Promise<CopilotMessageRow[]> {
+  const messages = () =>
+    forTenant(db, tenantOf(row)).select('copilot_messages').selectAll().where('session_id', '=', row.id)
+  const newest = await messages().orderBy('seq', 'desc').limit(MAX_AGAIN).execute()
+  const from = newest.at(-1)?.seq ?? 0
+  if (newest.length < MAX_AGAIN) return newest.reverse()
+  const before = messages().where('seq', '<', from).orderBy('seq')
+  const holding = await before.where('id', 'in', heldBy(row)).where('type', '!=', 'transcript').execute()
+  const steps = messages().where('seq', '<', from).where('type', '=', 'script').orderBy('seq', 'desc')
+  const step = await steps.limit(1).execute()
+  return [...holding, ...step, ...newest.reverse()]
 }
 
 export type DesktopParts = AskParts
@@ -122,7 +141,9 @@ export async function actOnCopilot(
   const tenant = tenantOf(page)
   if (wish.do === undefined) {
     const row = await runningOf(store.db, tenant, page.user_id)
-    if (row !== undefined) await showWhole(store.db, pushBy(media), page.id, row)
+    if (row !== undefined) {
+      await showWhole(store.db, pushBy(media), { browserId: page.id, userId: page.user_id }, row)
+    }
     return null
   }
   const row = await findSession(store.db, tenant, String(wish.session_id))

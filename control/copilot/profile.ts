@@ -37,6 +37,18 @@ export const DEFAULT_SETTINGS: ProfileSettings = {
   },
 }
 
+/** Each of them is looked for in whatever is said, within some ms. */
+export const MAX_PHRASES = 10_000
+
+/** The phrases, triggers and examples of a profile, by the list that they are in. */
+const phrasesIn = ({ stages, objections, alerts, compliance }: ProfileSettings): [string, number][] =>
+  Object.entries({
+    stages: stages.flatMap(({ checklist }) => checklist.flatMap(({ phrases }) => phrases)),
+    objections: objections.flatMap(({ examples, triggers }) => [...examples, ...triggers]),
+    alerts: alerts.flatMap(({ phrases }) => phrases),
+    'compliance.required_disclosures': compliance.required_disclosures.flatMap(({ phrases }) => phrases),
+  }).map(([param, phrases]) => [param, phrases.length])
+
 /** Why these settings cannot work together, or null. */
 export function settingsProblem(settings: ProfileSettings): Problem | null {
   const lists: [string, { key: string }[]][] = [
@@ -56,6 +68,12 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
     if (typeof compiled === 'string') {
       return problem('parameter_invalid', `The pattern cannot be used: ${compiled}.`, { param: `fields[${i}].pattern` })
     }
+  }
+  const phrases = phrasesIn(settings).sort(([, a], [, b]) => b - a)
+  const all = phrases.reduce((sum, [, count]) => sum + count, 0)
+  if (all > MAX_PHRASES) {
+    const message = `A profile has at most ${MAX_PHRASES} phrases, triggers and examples in all, not ${all}.`
+    return problem('parameter_invalid', message, { param: phrases[0]![0] })
   }
   const { wpm_min, wpm_max } = settings.coaching
   if (wpm_min > wpm_max) {

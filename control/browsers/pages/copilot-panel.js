@@ -61,6 +61,11 @@ export class CopilotPanel {
     document.body.classList.remove('desktop')
   }
 
+  /** Another member's now. */
+  leave(sessionId) {
+    if (sessionId === this.#sessionId) this.close()
+  }
+
   take(message) {
     if (message.session_id !== this.#sessionId || this.#seen.has(message.id)) return
     this.#seen.add(message.id)

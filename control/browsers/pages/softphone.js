@@ -181,6 +181,7 @@ function told(control) {
   else if (type === 'listening') listens(control)
   else if (type === 'copilot_session') copilot.open(control.session)
   else if (type === 'copilot_message') copilot.take(control.message)
+  else if (type === 'copilot_gone') copilot.leave(control.session_id)
   else if (type === 'done') say(message)
   else if (type === 'refused') say(message, true)
 }

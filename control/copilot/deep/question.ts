@@ -36,7 +36,7 @@ export function linesOf(state: CopilotState): Line[] {
     .filter(([name, { told }]) => kindOf(name) === 'transcript' && told !== null)
     .map(([name, { told, more }]) => ({
       id: keyOf(name),
-      party: String(more?.party ?? 'other'),
+      party: more?.aside === true ? 'other' : String(more?.party ?? 'other'),
       text: (JSON.parse(told?.value ?? '["",true]') as [string, boolean])[0],
     }))
     .filter(({ text: said }) => said !== '')

@@ -1,6 +1,6 @@
 import type { ProfileSettings } from '../schema.ts'
-import { figuresOf, NUDGES, nudgesOf, passTime } from './figures.ts'
-import { claim, disclosureSlot, onceSlot, slotOf, valueOfSlot } from './slots.ts'
+import { figuresOf, lasts, NUDGES, nudgesOf, passTime } from './figures.ts'
+import { claim, count, disclosureSlot, onceSlot, slotOf, valueOfSlot } from './slots.ts'
 import type { CopilotState } from './state.ts'
 
 /** From the reminder to the miss [ms]. */
@@ -41,9 +41,9 @@ function alertByFigures(state: CopilotState, profile: ProfileSettings): void {
     const limit = (fallback: number): number => (threshold > 0 ? threshold : fallback)
     const holding =
       kind === 'silence'
-        ? figures.silence_seconds >= limit(coaching.silence_seconds_max)
+        ? lasts(figures.silence_seconds, limit(coaching.silence_seconds_max))
         : kind === 'monologue'
-          ? figures.monologue_seconds >= limit(coaching.monologue_seconds_max)
+          ? lasts(figures.monologue_seconds, limit(coaching.monologue_seconds_max))
           : kind === 'talk_ratio'
             ? figures.talk_ratio !== null && figures.talk_ratio > limit(coaching.talk_ratio_max)
             : kind === 'sentiment' && state.sentiment <= -limit(DEFAULT_SENTIMENT)
@@ -89,8 +89,10 @@ function miss(state: CopilotState, profile: ProfileSettings, key: string): void 
   timed(state, disclosureSlot(key), 'missed')
   const own = profile.alerts.filter(({ kind }) => kind === 'missed_disclosure' || kind === 'compliance')
   const disclosure = profile.compliance.required_disclosures.find(one => one.key === key)
-  for (const alert of own.length > 0 ? own.map(one => one.key) : [`disclosure.${key}`]) {
-    const more = { disclosure: key, ...(own.length > 0 ? {} : { label: disclosure?.label ?? key }) }
+  const tell = (alert: string, more: Record<string, unknown>): void =>
     claim(state, onceSlot('alert', alert, `disclosure.${key}`), { value: 'missed', by: 'time', utterances: [] }, more)
+  if (own.length === 0) tell(`disclosure.${key}`, { disclosure: key, label: disclosure?.label ?? key })
+  for (const alert of own) {
+    if (count(state, alert, `disclosure.${key}`) >= Math.max(1, alert.threshold)) tell(alert.key, { disclosure: key })
   }
 }

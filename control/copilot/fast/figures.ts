@@ -57,6 +57,9 @@ export function passTime(state: CopilotState): void {
   if (state.monologueMs !== null && !isSpeaking && state.nowMs - lastAgentMs(state) > BREAK_MS) state.monologueMs = null
 }
 
+/** What has not begun does not last, however short it may be. */
+export const lasts = (seconds: number, most: number): boolean => seconds > 0 && seconds >= most
+
 export const NUDGES = ['talk_ratio', 'monologue', 'silence', 'too_fast', 'too_slow'] as const
 export type Nudge = (typeof NUDGES)[number]
 
@@ -69,8 +72,8 @@ export function nudgesOf(
   const { talk_ratio: ratio, monologue_seconds, silence_seconds, words_per_minute: wpm } = figures
   const holds: Record<Nudge, boolean> = {
     talk_ratio: ratio !== null && ratio > talk_ratio_max - (held('talk_ratio') ? RATIO_BACK : 0),
-    monologue: monologue_seconds >= monologue_seconds_max && monologue_seconds > 0,
-    silence: silence_seconds >= silence_seconds_max && silence_seconds > 0,
+    monologue: lasts(monologue_seconds, monologue_seconds_max),
+    silence: lasts(silence_seconds, silence_seconds_max),
     too_fast: wpm !== null && wpm > wpm_max - (held('too_fast') ? WPM_BACK : 0),
     too_slow: wpm !== null && wpm < wpm_min + (held('too_slow') ? WPM_BACK : 0),
   }

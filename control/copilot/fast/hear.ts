@@ -6,7 +6,7 @@ import { type Word, wordsOf } from '../words/fold.ts'
 import { anySaid, findPhrase, phraseOf } from '../words/phrases.ts'
 import { asksForSupervisor } from '../words/supervisor.ts'
 import { objectionsIn } from './objections.ts'
-import { disclosureSlot, fieldSlot, itemSlot, keyOf, kindOf, onceSlot } from './slots.ts'
+import { count, disclosureSlot, fieldSlot, itemSlot, keyOf, kindOf, onceSlot, uncount } from './slots.ts'
 import type { CopilotState, Party, SaidInput } from './state.ts'
 
 /** What an utterance speaks for: a value by slot, and what belongs to it. */
@@ -25,7 +25,7 @@ export function hear(state: CopilotState, profile: ProfileSettings, said: SaidIn
   const words = wordsOf(said.text)
   const values = new Map([[`transcript:${said.id}`, JSON.stringify([said.text, said.isFinal])]])
   const claims: Claims = { values, more: new Map() }
-  if (said.party === 'other') return claims
+  if (said.party === 'other' || said.isAside) return claims
   hearItems(profile, words, said, values)
   hearAlerts(state, profile, words, said, values)
   if (said.party === 'agent') hearCompliance(profile, words, said, values)
@@ -68,18 +68,16 @@ function hearAlerts(
 ): void {
   const isForbidden =
     party === 'agent' && compliance.forbidden_phrases.some(({ phrase }) => findPhrase(words, phraseOf(phrase)) !== null)
-  for (const { key, kind, phrases, threshold } of alerts) {
+  for (const alert of alerts) {
+    const { key, kind, phrases, threshold } = alert
     const isHeard =
       kind === 'phrase'
         ? anySaid(words, phrases) !== null
         : kind === 'customer_asks_for_supervisor'
           ? party === 'customer' && asksForSupervisor(words, phrases)
           : (kind === 'forbidden_phrase' || kind === 'compliance') && isForbidden
-    const before = (state.counts[key] ?? []).filter(one => one !== id)
-    const counted = isHeard ? [...before, id] : before
-    if (counted.length > 0) state.counts[key] = counted.slice(-Math.max(100, threshold))
-    else delete state.counts[key]
-    if (isHeard && counted.length >= Math.max(1, threshold)) to.set(onceSlot('alert', key, id), kind)
+    uncount(state, key, id)
+    if (isHeard && count(state, alert, id) >= Math.max(1, threshold)) to.set(onceSlot('alert', key, id), kind)
   }
 }
 

@@ -17,13 +17,19 @@ export type Meant = Readonly<Record<string, HeardObjection>>
 export const sentencesOf = (text: string): string[] =>
   (text.match(SENTENCE) ?? []).map(sentence => sentence.trim()).filter(sentence => sentence !== '')
 
-/** The objection that one of whose examples is nearest. */
+/** The objection that one of whose examples is nearest. `like`: how near; what is no nearer than `least` may be 0. */
 export function nearestOf(
   objections: ProfileSettings['objections'],
-  like: (example: string) => number,
+  like: (example: string, least: number) => number,
 ): HeardObjection {
-  const near = objections.map(({ key, examples }) => ({ key, similarity: Math.max(0, ...examples.map(like)) }))
-  return near.reduce((a, b) => (b.similarity > a.similarity ? b : a), { key: '', similarity: 0 })
+  const nearest = { key: '', similarity: 0 }
+  for (const { key, examples } of objections) {
+    for (const example of examples) {
+      const similarity = like(example, nearest.similarity)
+      if (similarity > nearest.similarity) Object.assign(nearest, { key, similarity })
+    }
+  }
+  return nearest
 }
 
 function isObjected(words: readonly Word[], phrase: string): boolean {
@@ -52,7 +58,7 @@ export function objectionsIn(
     if ([...triggers, ...examples].some(phrase => isObjected(words, phrase))) found.set(key, 1)
   }
   for (const sentence of sentencesOf(text)) {
-    const nearest = meant[sentence] ?? nearestOf(objections, example => similarity(sentence, example))
+    const nearest = meant[sentence] ?? nearestOf(objections, (example, least) => similarity(sentence, example, least))
     if (nearest.similarity === 0 || nearest.similarity < model.objection_similarity) continue
     found.set(nearest.key, Math.max(found.get(nearest.key) ?? 0, Math.round(nearest.similarity * 1000) / 1000))
   }

@@ -5,7 +5,7 @@ import { look } from './clock.ts'
 import { isTurn } from './figures.ts'
 import { askedIn, type Claims, hear, hearObjections } from './hear.ts'
 import { settle, type Telling } from './settle.ts'
-import { claim, fieldSlot, itemSlot, kindOf, onceSlot, reclaim, seal, slotOf } from './slots.ts'
+import { claim, fieldSlot, itemSlot, kindOf, onceSlot, reclaim, seal, slotOf, uncount } from './slots.ts'
 import { chooseStage } from './stages.ts'
 import type { CopilotInput, CopilotState, Notice, Outcome, Outgoing, SaidInput } from './state.ts'
 
@@ -56,7 +56,7 @@ function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
       return
     case 'unsaid':
       reclaim(state, input.id, new Map())
-      forgetCounts(state, input.id)
+      for (const key of Object.keys(state.counts)) uncount(state, key, input.id)
       state.spans = state.spans.filter(({ id }) => id !== input.id)
       return
     case 'meant':
@@ -111,10 +111,14 @@ const outgoing = (
   wordsEndMs,
 })
 
-function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): void {
+function said(state: CopilotState, profile: ProfileSettings, told: SaidInput): void {
   // What is final stays so: words that come late are of something that is over.
-  const isAgain = input.again !== undefined
-  if (!isAgain && state.spans.some(({ id, isFinal }) => id === input.id && isFinal)) return
+  const isAgain = told.again !== undefined
+  const known = state.spans.find(({ id }) => id === told.id)
+  if (!isAgain && known?.isFinal) return
+  // Who heard an utterance is decided by its beginning.
+  const isAside = known === undefined ? told.isAside === true : known.party !== told.party
+  const input = { ...told, isAside }
   if (!isAgain) noteSpan(state, input)
   const { values, more } = hear(state, profile, input)
   reclaim(state, input.id, values)
@@ -122,8 +126,11 @@ function said(state: CopilotState, profile: ProfileSettings, input: SaidInput): 
     claim(state, name, { value, by: 'heard', utterances: [input.id] }, more.get(name))
   }
   const transcript = state.slots[`transcript:${input.id}`]
-  if (transcript !== undefined) transcript.more = { party: input.party, start_ms: input.fromMs, end_ms: input.toMs }
-  if (isAgain) return
+  if (transcript !== undefined) {
+    const times = { start_ms: input.fromMs, end_ms: input.toMs }
+    transcript.more = { party: input.party, ...times, ...(isAside && { aside: true }) }
+  }
+  if (isAgain || isAside) return
   const asked = askedIn(profile, input.party, input.text)
   if (asked.length > 0) state.asked = { keys: asked, atMs: input.toMs }
   else if (input.isFinal) state.asked.keys = state.asked.keys.filter(key => !isAnswered(profile, key, values))
@@ -149,7 +156,8 @@ function meant(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
   }
 }
 
-function noteSpan(state: CopilotState, { id, party, text, isFinal, fromMs, toMs }: SaidInput): void {
+function noteSpan(state: CopilotState, { id, text, isFinal, fromMs, toMs, ...of }: SaidInput): void {
+  const party = of.isAside ? 'other' : of.party
   const words = wordsOf(text).length
   const span = { id, party, fromMs, toMs: Math.max(fromMs, toMs), words, isFinal }
   state.spans = [...state.spans.filter(other => other.id !== id), span]
@@ -173,14 +181,6 @@ function feel(state: CopilotState, text: string): void {
   claim(state, 'sentiment:', { value: mood, by: 'time', utterances: [] }, { score })
 }
 
-function forgetCounts(state: CopilotState, utterance: string): void {
-  for (const [key, counted] of Object.entries(state.counts)) {
-    const left = counted.filter(one => one !== utterance)
-    if (left.length > 0) state.counts[key] = left
-    else delete state.counts[key]
-  }
-}
-
 /** `null`: what was heard is wrong, and nothing is known; what is heard from now on counts. */
 function setField(state: CopilotState, key: string, value: string | null): void {
   const slot = slotOf(state, fieldSlot(key))
@@ -191,7 +191,9 @@ function setField(state: CopilotState, key: string, value: string | null): void 
 /** What a person does not want to see any more does not come back for the same words. */
 function dismiss(state: CopilotState, seq: number): void {
   const found = Object.entries(state.slots).find(([, { told }]) => told?.seq === seq)
-  if (found !== undefined && DISMISSED.includes(kindOf(found[0]))) found[1].person = { value: null }
+  if (found !== undefined && DISMISSED.includes(kindOf(found[0]))) {
+    Object.assign(found[1], { person: { value: null }, dismissed: seq })
+  }
 }
 
 const DISMISSED = ['objection', 'card', 'answer', 'nudge', 'alert', 'forbidden']

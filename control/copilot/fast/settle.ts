@@ -61,12 +61,11 @@ function tell(
 
 /** Supervisors are told once nothing can be taken back any more. */
 function notice(state: CopilotState, profile: ProfileSettings, name: string, slot: Slot, to: Notice[]): void {
-  if (!name.startsWith('alert:') || slot.told === null || slot.noticed) return
   const last = slot.claims.at(-1)
+  const seq = slot.told?.seq ?? slot.dismissed
+  if (!name.startsWith('alert:') || seq === undefined || last === undefined || slot.noticed) return
   if (mayChange(state, last)) return
-  const shown = bodyOf(state, profile, name, slot, slot.told.value)
+  const shown = bodyOf(state, profile, name, slot, last.value)
   slot.noticed = true
-  if (shown?.body.notify_supervisor === true) {
-    to.push({ seq: slot.told.seq, alert: shown.body, utterances: last?.utterances ?? [] })
-  }
+  if (shown?.body.notify_supervisor === true) to.push({ seq, alert: shown.body, utterances: last.utterances })
 }

@@ -12,10 +12,14 @@ export const keyOf = (name: string): string => {
   return name.slice(name.indexOf(':') + 1, at < 0 ? undefined : at)
 }
 
-const isMoment = (name: string): boolean => name.includes('@') || name.startsWith('transcript:')
+const isLine = (name: string): boolean => name.startsWith('transcript:')
+/** Told of a single moment. */
+const isHint = (name: string): boolean => name.includes('@') && !isLine(name)
 
-/** Slots of single moments that are remembered; the oldest are forgotten, what was told of them stays told. */
-const MAX_MOMENTS = 300
+/** Lines of what is said that are remembered; the oldest are forgotten, what was told of them stays told. */
+const MAX_LINES = 300
+/** Warnings, objections and cards that are shown at the same time; of more the oldest is withdrawn, warnings last. */
+const MAX_HINTS = 100
 
 export const valueOfSlot = (slot: Slot | undefined): string | null =>
   slot === undefined ? null : slot.person !== null ? slot.person.value : (slot.claims.at(-1)?.value ?? null)
@@ -67,6 +71,19 @@ export function reclaim(state: CopilotState, utterance: string, wanted: Readonly
   }
 }
 
+/** How often an alert's kind has happened, this time included. `by`: what it is this time, an utterance or a disclosure. */
+export function count(state: CopilotState, { key, threshold }: { key: string; threshold: number }, by: string): number {
+  const counted = [...(state.counts[key] ?? []).filter(one => one !== by), by]
+  state.counts[key] = counted.slice(-Math.max(100, threshold))
+  return counted.length
+}
+
+export function uncount(state: CopilotState, key: string, by: string): void {
+  const left = (state.counts[key] ?? []).filter(one => one !== by)
+  if (left.length > 0) state.counts[key] = left
+  else delete state.counts[key]
+}
+
 /** What is certain now hides what was claimed before it: that will not be needed again. */
 export function seal(state: CopilotState): void {
   for (const slot of Object.values(state.slots)) {
@@ -79,8 +96,12 @@ export function seal(state: CopilotState): void {
 }
 
 function forgetMoments(state: CopilotState): void {
-  const settled = Object.entries(state.slots).filter(
-    ([name, slot]) => isMoment(name) && !slot.claims.some(one => mayChange(state, one)),
-  )
-  for (const [name] of settled.slice(0, Math.max(0, settled.length - MAX_MOMENTS))) delete state.slots[name]
+  const settled = Object.entries(state.slots).filter(([, { claims }]) => !claims.some(one => mayChange(state, one)))
+  const lines = settled.filter(([name]) => isLine(name))
+  for (const [name] of oldest(lines, MAX_LINES)) delete state.slots[name]
+  const hints = settled.filter(([name]) => isHint(name)).sort(([a], [b]) => Number(isWarning(a)) - Number(isWarning(b)))
+  for (const [, slot] of oldest(hints, MAX_HINTS)) Object.assign(slot, { claims: [], person: null })
 }
+
+const isWarning = (name: string): boolean => /^(?:alert|forbidden):/.test(name)
+const oldest = <T>(all: readonly T[], most: number): readonly T[] => all.slice(0, Math.max(0, all.length - most))

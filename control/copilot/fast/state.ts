@@ -27,6 +27,8 @@ export interface Slot {
   more?: Record<string, unknown>
   /** Supervisors were told. */
   noticed?: true
+  /** The message that a person put away: supervisors are told of its alert all the same. */
+  dismissed?: number
 }
 
 /** Words that are still being said, or that were: as far as figures need them. */
@@ -137,6 +139,8 @@ export interface SaidInput {
   isFinal: boolean
   fromMs: number
   toMs: number
+  /** The customer is on hold, and does not hear it. */
+  isAside?: boolean
   /** What was said before is to be shown otherwise, because of words that ended then [ms]; null: because of the clock. */
   again?: { becauseMs: number | null }
   /** What the knowledge base has on it, best first; by objection, what it has on that. */

@@ -141,7 +141,11 @@ export const assign =
     const change = { user_id: userId }
     await forTenant(trx, tenant).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
     const assigned = { ...row, ...change }
-    afterCommit(trx, () => feed.told(assigned, []))
+    // The one before is told that it is no longer theirs.
+    afterCommit(trx, () => {
+      feed.told(row, [])
+      feed.told(assigned, [])
+    })
     return toSession(assigned)
   }
 

@@ -1,9 +1,11 @@
 import type { Events } from '../../../media/protocol.ts'
+import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { PassageSearch } from '../../knowledge/search.ts'
+import { isAsking } from '../../queues/ringing/rings.ts'
 import type { CopilotInput, Party, SaidInput } from '../fast/state.ts'
 import type { CopilotInputRow, CopilotSessionRow } from '../tables.ts'
 import { lookUp } from './knowledge.ts'
@@ -73,7 +75,18 @@ export async function inputOf(
   if (party === null) return null
   if (text === null) return { kind: 'unsaid', atMs, id }
   const times = { fromMs: sessionMs(row, new Date(heard.beganAt)), toMs: sessionMs(row, new Date(heard.endedAt)) }
-  return { kind: 'said', atMs, id, party, text, isFinal: heard.isFinal, ...times }
+  const isAside = party === 'agent' && (await isOnHold(db, row, heard.beganAt))
+  return { kind: 'said', atMs, id, party, text, isFinal: heard.isFinal, ...times, ...(isAside && { isAside }) }
+}
+
+/** Whether somebody is on hold now, and was by then: what the agent says to himself, or to who is asked, the customer does not hear. */
+async function isOnHold(db: Db, row: CopilotSessionRow, at: string): Promise<boolean> {
+  const scoped = forTenant(db, tenantOf(row))
+  const held = scoped.select('participants').select('id').where('call_id', '=', row.call_id).where('on_hold', '=', 1)
+  if ((await held.where('step', '!=', 'ended').limit(1).executeTakeFirst()) === undefined) return false
+  const told = scoped.select('events').select('timestamp').where('call_id', '=', row.call_id)
+  const since = await told.where('type', '=', 'call.held').orderBy('id', 'desc').limit(1).executeTakeFirst()
+  return since === undefined || since.timestamp <= at
 }
 
 /** Words with what is known of them. */
@@ -89,10 +102,15 @@ export async function withKnowledge(
   return { ...known, ...(await lookUp(search, db, tenant, settings, known)) }
 }
 
-/** Null: a supervisor, whom the customer does not hear. */
+/** Null: a supervisor, whom the customer does not hear. `other`: a second agent, or whoever is asked for advice. */
 async function partyOf(db: Db, row: CopilotSessionRow, legId: string): Promise<Party | null> {
   if (legId === row.participant_id) return 'agent'
   const leg = await forTenant(db, tenantOf(row)).find('participants', legId)
   if (leg === undefined || leg.role === 'supervisor') return null
-  return leg.role === 'agent' ? 'other' : 'customer'
+  return leg.role === 'agent' || (await isAsked(db, row, leg)) ? 'other' : 'customer'
+}
+
+async function isAsked(db: Db, row: CopilotSessionRow, { ring_id }: Pick<ParticipantRow, 'ring_id'>): Promise<boolean> {
+  const ring = ring_id === null ? undefined : await forTenant(db, tenantOf(row)).find('rings', ring_id)
+  return ring !== undefined && isAsking(ring)
 }

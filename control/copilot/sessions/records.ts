@@ -1,4 +1,5 @@
 import { appendEvent } from '../../kernel/events/log.ts'
+import { remembered } from '../../kernel/remembered.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -15,11 +16,18 @@ export interface RecordParts {
   feed: Feed
 }
 
+/** Profiles that sessions run by at the same time; of more, some are parsed anew. */
+const MAX_SETTINGS = 50
+
 /** The time of a session's own clock [ms]. */
 export const sessionMs = ({ created }: Pick<CopilotSessionRow, 'created'>, now: Date): number =>
   Math.max(0, now.getTime() - Date.parse(created))
 
-export const settingsOfSession = (row: Pick<CopilotSessionRow, 'settings'>): ProfileSettings => JSON.parse(row.settings)
+/** They are read for each thing that happens, and may be a megabyte. */
+const parsedSettings = remembered(MAX_SETTINGS, (text: string): ProfileSettings => JSON.parse(text))
+
+export const settingsOfSession = ({ settings }: Pick<CopilotSessionRow, 'settings'>): ProfileSettings =>
+  parsedSettings(settings)
 export const stateOf = (row: Pick<CopilotSessionRow, 'state'>): CopilotState => JSON.parse(row.state)
 
 /**

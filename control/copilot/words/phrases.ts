@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { remembered } from '../../kernel/remembered.ts'
 import { type Word, wordsOf } from './fold.ts'
 import { isLight, likeness } from './likeness.ts'
@@ -20,6 +21,7 @@ export interface PhraseMatch {
 }
 
 const MAX_REMEMBERED = 20_000
+const MAX_SAID = 16
 const LIGHT_WEIGHT = 0.35
 /** What another word of the same meaning counts. */
 const SYNONYM = 0.9
@@ -60,11 +62,34 @@ export const phraseOf = remembered(MAX_REMEMBERED, (text: string): Phrase => {
 /** The first place where a phrase was said, also in other forms, slightly misheard, or with a word or two between. */
 export function findPhrase(said: readonly Word[], phrase: Phrase): PhraseMatch | null {
   if (phrase.words.length === 0) return null
+  const isThere = hasWords(said, phrase)
   for (let at = 0; at < said.length; at++) {
-    const match = alignedAt(said, at, phrase) ?? runTogetherAt(said, at, phrase) ?? turnedAt(said, at, phrase)
+    const match =
+      (isThere ? alignedAt(said, at, phrase) : null) ??
+      runTogetherAt(said, at, phrase) ??
+      (isThere ? turnedAt(said, at, phrase) : null)
     if (match !== null) return match
   }
   return null
+}
+
+/** Whether a word is said anywhere, by what was said last: thousands of phrases have some hundred words in all. */
+const saidLast = new LRUCache<readonly Word[], Map<string, boolean>>({ max: MAX_SAID })
+
+/** Whether enough of a phrase's words are said at all, wherever. */
+function hasWords(said: readonly Word[], { words, weight }: Phrase): boolean {
+  const known = saidLast.get(said) ?? new Map<string, boolean>()
+  if (known.size === 0) saidLast.set(said, known)
+  let lost = 0
+  for (const word of words) {
+    let isSaid = known.get(word.text)
+    if (isSaid === undefined) {
+      isSaid = said.some(({ text }) => likenessOf(text, word.text) > 0)
+      known.set(word.text, isSaid)
+    }
+    if (!isSaid) lost += word.weight
+  }
+  return lost <= weight * (1 - MIN_SHARE)
 }
 
 /** The same letters, cut into words elsewhere: "have an ice day". */

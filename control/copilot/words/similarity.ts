@@ -5,7 +5,10 @@ import { isLight, likeness } from './likeness.ts'
 import { isNegation, negates } from './negations.ts'
 import { areSynonyms } from './synonyms.ts'
 
-const MAX_REMEMBERED = 5000
+/** Of the examples of some profiles, which are compared with whatever is said. */
+const MAX_REMEMBERED = 20_000
+/** What was said last: it is looked at again while more of it is said. */
+const MAX_SAID = 16
 const MAX_PAIRS = 50_000
 /** A word says the less the more often it is written: half of what a rare one says at this place among all. */
 const HALF_RANK = 150
@@ -99,20 +102,35 @@ const pair = remembered(MAX_PAIRS, (words: string): number => {
 /** How much two words mean the same, 0 to 1. */
 const alike = (said: string, wanted: string): number => (said === wanted ? 1 : pair(`${said} ${wanted}`))
 
-/** How much of an example is said, and by which tokens, each with how well it does. */
-function meet(said: readonly Token[], wanted: readonly Token[]): { got: number; by: Map<number, number> } {
-  let got = 0
-  const by = new Map<number, number>()
-  for (const { text, weight } of wanted) {
-    let [best, at] = [0, -1]
-    for (const [i, token] of said.entries()) {
-      const like = alike(token.text, text)
-      if (like > best) [best, at] = [like, i]
-    }
-    got += weight * best
-    if (at >= 0) by.set(at, Math.max(by.get(at) ?? 0, best))
+/** The token that means a word best, and how well it does; none: -1. */
+interface Nearest {
+  like: number
+  at: number
+}
+
+/** Thousands of examples have some hundred words in all: each word is looked for once in what is said. */
+const saidOf = remembered(MAX_SAID, (text: string) => ({
+  sentence: sentenceOf(text),
+  nearest: new Map<string, Nearest>(),
+}))
+
+function nearestTo({ sentence, nearest }: ReturnType<typeof saidOf>, wanted: string): Nearest {
+  const known = nearest.get(wanted)
+  if (known !== undefined) return known
+  const found = { like: 0, at: -1 }
+  for (const [at, token] of sentence.tokens.entries()) {
+    const like = alike(token.text, wanted)
+    if (like > found.like) Object.assign(found, { like, at })
   }
-  return { got, by }
+  nearest.set(wanted, found)
+  return found
+}
+
+/** By which tokens an example is said, each with how well it does. */
+function meet(said: readonly Nearest[]): Map<number, number> {
+  const by = new Map<number, number>()
+  for (const { like, at } of said) if (at >= 0) by.set(at, Math.max(by.get(at) ?? 0, like))
+  return by
 }
 
 /** How much of what was said between the words that were met they are; of one word alone, in its part of the sentence. */
@@ -133,13 +151,16 @@ function shareOf(said: readonly Token[], by: ReadonlyMap<number, number>): { sha
 
 /**
  * How alike a sentence and an example are in meaning, 0 to 1: as much of the example as the sentence says in like words, in whatever order,
- * less where more is said between these, or one of the two denies or asks.
+ * less where more is said between these, or one of the two denies or asks. `least`: whatever is not more is 0.
  */
-export function similarity(sentence: string, example: string): number {
-  const [said, wanted] = [sentenceOf(sentence), sentenceOf(example)]
+export function similarity(sentence: string, example: string, least = 0): number {
+  const [heard, wanted] = [saidOf(sentence), sentenceOf(example)]
+  const { sentence: said } = heard
   if (wanted.weight === 0) return 0
-  const { got, by } = meet(said.tokens, wanted.tokens)
-  const { share, isOne } = shareOf(said.tokens, by)
+  const nearest = wanted.tokens.map(({ text }) => nearestTo(heard, text))
+  const got = nearest.reduce((sum, { like }, i) => sum + like * wanted.tokens[i]!.weight, 0)
+  if ((got / wanted.weight) ** SCALE <= least) return 0
+  const { share, isOne } = shareOf(said.tokens, meet(nearest))
   const denied = said.isDenied === wanted.isDenied ? 1 : DENIED
   const asked = said.isOfOthers && !wanted.isAsked ? DENIED : said.isAsked && !wanted.isAsked ? ASKED : 1
   return ((got / wanted.weight) * share ** (isOne ? 1 : REST) * denied * asked) ** SCALE

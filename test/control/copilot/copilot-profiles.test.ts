@@ -83,6 +83,9 @@ test('PATCH updates the fields sent: nested objects merge, lists replace, and th
   await close()
 })
 
+/** As many as one list may have; fifty of these are all that a profile may. */
+const MANY = Array.from({ length: 200 }, (_, i) => `example ${i}`)
+
 test('a value out of its bounds, an unknown field and a key that is there twice answer 400 with the path', async () => {
   const { live, close } = await makeWholeApp()
   const { id } = (await live('POST /v1/copilot_profiles', { name: 'Sales' })).body
@@ -101,6 +104,10 @@ test('a value out of its bounds, an unknown field and a key that is there twice 
     [{ model: { api: 'soap' } }, 'model.api'],
     [{ model: { temperature: '1' } }, 'model.temperature'],
     [{ language: 'Hebrew please' }, 'language'],
+    [
+      { objections: Array.from({ length: 51 }, (_, i) => ({ key: `o${i}`, label: 'O', examples: MANY })) },
+      'objections',
+    ],
     [{ alerts: [{ key: 'a', label: 'A', kind: 'weather' }] }, 'alerts[0].kind'],
   ] as const) {
     assert.equal(refusal(await live(`PATCH /v1/copilot_profiles/${id}`, body)), [400, param, undefined])

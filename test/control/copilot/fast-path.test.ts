@@ -418,6 +418,94 @@ test('a figure that lingers at its limit does not flicker', () => {
   assert.ok(ofType(call.messages, 'nudge').filter(({ body }) => body.kind === 'talk_ratio').length <= 1)
 })
 
+test('a missed disclosure counts as often as the threshold of its alert says, and what has not begun does not last', () => {
+  const [told] = PROFILE.alerts.filter(({ kind }) => kind === 'missed_disclosure')
+  const [recorded] = PROFILE.compliance.required_disclosures
+  const alerts = [
+    { ...told!, threshold: 2 },
+    { ...told!, key: 'both', kind: 'compliance' as const, threshold: 3 },
+    { ...told!, key: 'still', kind: 'silence' as const },
+    { ...told!, key: 'long', kind: 'monologue' as const },
+  ]
+  const compliance = {
+    ...PROFILE.compliance,
+    required_disclosures: [recorded!, { ...recorded!, key: 'price', within_seconds: 100 }],
+  }
+  const coaching = { ...PROFILE.coaching, silence_seconds_max: 0, monologue_seconds_max: 0 }
+  const call = talk({ ...PROFILE, alerts, compliance, coaching })
+  const shown = (messages: Outgoing[]) => ofType(messages, 'alert').map(({ body }) => body.key)
+  assert.equal(shown(call.give({ kind: 'tick', atMs: 0, isQuiet: true })), [])
+  assert.equal(shown(call.wait(95)), ['still'], 'one was missed, and nothing was said')
+  assert.equal(shown(call.wait(40)), ['told'], 'two were missed')
+  assert.ok(
+    shown(call.say('agent', 'we guarantee it')).includes('both'),
+    'two were missed, and something forbidden said',
+  )
+  assert.equal(
+    call.notices.map(({ alert }) => alert.key),
+    ['still', 'told', 'both', 'long'],
+  )
+})
+
+test('every kind of alert that a profile allows is told, and to supervisors where they are to know', () => {
+  const own = PROFILE.alerts[0]!
+  const kinds = [
+    'phrase',
+    'silence',
+    'talk_ratio',
+    'monologue',
+    'sentiment',
+    'missed_disclosure',
+    'forbidden_phrase',
+  ] as const
+  const all = [...kinds, 'compliance', 'customer_asks_for_supervisor'] as const
+  const alerts = all.map(kind => ({ ...own, key: kind, kind, threshold: 0 }))
+  const call = talk({
+    ...PROFILE,
+    alerts,
+    coaching: { ...PROFILE.coaching, monologue_seconds_max: 60, talk_ratio_max: 0.6 },
+  })
+  call.say('customer', 'I want to cancel my contract, get me your manager, this is terrible, awful and horrible')
+  call.say('customer', 'it is terrible and awful')
+  call.say('agent', 'we guarantee it')
+  call.say('agent', Array.from({ length: 200 }, (_, i) => `word${i}`).join(' '), { ms: 90_000 })
+  call.wait(20)
+  const told = ofType(call.messages, 'alert').map(({ body }) => [body.kind, body.severity])
+  assert.equal(new Set(told.map(([kind]) => kind)), new Set(all))
+  assert.ok(told.every(([, severity]) => severity === own.severity))
+  assert.equal(new Set(call.notices.map(({ alert }) => alert.kind)), new Set(all))
+})
+
+test('a warning of the beginning of a long call is still there at its end, and can be put away', () => {
+  const call = talk()
+  const [alert] = ofType(call.say('customer', 'I want to cancel my contract'), 'alert')
+  for (let i = 0; i < 700; i++) call.say(i % 2 === 0 ? 'agent' : 'customer', `we go on with number ${i}`)
+  const [gone] = call.give({ kind: 'dismiss', atMs: 0, seq: alert?.seq ?? 0 })
+  assert.is(gone?.withdraws, alert?.seq)
+})
+
+test('what is shown at the same time has an end: of too many warnings the oldest are withdrawn, none is forgotten on the desktop', () => {
+  const call = talk()
+  for (let i = 0; i < 400; i++) call.say('agent', 'we guarantee it')
+  const warnings = ofType(call.messages, 'compliance').filter(({ body }) => body.kind === 'forbidden_phrase')
+  const gone = new Set(call.messages.flatMap(({ withdraws }) => withdraws ?? []))
+  const shown = warnings.filter(({ seq }) => !gone.has(seq)).map(({ seq }) => seq)
+  const held = Object.values(call.state().slots).flatMap(({ told }) => told?.seq ?? [])
+  assert.ok(shown.length >= 50 && shown.length <= 100, `${shown.length}`)
+  assert.ok(shown.every(seq => held.includes(seq)))
+})
+
+test('an alert that the agent has put away before its words were final reaches supervisors all the same', () => {
+  const call = talk()
+  const [alert] = ofType(call.say('customer', 'I want to cancel my contract', { id: 'a', isFinal: false }), 'alert')
+  call.give({ kind: 'dismiss', atMs: 0, seq: alert?.seq ?? 0 })
+  call.say('customer', 'I want to cancel my contract', { id: 'a' })
+  assert.equal(
+    call.notices.map(({ seq, alert: { key } }) => [seq, key]),
+    [[alert?.seq, 'cancel']],
+  )
+})
+
 test('what was dismissed is gone, and does not come back for the same words', () => {
   const call = talk()
   const [objection] = ofType(call.say('customer', 'it is too expensive', { id: 'a', isFinal: false }), 'objection')

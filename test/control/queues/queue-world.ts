@@ -1,5 +1,5 @@
 import type { DevicePort } from '../../../control/calls/conductor/device-port.ts'
-import { CallDriver } from '../../../control/calls/conductor/driver.ts'
+import { CallDriver, type CallPrograms } from '../../../control/calls/conductor/driver.ts'
 import { insertParty, type NewParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { isStoreOutage } from '../../../control/kernel/store/faults.ts'
@@ -49,11 +49,12 @@ export interface QueueWorld extends World {
   close(): Promise<void>
 }
 
-/** `devices`: what pages and phones say is heard by these; absent: by nobody. */
+/** `devices`: what pages and phones say is heard by these; absent: by nobody. `programs`: what follows the calls beside the queues. */
 export async function makeQueueWorld(
   more: Partial<CallCentreParts> = {},
   livemode = true,
   devices?: (world: World, centre: CallCentre) => DevicePort,
+  programs?: (world: World) => CallPrograms,
 ): Promise<QueueWorld> {
   const world = await makeWorld()
   const { store, clock } = world
@@ -88,7 +89,10 @@ export async function makeQueueWorld(
       },
       ...more,
     })
-    const heard = devices === undefined ? {} : { devices: devices(world, centre) }
+    const heard = {
+      ...(devices !== undefined && { devices: devices(world, centre) }),
+      ...(programs !== undefined && { programs: programs(world) }),
+    }
     const driver = new CallDriver({
       store,
       vault: VAULT,
