@@ -40,10 +40,9 @@ export class G711 {
     for (const { from, to, level, positive, negative } of intervals) {
       samples[positive] = level
       samples[negative] = -level
-      for (let magnitude = from; magnitude < to; magnitude++) {
-        if (magnitude < 32_768) octets[magnitude] = positive
-        if (magnitude > 0) octets[-magnitude & 0xffff] = negative
-      }
+      octets.fill(positive, from, Math.min(to, 32_768))
+      // By the sample's 16 bits: -1 stands last.
+      octets.fill(negative, 65_537 - to, 65_537 - Math.max(from, 1))
     }
   }
 

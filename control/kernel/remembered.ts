@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../../media/protocol.ts'
 
 /** The same function, caching the `most` recently used results. */
 export function remembered<T extends {}>(most: number, make: (text: string) => T): (text: string) => T {
-  const known = new LRUCache<string, T>({ max: most })
+  const known = new LRUCache<string, T>(atMost(most))
   return text => {
     const before = known.get(text)
     if (before !== undefined) return before
