@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,12 +18,15 @@ const POLL_MS = 20
 /** Ten such ranges lie below the ports of `freePort`. */
 const RTP_PORTS_EACH = 1000
 
-/** A database with tables and nothing else, which the test command has made: to make one takes a quarter of a start. */
-const IMAGE = process.env.TANDEM_TEST_IMAGE
+/** The keys of every product here, which its first start makes known. */
+export const FIRST_KEYS = { live: 'sk_live_0000000000000000e2e', test: 'sk_test_0000000000000000e2e' }
+
+/** A data directory that has had its first start, which the test command has made: to make one takes a third of a start. */
+const FIRST_START = process.env.TANDEM_TEST_FIRST_START
 
 function freshDirectory(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-'))
-  if (IMAGE !== undefined) copyFileSync(IMAGE, join(folder, 'tandem.db'))
+  if (FIRST_START !== undefined) cpSync(FIRST_START, folder, { recursive: true })
   return folder
 }
 
@@ -106,8 +109,8 @@ export class Product extends RestClient {
         TANDEM_SIP_PORT: String(await freePort()),
         TANDEM_WS_PORT: String(await freePort()),
         TANDEM_RTP_PORTS: `${firstRtpPort}-${firstRtpPort + RTP_PORTS_EACH - 1}`,
-        TANDEM_LIVE_KEY: 'sk_live_0000000000000000e2e',
-        TANDEM_TEST_KEY: 'sk_test_0000000000000000e2e',
+        TANDEM_LIVE_KEY: FIRST_KEYS.live,
+        TANDEM_TEST_KEY: FIRST_KEYS.test,
         TANDEM_ENGINE_THREADS: '1',
         TANDEM_DRAIN_SECONDS: '1',
         TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8',

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const POLL_MS = 40
+/** Between two questions: an eighth of what it has taken so far, within these. Whoever waits for long is not to keep the machine busy. */
+const POLL_MS = { least: 30, most: 250 }
 /** What is waited for depends on a machine that may be busy with other things. */
 const PATIENCE_MS = 30_000
 
@@ -67,12 +68,13 @@ export class RestClient {
 
   /** Asks again and again until `probe` gives something else than null or undefined. */
   async until<T>(what: string, probe: () => Promise<T | null | undefined>, limitMs = PATIENCE_MS): Promise<T> {
-    const limit = performance.now() + limitMs
+    const begun = performance.now()
     for (;;) {
       const value = await probe()
       if (value !== null && value !== undefined) return value
-      if (performance.now() > limit) throw new Error(`not within ${limitMs} ms: ${what}`)
-      await sleep(POLL_MS)
+      const waitedMs = performance.now() - begun
+      if (waitedMs > limitMs) throw new Error(`not within ${limitMs} ms: ${what}`)
+      await sleep(Math.min(Math.max(waitedMs / 8, POLL_MS.least), POLL_MS.most))
     }
   }
 

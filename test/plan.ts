@@ -24,6 +24,7 @@ const LONG = [
   'media/rtp/jitter',
   'media/recordings/recording-writer',
   'control/calls/conductor/pin',
+  'sip/second-opinion',
   'e2e/payments/pin',
   'e2e/speech/copilot',
   'e2e/browsers/copilot-desktop',
@@ -62,6 +63,8 @@ export const testFiles = (patterns: string[]): string[] =>
 export const FORKED = all.filter(path => /(^|\/)killable-[^/]+\.ts$/.test(path))
 
 export const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
+
+export const hasPages = (path: string): boolean => path.startsWith('e2e/browsers/')
 
 /** Of a file and in one of its comments, followed by the reason. */
 const says = (path: string, words: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes(words)

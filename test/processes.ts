@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { END_OF_FILE, NO_MORE_FILES } from './worker-messages.ts'
 
-const FILE_TIMEOUT_MS = 480_000
+const FILE_TIMEOUT_MS = 240_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
 const FILES_PER_WORKER = 40
 /** By then a process has ended by itself, unless it is stuck. */
@@ -13,7 +13,7 @@ const CLOSE_TIMEOUT_MS = 60_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** What a file wrote. `problem`: why it counts as failed whatever it wrote; null: nothing. `cpuMs`: of itself and its children. */
+/** What a file wrote. `problem`: why it counts as failed whatever it wrote; null: nothing. `cpuMs`: of itself and of its children that have ended. */
 export interface FileRun {
   output: string
   problem: string | null
@@ -59,11 +59,14 @@ function cpuMsOf(pid: number | 'self', who: 'both' | 'children'): number {
   }
 }
 
-let counted = cpuMsOf('self', 'children')
+/** What the children have used that have ended, with all that they had started. */
+export const childrenCpuMs = (): number => cpuMsOf('self', 'children')
+
+let counted = childrenCpuMs()
 /** What the children have used that ended since the last time. */
 function newlyCounted(): number {
   const before = counted
-  counted = cpuMsOf('self', 'children')
+  counted = childrenCpuMs()
   return counted - before
 }
 

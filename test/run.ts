@@ -1,8 +1,8 @@
 /**
- * The test command. What starts the product runs each file in a process of its own: two at a time what mostly waits, with a third that
- * sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All but these leave a part of the
- * machine. The unit tests take it, in processes that each run many files and give way: one file at a time, and beside it one of those that
- * open a store and run once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of them runs last, side by side.
+ * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
+ * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All but these leave a part of
+ * the machine. The unit tests take it, and give way: one file at a time, and beside it one of those that open a store and run once more, on
+ * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of them runs last, side by side.
  * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { bundle } from './bundles.ts'
 import {
   FORKED,
+  hasPages,
   judgesTiming,
   onSqliteAlone,
   sleepsMost,
@@ -22,7 +23,7 @@ import {
   wantsMachine,
   wantsOwnProcess,
 } from './plan.ts'
-import { type FileRun, runAlone, Worker } from './processes.ts'
+import { childrenCpuMs, type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 /** Files at a time. Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
@@ -35,7 +36,7 @@ const IDLE_ENOUGH = 0.2
 const IDLE_FOR_MS = 2000
 const LOOK_MS = 250
 /** Where more files fail, it is not for want of a calm machine. */
-const MOST_SECOND_RUNS = 24
+const MOST_SECOND_RUNS = 8
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
 /** What each skipped test says of its reason. */
@@ -44,11 +45,11 @@ const { TANDEM_TEST_DATABASE_URL: server, ...env } = process.env
 
 type Variables = Record<string, string>
 
-/** The empty database with which stores and products begin. */
-function makeImage(): string {
-  const file = join(bundles, 'tandem.db')
-  execFileSync(process.execPath, [join(bundles, 'store-image.js'), file], { env })
-  return file
+/** What stores and products begin with, as variables that say where it is. */
+function makeImage(): Variables {
+  const [file, folder] = [join(bundles, 'tandem.db'), join(bundles, 'first-start')]
+  execFileSync(process.execPath, [join(bundles, 'store-image.js'), file, folder], { env })
+  return { TANDEM_TEST_IMAGE: file, TANDEM_TEST_FIRST_START: folder }
 }
 
 interface Counts {
@@ -98,28 +99,23 @@ function fail(what: string): void {
   console.log(`FAIL ${what}`)
 }
 
-/** The next file to be run; undefined: there is none. */
-type Take = () => string | undefined | Promise<string | undefined>
+/** The next file to be run, by the process of this number; undefined: there is none. */
+type Take = (slot: number) => string | undefined | Promise<string | undefined>
 
+/** Several may take from the same queues; each begins with another one. */
 const from =
-  (queue: string[]): Take =>
-  () =>
-    queue.shift()
+  (...queues: string[][]): Take =>
+  slot =>
+    queues[slot % queues.length]!.shift() ?? queues.find(queue => queue.length > 0)?.shift()
 
-/** Runs files one by one; several may take from the same queue. `slot` numbers them. */
+/** Runs files one by one. */
 async function drain(take: Take, slot: number, run: (path: string, slot: number) => Promise<void>): Promise<void> {
-  for (let path = await take(); path !== undefined; path = await take()) await run(path, slot)
+  for (let path = await take(slot); path !== undefined; path = await take(slot)) await run(path, slot)
 }
 
 const slots = (width: number): number[] => Array.from({ length: width }, (_, slot) => slot)
 
-async function runProducts(paths: string[], width: number): Promise<void> {
-  const take = from([...paths])
-  const run = async (path: string) => reportFirst(path, '', await runAlone(path, { bundles, env }))
-  await Promise.all(slots(width).map(slot => drain(take, slot, run)))
-}
-
-interface UnitStage {
+interface Stage {
   /** Files at a time. */
   width: number
   label?: string
@@ -127,7 +123,7 @@ interface UnitStage {
   variables?: (slot: number) => Variables
 }
 
-async function runUnits(take: Take, stage: UnitStage): Promise<void> {
+async function runFiles(take: Take, stage: Stage): Promise<void> {
   const { width, label = '', givesWay = false, variables = () => ({}) } = stage
   const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
@@ -138,7 +134,7 @@ async function runUnits(take: Take, stage: UnitStage): Promise<void> {
   await Promise.all(slots(width).map(slot => drain(take, slot, run)))
   for (const worker of workers) {
     const problem = await worker.close()
-    if (problem !== null) fail(`a process of unit tests${label}: ${problem}`)
+    if (problem !== null) fail(`a process of tests${label}: ${problem}`)
   }
 }
 
@@ -146,7 +142,7 @@ async function runUnits(take: Take, stage: UnitStage): Promise<void> {
  * Takes files of the queue, one at a time, until something else is over, while the machine has time left: on a slow one they would run into
  * their time limits, as long ones would, so that the last of the queue go first.
  */
-async function besides(queue: string[], stage: UnitStage, other: () => Promise<void>): Promise<void> {
+async function besides(queue: string[], stage: Stage, other: () => Promise<void>): Promise<void> {
   let isOver = false
   let looked = Number.NEGATIVE_INFINITY
   const take = async (): Promise<string | undefined> => {
@@ -155,7 +151,7 @@ async function besides(queue: string[], stage: UnitStage, other: () => Promise<v
     }
     return isOver ? undefined : queue.pop()
   }
-  const running = runUnits(take, { ...stage, width: 1, givesWay: true })
+  const running = runFiles(take, { ...stage, width: 1, givesWay: true })
   await other()
   isOver = true
   await running
@@ -177,14 +173,23 @@ async function idleShare(): Promise<number> {
   return (after.idle - before.idle) / Math.max(1, after.all - before.all)
 }
 
+const runProducts = (paths: string[], width: number): Promise<void> => runFiles(from([...paths]), { width })
+
+/** What needs a browser stays together as far as it goes: a process launches one for all its files. */
+const runWaiting = (paths: string[]): Promise<void> =>
+  runFiles(
+    from(
+      paths.filter(path => !hasPages(path)),
+      paths.filter(hasPages),
+    ),
+    { width: WAITING },
+  )
+
 /** All products that leave a part of the machine. */
 async function runSharing(): Promise<void> {
   const special = [takesCore, judgesTiming, wantsMachine, sleepsMost]
   await Promise.all([
-    runProducts(
-      products.filter(path => !special.some(is => is(path))),
-      WAITING,
-    ),
+    runWaiting(products.filter(path => !special.some(is => is(path)))),
     runProducts(products.filter(sleepsMost), 1),
   ])
   await runProducts(products.filter(takesCore), TAKING_CORE)
@@ -227,28 +232,28 @@ const bundles = await bundle([...files, ...FORKED, 'worker.ts', 'store-image.ts'
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
 const usesImage = products.length > 0 || units.some(path => opensStore(path))
-if (usesImage) env.TANDEM_TEST_IMAGE = makeImage()
+if (usesImage) Object.assign(env, makeImage())
 const onPostgres = units.filter(path => opensStore(path) && !onSqliteAlone(path))
 const url = await usableServer(onPostgres)
 const again = url === null ? [] : [...onPostgres]
 const run = `run${process.pid}`
-const postgres: UnitStage = {
+const postgres: Stage = {
   width: UNITS,
   label: ' on PostgreSQL',
   variables: slot => ({ TANDEM_TEST_DATABASE_URL: url!, TANDEM_TEST_SLOT: `${run}_${slot}` }),
 }
 
 const left = [...units]
-const sqlite: UnitStage = { width: UNITS }
+const sqlite: Stage = { width: UNITS }
 
 if (products.length > 0) await besides(left, sqlite, () => besides(again, postgres, runSharing))
 await runProducts(products.filter(wantsMachine), 1)
-await runUnits(from(left), sqlite)
-await runUnits(from(again), postgres)
+await runFiles(from(left), sqlite)
+await runFiles(from(again), postgres)
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
 if (passedAlone.length > 0) console.log(`\nFailed beside others, passed alone:\n${passedAlone.join('\n')}`)
-console.log(`\n${Math.round(performance.now() / 1000)} s`)
+console.log(`\n${Math.round(performance.now() / 1000)} s, ${Math.round(childrenCpuMs() / 1000)} s of CPU`)
 console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0

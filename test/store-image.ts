@@ -1,4 +1,21 @@
-/** Makes the database that stores and products of a run begin with (its argument: the file), so that the migrations run once and not in each of them. */
+/**
+ * Makes what stores and products of a run begin with, so that migrations and the first start run once and not in each of them: a database
+ * with tables and nothing else (the first argument: its file), and a data directory (the second).
+ */
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { FIRST_KEYS } from '../bench/product.ts'
+import { databaseFile } from '../control/kernel/data-dir.ts'
+import { openStore } from '../control/kernel/store/store.ts'
+import { openVault } from '../control/kernel/vault.ts'
+import { vaultFits } from '../control/kernel/vault-check.ts'
+import { firstStart } from '../control/wiring/first-start.ts'
 import { writeImage } from './control/database.ts'
 
-await writeImage(process.argv[2]!)
+const [image = '', dataDir = ''] = process.argv.slice(2)
+await writeImage(image)
+mkdirSync(dataDir)
+copyFileSync(image, databaseFile(dataDir))
+const store = await openStore(databaseFile(dataDir))
+await vaultFits(store, openVault(dataDir))
+await firstStart(store, FIRST_KEYS, new Date())
+await store.close()

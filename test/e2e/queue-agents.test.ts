@@ -1,13 +1,14 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { audibleSamples, levelAt, loudness } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { dtmfTone } from '../../codecs/tones.ts'
 import { wavHeader } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { sharedProduct } from './shared-product.ts'
 
 const test = suite('e2e/queue-agents')
 const WAITING = { timeoutMs: 60_000, together: true }
@@ -20,7 +21,7 @@ const TONE_DBOV = -25
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

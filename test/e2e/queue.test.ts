@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { suite } from '../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
+import { sharedProduct } from './shared-product.ts'
 
 const test = suite('e2e/queue')
 const LIMIT = { timeoutMs: 60_000 }
@@ -15,7 +16,7 @@ const BOB_HZ = 900
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall, PhoneCodec } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { noise, tone } from '../../bench/voices.ts'
 import { PCMU } from '../../codecs/g711.ts'
@@ -23,6 +23,7 @@ import {
   seat,
   UNHEARD_DBOV,
 } from './scene.ts'
+import { sharedProduct } from './shared-product.ts'
 
 const test = suite('e2e/room')
 const SLOW = { timeoutMs: 60_000 }
@@ -30,7 +31,7 @@ const TOGETHER = { ...SLOW, together: true }
 let product: Product
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

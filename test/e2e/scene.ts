@@ -5,6 +5,7 @@ import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import type { Product } from '../../bench/product.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
+import { giveBack } from './shared-product.ts'
 
 /** A tone is sent at -12 dB of full scale: -15 dBov. Louder than this is heard, below `UNHEARD_DBOV` is not. */
 export const HEARD_DBOV = -20
@@ -75,7 +76,7 @@ export function keep<T extends { close(): unknown }>(one: T): T {
 export async function curtain(product: Product | undefined): Promise<void> {
   for (const one of kept.splice(0)) await one.close()
   await Phone.closeAll()
-  await product?.stop()
+  if (!(await giveBack(product))) await product?.stop()
 }
 
 export async function leave(...seated: readonly { phone: Phone }[]): Promise<void> {

@@ -19,8 +19,8 @@ const TIMEOUT = { timeoutMs: 180_000 }
 const SEED = 401 + Number(process.env.FUZZ_SEED ?? 0)
 /** A request without an answer by then hangs. */
 const ANSWER_MS = 8000
-/** Of each operation with a body, for each share of oddities. */
-const RUNS = 10
+/** Of each operation with a body, for each share of oddities. `TANDEM_FUZZ_RUNS=100 npm test -- fuzz/http` searches for longer, `FUZZ_SEED` elsewhere. */
+const RUNS = Number(process.env.TANDEM_FUZZ_RUNS ?? 5)
 const GOOD: Record<string, object> = {
   'post /v1/calls': { to: 'sip:nobody@127.0.0.1:9' },
   'post /v1/calls/{id}/streams': { url: 'ws://127.0.0.1:9/x' },

@@ -1,9 +1,10 @@
 // Sleeps most: it waits through most of its time, and listens only for what lasts.
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 
@@ -14,7 +15,7 @@ const TONE_HZ = 700
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await Product.start()
+  if (missing === null) product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

@@ -2,8 +2,9 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
@@ -17,7 +18,7 @@ let product: Product
 let roomId: string
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
+  product = await sharedProduct()
   const { id } = await product.ok('POST', '/conference_rooms', { name: 'Two gateways' })
   roomId = id
   await product.ok('POST', '/inbound_routes', { match: { to: 'bridge' }, target: { type: 'room', id } })

@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 
@@ -17,7 +18,7 @@ let product: Product
 let trunk: Phone
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
+  product = await sharedProduct()
   trunk = await Phone.open('trunk')
   const { port } = new URL(trunk.uri.replace(/^sip:/, 'sip://'))
   await product.ok('POST', '/connections', { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: Number(port) })

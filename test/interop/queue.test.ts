@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
@@ -18,7 +19,7 @@ const AGENT_HZ = 700
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await Product.start()
+  if (missing === null) product = await sharedProduct()
 })
 test.after(() => curtain(product))
 
@@ -38,7 +39,7 @@ async function newMember(): Promise<{
   userId: string
   account: { username: string; password: string; registrar: string }
 }> {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `agent${++agents}@example.com` })
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `queue${++agents}@example.com` })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
   return { userId, account: await product.ok('POST', `/users/${userId}/sip_credential`) }
 }

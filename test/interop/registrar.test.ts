@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 
@@ -13,7 +14,7 @@ const TONE_HZ = 700
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await Product.start()
+  if (missing === null) product = await sharedProduct()
 })
 test.after(() => curtain(product))
 
@@ -24,7 +25,7 @@ const baresipTest = (sentence: string, run: () => unknown): void => {
 
 let members = 0
 async function newAccount(): Promise<{ userId: string; username: string; password: string; registrar: string }> {
-  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `agent${++members}@example.com` })
+  const { user_id: userId } = await product.ok('POST', '/invitations', { email: `registrar${++members}@example.com` })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
   const made = await product.ok('POST', `/users/${userId}/sip_credential`)
   return { userId, ...made }

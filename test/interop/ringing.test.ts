@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
@@ -11,7 +12,7 @@ const LIMIT = { timeoutMs: 60_000 }
 let product: Product
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
+  product = await sharedProduct()
   const queue = await product.ok('POST', '/queues', { name: 'Nobody', overflow: { when_no_agents: false } })
   for (const [to, answer] of [
     ['5001', 'when_answered'],

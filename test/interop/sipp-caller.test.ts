@@ -2,6 +2,7 @@
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
 
@@ -13,7 +14,7 @@ const SENT_WITHIN_2500_MS = 3
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await Product.start()
+  if (missing === null) product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

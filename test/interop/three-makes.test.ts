@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert'
 import { memberNamed } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone/phone.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { StreamReceiver } from '../../bench/stream-receiver.ts'
 import { tone } from '../../bench/voices.ts'
@@ -10,6 +10,7 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { curtain, endedCall, HEARD_DBOV, newRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
@@ -47,7 +48,7 @@ const second = (samples: Int16Array, from: number): Int16Array => samples.slice(
 
 async function meeting(): Promise<void> {
   const tones = toneDirectory(TONES.sipp)
-  product = await Product.start()
+  product = await sharedProduct()
   receiver = await StreamReceiver.listen()
   const room = await newRoom(product, {}, { record: true })
   const baresip = await Baresip.start({ toneHz: TONES.baresip })

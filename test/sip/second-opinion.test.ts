@@ -14,7 +14,7 @@ const BOB = { transport: 'udp', host: '192.0.2.2', port: 5060 } as const
 const SEED = {
   seed: 20261122,
   includeErrorInReport: true,
-  interruptAfterTimeLimit: 25_000,
+  interruptAfterTimeLimit: 8000,
   markInterruptAsFailure: true,
 }
 

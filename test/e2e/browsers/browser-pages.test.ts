@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, leave, newRoom, seat } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { hearsSpeech, pageTests, speech } from './pages.ts'
+import { hearsSpeech, pageTests } from './pages.ts'
 
 const test = suite('e2e/browsers/browser-pages')
 const missing = missingBrowser()
@@ -14,8 +15,8 @@ let product: Product
 let chromium: Chromium
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
-  chromium = await Chromium.launch(speech())
+  product = await sharedProduct()
+  chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

@@ -1,15 +1,16 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { RestClient } from '../../../bench/rest-client.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
 import { callFrom, curtain, endedCall } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV, speech, startPage } from './pages.ts'
+import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV, startPage } from './pages.ts'
 
 const test = suite('e2e/browsers/browser-softphone')
 const missing = missingBrowser()
@@ -18,8 +19,8 @@ const SLOW = { timeoutMs: 90_000 }
 let product: Product
 let chromium: Chromium | undefined
 test.before(async () => {
-  product = await Product.start()
-  if (missing === null) chromium = await Chromium.launch(speech())
+  product = await sharedProduct()
+  if (missing === null) chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

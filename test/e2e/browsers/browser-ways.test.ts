@@ -2,22 +2,23 @@ import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { UdpRelay } from '../udp-relay.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV, speech } from './pages.ts'
+import { hearsSpeech, newMember, pageTests, SPOKEN_DBOV } from './pages.ts'
 
 const test = suite('e2e/browsers/browser-ways')
 
 let product: Product
 let chromium: Chromium | undefined
 test.before(async () => {
-  product = await Product.start()
-  if (missingBrowser() === null) chromium = await Chromium.launch(speech())
+  product = await sharedProduct()
+  if (missingBrowser() === null) chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

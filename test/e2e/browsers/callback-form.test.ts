@@ -49,7 +49,7 @@ test.before(async () => {
   shop = await Website.open()
   stranger = await Website.open()
   product = await Product.start({ env: { TANDEM_TRUSTED_PROXIES: '127.0.0.0/8' } })
-  chromium = await Chromium.launch(new Int16Array(800))
+  chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

@@ -1,42 +1,84 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import wavefile from 'wavefile'
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
+import { readWav } from '../../../codecs/wav.ts'
 
-const PATH = '/usr/bin/chromium'
+/** The same engine: what has no window needs a quarter of the processor for a page. */
+const PATH = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync)
 
 /** Why tests that need a browser cannot run here, or null. */
-export const missingBrowser = (): string | null => (existsSync(PATH) ? null : 'not installed: chromium')
+export const missingBrowser = (): string | null =>
+  PATH === undefined ? 'not installed: chromium-headless-shell' : null
 
-/** Headless Chromium whose microphone says these samples (8 kHz) over and over. */
+/** What the microphone says over and over: a recorded sentence, for what is no speech a browser takes for noise and takes out; or nothing. */
+export type Microphone = 'speech' | 'silence'
+
+const SILENCE = new Int16Array(NARROWBAND_HZ)
+const SPEECH = new URL('../../../fixtures/prompts/announcement.wav', import.meta.url)
+
+function said(microphone: Microphone): Int16Array {
+  if (microphone === 'silence') return SILENCE
+  const wav = readWav(readFileSync(SPEECH))
+  if ('error' in wav) throw new Error(wav.error)
+  return wav.samples[0]!
+}
+
+interface Launched {
+  browser: Browser
+  close(): Promise<void>
+}
+
+async function launch(microphone: Microphone): Promise<Launched> {
+  const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
+  const file = new wavefile.WaveFile()
+  file.fromScratch(1, NARROWBAND_HZ, '16', said(microphone))
+  file.toSampleRate(48_000)
+  writeFileSync(join(folder, 'voice.wav'), file.toBuffer())
+  const browser = await chromium.launch({
+    executablePath: PATH!,
+    args: [
+      '--no-sandbox',
+      '--use-fake-device-for-media-stream',
+      '--use-fake-ui-for-media-stream',
+      `--use-file-for-fake-audio-capture=${join(folder, 'voice.wav')}`,
+      '--autoplay-policy=no-user-gesture-required',
+    ],
+  })
+  const close = async (): Promise<void> => {
+    await browser.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { browser, close }
+}
+
+/** They serve all files that this process runs: to launch one takes a second and a half of a core. */
+const launched = new Map<Microphone, Promise<Launched>>()
+
+async function closeAll(): Promise<void> {
+  const all = [...launched.values()]
+  launched.clear()
+  for (const one of all) await (await one).close()
+}
+
+// There is no further file.
+process.once('disconnect', () => void closeAll())
+
+/** Headless Chromium, for one file. */
 export class Chromium {
   readonly #browser: Browser
-  readonly #folder: string
+  readonly #contexts: BrowserContext[] = []
 
-  private constructor(browser: Browser, folder: string) {
+  private constructor(browser: Browser) {
     this.#browser = browser
-    this.#folder = folder
   }
 
-  static async launch(voice: Int16Array): Promise<Chromium> {
-    const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
-    const file = new wavefile.WaveFile()
-    file.fromScratch(1, NARROWBAND_HZ, '16', voice)
-    file.toSampleRate(48_000)
-    writeFileSync(join(folder, 'voice.wav'), file.toBuffer())
-    const browser = await chromium.launch({
-      executablePath: PATH,
-      args: [
-        '--no-sandbox',
-        '--use-fake-device-for-media-stream',
-        '--use-fake-ui-for-media-stream',
-        `--use-file-for-fake-audio-capture=${join(folder, 'voice.wav')}`,
-        '--autoplay-policy=no-user-gesture-required',
-      ],
-    })
-    return new Chromium(browser, folder)
+  static async launch(microphone: Microphone = 'speech'): Promise<Chromium> {
+    const running = launched.get(microphone) ?? launch(microphone)
+    launched.set(microphone, running)
+    return new Chromium((await running).browser)
   }
 
   /** A page of its own, on a telephone's screen; what it loads from elsewhere, and its errors, are told. */
@@ -48,6 +90,7 @@ export class Chromium {
       viewport: { width: 412, height: 860 },
       permissions: ['microphone'],
     })
+    this.#contexts.push(context)
     const page = await context.newPage()
     const faults: string[] = []
     const { host } = new URL(url)
@@ -65,7 +108,8 @@ export class Chromium {
   }
 
   async close(): Promise<void> {
-    await this.#browser.close()
-    rmSync(this.#folder, { recursive: true, force: true })
+    for (const context of this.#contexts) await context.close()
+    // A process that was given one file hears of no end of them.
+    if (!process.connected) await closeAll()
   }
 }

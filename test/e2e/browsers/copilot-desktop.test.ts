@@ -22,7 +22,7 @@ let flite: Flite
 test.before(async () => {
   product = await Product.start()
   flite = new Flite(1)
-  if (missing === null) chromium = await Chromium.launch(new Int16Array(8000))
+  if (missing === null) chromium = await Chromium.launch('silence')
 })
 test.after(async () => {
   await chromium?.close()

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { DesktopLine } from '../../fakes/desktop-line.ts'
 import { suite } from '../../harness.ts'
 import { curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { type Language, openCopilot, showFloor, showPreview, tell } from './desktop-scenes.ts'
 import { pageTests } from './pages.ts'
@@ -23,9 +24,9 @@ let chromium: Chromium | undefined
 let desk: Desk
 let floor: Desk
 test.before(async () => {
-  product = await Product.start({ env: { TANDEM_SPEECH_PRELOAD: 'no' } })
+  product = await sharedProduct()
   if (missing !== null) return
-  chromium = await Chromium.launch(new Int16Array(8000))
+  chromium = await Chromium.launch()
   desk = await open('/softphone')
   floor = await open('/supervisor')
 })

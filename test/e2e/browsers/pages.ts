@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
 import type { Product } from '../../../bench/product.ts'
 import type { RestClient } from '../../../bench/rest-client.ts'
 import { loudness } from '../../../bench/spectrum.ts'
-import { readWav } from '../../../codecs/wav.ts'
 import type { Suite } from '../../harness.ts'
 import { type Chromium, missingBrowser } from './chromium.ts'
 
@@ -19,13 +17,6 @@ export const pageTests =
     if (missing === null) test(sentence, run, { timeoutMs })
     else test.skip(sentence, missing)
   }
-
-/** A recorded sentence: what is no speech, a browser takes for noise and takes out. */
-export function speech(): Int16Array {
-  const wav = readWav(readFileSync(new URL('../../../fixtures/prompts/announcement.wav', import.meta.url)))
-  if ('error' in wav) throw new Error(wav.error)
-  return wav.samples[0]!
-}
 
 /** Whether the phone hears somebody speak within some seconds; a recording has its pauses. */
 export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean> {

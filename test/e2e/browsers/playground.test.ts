@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { suite } from '../../harness.ts'
 import { curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { pageTests } from './pages.ts'
 
@@ -13,8 +14,8 @@ let product: Product
 let chromium: Chromium
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
-  chromium = await Chromium.launch(new Int16Array(8000))
+  product = await sharedProduct()
+  chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { suite } from '../../harness.ts'
 import { curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { hearsSpeech, openAs, pageTests, speech } from './pages.ts'
+import { hearsSpeech, openAs, pageTests } from './pages.ts'
 
 const test = suite('e2e/browsers/preview-desktop')
 const missing = missingBrowser()
@@ -15,9 +16,9 @@ let product: Product
 let chromium: Chromium | undefined
 let phone: Phone
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   if (missing !== null) return
-  chromium = await Chromium.launch(speech())
+  chromium = await Chromium.launch()
   phone = await Phone.open('contact')
   await product.ok('POST', '/connections', { name: 'Trunk', kind: 'trunk', host: phone.host, port: phone.port })
 })

@@ -6,7 +6,7 @@ import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, newRoom, seat, seatOf } from '../scene.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { hearsSpeech, newMember, pageTests, speech } from './pages.ts'
+import { hearsSpeech, newMember, pageTests } from './pages.ts'
 import { SipPage } from './sip-page.ts'
 
 const test = suite('e2e/browsers/sip-js')
@@ -17,7 +17,7 @@ let chromium: Chromium | undefined
 test.before(async () => {
   site = await SipPage.serve()
   product = await Product.start({ env: { TANDEM_SIP_WS_ORIGINS: site.url } })
-  if (missingBrowser() === null) chromium = await Chromium.launch(speech())
+  if (missingBrowser() === null) chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

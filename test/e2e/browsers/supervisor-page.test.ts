@@ -1,12 +1,13 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { openAs, pageTests, SPOKEN_DBOV, speech } from './pages.ts'
+import { openAs, pageTests, SPOKEN_DBOV } from './pages.ts'
 
 const test = suite('e2e/browsers/supervisor-page')
 const missing = missingBrowser()
@@ -14,8 +15,8 @@ const missing = missingBrowser()
 let product: Product
 let chromium: Chromium | undefined
 test.before(async () => {
-  product = await Product.start()
-  if (missing === null) chromium = await Chromium.launch(speech())
+  product = await sharedProduct()
+  if (missing === null) chromium = await Chromium.launch()
 })
 test.after(async () => {
   await chromium?.close()

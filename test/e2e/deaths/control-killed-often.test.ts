@@ -4,9 +4,9 @@ import { describeKills, runKills } from '../../../bench/kills/run.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('e2e/deaths/control-killed-often')
-/** A fast machine does all within this; on a slower one fewer are done, and said. `npm run bench -- --kills 100` has no limit. */
+/** A fast machine does all within this; on a slower one fewer are done, and said. Each is at another moment; `npm run bench -- --kills 100` finds more of them. */
 const BUDGET_MS = 40_000
-const KILLS = 40
+const KILLS = 12
 
 test(
   'kill -9 of control again and again under load: no acknowledged write lost, no webhook lost, no idempotency key forgotten, running calls unharmed',

@@ -4,11 +4,12 @@ import * as assert from 'uvu/assert'
 import { memberNamed } from '../../../bench/members.ts'
 import { type DialOptions, Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { readWav } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, longestCopy, newRoom, octetsSent, type TestRoom } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 // Seven keys and more: four are found by chance in any log that tells the time in milliseconds.
 const PIN = '4711471'
@@ -22,7 +23,7 @@ let room: TestRoom
 let silentCaller: { phone: Phone; call: PhoneCall }
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   room = await newRoom(product, { pin: PIN, moderator_pin: MODERATOR_PIN })
   // Takes longest: it waits while the others run.
   silentCaller = await callIn('nokeys')

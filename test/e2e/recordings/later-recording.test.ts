@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 /** What is kept of a call from a moment in its middle on: since something else leads it, or somebody asks for it. */
 const test = suite('e2e/recordings/later-recording')
@@ -15,7 +16,7 @@ const CALLER_HZ = 440
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   await product.ok('POST', '/inbound_routes', { match: { to: '4201' }, target: { type: 'echo' } })
 })
 test.after(() => curtain(product))

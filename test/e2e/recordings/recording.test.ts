@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../../bench/members.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { silence, tone } from '../../../bench/voices.ts'
 import { readWav, type Wav } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
 import { callsOf, curtain, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 const HZ = [330, 440, 550]
@@ -28,7 +29,7 @@ let file: Buffer
 let contentPath: string
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   const room = await newRoom(product, {}, { record: true })
   seated = [await seat(product, room, 'rec-a'), await seat(product, room, 'rec-b', { codecs: ['PCMA'] })]
   await untilQuiet(callsOf(seated))

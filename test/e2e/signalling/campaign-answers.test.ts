@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
@@ -8,12 +8,13 @@ import { wavHeader } from '../../../codecs/wav.ts'
 import { Flite } from '../../../media/speech/flite.ts'
 import { suite } from '../../harness.ts'
 import { curtain, HEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const test = suite('e2e/signalling/campaign-answers')
 let product: Product
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

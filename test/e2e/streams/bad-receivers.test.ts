@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
 import { noise } from '../../fuzz/health.ts'
 import { suite } from '../../harness.ts'
 import { curtain, keep, newRoom, type Seated, seat } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { assertGapless } from '../witness.ts'
 
 const test = suite('e2e/streams/bad-receivers')
@@ -22,7 +23,7 @@ let product: Product
 let seated: [Seated, Seated]
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   const room = await newRoom(product)
   seated = [
     await seat(product, room, 'bad-a', { voice: noise(1) }),

@@ -1,7 +1,7 @@
 // Judges timing: what is heard counts, sample by sample, and when it comes.
 import * as assert from 'uvu/assert'
 import { untilQuiet } from '../../../bench/members.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { audioOf, type ReceivedStream, StreamReceiver, type StreamTrack } from '../../../bench/stream-receiver.ts'
 import { tone } from '../../../bench/voices.ts'
@@ -9,6 +9,7 @@ import { TwilioReceiver } from '../../fakes/twilio-receiver.ts'
 import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
 import { suite } from '../../harness.ts'
 import { callsOf, curtain, HEARD_DBOV, keep, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 /** 2 s (stream-protocol.md, "Loss and reconnection"). */
@@ -24,7 +25,7 @@ let anna: Seated
 let ben: Seated
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   receiver = keep(await StreamReceiver.listen())
   const room = await newRoom(product)
   anna = await seat(product, room, 'stream-a')
