@@ -23,6 +23,8 @@ export class CopilotPanel {
     })
     $('script-next').addEventListener('click', () => this.#tell({ do: 'script' }))
     $('script-back').addEventListener('click', () => this.#tell({ do: 'script', back: true }))
+    $('stage-next').addEventListener('click', () => this.#tell({ do: 'script' }))
+    $('stage-back').addEventListener('click', () => this.#tell({ do: 'script', back: true }))
   }
 
   /** Whole, after the call was answered or the page was loaded again; its messages follow. */
@@ -47,6 +49,7 @@ export class CopilotPanel {
     ])
       $(id).hidden = list.length === 0
     $('script').hidden = session.script === null
+    $('stage-moves').hidden = session.script !== null || session.stages.length < 2
     this.#goTo(session.stages.find(({ key }) => key === session.stage) ?? null)
     showMood(session.mood)
     $('deaf').textContent = session.hearing === 'none' ? `What is said is not heard: ${session.hearing_reason}` : ''
@@ -73,10 +76,14 @@ export class CopilotPanel {
     const before = this.#shown.get(gone)
     this.#shown.delete(gone)
     if (message.withdraws !== null) return before?.()
-    const takeBack = this.#show(message)
-    // What takes a place has it already; only a hint stands as an article of its own.
-    if (HINTS.has(message.type)) before?.()
-    this.#shown.set(message.id, takeBack)
+    this.#shown.set(message.id, this.#show(message))
+  }
+
+  /** What an agent wrote was not taken: the fields are what they were. */
+  refused() {
+    for (const input of $('fields').querySelectorAll('[data-known]')) {
+      if (input.dataset.typed === undefined) input.value = input.dataset.known
+    }
   }
 
   #tell(wish) {
@@ -84,7 +91,8 @@ export class CopilotPanel {
   }
 
   /** Shows it; returns how to take it back. */
-  #show({ id, type, data, utterance_ids: [utteranceId] }) {
+  #show({ id, type, data, replaces, utterance_ids: [utteranceId] }) {
+    const hint = () => this.#hint({ id, type, data, replaces, utteranceId })
     switch (type) {
       case 'stage':
         this.#goTo(data)
@@ -101,9 +109,9 @@ export class CopilotPanel {
       case 'script':
         return this.#showStep(data)
       case 'compliance':
-        return data.kind === 'required_disclosure' ? disclosed(data) : this.#hint(id, type, data, utteranceId)
+        return data.kind === 'required_disclosure' ? disclosed(data) : hint()
       default:
-        return this.#hint(id, type, data, utteranceId)
+        return hint()
     }
   }
 
@@ -111,8 +119,13 @@ export class CopilotPanel {
     $('stage-name').textContent = stage?.label ?? 'Copilot'
     $('stage-goal').textContent = stage?.goal ?? ''
     for (const group of $('checklist').querySelectorAll('[data-stage]')) {
-      if (group.dataset.stage === stage?.key) group.setAttribute('aria-current', 'step')
+      const isCurrent = group.dataset.stage === stage?.key
+      const was = group.hasAttribute('aria-current')
+      if (isCurrent) group.setAttribute('aria-current', 'step')
       else group.removeAttribute('aria-current')
+      // The one that is being used stays open, and what the agent has opened until the next stage.
+      if (isCurrent !== was) group.open = isCurrent || group.contains(document.activeElement)
+      count(group)
     }
   }
 
@@ -129,22 +142,29 @@ export class CopilotPanel {
         this.#tell({ do: 'checklist', stage: key, key: item.key, done: box.checked }),
       )
       const name = make('span', { dir: 'auto', textContent: item.required ? `${item.label} *` : item.label })
-      return make('label', { className: 'item' }, box, name)
+      const ask = item.ask === '' ? [] : [make('small', { dir: 'auto', className: 'ask', textContent: item.ask })]
+      return make('label', { className: 'item' }, box, make('span', {}, name, ...ask))
     })
-    const group = make('fieldset', {}, make('legend', { dir: 'auto', textContent: label }), ...items)
+    const name = make('span', { dir: 'auto', textContent: label })
+    const group = make('details', {}, make('summary', {}, name, make('span', { className: 'count' })), ...items)
     group.dataset.stage = key
+    count(group)
     return [group]
   }
 
-  #field({ key, label, type, required, value }) {
-    const input = make('input', {
-      id: `field-${key}`,
-      dir: DIRECTIONS[type] ?? 'auto',
-      value: value ?? '',
-      autocomplete: 'off',
+  #field({ key, label, type, required, options, value }) {
+    const isChoice = type === 'choice' && options.length > 0
+    const input = isChoice ? choiceOf(options) : make('input', { autocomplete: 'off' })
+    Object.assign(input, { id: `field-${key}`, dir: DIRECTIONS[type] ?? 'auto', value: value ?? '' })
+    input.dataset.known = value ?? ''
+    if (!isChoice) input.inputMode = KEYBOARDS[type] ?? 'text'
+    input.addEventListener('input', () => {
+      input.dataset.typed = 'yes'
     })
-    input.inputMode = KEYBOARDS[type] ?? 'text'
-    input.addEventListener('change', () => this.#tell({ do: 'field', key, value: input.value.trim() || null }))
+    input.addEventListener('change', () => {
+      delete input.dataset.typed
+      this.#tell({ do: 'field', key, value: input.value.trim() || null })
+    })
     const name = make('span', { dir: 'auto', textContent: required ? `${label} *` : label })
     return make('label', {}, name, input)
   }
@@ -164,8 +184,9 @@ export class CopilotPanel {
   }
 
   /** Something to read and to put away. Critical ones are read out at once. */
-  #hint(id, type, data, utteranceId) {
-    const { head, lines } = HINT_WORDS[type]?.(data, this.#items) ?? { head: type, lines: [JSON.stringify(data)] }
+  #hint({ id, type, data, replaces, utteranceId }) {
+    const words = HINT_WORDS[type]?.(data, this.#items) ?? { head: type, lines: [JSON.stringify(data)] }
+    const { head, lines, passages = [] } = words
     const away = make('button', { type: 'button', textContent: 'Dismiss' })
     away.setAttribute('aria-label', `Dismiss: ${head}`)
     const isFact = data.kind === 'do_not_call'
@@ -175,17 +196,19 @@ export class CopilotPanel {
       { className: `hint ${type} ${data.severity ?? ''}`.trim(), id },
       make(isAlert ? 'h3' : 'h4', { dir: 'auto', textContent: head }),
       ...lines.filter(Boolean).map(line => make('p', { dir: 'auto' }, ...[line].flat())),
+      ...sourceOf(passages),
       ...(type === 'summary' ? [] : [away]),
     )
     // What is so stays so, whoever has read it.
     away.addEventListener('click', () => (isFact ? putAway(article) : this.#tell({ do: 'dismiss', message_id: id })))
     if (utteranceId !== undefined) article.dataset.utterance = utteranceId
-    $(isAlert ? 'alerts' : 'hints').prepend(article)
+    const before = replaces === null ? null : $(replaces)
+    if (before === null) $(isAlert ? 'alerts' : 'hints').prepend(article)
+    else takePlace(before, article)
     return () => putAway(article)
   }
 }
 
-const HINTS = new Set(['objection', 'card', 'nudge', 'alert', 'compliance', 'summary'])
 const KEYBOARDS = { number: 'decimal', money: 'decimal', phone: 'tel', email: 'email' }
 /** A number stands as it is dialled, also between words that run the other way. */
 const DIRECTIONS = { number: 'ltr', money: 'ltr', phone: 'ltr', email: 'ltr', date: 'ltr', time: 'ltr' }
@@ -203,11 +226,15 @@ const named = (name, words) => [`${name}: `, make('bdi', { textContent: words })
 
 /** What each kind says, head first. */
 const HINT_WORDS = {
-  objection: ({ label, response, answer, follow_up: next }) => ({ head: label, lines: [answer ?? response, next] }),
-  card: ({ question, answer, text }) =>
+  objection: ({ label, response, answer, follow_up: next, passages = [] }) => ({
+    head: label,
+    lines: [answer ?? response, next],
+    passages,
+  }),
+  card: ({ question, answer, text, sources = [] }) =>
     question === undefined
       ? { head: 'From the knowledge base', lines: [text] }
-      : { head: question, lines: [answer ?? 'The knowledge base does not tell.'] },
+      : { head: question, lines: [answer ?? 'The knowledge base does not tell.'], passages: sources },
   nudge: ({ kind }) => ({ head: NUDGES[kind] ?? kind, lines: [] }),
   alert: ({ label, message }) => ({ head: label, lines: [message] }),
   compliance: ({ kind, phrase, instead, reason, message, phone }) =>
@@ -236,6 +263,35 @@ function putAway(article) {
   if (hadFocus) (next?.querySelector('button') ?? $('stage-name')).focus()
 }
 
+/** In the place of another, with the focus if that had it: what is read and clicked on around it does not move. */
+function takePlace(before, article) {
+  const hadFocus = before.contains(document.activeElement)
+  before.replaceWith(article)
+  if (hadFocus) article.querySelector('button')?.focus()
+}
+
+/** What the documents say on it, for who wants to read it. */
+const sourceOf = passages =>
+  passages.length === 0
+    ? []
+    : [
+        make(
+          'details',
+          {},
+          make('summary', { textContent: 'From the knowledge base' }),
+          ...passages.map(({ text }) => make('p', { dir: 'auto', textContent: text })),
+        ),
+      ]
+
+const choiceOf = options =>
+  make('select', {}, ...['', ...options].map(option => make('option', { value: option, textContent: option || '–' })))
+
+/** How many of a stage's items are done. */
+function count(group) {
+  const boxes = [...group.querySelectorAll('input')]
+  group.querySelector('.count').textContent = `${boxes.filter(({ checked }) => checked).length} of ${boxes.length}`
+}
+
 /** As the profile is written. */
 const directionOf = ({ stages, fields, disclosures }) =>
   [...stages, ...fields, ...disclosures].some(({ label }) => /[\u0590-\u08ff]/.test(label)) ? 'rtl' : 'ltr'
@@ -249,10 +305,12 @@ function make(name, properties, ...children) {
 function tick(id, { done }) {
   const box = $(id)
   if (box === null) return () => {}
-  box.checked = done
-  return () => {
-    box.checked = false
+  const set = to => {
+    box.checked = to
+    count(box.closest('[data-stage]'))
   }
+  set(done)
+  return () => set(false)
 }
 
 /** What is being typed stays. */
@@ -260,39 +318,49 @@ function fill({ key, value }) {
   const input = $(`field-${key}`)
   if (input === null) return () => {}
   const set = to => {
-    if (document.activeElement !== input) input.value = to
+    input.dataset.known = to
+    if (input.dataset.typed === undefined) input.value = to
   }
   set(value)
   return () => set('')
 }
 
-function disclosureLine({ key, label, status }) {
-  const line = make('li', { id: `disclosure-${key}`, dir: 'auto', textContent: `${label}: ${STATUSES[status]}` })
-  line.dataset.status = status
-  line.dataset.label = label
+/** Its words are there until they have been said. */
+function disclosureLine({ key, label, text, status }) {
+  const state = make('p', { dir: 'auto', textContent: `${label}: ${STATUSES[status]}` })
+  const words = make('p', { dir: 'auto', className: 'words', textContent: text })
+  const line = make('li', { id: `disclosure-${key}` }, state, ...(text === '' ? [] : [words]))
+  Object.assign(line.dataset, { status, label })
   return line
 }
 
 function disclosed({ key, status }) {
-  const line = $(`disclosure-${key}`)
-  const set = now => line?.replaceWith(disclosureLine({ key, label: line.dataset.label, status: now }))
+  const set = now => {
+    const line = $(`disclosure-${key}`)
+    if (line === null) return
+    line.dataset.status = now
+    line.firstChild.textContent = `${line.dataset.label}: ${STATUSES[now]}`
+  }
   set(status)
-  return () => $(`disclosure-${key}`)?.replaceWith(disclosureLine({ key, label: line.dataset.label, status: 'open' }))
+  return () => set('open')
 }
 
 const linkLine = ({ label, url }) =>
   make('li', {}, make('a', { href: url, textContent: label, target: '_blank', rel: 'noopener noreferrer' }))
 
-function sayLine({ utterance_id: utteranceId, text, party, final }) {
+const PARTIES = { agent: 'You', customer: 'Customer', other: 'Colleague' }
+/** Lines of a call that are kept on the page. */
+const MAX_LINES = 400
+
+function sayLine({ utterance_id: utteranceId, text, party, final, aside }) {
   const id = `said-${utteranceId}`
-  const list = $('said')
-  const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40
-  const who = make('span', { className: 'who', textContent: `${party === 'agent' ? 'You' : 'Customer'}: ` })
-  const line = make('li', { id, className: final ? '' : 'interim' }, who, make('bdi', { textContent: text }))
+  const name = aside ? `${PARTIES[party]} (on hold)` : PARTIES[party]
+  const who = make('span', { className: 'who', textContent: `${name}: ` })
+  const line = make('li', { id, className: final ? '' : 'interim' }, who, make('bdi', { textContent: text || '…' }))
   const before = $(id)
   if (before === null) $('said-lines').append(line)
   else before.replaceWith(line)
-  if (isAtEnd) list.scrollTop = list.scrollHeight
+  if ($('said-lines').childElementCount > MAX_LINES) $('said-lines').firstChild.remove()
   return () => $(id)?.remove()
 }
 

@@ -4,17 +4,19 @@ const part = (id: string, heading: string, body: string): string =>
   `<section id="${id}-part" aria-labelledby="${id}-heading"><h3 id="${id}-heading">${heading}</h3>${body}</section>`
 
 export const copilotAside = `<aside id="copilot" aria-label="Copilot" hidden>
-<header class="whole"><h2 id="stage-name" dir="auto" tabindex="-1">Copilot</h2><p id="stage-goal" dir="auto"></p><p id="mood" role="status" dir="auto"></p><p id="deaf" dir="auto"></p></header>
-<div id="alerts" class="whole" role="alert"></div>
-<div class="stack"><section id="script" aria-labelledby="script-heading" hidden><h3 id="script-heading">Script</h3><p id="script-step" dir="auto" aria-live="polite"></p>
+<header><div><h2 id="stage-name" dir="auto" tabindex="-1">Copilot</h2><p id="stage-goal" dir="auto"></p></div>
+<div id="stage-moves" class="row" hidden><button type="button" id="stage-back">Stage back</button><button type="button" id="stage-next">Next stage</button></div>
+<p id="mood" role="status" dir="auto"></p><p id="deaf" dir="auto"></p></header>
+<div id="help" class="stack"><div id="alerts" role="alert"></div>
+${part('hints', 'Help', '<div id="hints" role="log" aria-live="polite"></div><ul id="links"></ul>')}
+<form id="ask"><label for="question">Ask the knowledge base</label><input id="question" dir="auto" maxlength="500" required autocomplete="off"><button type="submit">Ask</button></form></div>
+<div id="steps" class="stack"><section id="script" aria-labelledby="script-heading" hidden><h3 id="script-heading">Script</h3><p id="script-step" dir="auto" aria-live="polite"></p>
 <div id="script-choices" class="row"></div>
 <div class="row"><button type="button" id="script-back">Back</button><button type="button" id="script-next">Next</button></div></section>
 ${part('checklist', 'To do', '<div id="checklist"></div>')}
 ${part('disclosures', 'Has to be said', '<ul id="disclosures"></ul>')}</div>
-<div class="stack">${part('hints', 'Help', '<div id="hints" role="log" aria-live="polite"></div><ul id="links"></ul>')}</div>
-<div class="stack">${part('fields', 'Details', '<form id="fields" autocomplete="off"></form>')}
+<div id="notes" class="stack">${part('fields', 'Details', '<form id="fields" autocomplete="off"></form>')}
 ${part('said', 'What is said', '<div id="said" role="log" aria-live="off" tabindex="0" aria-labelledby="said-heading"><ol id="said-lines"></ol></div>')}</div>
-<form id="ask" class="whole"><label>Ask the knowledge base <input id="question" dir="auto" maxlength="500" required autocomplete="off"></label><button type="submit">Ask</button></form>
 </aside>`
 
 /** Minutes; none: never. */

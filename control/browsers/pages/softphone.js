@@ -183,7 +183,10 @@ function told(control) {
   else if (type === 'copilot_message') copilot.take(control.message)
   else if (type === 'copilot_gone') copilot.leave(control.session_id)
   else if (type === 'done') say(message)
-  else if (type === 'refused') say(message, true)
+  else if (type === 'refused') {
+    say(message, true)
+    copilot.refused()
+  }
 }
 
 $('accept').addEventListener('click', () => line.accept())

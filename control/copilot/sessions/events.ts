@@ -30,8 +30,10 @@ const session: CopilotSession = {
       ],
     },
   ],
-  fields: [{ key: 'phone', label: 'Phone', type: 'phone', required: false, value: '+14155550123', by: 'heard' }],
-  disclosures: [{ key: 'recorded', label: 'Recording', status: 'said' }],
+  fields: [
+    { key: 'phone', label: 'Phone', type: 'phone', required: false, options: [], value: '+14155550123', by: 'heard' },
+  ],
+  disclosures: [{ key: 'recorded', label: 'Recording', text: 'This call is recorded.', status: 'said' }],
   showing: [],
   mood: 'neutral',
   figures: { talk_ratio: 0.4, monologue_seconds: 0, silence_seconds: 1.5, words_per_minute: 140 },

@@ -56,6 +56,7 @@ export const copilotSessionSchema = Type.Object({
       label: Type.String(),
       type: Type.String(),
       required: Type.Boolean(),
+      options: Type.Array(Type.String(), { description: 'Of type `choice`: what it may be.' }),
       value: nullable(Type.String()),
       by,
     }),
@@ -64,6 +65,7 @@ export const copilotSessionSchema = Type.Object({
     Type.Object({
       key: Type.String(),
       label: Type.String(),
+      text: Type.String({ description: 'What has to be said.' }),
       status: Type.String({ description: 'open, reminded, said, missed' }),
     }),
   ),
@@ -122,13 +124,14 @@ function known(settings: ProfileSettings, state: CopilotState) {
         return { key: itemKey, label: name, ask, required, done: valueOfSlot(slot) === 'done', by: shownBy(slot) }
       }),
     })),
-    fields: settings.fields.map(({ key, label, type, required }) => {
+    fields: settings.fields.map(({ key, label, type, required, options }) => {
       const slot = slots[fieldSlot(key)]
-      return { key, label, type, required, value: valueOfSlot(slot), by: shownBy(slot) }
+      return { key, label, type, required, options, value: valueOfSlot(slot), by: shownBy(slot) }
     }),
-    disclosures: settings.compliance.required_disclosures.map(({ key, label }) => ({
+    disclosures: settings.compliance.required_disclosures.map(({ key, label, text }) => ({
       key,
       label,
+      text,
       status: valueOfSlot(slots[disclosureSlot(key)]) ?? 'open',
     })),
   }

@@ -3,12 +3,11 @@ import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import type { Product } from '../../../bench/product.ts'
-import { DesktopLine } from '../../fakes/desktop-line.ts'
 import { suite } from '../../harness.ts'
 import { curtain } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
-import { type Language, openCopilot, showFloor, showPreview, tell } from './desktop-scenes.ts'
+import { beginCall, type Desk, type Language, openDesk, ring, showFloor, showPreview, tell } from './desktop-scenes.ts'
 import { pageTests } from './pages.ts'
 
 const test = suite('e2e/browsers/desktop-access')
@@ -27,8 +26,8 @@ test.before(async () => {
   product = await sharedProduct()
   if (missing !== null) return
   chromium = await Chromium.launch()
-  desk = await open('/softphone')
-  floor = await open('/supervisor')
+  desk = await openDesk(chromium, product, '/softphone')
+  floor = await openDesk(chromium, product, '/supervisor')
 })
 test.beforeEach(async () => {
   if (missing !== null) return
@@ -44,39 +43,10 @@ test.after(async () => {
   await curtain(product)
 })
 
-interface Desk {
-  page: Page
-  line: DesktopLine
-}
-
 const WIDE = { width: 1280, height: 800 }
 const NARROW = { width: 360, height: 800 }
 
-/** A page whose line the test speaks on, connected and without a call. */
-async function open(path: string): Promise<Desk> {
-  let line: DesktopLine | undefined
-  const { page } = await chromium!.open(`${product.baseUrl}${path}#client_token=t`, async fresh => {
-    line = await DesktopLine.on(fresh)
-  })
-  await page.click('#start')
-  await page.waitForSelector('#idle:not([hidden])')
-  return { page, line: line! }
-}
-
-async function ring(): Promise<void> {
-  desk.line.ring({ caller: '+15551234567', queue: 'Sales' })
-  await desk.page.waitForSelector('#ringing:not([hidden])')
-}
-
-async function inCall(language: Language = 'en'): Promise<Page> {
-  await ring()
-  desk.line.start()
-  await desk.page.waitForSelector('#call:not([hidden])')
-  // A desktop that was closed is not opened again by the session that it has shown last.
-  openCopilot(desk.line, language)
-  await desk.page.waitForSelector('#copilot:not([hidden]) #alerts .hint.warning')
-  return desk.page
-}
+const inCall = (language: Language = 'en'): Promise<Page> => beginCall(desk, language)
 
 async function onFloor(): Promise<Page> {
   showFloor(floor.line, { label: 'Wants to cancel', message: 'Call the customer back' })
@@ -159,7 +129,7 @@ pageTest(
       assert.equal(await faultsOf(page, CONTRAST), [], `${state}, dark`)
     }
     await inBoth('idle', CONTRAST)
-    await ring()
+    await ring(desk)
     await inBoth('ringing', CONTRAST)
     await inCall()
     await page.click('#mute')
@@ -311,7 +281,7 @@ async function until(fact: () => boolean): Promise<void> {
 
 pageTest('an agent needs no mouse: accept, tick, correct, answer, dismiss, ask, hold and hang up', async () => {
   const { page, line } = desk
-  await ring()
+  await ring(desk)
   await tabTo(page, '#accept')
   await page.keyboard.press('Enter')
   await until(() => line.sent.some(({ event }) => event === 'accept'))

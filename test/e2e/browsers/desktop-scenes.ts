@@ -1,4 +1,7 @@
-import type { DesktopLine } from '../../fakes/desktop-line.ts'
+import type { Page } from 'playwright-core'
+import type { Product } from '../../../bench/product.ts'
+import { DesktopLine } from '../../fakes/desktop-line.ts'
+import type { Chromium } from './chromium.ts'
 
 /** What a desktop shows in the middle of a call, with something of everything. */
 
@@ -52,7 +55,7 @@ export type Language = keyof typeof WORDS
 
 const sessionOf = (language: Language): string => `cops_${language}`
 
-function session(id: string, { stage, goal, items, field, disclosure, link }: Words): object {
+export function sessionOfScene(id: string, { stage, goal, items, field, disclosure, link }: Words): object {
   const checklist = items.map((label, i) => ({
     ...{ key: `item${i}`, label, ask: label, required: i === 0, done: i > 0, by: i > 0 ? 'heard' : null },
   }))
@@ -60,10 +63,19 @@ function session(id: string, { stage, goal, items, field, disclosure, link }: Wo
     ...{ id, object: 'copilot_session', hearing: 'running', hearing_reason: null, mood: 'neutral' },
     ...{ stage: 'open', stages: [{ key: 'open', label: stage, goal, checklist }], script: { flow_id: 'flow_1' } },
     fields: [
-      { key: 'name', label: field, type: 'name', required: true, value: null, by: null },
-      { key: 'phone', label: 'Phone', type: 'phone', required: false, value: '+15551234567', by: 'heard' },
+      { key: 'name', label: field, type: 'name', required: true, options: [], value: null, by: null },
+      { key: 'phone', label: 'Phone', type: 'phone', required: false, options: [], value: '+15551234567', by: 'heard' },
+      {
+        key: 'plan',
+        label: 'Plan',
+        type: 'choice',
+        required: false,
+        options: ['basic', 'premium'],
+        value: null,
+        by: null,
+      },
     ],
-    disclosures: [{ key: 'recorded', label: disclosure, status: 'open' }],
+    disclosures: [{ key: 'recorded', label: disclosure, text: disclosure, status: 'open' }],
     links: [{ label: link, url: 'https://example.com/prices' }],
   }
 }
@@ -111,8 +123,41 @@ export function tell(line: DesktopLine, language: Language, type: string, data: 
   return id
 }
 
+export interface Desk {
+  page: Page
+  line: DesktopLine
+}
+
+/** A page whose line the test speaks on, connected and without a call. */
+export async function openDesk(chromium: Chromium, product: Product, path: string): Promise<Desk> {
+  let line: DesktopLine | undefined
+  const { page } = await chromium.open(`${product.baseUrl}${path}#client_token=t`, async fresh => {
+    line = await DesktopLine.on(fresh)
+  })
+  await page.click('#start')
+  await page.waitForSelector('#idle:not([hidden])')
+  return { page, line: line! }
+}
+
+export async function ring({ page, line }: Desk): Promise<void> {
+  line.ring({ caller: '+15551234567', queue: 'Sales' })
+  await page.waitForSelector('#ringing:not([hidden])')
+}
+
+/** In a call with something of everything on the desktop. */
+export async function beginCall(desk: Desk, language: Language = 'en'): Promise<Page> {
+  const { page, line } = desk
+  await ring(desk)
+  line.start()
+  await page.waitForSelector('#call:not([hidden])')
+  // A desktop that was closed is not opened again by the session that it has shown last.
+  openCopilot(line, language)
+  await page.waitForSelector('#copilot:not([hidden]) #alerts .hint.warning')
+  return page
+}
+
 export function openCopilot(line: DesktopLine, language: Language): void {
-  line.control({ type: 'copilot_session', session: session(sessionOf(language), WORDS[language]) })
+  line.control({ type: 'copilot_session', session: sessionOfScene(sessionOf(language), WORDS[language]) })
   for (const { type, data } of messages(WORDS[language])) tell(line, language, type, data)
 }
 

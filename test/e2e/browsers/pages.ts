@@ -26,6 +26,11 @@ export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean
   return false
 }
 
+/** Resolves when this is in a field. The page's policy does not let a condition be looked at within the page again and again. */
+export async function has(page: Page, selector: string, value: string): Promise<void> {
+  while ((await page.inputValue(selector)) !== value) await new Promise(later => setTimeout(later, 50))
+}
+
 export interface Member {
   userId: string
   token: string
