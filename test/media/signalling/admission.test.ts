@@ -100,11 +100,10 @@ test('above capacity an INVITE gets 503 with Retry-After and nothing is begun fo
 
 test("a stranger's calls beyond its share get 503 with Retry-After, and nothing is remembered of them", async () => {
   const media = await LocalMedia.open({}, { maxCalls: 1000 })
-  const phones = await Promise.all(Array.from({ length: SHARE + MANY }, () => RawPhone.open(media)))
-  for (const phone of phones) {
-    await phone.call()
-    await phone.expect('SIP/2.0')
-  }
+  const phones = await Promise.all(Array.from({ length: 2 * SHARE }, () => RawPhone.open(media)))
+  // All at once: what is refused depends on how many come in a second.
+  await Promise.all(phones.map(phone => phone.call()))
+  for (const phone of phones) await phone.expect('SIP/2.0')
   const refused = phones.filter(phone => phone.count('SIP/2.0 503') > 0)
   assert.ok(refused.length > 0, 'some are beyond it')
   for (const phone of refused) {
