@@ -10,8 +10,7 @@ import type { CallbackRow } from './tables.ts'
 /** The callback that a call was the first to ask for: one that it was merged into is summed up from its own. */
 export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
   const scoped = forTenant(db, tenant)
-  const requests = scoped.select('callback_requests').select('callback_id').where('origin_call_id', '=', callId)
-  const request = await requests.executeTakeFirst()
+  const request = await scoped.findBy('callback_requests', { origin_call_id: callId })
   const callback = request === undefined ? undefined : await scoped.find('callbacks', request.callback_id)
   return callback?.origin_call_id === callId ? callback : undefined
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Place as In, run } from '../kernel/store/compiled.ts'
+import { type Place as In, inList, rowsOf, run } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { DeliveryShares, Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
@@ -32,15 +32,21 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelive
   const places = await choose(db, at, shares)
   if (places.size === 0) return []
   try {
-    const claimed = await db
-      .updateTable('webhook_deliveries')
-      .set({ lease: randomUUID(), leased_until: new Date(now.getTime() + leaseMs).toISOString() })
-      .where('id', 'in', [...places.keys()])
-      .where('status', '=', 'pending')
-      // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
-      .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-      .returningAll()
-      .execute()
+    const ids = inList('id', [...places.keys()])
+    const claimed = await rowsOf(
+      db,
+      `claim ${ids.length} deliveries`,
+      place =>
+        db
+          .updateTable('webhook_deliveries')
+          .set({ lease: place('lease'), leased_until: place('until') })
+          .where('id', 'in', ids.places(place))
+          .where('status', '=', 'pending')
+          // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+          .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
+          .returningAll(),
+      { ...ids.values, lease: randomUUID(), until: new Date(now.getTime() + leaseMs).toISOString(), at },
+    )
     return claimed.map(delivery => {
       const place = places.get(delivery.id)!
       places.delete(delivery.id)
@@ -70,17 +76,31 @@ async function choose(db: Db, at: string, shares: DeliveryShares): Promise<Map<s
 }
 
 function candidates(db: Db, at: string, organisations: string[], endpoints: string[], taken: string[]) {
-  let due = db
-    .selectFrom('webhook_deliveries as d')
-    .leftJoin('webhook_endpoints as e', 'e.id', 'd.endpoint_id')
-    .select(['d.id', 'd.organisation_id', 'd.endpoint_id', 'e.failing_since'])
-    .where('d.status', '=', 'pending')
-    .where('d.next_attempt_at', '<=', at)
-    .where(eb => eb.or([eb('d.leased_until', 'is', null), eb('d.leased_until', '<=', at)]))
-  if (organisations.length > 0) due = due.where('d.organisation_id', 'not in', organisations)
-  if (endpoints.length > 0) due = due.where('d.endpoint_id', 'not in', endpoints)
-  if (taken.length > 0) due = due.where('d.id', 'not in', taken)
-  return due.orderBy('d.next_attempt_at').orderBy('d.id').limit(WINDOW).execute()
+  const without = { organisation_id: organisations, endpoint_id: endpoints, id: taken }
+  const lists = Object.entries(without).flatMap(([column, values]) =>
+    values.length === 0 ? [] : [{ column, ...inList(column, values) }],
+  )
+  const build = (place: In) => {
+    const due = db
+      .selectFrom('webhook_deliveries as d')
+      .leftJoin('webhook_endpoints as e', 'e.id', 'd.endpoint_id')
+      .select(['d.id', 'd.organisation_id', 'd.endpoint_id', 'e.failing_since'])
+      .where('d.status', '=', 'pending')
+      .where('d.next_attempt_at', '<=', place('at'))
+      .where(eb => eb.or([eb('d.leased_until', 'is', null), eb('d.leased_until', '<=', place('at'))]))
+    const rest = lists.reduce(
+      (all, { column, places }) => all.where(`d.${column}` as 'd.id', 'not in', places(place)),
+      due,
+    )
+    return rest.orderBy('d.next_attempt_at').orderBy('d.id').limit(WINDOW)
+  }
+  const name = lists.map(({ column, length }) => `${length} ${column}`)
+  return rowsOf(
+    db,
+    `due deliveries without ${name}`,
+    build,
+    Object.assign({ at }, ...lists.map(({ values }) => values)),
+  )
 }
 
 /** What an attempt has made of a delivery. */

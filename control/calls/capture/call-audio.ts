@@ -75,13 +75,9 @@ export class CallAudio {
     const isRefused = callCaptureOf(call)?.asked === 'refused'
     const stop = isRefused ? await rowBy(db, 'capture_changes', { call_id: call.id, action: 'stop' }) : undefined
     if (stop !== undefined) return this.#stop(call, media)
-    const wanted = await forTenant(db, tenantOf(call))
-      .select('recordings')
-      .select('call_id')
-      .where('call_id', '=', call.id)
-      .where('status', '=', 'recording')
-      .executeTakeFirst()
-    if (wanted !== undefined) await this.#startRecording(call, media)
+    const recordings = forTenant(db, tenantOf(call))
+    if ((await recordings.findBy('recordings', { call_id: call.id, status: 'recording' })) !== undefined)
+      await this.#startRecording(call, media)
     for (const row of await unstartedStreams(db, call)) await this.#startStream(call, row, media)
   }
 

@@ -2,6 +2,7 @@ import type { RoomCapture } from '../../../media/protocol.ts'
 import { type CaptureSettings, captureOf, firstSaid, NO_CAPTURE, saidIn } from '../../capture-settings/settings.ts'
 import type { StreamInput } from '../../capture-settings/stream-input.ts'
 import { newId } from '../../kernel/ids.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { settingsOf } from '../settings.ts'
@@ -133,9 +134,9 @@ export async function capturingOf(
   db: Db,
   tenant: Tenant,
 ): Promise<{ capture: CaptureSettings; encrypt_recordings: number }> {
-  const organisations = db.selectFrom('organisations').select(['capture', 'encrypt_recordings'])
-  const row = await organisations.where('id', '=', tenant.organisationId).executeTakeFirstOrThrow()
-  return { ...row, capture: captureOf(row.capture) }
+  const row = await rowBy(db, 'organisations', { id: tenant.organisationId })
+  if (row === undefined) throw new Error('a call of no organisation')
+  return { encrypt_recordings: row.encrypt_recordings, capture: captureOf(row.capture) }
 }
 
 export const NOTHING: CallCapture = {

@@ -1,7 +1,8 @@
 import type { Failure, StreamSnapshot, StreamSpec, Target } from '../../../media/protocol.ts'
 import { customerAddresses } from '../../http/url-policy.ts'
+import { rowsOf } from '../../kernel/store/compiled.ts'
 import type { Db } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
+import { ofTenant, type Tenant, tenantOf, valuesOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { targetOf } from '../pci.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
@@ -50,9 +51,13 @@ export async function streamSpec(
 
 /** Requested streams that media has not reported yet. */
 export const unstartedStreams = (db: Db, call: CallRow): Promise<MediaStreamRow[]> =>
-  forTenant(db, tenantOf(call))
-    .select('media_streams')
-    .selectAll()
-    .where('call_id', '=', call.id)
-    .where('status', '=', 'connecting')
-    .execute()
+  rowsOf(
+    db,
+    'unstarted streams',
+    place =>
+      ofTenant(db, 'media_streams', place)
+        .selectAll()
+        .where('call_id', '=', place('call'))
+        .where('status', '=', 'connecting'),
+    { ...valuesOf(tenantOf(call)), call: call.id },
+  )

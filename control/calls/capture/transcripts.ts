@@ -1,6 +1,7 @@
 import { isFailure, isUndecided, type MediaEvent } from '../../../media/protocol.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Step, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -69,15 +70,10 @@ async function ofLeg(parts: TranscriptParts, trx: Trx, legId: string): Promise<v
 }
 
 /** The transcript of the call whose own leg this is. */
-const wantedOf = (trx: Trx, legId: string): Promise<TranscriptRow | undefined> =>
-  trx
-    .selectFrom('transcripts')
-    .innerJoin('participants', 'participants.call_id', 'transcripts.id')
-    .selectAll('transcripts')
-    .where('participants.id', '=', legId)
-    .where('participants.ring_id', 'is', null)
-    .where('transcripts.status', '=', 'wanted')
-    .executeTakeFirst()
+async function wantedOf(trx: Trx, legId: string): Promise<TranscriptRow | undefined> {
+  const leg = await rowBy(trx, 'participants', { id: legId })
+  return leg?.ring_id === null ? rowBy(trx, 'transcripts', { id: leg.call_id, status: 'wanted' }) : undefined
+}
 
 /** Ends the transcript of a call that ended unanswered. */
 export async function endUnbegun(trx: Trx, legId: string, at: string): Promise<void> {
@@ -87,13 +83,8 @@ export async function endUnbegun(trx: Trx, legId: string, at: string): Promise<v
 
 /** For a conference session, if its room wants one. */
 async function ofSession(parts: TranscriptParts, trx: Trx, callId: string, at: string): Promise<void> {
-  const call = await trx
-    .selectFrom('calls')
-    .selectAll()
-    .where('id', '=', callId)
-    .where('kind', '=', 'conference')
-    .executeTakeFirst()
-  if (call?.room_id == null) return
+  const call = await rowBy(trx, 'calls', { id: callId })
+  if (call?.kind !== 'conference' || call.room_id === null) return
   const tenant = tenantOf(call)
   const room = await forTenant(trx, tenant).find('conference_rooms', call.room_id)
   if (room === undefined || !settingsOf(room).transcribe) return
