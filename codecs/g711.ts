@@ -1,4 +1,4 @@
-import { decode, encode, FRAME_OUT, lawTables, MAX_SAMPLES, OCTETS_IO } from './kernels/frames.ts'
+import { copy, decode, encode, FRAME_OUT, lawTables, MAX_SAMPLES, OCTETS_IO } from './kernels/frames.ts'
 
 export type LawName = 'PCMU' | 'PCMA'
 
@@ -52,9 +52,14 @@ export class G711 {
       inParts(from.length, (begin, end) => this.decode(from.subarray(begin, end), to.subarray(begin, end)))
       return
     }
-    OCTETS_IO.set(from)
+    copy(OCTETS_IO, from)
     decode(this.#decoding, from.length)
-    to.set(outView(from.length))
+    copy(to, outView(from.length))
+  }
+
+  /** Decodes as many octets as the kernel has been given, into its output. */
+  decodeOut(samples: number): void {
+    decode(this.#decoding, samples)
   }
 
   /** `to` must be at least as long as `from`. */
@@ -63,8 +68,8 @@ export class G711 {
       inParts(from.length, (begin, end) => this.encode(from.subarray(begin, end), to.subarray(begin, end)))
       return
     }
-    FRAME_OUT.set(from)
-    to.set(this.encodeOut(from.length))
+    copy(FRAME_OUT, from)
+    copy(to, this.encodeOut(from.length))
   }
 
   /** Encodes the first samples of the kernel's output; borrowed until the kernel is used again. */

@@ -6,8 +6,8 @@ import { Dry, InC, Native, runFrame, type Subject } from './subjects.ts'
 
 /**
  * What a leg costs, by parts, in one thread and by its own clock of CPU time, so that it can be told on a busy machine; begun by
- * `run.ts`. `--legs 150 --room 3 --seconds 60 --only "native|floor"`; seconds are those of the calls, not of the wall. `--memory`:
- * instead what a leg takes.
+ * `run.ts`. `--legs 150 --room 3 --seconds 60 --only "native|floor"`; seconds are those of the calls, not of the wall. `--cold`:
+ * with the caches full of something else before each slot, as in a process that sleeps in between. `--memory`: instead what a leg takes.
  */
 const FRAMES_PER_SECOND = 1000 / FRAME_MS
 const WARM_UP_SECONDS = 15
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     room: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '60' },
     only: { type: 'string', default: '' },
+    cold: { type: 'boolean', default: false },
     memory: { type: 'boolean', default: false },
   },
 })
@@ -50,7 +51,7 @@ const subjects = await openSubjects()
 const phones = new Map(subjects.map(subject => [subject, new Phones(subject.plan)] as const))
 const frames = (WARM_UP_SECONDS + Number(values.seconds)) * FRAMES_PER_SECOND
 for (let frame = 0; frame < frames; frame++) {
-  for (const subject of subjects) runFrame(subject, phones.get(subject)!, frame)
+  for (const subject of subjects) runFrame(subject, phones.get(subject)!, frame, values.cold)
   if (frame === WARM_UP_SECONDS * FRAMES_PER_SECOND) {
     for (const { meters } of subjects) for (const { meter } of meters) meter.clear()
   }

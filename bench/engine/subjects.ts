@@ -44,13 +44,23 @@ const SOCKET_PORTS = {
 /** Of far ends that nothing reaches. */
 const DRY_PORT = 4000
 
-/** A frame of all legs: packets come before the slot that their room is mixed in. */
-export function runFrame(subject: Subject, phones: Phones, frame: number): void {
+/** More than a core has of its own [words of 4 bytes]: after it has been read, nothing else is in the caches. */
+const others = new Int32Array(1 << 19)
+
+function readOthers(): number {
+  let sum = 0
+  for (let i = 0; i < others.length; i += 16) sum += others[i]!
+  return sum
+}
+
+/** A frame of all legs: packets come before the slot that their room is mixed in. `isCold`: before it the core was somebody else's. */
+export function runFrame(subject: Subject, phones: Phones, frame: number, isCold = false): void {
   const { legs, roomSize } = subject.plan
   for (let slot = 0; slot < SLOTS; slot++) {
     for (let leg = 0; leg < legs; leg++) {
       if (Math.floor(leg / roomSize) % SLOTS === slot) subject.give(leg, phones.speak(leg, frame))
     }
+    if (isCold) readOthers()
     subject.slot(slot, frame * FRAME_MS + (slot * FRAME_MS) / SLOTS)
     subject.drain()
   }

@@ -1,5 +1,5 @@
 import type { Frame } from '../audio.ts'
-import { correlate, correlations, FRAME_IN } from '../kernels/frames.ts'
+import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
 import type { DtmfKey } from '../tones.ts'
 import { DtmfPair, WINDOW } from './dtmf-pair.ts'
 import { TONAL } from './tonal.ts'
@@ -137,7 +137,7 @@ function energyOf(samples: Float64Array, from: number, to: number): number {
 /** Whether a frame may lie within a key: most of speech and music costs no more than this. A key of 40 ms holds a whole frame. */
 function mayBeKey(frame: Frame): boolean {
   FRAME_IN.set(frame)
-  correlate(frame.length)
+  correlate(FRAME_IN_AT, frame.length)
   const energy = correlations[0]!
   const next = correlations[1]!
   if (energy < TONAL.power * frame.length || next < NEXT[0] * energy || next > NEXT[1] * energy) return false

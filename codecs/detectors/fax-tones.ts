@@ -1,5 +1,5 @@
 import type { Frame } from '../audio.ts'
-import { correlate, correlations, FRAME_IN } from '../kernels/frames.ts'
+import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
 import { TONAL } from './tonal.ts'
 
 /**
@@ -61,7 +61,7 @@ export class FaxTones {
   /** @returns the tone that is known with this frame; null: none */
   write(frame: Frame): FaxTone | null {
     FRAME_IN.set(frame)
-    correlate(frame.length)
+    correlate(FRAME_IN_AT, frame.length)
     const energy = correlations[0]!
     const next = correlations[1]!
     const after = correlations[2]!

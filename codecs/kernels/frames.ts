@@ -13,8 +13,19 @@ const { memory, ...functions } = new WebAssembly.Instance(new WebAssembly.Module
   without(samples: number): number
   encode(table: number, samples: number): void
   decode(table: number, samples: number): void
-  correlate(samples: number): void
+  correlate(from: number, samples: number): void
 }
+
+/**
+ * `to.set(from)`, but the method is not looked up each time: V8 does not optimise that, as the prototype of typed arrays is a dictionary to it.
+ */
+export const copy = Function.prototype.call.bind(Uint8Array.prototype.set) as <
+  T extends Uint8Array | Int16Array | Int32Array,
+>(
+  to: T,
+  from: T,
+  at?: number,
+) => void
 
 /** No frame has more: 20 ms at 48 kHz. */
 export const MAX_SAMPLES = 960
@@ -22,20 +33,23 @@ export const MAX_SAMPLES = 960
 const SUM = 0
 const OCTETS = 4096
 const CORRELATIONS = 5120
-const FRAME = 8192
-const OUT = 12_288
+export const FRAME_IN_AT = 8192
+export const FRAME_OUT_AT = 12_288
 const SAMPLES_OF_OCTETS = 16_384
 const OCTETS_OF_SAMPLES = 65_536
 
 /**
  * `add`: adds `FRAME_IN` to the sum; `remove`: subtracts it again; `all`: `FRAME_OUT` is the sum; `without`: the sum without `FRAME_IN`.
- * `encode` and `decode`: from `FRAME_OUT` to `OCTETS_IO` and back, by the table at this address. `correlate`: of `FRAME_IN`.
- * The number of samples is a multiple of 8.
+ * `encode` and `decode`: from `FRAME_OUT` to `OCTETS_IO` and back, by the table at this address. `correlate`: of the frame at
+ * `FRAME_IN_AT` or `FRAME_OUT_AT`. The number of samples is a multiple of 8.
  */
 export const { add, remove, all, without, encode, decode, correlate } = functions
-export const FRAME_IN = new Int16Array(memory.buffer, FRAME, MAX_SAMPLES)
-export const FRAME_OUT = new Int16Array(memory.buffer, OUT, MAX_SAMPLES)
+export const FRAME_IN = new Int16Array(memory.buffer, FRAME_IN_AT, MAX_SAMPLES)
+export const FRAME_OUT = new Int16Array(memory.buffer, FRAME_OUT_AT, MAX_SAMPLES)
 export const OCTETS_IO = new Uint8Array(memory.buffer, OCTETS, MAX_SAMPLES)
+/** The same for octets with a header of so many bytes, which goes before them. */
+export const HEAD_BYTES = 12
+export const HEADED_IO = new Uint8Array(memory.buffer, OCTETS - HEAD_BYTES, HEAD_BYTES + MAX_SAMPLES)
 
 /** Result of `correlate`: the frame multiplied by itself, and by itself one and two samples later. */
 export const correlations = new Float64Array(memory.buffer, CORRELATIONS, 3)

@@ -96,19 +96,20 @@
       (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (local.get $n)))))
 
   ;; correlations[k] = sum of frame[i] * frame[i - k], for k = 0, 1, 2; before the frame lies silence
-  (func (export "correlate") (param $n i32)
+  (func (export "correlate") (param $from i32) (param $n i32)
     (local $at i32) (local $frame v128) (local $dot v128) (local $k0 v128) (local $k1 v128) (local $k2 v128)
-    (local.set $n (i32.shl (local.get $n) (i32.const 1)))
+    (local.set $at (i32.sub (local.get $from) (i32.const 4)))
+    (local.set $n (i32.add (local.get $at) (i32.shl (local.get $n) (i32.const 1))))
     (loop $next
-      (local.set $frame (v128.load offset=8192 (local.get $at)))
+      (local.set $frame (v128.load offset=4 (local.get $at)))
       ;; Of two squares the sum may take 32 bits: it is no negative number.
       (local.set $dot (i32x4.dot_i16x8_s (local.get $frame) (local.get $frame)))
       (local.set $k0 (i64x2.add (local.get $k0) (i64x2.add
         (i64x2.extend_low_i32x4_u (local.get $dot)) (i64x2.extend_high_i32x4_u (local.get $dot)))))
-      (local.set $dot (i32x4.dot_i16x8_s (local.get $frame) (v128.load offset=8190 (local.get $at))))
+      (local.set $dot (i32x4.dot_i16x8_s (local.get $frame) (v128.load offset=2 (local.get $at))))
       (local.set $k1 (i64x2.add (local.get $k1) (i64x2.add
         (i64x2.extend_low_i32x4_s (local.get $dot)) (i64x2.extend_high_i32x4_s (local.get $dot)))))
-      (local.set $dot (i32x4.dot_i16x8_s (local.get $frame) (v128.load offset=8188 (local.get $at))))
+      (local.set $dot (i32x4.dot_i16x8_s (local.get $frame) (v128.load (local.get $at))))
       (local.set $k2 (i64x2.add (local.get $k2) (i64x2.add
         (i64x2.extend_low_i32x4_s (local.get $dot)) (i64x2.extend_high_i32x4_s (local.get $dot)))))
       (br_if $next (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $n))))

@@ -1,7 +1,16 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { TONAL } from '../../codecs/detectors/tonal.ts'
 import { type G711, isLaw, LAWS, type LawName, octetsOf, PCMA, PCMU } from '../../codecs/g711.ts'
-import { correlate, correlations, FRAME_IN } from '../../codecs/kernels/frames.ts'
+import {
+  copy,
+  correlate,
+  correlations,
+  FRAME_OUT,
+  FRAME_OUT_AT,
+  HEAD_BYTES,
+  HEADED_IO,
+  OCTETS_IO,
+} from '../../codecs/kernels/frames.ts'
 import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
 import { JitterBuffer } from '../rtp/jitter.ts'
@@ -86,6 +95,7 @@ export class LawAudio implements WireAudio, FrameMaker {
     const meanings = this.#meanings
     if (law !== this.#law) {
       this.jitter.recode(OCTETS[law.name], law.silence)
+      this.#ear.recode(OCTETS[law.name])
       this.#law = law
       this.#stragglersUntil = now + STRAGGLER_MS
       meanings.fill(NOTHING)
@@ -192,6 +202,15 @@ export class LawAudio implements WireAudio, FrameMaker {
   }
 }
 
+/** A frame as it was sent, behind room for the header of its packet: the packet is copied whole [bytes]. */
+const PLACE_BYTES = HEAD_BYTES + LEG_SAMPLES
+
+const placeAfter = (place: number): number => (place + 1 === PLAYED_FRAMES ? 0 : place + 1)
+
+/** Decoded for the listener. All legs share them, which therefore stay in the cache. */
+const HEARD: Frame = new Int16Array(LEG_SAMPLES)
+const BEFORE: Frame = new Int16Array(LEG_SAMPLES)
+
 /**
  * Analyses G.711 in the sender's time: packets in order of arrival, each once. In the played audio, keys may be missing or doubled, because it is
  * cut, stretched and concealed when the network or our own clock stalls; in the sent audio they are not. Lost audio is concealed, so that a key
@@ -199,10 +218,15 @@ export class LawAudio implements WireAudio, FrameMaker {
  */
 class LawEar {
   readonly #listener: StreamListener
-  readonly #octets = new Uint8Array(LEG_SAMPLES)
-  readonly #frames = new PlayedFrames(LEG_SAMPLES)
-  /** Created at the first loss. */
+  /** The last frames, in a ring; the one behind the newest is being filled. */
+  readonly #sent = new Uint8Array(PLAYED_FRAMES * PLACE_BYTES)
+  /** The place of the newest. */
+  #at = 0
+  /** The same decoded, and what is lost concealed: valid while one of them is. Created at the first loss. */
+  #mended: PlayedFrames | null = null
   #plc: Plc | null = null
+  /** So many frames more until none of them is. */
+  #mendedFor = 0
   #filled = 0
   /** A tone may have begun. */
   #isTone = false
@@ -229,7 +253,7 @@ class LawEar {
     length: number,
     now: number,
   ): void {
-    if (this.#isFresh) this.#begin(sequence, timestamp)
+    if (this.#isFresh) this.#begin(law, sequence, timestamp)
     const hole = (timestamp - this.#timestamp) | 0
     // A duplicate, or overtaken: its place has been analysed.
     if (hole < 0 && hole > -MAX_HOLE) return
@@ -245,14 +269,21 @@ class LawEar {
     this.#sequence = sequence
   }
 
+  /** Another law from now on. */
+  recode(octets: Uint8Array): void {
+    recode(octets, this.#sent, 0, this.#sent.length)
+  }
+
   /** Another source: nothing continues. */
   reset(): void {
     this.#isFresh = true
   }
 
-  #begin(sequence: number, timestamp: number): void {
+  #begin(law: G711, sequence: number, timestamp: number): void {
     this.#isFresh = false
     this.#filled = 0
+    this.#sent.fill(law.silence)
+    this.#mendedFor = 0
     this.#sequence = (sequence - 1) & 0xffff
     this.#timestamp = timestamp
   }
@@ -261,62 +292,93 @@ class LawEar {
   #pass(law: G711, samples: number, lost: number, now: number): void {
     for (let i = 0; i < samples; ) {
       if (i + LEG_SAMPLES <= lost && this.#filled === 0) {
-        this.#conceal(now)
+        this.#conceal(law, now)
         i += LEG_SAMPLES
         continue
       }
       // For less than a lost frame, the replacement was analysed a frame earlier.
-      if (i++ >= lost) this.#octets[this.#filled] = law.silence
-      if (++this.#filled === LEG_SAMPLES) this.#hear(law, now)
+      this.#fill(law, i++ >= lost ? law.silence : this.#sent[this.#octetsOf(this.#at) + this.#filled]!, now)
     }
   }
 
   #take(law: G711, bytes: Uint8Array, from: number, to: number, now: number): void {
-    if (this.#filled === 0 && to - from === LEG_SAMPLES) {
+    if (this.#filled === 0 && from === HEAD_BYTES && to === PLACE_BYTES && bytes.length === PLACE_BYTES) {
       // As nearly every packet is: nothing is counted.
-      const octets = this.#octets
-      for (let i = 0; i < LEG_SAMPLES; i++) octets[i] = bytes[from + i]!
+      copy(this.#sent, bytes, placeAfter(this.#at) * PLACE_BYTES)
+      copy(HEADED_IO, bytes)
       this.#hear(law, now)
       return
     }
-    for (let i = from; i < to; i++) {
-      this.#octets[this.#filled] = bytes[i]!
-      if (++this.#filled === LEG_SAMPLES) this.#hear(law, now)
-    }
+    for (let i = from; i < to; i++) this.#fill(law, bytes[i]!, now)
   }
 
-  #hear(law: G711, now: number): void {
+  #fill(law: G711, octet: number, now: number): void {
+    const at = this.#octetsOf(placeAfter(this.#at))
+    this.#sent[at + this.#filled] = octet
+    if (++this.#filled < LEG_SAMPLES) return
     this.#filled = 0
-    const before = this.#frames.frames[this.#frames.at]!
-    const frame = this.#next()
-    law.decode(this.#octets, frame)
-    if (this.#plc?.isConcealing === true) this.#plc.good(frame)
-    this.#tell(frame, before, now)
+    for (let i = 0; i < LEG_SAMPLES; i++) OCTETS_IO[i] = this.#sent[at + i]!
+    this.#hear(law, now)
   }
 
-  #conceal(now: number): void {
+  #octetsOf(place: number): number {
+    return place * PLACE_BYTES + HEAD_BYTES
+  }
+
+  /** The next frame is whole, and its octets are in the kernel: most of speech and noise is no tone, and costs no more than this. */
+  #hear(law: G711, now: number): void {
+    const before = this.#at
+    const place = placeAfter(before)
+    this.#at = place
+    if (this.#mendedFor > 0) {
+      this.#hearMended(law, before, now)
+      return
+    }
+    law.decodeOut(LEG_SAMPLES)
+    if (!this.#isTone && !mayBeTone()) return
+    this.#decode(law, place, HEARD)
+    this.#decode(law, before, BEFORE)
+    this.#isTone = this.#listener.hear(HEARD, BEFORE, now)
+  }
+
+  #hearMended(law: G711, before: number, now: number): void {
+    const { frames } = this.#mended!
+    const frame = frames[this.#at]!
+    this.#decode(law, this.#at, frame)
+    if (this.#plc!.isConcealing) this.#plc!.good(frame)
+    this.#mendedFor--
+    this.#tell(frame, frames[before]!, now)
+  }
+
+  #conceal(law: G711, now: number): void {
     this.#plc ??= new Plc()
-    const before = this.#frames.frames[this.#frames.at]!
-    const frame = this.#next()
-    this.#plc.conceal(this.#frames)
-    this.#tell(frame, before, now)
+    this.#mended ??= new PlayedFrames(LEG_SAMPLES)
+    const { frames } = this.#mended
+    if (this.#mendedFor === 0) for (const [place, frame] of frames.entries()) this.#decode(law, place, frame)
+    const before = this.#at
+    this.#at = placeAfter(before)
+    this.#sent.copyWithin(this.#at * PLACE_BYTES, before * PLACE_BYTES, (before + 1) * PLACE_BYTES)
+    this.#mended.at = this.#at
+    this.#plc.conceal(this.#mended)
+    // The first good one is joined to it.
+    this.#mendedFor = PLAYED_FRAMES + 1
+    this.#tell(frames[this.#at]!, frames[before]!, now)
   }
 
-  /** Most of speech and noise is no tone, and costs no more than this. */
   #tell(frame: Frame, before: Frame, now: number): void {
-    if (this.#isTone || mayBeTone(frame)) this.#isTone = this.#listener.hear(frame, before, now)
+    if (!this.#isTone) copy(FRAME_OUT, frame)
+    if (this.#isTone || mayBeTone()) this.#isTone = this.#listener.hear(frame, before, now)
   }
 
-  #next(): Frame {
-    const frames = this.#frames
-    frames.at = frames.at + 1 === PLAYED_FRAMES ? 0 : frames.at + 1
-    return frames.frames[frames.at]!
+  #decode(law: G711, place: number, into: Frame): void {
+    const at = this.#octetsOf(place)
+    law.decode(this.#sent.subarray(at, at + LEG_SAMPLES), into)
   }
 }
 
-function mayBeTone(frame: Frame): boolean {
-  FRAME_IN.set(frame)
-  correlate(LEG_SAMPLES)
+/** Of the kernel's output. */
+function mayBeTone(): boolean {
+  correlate(FRAME_OUT_AT, LEG_SAMPLES)
   const energy = correlations[0]!
   if (energy < TONAL.power * LEG_SAMPLES) return false
   const next = correlations[1]! / energy

@@ -31,6 +31,9 @@ const LEG_CLOCK_HZ = 8000
 const PAUSE_MS = 200
 /** How long to wait for the mix after the relay: as long as a jitter buffer needs to start [frames]. */
 const MIX_FRAMES = 3
+/** The packet that is being handled: all legs share it, which therefore stays in the cache. */
+const received = new RtpPacket()
+
 const UNSPECIFIED = ['0.0.0.0', '::']
 
 /** A party on RTP: its codec, jitter buffer, address latch and keys end here. Pure: packets and the time are arguments. */
@@ -41,7 +44,6 @@ export class RtpLeg extends Leg implements PacketTaker {
   readonly #hooks: LegHooks
   readonly #plain: PacketOut
   readonly #sendInfo: (key: string, durationMs: number) => void
-  readonly #packet = new RtpPacket()
   readonly #encryption: LegEncryption
   readonly #keys = new LegKeys()
   readonly #presence = new LegPresence()
@@ -219,20 +221,19 @@ export class RtpLeg extends Leg implements PacketTaker {
       return
     }
     const bytes = srtp === null ? datagram : srtp.openRtp(datagram)
-    const packet = this.#packet
-    if (bytes === null || !parseRtp(bytes, packet)) {
+    if (bytes === null || !parseRtp(bytes, received)) {
       this.#refused++
       return
     }
-    const isEvent = packet.payloadType === media.telephoneEvent.receive
-    const isAudio = audio.carries(packet.payloadType, now)
+    const isEvent = received.payloadType === media.telephoneEvent.receive
+    const isAudio = audio.carries(received.payloadType, now)
     // Comfort noise is a sign of life. Its static type is accepted even if not negotiated, because it is unambiguous.
-    const isNoise = packet.payloadType === 13 || packet.payloadType === media.comfortNoise
+    const isNoise = received.payloadType === 13 || received.payloadType === media.comfortNoise
     if (
       (!isAudio && !isEvent && !isNoise) ||
       (webrtc === null &&
         !this.#isFromSource(host, port, now) &&
-        !this.latch.accept(host, port, packet.ssrc, packet.sequence, now))
+        !this.latch.accept(host, port, received.ssrc, received.sequence, now))
     ) {
       this.#refused++
       return
@@ -240,35 +241,35 @@ export class RtpLeg extends Leg implements PacketTaker {
     const presence = this.#presence
     presence.lastPacketAt = now
     if (this.#headers !== null) this.#headers.note(false, bytes, datagram.length, host, port, now)
-    if (packet.ssrc !== this.#sourceSsrc) this.#newSource(audio, packet.ssrc)
-    const timestamp = audio.timestampOf(packet.timestamp)
-    const isCounted = this.#stats.receive(packet.ssrc, packet.sequence, timestamp, now)
+    if (received.ssrc !== this.#sourceSsrc) this.#newSource(audio, received.ssrc)
+    const timestamp = audio.timestampOf(received.timestamp)
+    const isCounted = this.#stats.receive(received.ssrc, received.sequence, timestamp, now)
     if (isAudio) {
-      if (packet.marker) presence.oneWay.begins(now)
+      if (received.marker) presence.oneWay.begins(now)
       else presence.oneWay.heardAt = now
       const { transit } = this.#stats
       const isFaster = this.#leastTransit === null || ((transit - this.#leastTransit) | 0) < 0
       if (isFaster && isCounted) this.#faster(transit, timestamp, now)
-      if (this.#silence.isOn) this.#silence.spoke(packet.sequence)
+      if (this.#silence.isOn) this.#silence.spoke(received.sequence)
       if (this.#relay === null || !this.#passOn(this.#relay, audio, bytes, now))
-        audio.push(packet, timestamp, bytes, now)
+        audio.push(received, timestamp, bytes, now)
       return
     }
-    audio.skip(packet.sequence)
+    audio.skip(received.sequence)
     if (isEvent) {
       presence.oneWay.heardAt = now
       this.#readKey(audio, bytes, timestamp, now)
     } else {
       presence.oneWay.fellSilent()
       this.#stopPassing()
-      this.#silence.begin(packet, bytes)
+      this.#silence.begin(received, bytes)
     }
   }
 
   /** From where nearly every packet comes: there is nothing to judge. */
   #isFromSource(host: string, port: number, now: number): boolean {
     const { latch } = this
-    if (host !== latch.source || port !== latch.port || this.#packet.ssrc !== this.#sourceSsrc) return false
+    if (host !== latch.source || port !== latch.port || received.ssrc !== this.#sourceSsrc) return false
     latch.heardAt = now
     return true
   }
@@ -306,10 +307,9 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** @returns false: neither it nor what follows is relayed */
   #passOn(relay: PacketRelay, audio: WireAudio, bytes: Uint8Array, now: number): boolean {
-    const packet = this.#packet
     const { to } = relay
-    const isOpen = packet.payloadLength === LEG_SAMPLES && to.takesPackets && relay.isOpen()
-    const place = isOpen ? relay.place(packet.sequence, packet.timestamp, LEG_SAMPLES) : 'astray'
+    const isOpen = received.payloadLength === LEG_SAMPLES && to.takesPackets && relay.isOpen()
+    const place = isOpen ? relay.place(received.sequence, received.timestamp, LEG_SAMPLES) : 'astray'
     if (place === 'astray') {
       this.#stopPassing()
       return false
@@ -318,9 +318,9 @@ export class RtpLeg extends Leg implements PacketTaker {
       audio.jitter.counters[place === 'again' ? 'duplicate' : 'late']++
       return true
     }
-    audio.hear!(packet, packet.timestamp, bytes, now)
+    audio.hear!(received, received.timestamp, bytes, now)
     this.#reports.heard.frames.passed(Math.max(relay.ahead, 0))
-    to.takePacket(bytes, packet.payloadOffset, relay.ahead, relay.samples, packet.marker)
+    to.takePacket(bytes, received.payloadOffset, relay.ahead, relay.samples, received.marker)
     return true
   }
 
@@ -364,7 +364,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   /** @param pressed its timestamp in units of 8 kHz */
   #readKey(audio: WireAudio, bytes: Uint8Array, pressed: number, now: number): void {
     const keys = this.#keys
-    const began = keys.read(this.#packet, bytes, now)
+    const began = keys.read(received, bytes, now)
     if (began !== null && this.tones.tell(began, now)) {
       this.#hooks.key(this, began, 'rfc4733', keys.sentAt(pressed, now))
     }

@@ -1,6 +1,7 @@
 import type { Frame } from '../../codecs/audio.ts'
 import type { G711 } from '../../codecs/g711.ts'
 import {
+  copy,
   FRAME_IN,
   FRAME_OUT,
   add as kernelAdd,
@@ -53,14 +54,14 @@ export class Mixer {
   /** Takes the kernel, which has room for one sum. */
   #take(): void {
     if (inKernel === this) return
-    if (inKernel !== null) inKernel.#sum.set(inKernel.#kernelSum)
-    this.#kernelSum.set(this.#sum)
+    if (inKernel !== null) copy(inKernel.#sum, inKernel.#kernelSum)
+    copy(this.#kernelSum, this.#sum)
     inKernel = this
   }
 
   add(frame: Frame): void {
     this.#take()
-    FRAME_IN.set(frame)
+    copy(FRAME_IN, frame)
     kernelAdd(this.#samples)
     this.voices++
   }
@@ -68,7 +69,7 @@ export class Mixer {
   /** Removes a frame from the sum again, for a listener who must not hear it. */
   remove(frame: Frame): void {
     this.#take()
-    FRAME_IN.set(frame)
+    copy(FRAME_IN, frame)
     kernelRemove(this.#samples)
     this.voices--
   }
@@ -82,7 +83,7 @@ export class Mixer {
   /** Writes the sum without `own` (which was added): mix-minus. */
   without(own: Frame, out: Frame, limiter: Limiter): void {
     this.#take()
-    FRAME_IN.set(own)
+    copy(FRAME_IN, own)
     this.#put(kernelWithout(this.#samples) !== 0, limiter, own, out)
   }
 
@@ -96,7 +97,7 @@ export class Mixer {
     if (isTooLoud || limiter.gain < 1) {
       this.#limit(limiter, own, out)
       this.#kernelOut.set(out)
-    } else out.set(this.#kernelOut)
+    } else copy(out, this.#kernelOut)
   }
 
   /** A listener that heard another output before (for example before it began to speak) continues from the gain that others had. */

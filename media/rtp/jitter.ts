@@ -83,6 +83,8 @@ export class JitterBuffer {
   readonly #ring = new PacketRing(this.counters)
   /** The last frame of audio, to repair a hole inside the next one. */
   readonly #history: Uint8Array
+  /** Where it still is, in the buffer that it was pulled into; null: in `#history`. */
+  #last: Uint8Array | null = null
 
   #started = false
   /** No packet of this stream has been played yet. */
@@ -204,7 +206,7 @@ export class JitterBuffer {
   /**
    * Takes the next frame; this or `stay` is to be called once per tick.
    *
-   * @param out `frameBytes` long; its content is defined when the answer is 'audio'
+   * @param out `frameBytes` long; its content is defined when the answer is 'audio', and is to stay until the next pull
    * @param nowMs the deadline of the tick
    */
   pull(out: Uint8Array, nowMs: number): PullResult {
@@ -295,6 +297,7 @@ export class JitterBuffer {
   /** Another codec of the same rate from now on: buffered audio is transcoded, so nothing is lost at the change. */
   recode(octets: Uint8Array, silenceByte: number): void {
     this.#ring.recode(octets)
+    this.#keepLast()
     recode(octets, this.#history, 0, this.#history.length)
     this.#silenceByte = silenceByte
   }
@@ -309,6 +312,7 @@ export class JitterBuffer {
     this.#ring.start(0)
     this.#sequences.reset()
     this.#timestamps.reset()
+    this.#last = null
     this.#history.fill(this.#silenceByte)
     this.#delay.reset()
     this.#started = false
@@ -432,9 +436,10 @@ export class JitterBuffer {
     this.#head = end
     if (this.#ring.takeWhole(start, out)) {
       this.#played(end, this.#frame)
-      this.#history.set(out)
+      this.#last = out
       return 'audio'
     }
+    this.#keepLast()
     let position = start
     let audio = 0
     let owed = 0
@@ -463,6 +468,12 @@ export class JitterBuffer {
     }
     if (owed > 0) return 'lost'
     return found || this.#quiet ? 'silence' : 'empty'
+  }
+
+  /** Before the buffer that it is in is written to. */
+  #keepLast(): void {
+    if (this.#last !== null) this.#history.set(this.#last)
+    this.#last = null
   }
 
   /** Copies the found packet's part of this frame. @returns bytes copied, 0 if it is entirely in the past */

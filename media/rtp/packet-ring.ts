@@ -1,9 +1,16 @@
+import { copy } from '../../codecs/kernels/frames.ts'
+
 /** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
 export const RING_PACKETS = 64
 /** The longest payload that is stored: 125 ms of G.711. */
 export const RING_PAYLOAD_BYTES = 1_000
 
 const MASK = RING_PACKETS - 1
+/** What is known of a packet: beside each other, so that a packet touches one line of the cache. */
+const FIELDS = 4
+const TIMESTAMP = 1
+const LENGTH = 2
+const STATE = 3
 const ABSENT = 0
 const HELD = 1
 /** Played, too late, or without audio. */
@@ -23,11 +30,8 @@ export class PacketRing {
   found = 0
   missing = 0
   readonly #counters: { lost: number; discarded: number }
-  readonly #sequences = new Float64Array(RING_PACKETS)
-  readonly #timestamps = new Float64Array(RING_PACKETS)
-  readonly #lengths = new Uint16Array(RING_PACKETS)
-  readonly #states = new Uint8Array(RING_PACKETS)
-  /** Number of stored packets. */
+  /** Of each place: sequence number, timestamp, length, state. */
+  readonly #packets = new Float64Array(FIELDS * RING_PACKETS)
   readonly #blocks: (PacketBlock | null)[] = new Array(RING_PACKETS).fill(null)
 
   /** @param counters of the owner: packets that never came, and packets that were dropped */
@@ -39,27 +43,30 @@ export class PacketRing {
   /** Drops every packet; the stream continues with this sequence number. */
   start(sequence: number): void {
     for (let slot = 0; slot < RING_PACKETS; slot++) {
-      if (this.#states[slot] !== HELD) continue
-      this.#counters.discarded++
-      this.#release(slot)
+      const at = FIELDS * slot
+      if (this.#packets[at + STATE] === HELD) {
+        this.#counters.discarded++
+        this.#release(slot)
+      }
+      this.#packets[at] = Number.NaN
+      this.#packets[at + STATE] = ABSENT
     }
-    this.#states.fill(ABSENT)
-    this.#sequences.fill(Number.NaN)
     this.next = sequence
     this.highest = sequence - 1
   }
 
   has(sequence: number): boolean {
-    return this.#sequences[sequence & MASK] === sequence
+    return this.#packets[FIELDS * (sequence & MASK)] === sequence
   }
 
   /** Extends the ring to this sequence number by dropping what ends by `past`; false if newer audio is in the way. */
   reach(sequence: number, past: number): boolean {
     while (sequence - this.next >= RING_PACKETS) {
       const slot = this.next & MASK
-      if (this.#sequences[slot] !== this.next) this.#counters.lost++
-      else if (this.#states[slot] === HELD) {
-        if (this.#timestamps[slot]! + this.#lengths[slot]! > past) return false
+      const at = FIELDS * slot
+      if (this.#packets[at] !== this.next) this.#counters.lost++
+      else if (this.#packets[at + STATE] === HELD) {
+        if (this.#packets[at + TIMESTAMP]! + this.#packets[at + LENGTH]! > past) return false
         this.#counters.discarded++
         this.#release(slot)
       }
@@ -72,8 +79,9 @@ export class PacketRing {
   store(sequence: number, timestamp: number, bytes: Uint8Array, offset: number, length: number): void {
     const slot = sequence & MASK
     this.#occupy(sequence, HELD)
-    this.#timestamps[slot] = timestamp
-    this.#lengths[slot] = length
+    const at = FIELDS * slot
+    this.#packets[at + TIMESTAMP] = timestamp
+    this.#packets[at + LENGTH] = length
     const block = takeBlock(length)
     block.keep(bytes, offset, length)
     this.#blocks[slot] = block
@@ -81,7 +89,7 @@ export class PacketRing {
 
   /** Notes a packet without audio: it does not count as missing, and a second copy is a duplicate. */
   spend(sequence: number): void {
-    if (sequence - this.next >= RING_PACKETS || this.#sequences[sequence & MASK]! > sequence) return
+    if (sequence - this.next >= RING_PACKETS || this.#packets[FIELDS * (sequence & MASK)]! > sequence) return
     this.#occupy(sequence, SPENT)
   }
 
@@ -89,9 +97,11 @@ export class PacketRing {
   takeWhole(timestamp: number, out: Uint8Array): boolean {
     const { next } = this
     const slot = next & MASK
-    if (this.#sequences[slot] !== next || this.#states[slot] !== HELD) return false
-    if (this.#timestamps[slot] !== timestamp || this.#lengths[slot] !== out.length) return false
-    out.set(this.#blocks[slot]!.payload)
+    const packets = this.#packets
+    const at = FIELDS * slot
+    if (packets[at] !== next || packets[at + STATE] !== HELD) return false
+    if (packets[at + TIMESTAMP] !== timestamp || packets[at + LENGTH] !== out.length) return false
+    copy(out, this.#blocks[slot]!.payload)
     this.#release(slot)
     this.next = next + 1
     return true
@@ -101,9 +111,9 @@ export class PacketRing {
   isWhole(from: number, to: number, length: number): boolean {
     let timestamp = from
     for (let sequence = this.next; sequence <= this.highest; sequence++) {
-      const slot = sequence & MASK
-      if (this.#sequences[slot] !== sequence || this.#states[slot] !== HELD) return false
-      if (this.#timestamps[slot] !== timestamp || this.#lengths[slot] !== length) return false
+      const at = FIELDS * (sequence & MASK)
+      if (this.#packets[at] !== sequence || this.#packets[at + STATE] !== HELD) return false
+      if (this.#packets[at + TIMESTAMP] !== timestamp || this.#packets[at + LENGTH] !== length) return false
       timestamp += length
     }
     return timestamp === to
@@ -113,9 +123,9 @@ export class PacketRing {
   seek(): boolean {
     let missing = 0
     for (let sequence = this.next; sequence <= this.highest; sequence++) {
-      const slot = sequence & MASK
-      if (this.#sequences[slot] !== sequence) missing++
-      else if (this.#states[slot] === HELD) {
+      const at = FIELDS * (sequence & MASK)
+      if (this.#packets[at] !== sequence) missing++
+      else if (this.#packets[at + STATE] === HELD) {
         this.found = sequence
         this.missing = missing
         return true
@@ -126,12 +136,12 @@ export class PacketRing {
 
   /** Timestamp of the found packet. */
   get timestamp(): number {
-    return this.#timestamps[this.found & MASK]!
+    return this.#packets[FIELDS * (this.found & MASK) + TIMESTAMP]!
   }
 
   /** Length of the found packet [bytes]. */
   get length(): number {
-    return this.#lengths[this.found & MASK]!
+    return this.#packets[FIELDS * (this.found & MASK) + LENGTH]!
   }
 
   /**
@@ -142,7 +152,7 @@ export class PacketRing {
    */
   take(offset: number, out: Uint8Array, at: number, end: number): number {
     const slot = this.found & MASK
-    const length = this.#lengths[slot]!
+    const length = this.#packets[FIELDS * slot + LENGTH]!
     this.#counters.lost += this.missing
     this.next = this.found
     const taken = Math.max(0, Math.min(length - offset, end - at))
@@ -159,22 +169,23 @@ export class PacketRing {
   /** Transcodes every stored octet by the table `octets`. */
   recode(octets: Uint8Array): void {
     for (let slot = 0; slot < RING_PACKETS; slot++) {
-      if (this.#states[slot] !== HELD) continue
-      recode(octets, this.#blocks[slot]!.payload, 0, this.#lengths[slot]!)
+      if (this.#packets[FIELDS * slot + STATE] !== HELD) continue
+      recode(octets, this.#blocks[slot]!.payload, 0, this.#packets[FIELDS * slot + LENGTH]!)
     }
   }
 
   #occupy(sequence: number, state: number): void {
     const slot = sequence & MASK
-    if (this.#states[slot] === HELD) this.#release(slot)
-    this.#sequences[slot] = sequence
-    this.#states[slot] = state
+    const at = FIELDS * slot
+    if (this.#packets[at + STATE] === HELD) this.#release(slot)
+    this.#packets[at] = sequence
+    this.#packets[at + STATE] = state
     if (sequence > this.highest) this.highest = sequence
   }
 
   /** The packet of this slot is used up, or dropped. */
   #release(slot: number): void {
-    this.#states[slot] = SPENT
+    this.#packets[FIELDS * slot + STATE] = SPENT
     giveBlock(this.#blocks[slot]!)
     this.#blocks[slot] = null
   }
@@ -201,7 +212,7 @@ class PacketBlock {
   /** Copies in a payload. If the whole packet fits, it is copied whole: a view of a part costs more than the surplus bytes. */
   keep(bytes: Uint8Array, offset: number, length: number): void {
     const isWhole = bytes.length <= this.#bytes.length
-    this.#bytes.set(isWhole ? bytes : bytes.subarray(offset, offset + length))
+    copy(this.#bytes, isWhole ? bytes : bytes.subarray(offset, offset + length))
     const at = isWhole ? offset : 0
     // Packets of a stream have similar lengths, so the last view often fits the next packet.
     if (this.#offset === at && this.payload.length === length) return

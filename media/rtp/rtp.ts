@@ -1,5 +1,6 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import type { G711 } from '../../codecs/g711.ts'
+import { copy } from '../../codecs/kernels/frames.ts'
 
 /** Bytes of an RTP header without CSRCs and extension (RFC 3550 §5.1). */
 export const RTP_HEADER_BYTES = 12
@@ -114,7 +115,8 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
 export class Unwrapper {
   /** The lower 32 bits. */
   readonly #shift: number
-  #last: number | undefined
+  /** NaN: there is none yet. Never undefined: a field that is always a number is changed in place. */
+  #last = Number.NaN
 
   /** @param bits 16 for sequence numbers, 32 for timestamps */
   constructor(bits: 16 | 32) {
@@ -130,7 +132,7 @@ export class Unwrapper {
   /** The unwrapped value without remembering it, for a packet that may still be refused. */
   peek(value: number): number {
     const last = this.#last
-    if (last === undefined) return value
+    if (Number.isNaN(last)) return value
     const shift = this.#shift
     return last + (((value - last) << shift) >> shift)
   }
@@ -141,7 +143,7 @@ export class Unwrapper {
   }
 
   reset(): void {
-    this.#last = undefined
+    this.#last = Number.NaN
   }
 }
 
@@ -288,7 +290,7 @@ export class Packetizer {
     const at = RTP_HEADER_BYTES + this.#filled
     if (this.#filled === 0) this.#began = timestamp
     if (frame === null) packet.fill(law.silence, at, at + FRAME_SAMPLES)
-    else if (encoded !== null) packet.set(encoded, at)
+    else if (encoded !== null) copy(packet, encoded, at)
     else {
       law.encode(frame, this.#payload)
       packet.set(this.#payload, at)

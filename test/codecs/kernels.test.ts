@@ -2,7 +2,15 @@ import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { assembled } from '../../build/make-kernels.ts'
 import { PCMA, PCMU } from '../../codecs/g711.ts'
-import { correlate, correlations, FRAME_IN, MAX_SAMPLES } from '../../codecs/kernels/frames.ts'
+import {
+  correlate,
+  correlations,
+  FRAME_IN,
+  FRAME_IN_AT,
+  FRAME_OUT,
+  FRAME_OUT_AT,
+  MAX_SAMPLES,
+} from '../../codecs/kernels/frames.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { Mixer } from '../../media/rooms/mixer.ts'
 import { suite } from '../harness.ts'
@@ -100,11 +108,16 @@ test('correlations are those of the samples, with silence before the frame', () 
     new Int16Array(SAMPLES).fill(-32_768, 0, 1),
     new Int16Array(SAMPLES).fill(32_767),
   ]) {
-    FRAME_IN.set(frame)
-    correlate(frame.length)
-    for (const lag of [0, 1, 2]) {
-      const expected = frame.reduce((sum, sample, i) => sum + sample * (frame[i - lag] ?? 0), 0)
-      assert.is(correlations[lag], expected)
+    for (const [kernelFrame, at] of [
+      [FRAME_IN, FRAME_IN_AT],
+      [FRAME_OUT, FRAME_OUT_AT],
+    ] as const) {
+      kernelFrame.set(frame)
+      correlate(at, frame.length)
+      for (const lag of [0, 1, 2]) {
+        const expected = frame.reduce((sum, sample, i) => sum + sample * (frame[i - lag] ?? 0), 0)
+        assert.is(correlations[lag], expected)
+      }
     }
   }
 })

@@ -1,3 +1,4 @@
+import { copy } from '../../../codecs/kernels/frames.ts'
 import type { DatagramSocket, TakeDatagram } from './datagrams.ts'
 import { AF_INET, AF_INET6, type Libc, SharedMemory } from './libc.ts'
 import type { MessageCalls, OpenCalls } from './message-calls.ts'
@@ -174,7 +175,7 @@ export class Outgoing {
     const wordsTo = sockaddrBytes >> 2
     for (let i = 0; i < wordsTo; i++) headers[at + NAME + i] = to[i]!
     const isWhole = packet.length - length < LITTLE
-    this.#packets.set(isWhole ? packet : packet.subarray(0, length), place * PLACE_BYTES)
+    copy(this.#packets, isWhole ? packet : packet.subarray(0, length), place * PLACE_BYTES)
     this.#places[this.#count++] = place
     this.#calls.add(fd, place)
     if (!this.isHeld) this.flush()
