@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { FRAME_MS } from '../../codecs/audio.ts'
 import { legMemoryKb } from './memory.ts'
 import { Phones, type Plan } from './phones.ts'
-import { Dry, InC, Native, runFrame, type Subject } from './subjects.ts'
+import { Dry, InC, Native, runFrame, Spread, type Subject } from './subjects.ts'
 
 /**
  * What a leg costs, by parts, in one thread and by its own clock of CPU time, so that it can be told on a busy machine; begun by
@@ -31,7 +31,9 @@ async function openSubjects(): Promise<Subject[]> {
     dry: () => new Dry('dry', plain, 0),
     'dry, encrypted': () => new Dry('dry, encrypted', { ...plain, isEncrypted: true }, 0),
     native: () => Native.open('native', plain, 0, 'single'),
+    spread: () => new Spread(plain, 0),
     ring: () => Native.open('ring', plain, 0, 'ring'),
+    'ring, encrypted': () => Native.open('ring, encrypted', { ...plain, isEncrypted: true }, 0, 'ring'),
     floor: () => InC.open(plain),
   }
   const names = Object.keys(open).filter(name => values.only === '' || values.only.split('|').includes(name))

@@ -1,6 +1,9 @@
 import { FRAME_MS } from '../../codecs/audio.ts'
 import { SLOTS } from '../../media/engine/clock.ts'
 import type { RtpLeg } from '../../media/legs/rtp-leg.ts'
+import { Annex } from '../../media/rooms/annex.ts'
+import { GuestLeg } from '../../media/rooms/guest-leg.ts'
+import { newLegLink } from '../../media/rooms/leg-link.ts'
 import type { Room } from '../../media/rooms/room.ts'
 import type { CallKind, DatagramSocket } from '../../media/rtp/datagrams/datagrams.ts'
 import { NativeDatagrams } from '../../media/rtp/datagrams/native-datagrams.ts'
@@ -40,6 +43,7 @@ const SOCKET_PORTS = {
   single: { engine: FIRST_PORT, far: FIRST_PORT + 4 },
   ring: { engine: FIRST_PORT + 1, far: FIRST_PORT + 5 },
 }
+const ENCRYPTED_PORTS = { engine: FIRST_PORT + 3, far: FIRST_PORT + 7 }
 
 /** Of far ends that nothing reaches. */
 const DRY_PORT = 4000
@@ -119,6 +123,74 @@ export class Dry implements Subject {
   close(): void {}
 }
 
+/**
+ * The same with every second leg of a room on another thread, as far as that costs something: both are this one, by turns. What either
+ * thread does for the room tells how many legs two of them hold.
+ */
+export class Spread implements Subject {
+  readonly name = 'spread'
+  readonly plan: Plan
+  readonly #here = new Meter()
+  readonly #there = new Meter()
+  readonly meters = [
+    { of: 'thread of the room', meter: this.#here },
+    { of: 'thread of its guests', meter: this.#there },
+  ]
+  readonly #legs: RtpLeg[]
+  readonly #rooms: Room[]
+  readonly #annexes: Annex[]
+  readonly #packets: Uint8Array[]
+  readonly #given: number[] = []
+
+  constructor(plan: Plan, now: number) {
+    const { legs, roomSize } = plan
+    this.plan = plan
+    const out = { sendRtp: () => {}, sendRtcp: () => {} }
+    this.#legs = Array.from({ length: legs }, (_, leg) => openLeg(`leg_${leg}`, out, DRY_PORT, false, now))
+    this.#packets = this.#legs.map(() => new Uint8Array(0))
+    this.#rooms = openRooms(this.#legs, roomSize)
+    this.#annexes = this.#rooms.map(room => {
+      const annex = new Annex(room.spec)
+      for (const [place, leg] of room.legs.entries()) {
+        if (place % 2 === 0) continue
+        const memory = newLegLink()
+        const guest = new GuestLeg(leg.id, '', memory, () => {})
+        room.legs[place] = guest
+        guest.comeIn(room)
+        annex.legs.push(leg)
+        annex.link(leg, memory)
+      }
+      return annex
+    })
+  }
+
+  give(leg: number, packet: Uint8Array): void {
+    if (this.#packets[leg]!.length !== packet.length) this.#packets[leg] = packet.slice()
+    else this.#packets[leg]!.set(packet)
+    this.#given.push(leg)
+  }
+
+  slot(slot: number, now: number): void {
+    this.#half(this.#there, 1, this.#annexes, slot, now)
+    this.#half(this.#here, 0, this.#rooms, slot, now)
+    this.#given.length = 0
+  }
+
+  #half(meter: Meter, place: 0 | 1, rooms: readonly Room[], slot: number, now: number): void {
+    meter.begin()
+    for (const leg of this.#given) {
+      if ((leg % this.plan.roomSize) % 2 === place) {
+        this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, DRY_PORT, now - AGE_MS)
+      }
+    }
+    mix(rooms, slot, now)
+    meter.end()
+  }
+
+  drain(): void {}
+  close(): void {}
+}
+
 /** The same over the system's own sockets. */
 export class Native implements Subject {
   readonly name: string
@@ -139,7 +211,7 @@ export class Native implements Subject {
 
   static async open(name: string, plan: Plan, now: number, calls: CallKind): Promise<Native> {
     const datagrams = new NativeDatagrams(calls)
-    const ports = SOCKET_PORTS[calls]
+    const ports = plan.isEncrypted ? ENCRYPTED_PORTS : SOCKET_PORTS[calls]
     const sockets = await bindAll(datagrams, plan.legs, ports.engine)
     return new Native(name, plan, now, ports, datagrams, sockets, await FarEnds.open(plan.legs, ports.far))
   }

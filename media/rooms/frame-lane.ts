@@ -1,4 +1,5 @@
 import type { Frame } from '../../codecs/audio.ts'
+import { copy } from '../../codecs/kernels/frames.ts'
 import { LEG_SAMPLES } from './leg.ts'
 
 /** Ticks that a lane holds: 160 ms, far more than one thread ever waits for the other. */
@@ -42,7 +43,7 @@ class Lane {
 export class LaneWriter extends Lane {
   /** Adds a frame to the next tick, until `end`. Frames that its flags do not name are undefined. */
   put(place: number, frame: Frame): void {
-    this.frames[(this.header[0]! >>> 0) % LANE_TICKS]![place]!.set(frame)
+    copy(this.frames[(this.header[0]! >>> 0) % LANE_TICKS]![place]!, frame)
   }
 
   end(flags: number): void {

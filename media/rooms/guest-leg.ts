@@ -1,4 +1,5 @@
 import type { Frame } from '../../codecs/audio.ts'
+import { copy } from '../../codecs/kernels/frames.ts'
 import { SILENCE_DBOV } from '../../codecs/level.ts'
 import { LEG_SAMPLES, Leg, type LegHooks, NO_QUALITY, type Voice } from './leg.ts'
 import { LEVEL_SHIFT, LINK, RoomEnd } from './leg-link.ts'
@@ -85,7 +86,7 @@ export class GuestLeg extends Leg implements RoomTap {
     this.onHold = (flags & LINK.onHold) !== 0
     this.deaf = (flags & LINK.deaf) !== 0
     if ((flags & LINK.voice) !== 0) {
-      this.#said.set(this.#link.said)
+      copy(this.#said, this.#link.said)
       this.said = this.raw = this.#said
     }
     if ((flags & LINK.raw) !== 0) {
@@ -98,7 +99,7 @@ export class GuestLeg extends Leg implements RoomTap {
     this.#voice.levelDbov = flags >> LEVEL_SHIFT
     this.#hasVoice = (flags & LINK.hasVoice) !== 0
     if ((flags & LINK.product) === 0) return
-    this.#played.set(this.#link.played)
+    copy(this.#played, this.#link.played)
     this.#isPlayed = true
   }
 
