@@ -3,7 +3,7 @@ import type { Rate } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { CURRENT_VERSION, VERSIONS } from '../kernel/versions/current.ts'
-import { baseUrlOf, EMPTY_PART, hasEmptyPart, pathOf, sendProblem } from './answer.ts'
+import { baseUrlOf, sendProblem } from './answer.ts'
 import { authenticate, type Identity, keyHash, refusal } from './auth.ts'
 import { isProblem, type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
@@ -57,7 +57,6 @@ export class Admission {
   }
 
   admit(request: FastifyRequest, reply: FastifyReply): Later {
-    if (hasEmptyPart(pathOf(request))) return sendProblem(request, reply, problem('resource_missing', EMPTY_PART))
     const now = this.#parts.now()
     const hash = keyHash(request.headers.authorization)
     if (isProblem(hash)) return sendProblem(request, reply, hash)

@@ -1,6 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ERRORS, envelope, type Problem, problem } from './errors.ts'
 
+/** The prefix of the operations' paths. */
+export const OPERATIONS = '/v1'
+
 /** Sends an error of the catalogue. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, failure: Problem): FastifyReply {
   if (failure.retryAfterS !== undefined) reply.header('Retry-After', String(failure.retryAfterS))

@@ -4,20 +4,20 @@ import type { Logger } from 'pino'
 import { type Rate, RateLimits } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { Admission, type Later, type Rates } from './admission.ts'
-import { asItIs, NOT_JSON, pathOf, sendProblem, sendText } from './answer.ts'
+import type { Later, Rates } from './admission.ts'
+import { asItIs, NOT_JSON, OPERATIONS, pathOf, sendProblem, sendText } from './answer.ts'
 import type { Identity } from './auth.ts'
 import { type Asking, RequestContext } from './context.ts'
 import { type ErrorCode, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { RememberedAnswers, type Slot } from './remembered.ts'
-import { isRaw, type Route, type Spooled, type Upload } from './route.ts'
+import { isRaw, type Route, type Spooled } from './route.ts'
 import { contentProblem } from './wire/content.ts'
 import { knownKeysOf } from './wire/known-keys.ts'
 import { readMultipart, unspool, uploadBodyLimit } from './wire/multipart.ts'
-import { type OlderRoute, olderVersionsOf } from './wire/older-versions.ts'
-import { describedSchema, routeSchema } from './wire/openapi.ts'
-import { loggedPath, type RequestLog } from './wire/request-log.ts'
+import { Operation } from './wire/operation.ts'
+import { segmentsOf } from './wire/paths.ts'
+import type { RequestLog } from './wire/request-log.ts'
 import { SharedRates } from './wire/shared-rates.ts'
 
 /** Requests of a key. */
@@ -36,18 +36,17 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Owner of the key, once it is known. */
     identity: Identity | null
+    /** What is asked for, once that is known. */
+    operation: Operation | null
     context: Asking | null
     attempt: (Attempt & { entry: Entry }) | null
     spooled: Spooled | null
     /** The error of the answer. */
     failure: ErrorCode | null
   }
-  interface FastifyContextConfig {
-    upload?: Upload
-  }
 }
 
-const JSON_TYPE = 'application/json'
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
 /**
@@ -55,16 +54,25 @@ const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
  * before its handler.
  */
 export async function mountOperations(app: FastifyInstance, routes: Route[], parts: PipelineParts): Promise<void> {
-  const rates = ratesOf(parts)
-  const keys = knownKeysOf(parts.store)
+  const admission = {
+    store: parts.store,
+    now: parts.now,
+    rates: ratesOf(parts),
+    rate: parts.rate,
+    keys: knownKeysOf(parts.store),
+  }
   const answers = new RememberedAnswers(parts.store)
   const add = async (v1: FastifyInstance): Promise<void> => {
+    serveOperations(v1, '/*', { ...parts, answers })
     for (const route of routes) {
-      const admission = new Admission({ store: parts.store, now: parts.now, rates, rate: parts.rate, keys }, route)
-      addOperation(v1, route, admission, { ...parts, answers })
+      const path = OPERATIONS + route.path
+      const methods = route.method === 'GET' ? ['GET', 'HEAD'] : route.method
+      app.paths.add(methods, path, new Operation(route, path, admission))
+      // Its bodies have a limit of their own.
+      if (route.upload !== undefined) serveOperations(v1, route.path, { ...parts, answers }, route)
     }
   }
-  await app.register(add, { prefix: '/v1' })
+  await app.register(add, { prefix: OPERATIONS })
 }
 
 /** Nodes on a shared database share the limits. SQLite has one node, which counts alone. */
@@ -89,60 +97,71 @@ const hook =
     return later instanceof Promise ? later : undefined
   }
 
-function addOperation(v1: FastifyInstance, route: Route, admission: Admission, parts: OperationParts): void {
-  const versions = olderVersionsOf(route)
-  const toPath = loggedPath(`/v1${route.path}`)
+/** Serves all operations whose path is below `url`, or one of them. */
+function serveOperations(v1: FastifyInstance, url: string, parts: OperationParts, one?: Route): void {
   v1.route({
-    method: route.method,
-    url: route.path,
-    exposeHeadRoute: route.method === 'GET',
-    schema: routeSchema(route),
-    ...(route.upload === undefined ? {} : { bodyLimit: uploadBodyLimit(route.upload) }),
-    config: {
-      swaggerTransform: ({ url }) => ({ schema: describedSchema(route), url }),
-      ...(route.upload === undefined ? {} : { upload: route.upload }),
-    },
-    onRequest: hook((request, reply) => admission.admit(request, reply)),
-    preValidation: hook((request, reply) => enter(parts, { route, versions }, request, reply)),
+    method: one?.method ?? METHODS,
+    url,
+    ...(one?.upload === undefined ? {} : { bodyLimit: uploadBodyLimit(one.upload) }),
+    onRequest: hook((request, reply) => {
+      const found = v1.paths.find(request.method, segmentsOf(request.url) ?? [])
+      if (found === undefined) {
+        reply.callNotFound()
+        return reply
+      }
+      request.operation = found.value
+      request.params = found.params
+      return found.value.admit(request, reply)
+    }),
+    preValidation: hook((request, reply) => enter(parts, operationOf(request), request, reply)),
     onSend: (request, reply, payload, done) => {
       const later = leave(parts, request, reply, payload)
-      if (later === undefined) done(null, payload)
-      return later
+      if (later !== undefined) return later
+      done(null, request.method === 'HEAD' ? withoutBody(reply, payload) : payload)
+      return undefined
     },
     onResponse: (request, reply, done) => {
-      logRequest(parts, { route, toPath }, request, reply)
+      logRequest(parts, request, reply)
       if (request.spooled !== null)
         unspool(request.spooled).catch(error => parts.log.warn({ err: error }, 'an upload stays'))
       done()
     },
     handler: (request, reply) => {
-      const known = parts.answers.find(route, request)
-      if (typeof known !== 'string') return handle(parts, { route, versions, slot: known }, request, reply)
-      sendText(reply, route.status, known)
+      const operation = operationOf(request)
+      const wrong = operation.fault(request)
+      if (wrong !== null) return sendProblem(request, reply, wrong)
+      const known = parts.answers.find(operation.route, request)
+      if (typeof known !== 'string') return handle(parts, operation, known, request, reply)
+      return sendText(reply, operation.route.status, known)
     },
   })
 }
 
-/** A route's request and answer in an older version, by date. */
-type Versions = (date: string) => OlderRoute | undefined
+function operationOf({ operation }: FastifyRequest): Operation {
+  if (operation === null) throw new Error('a hook runs only once the operation is known')
+  return operation
+}
+
+/** RFC 9110 §9.3.2: the length is that of GET's answer. */
+function withoutBody(reply: FastifyReply, payload: unknown): null {
+  if (typeof payload === 'string' || Buffer.isBuffer(payload))
+    reply.header('Content-Length', Buffer.byteLength(payload))
+  return null
+}
 
 /** Reads the body, then checks idempotency, then converts a body of an older version. */
-function enter(
-  parts: PipelineParts,
-  { route, versions }: { route: Route; versions: Versions },
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Later {
+function enter(parts: PipelineParts, operation: Operation, request: FastifyRequest, reply: FastifyReply): Later {
+  const { route } = operation
   const entered = (): Later => {
     if (route.method !== 'GET') request.body ??= {}
     const refused = contentProblem(request.params) ?? contentProblem(request.query) ?? contentProblem(request.body)
     if (refused !== null) return sendProblem(request, reply, refused)
     const key = request.context?.idempotencyKey ?? null
     if (key === null || (route.method !== 'POST' && route.method !== 'DELETE')) {
-      return readOlder(versions, request, reply)
+      return readOlder(operation, request, reply)
     }
     return enterAttempt(parts, route, key, request, reply).then(() =>
-      reply.sent ? undefined : readOlder(versions, request, reply),
+      reply.sent ? undefined : readOlder(operation, request, reply),
     )
   }
   if (!request.isMultipart()) return entered()
@@ -188,8 +207,8 @@ async function enterAttempt(
 }
 
 /** Validates a body against its own version, and passes it on in the current one. */
-function readOlder(versions: Versions, request: FastifyRequest, reply: FastifyReply): Later {
-  const read = versions(request.context?.apiVersion ?? '')?.read(request.body)
+function readOlder(operation: Operation, request: FastifyRequest, reply: FastifyReply): Later {
+  const read = operation.olderVersion(request.context?.apiVersion ?? '')?.read(request.body)
   if (read === undefined) return undefined
   if (isProblem(read)) return sendProblem(request, reply, read)
   request.body = read.body
@@ -234,18 +253,17 @@ function outcomeOf({ failure }: FastifyRequest, { statusCode: status }: FastifyR
 
 async function handle(
   parts: OperationParts,
-  { route, versions, slot }: { route: Route; versions: Versions; slot: Slot | null },
+  operation: Operation,
+  slot: Slot | null,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<unknown> {
   if (request.context === null) throw new Error(CONTEXT_OF_NOBODY)
+  const { route } = operation
   const { params, query, body, headers, spooled } = request
-  const older = versions(request.context.apiVersion)
+  const older = operation.olderVersion(request.context.apiVersion)
   const render = (answer: unknown): string => {
-    const status = String(route.status)
-    // If there are several content types, it is registered under this one.
-    const serialize = reply.getSerializationFunction(status, JSON_TYPE) ?? reply.getSerializationFunction(status)
-    const current = serialize?.(answer as Record<string, unknown>) ?? JSON.stringify(answer)
+    const current = operation.serialize(answer)
     return older === undefined ? current : older.write(current)
   }
   const log = (): Logger => parts.log.child({ requestId: request.id, operation: route.id })
@@ -266,20 +284,16 @@ async function handle(
 }
 
 /** A request without a valid key belongs to nobody, and is not logged. */
-function logRequest(
-  { requestLog, now }: PipelineParts,
-  { route, toPath }: { route: Route; toPath: (params: unknown) => string },
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
-  const { identity } = request
-  if (identity === null) return
+function logRequest({ requestLog, now }: PipelineParts, request: FastifyRequest, reply: FastifyReply): void {
+  const { identity, operation } = request
+  if (identity === null || operation === null) return
+  const { route } = operation
   requestLog?.add({
     id: request.id,
     organisation_id: identity.organisationId,
     livemode: identity.livemode ? 1 : 0,
     method: route.method,
-    path: toPath(request.params),
+    path: operation.loggedPath(request.params),
     operation: route.id,
     status: reply.statusCode,
     error_code: request.failure,

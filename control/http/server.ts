@@ -1,19 +1,17 @@
 import { isUtf8 } from 'node:buffer'
-import swagger from '@fastify/swagger'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { Newcomers } from '../../media/protocol.ts'
 import { newId } from '../kernel/ids.ts'
 import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
 import { CURRENT_VERSION } from '../kernel/versions/current.ts'
-import { EMPTY_PART, hasEmptyPart, NOT_JSON, pathOf, sendProblem } from './answer.ts'
+import { EMPTY_PART, hasEmptyPart, NOT_JSON, OPERATIONS, pathOf, sendProblem } from './answer.ts'
 import { type Problem, problem, storeUnavailable } from './errors.ts'
 import type { Upload } from './route.ts'
-import { AllowedMethods } from './wire/allowed-methods.ts'
 import { acceptMultipart, tooLarge } from './wire/multipart.ts'
-import { openApiDescription } from './wire/openapi.ts'
+import type { Operation } from './wire/operation.ts'
+import { Paths, segmentsOf } from './wire/paths.ts'
 import { readQuery } from './wire/query-string.ts'
-import { compileSerializer } from './wire/serialization.ts'
 import { compileRequestValidator, validationProblem } from './wire/validation.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
@@ -24,10 +22,16 @@ const CHECK_MS = 5_000
 /** Maximum number of connections from one network without a valid key. */
 const MAX_NEWCOMERS = 200
 
-/** An HTTP server without operations: request IDs, bodies, and the error envelope. `version` is the product's. */
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** All that is served. */
+    paths: Paths<Operation>
+  }
+}
+
+/** An HTTP server without operations: request IDs, bodies, and the error envelope. */
 export async function createServer(parts: {
   log: Logger
-  version: string
   /** Proxies that forward others' connections (CIDR). */
   trustedProxies?: readonly string[]
   /** Replaces the product's own [ms]. */
@@ -53,12 +57,12 @@ export async function createServer(parts: {
   })
   limitNewcomers(app, new Newcomers(MAX_NEWCOMERS, parts.trustedProxies ?? []))
   app.decorateRequest('identity', null)
+  app.decorateRequest('operation', null)
   app.decorateRequest('context', null)
   app.decorateRequest('attempt', null)
   app.decorateRequest('spooled', null)
   app.decorateRequest('failure', null)
   app.setValidatorCompiler(({ schema, httpPart }) => compileRequestValidator(schema as object, httpPart))
-  app.setSerializerCompiler(({ schema }) => compileSerializer(schema as object))
   app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)
     done()
@@ -67,16 +71,19 @@ export async function createServer(parts: {
   await acceptMultipart(app)
   const outage = new StoreOutage(parts.log)
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const failure = translate(error, request.routeOptions?.config?.upload)
+    const failure = translate(error, request.operation?.route.upload)
     const isBug = failure.problem === 'internal_error'
     if (isBug) parts.log.error({ err: error, requestId: request.id }, 'request failed')
     else outage.note(error)
     return sendProblem(request, reply, failure)
   })
-  const allowed = new AllowedMethods()
-  app.addHook('onRoute', ({ method, url }) => allowed.add(method, url))
-  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, noOperation(request, allowed)))
-  await app.register(swagger, openApiDescription(parts.version))
+  const paths = new Paths<Operation>()
+  app.decorate('paths', paths)
+  // Operations add themselves: one route of Fastify's serves them all.
+  app.addHook('onRoute', ({ method, url }) => {
+    if (!url.startsWith(`${OPERATIONS}/`)) paths.add(method, url)
+  })
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, noOperation(request, paths)))
   return app
 }
 
@@ -92,10 +99,10 @@ function limitNewcomers(app: FastifyInstance, newcomers: Newcomers): void {
   })
 }
 
-function noOperation(request: FastifyRequest, allowed: AllowedMethods): Problem {
+function noOperation(request: FastifyRequest, paths: Paths<Operation>): Problem {
   const path = pathOf(request)
   if (hasEmptyPart(path)) return problem('resource_missing', EMPTY_PART)
-  const methods = allowed.of(path)
+  const methods = paths.methods(segmentsOf(request.url) ?? [])
   if (methods.length === 0) return problem('resource_missing', `No such operation: ${request.method} ${path}`)
   const Allow = methods.join(', ')
   return problem('method_not_allowed', `${path} takes ${Allow}.`, { headers: { Allow } })

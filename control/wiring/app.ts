@@ -7,7 +7,6 @@ import { forgetStreams, OpenStreams } from '../http/wire/open-streams.ts'
 import { RequestLog } from '../http/wire/request-log.ts'
 import { measureRequests } from '../http/wire/request-metrics.ts'
 import { wsUrlOf } from '../kernel/addresses.ts'
-import { VERSION } from '../kernel/package.ts'
 import { storeCounters } from '../kernel/store/shortcut.ts'
 import { serveInvitations } from '../organisation/invitation-pages.ts'
 import { organisationSettings } from '../organisation/routes.ts'
@@ -19,14 +18,15 @@ import { routes } from './routes/all.ts'
 /** Builds and wires the whole HTTP side; listens to nothing, so that tests inject requests. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { store, media, now, log, rate = DEFAULT_RATE } = parts
-  const app = await createServer({ log, version: VERSION, trustedProxies: parts.config.trustedProxies ?? [] })
+  const app = await createServer({ log, trustedProxies: parts.config.trustedProxies ?? [] })
   const registry = measureRequests(app)
   const requestLog = new RequestLog({ store, now, log })
   await forgetStreams(store.db)
   const live = { streams: new OpenStreams(store, now, log) }
   // Those that end by themselves only would keep the server from closing.
   app.addHook('preClose', async () => live.streams.close())
-  await mountOperations(app, routes(parts, requestLog, live), { store, now, log, rate, requestLog })
+  const operations = routes(parts, requestLog, live)
+  await mountOperations(app, operations, { store, now, log, rate, requestLog })
   app.addHook('onClose', () => requestLog.flush())
   const counters = (): Counters => ({
     ...parts.counters?.(),
@@ -34,7 +34,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     store: storeCounters(store.db),
   })
   serveHealth(app, { store, media, registry, now, counters, speechPreload: parts.config.speechPreload ?? true })
-  serveDocs(app, now)
+  serveDocs(app, operations, now)
   serveInvitations(app, { store, now })
   servePages(app, {
     store,

@@ -85,7 +85,7 @@ export async function serve(
   rate = { burst: 1000, perSecond: 1000 },
   requestLog?: RequestLog,
 ): Promise<FastifyInstance> {
-  const app = await createServer({ log: silent, version: '0.0.0' })
+  const app = await createServer({ log: silent })
   const parts = { store: world.store, now: world.clock.now, log: silent, rate }
   await mountOperations(app, routes, { ...parts, ...(requestLog && { requestLog }) })
   await app.ready()

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
-import { PACKAGE_ROOT } from '../../kernel/package.ts'
+import { PACKAGE_ROOT, VERSION } from '../../kernel/package.ts'
 import { CURRENT_VERSION, VERSIONS } from '../../kernel/versions/current.ts'
 import { baseUrlOf, sendProblem } from '../answer.ts'
 import { problem } from '../errors.ts'
+import type { Route } from '../route.ts'
 import { deprecationAt, deprecationsOf } from '../versions/deprecation.ts'
 import { documentOf } from '../versions/openapi.ts'
 import { samplesOf } from '../versions/samples.ts'
+import { describeOperations } from '../wire/openapi.ts'
 import { changelogFeed, changelogPage } from './changelog.ts'
 import { docsPage, errorsPage, type OpenApiDocument } from './docs.ts'
 import { publishedDocument } from './openapi-document.ts'
@@ -20,25 +22,30 @@ const DOCS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** `/` (redirects to the docs), `/openapi.json`, `/docs`, `/docs/errors`, `/changelog` and its feeds, without a key. */
-export function serveDocs(app: FastifyInstance, now: () => Date): void {
-  const document = () => app.swagger() as unknown as OpenApiDocument
+export function serveDocs(app: FastifyInstance, routes: readonly Route[], now: () => Date): void {
+  let described: Promise<OpenApiDocument> | undefined
+  const document = (): Promise<OpenApiDocument> => {
+    described ??= describeOperations(routes, VERSION) as Promise<OpenApiDocument>
+    return described
+  }
   const printed = new Map<string, { day: string; text: string }>()
   /** Generated at most once a day, since deprecations begin on a date. */
-  const print = (version: string): string => {
+  const print = async (version: string): Promise<string> => {
     const at = now()
     const day = at.toISOString().slice(0, 10)
     const known = printed.get(version)
     if (known?.day === day) return known.text
     const isDeprecated = (operation: string) => deprecationAt(deprecationsOf({ version, operation }), at) !== null
     const shown = { samples: samplesOf(version), isDeprecated }
-    const text = JSON.stringify(publishedDocument(documentOf(document(), version), shown))
+    const text = JSON.stringify(publishedDocument(documentOf(await document(), version), shown))
     printed.set(version, { day, text })
     return text
   }
   const [errors, changelog] = [errorsPage(), changelogPage()]
   app.get<{ Querystring: { version?: string | string[] } }>('/openapi.json', async (request, reply) => {
     const { version = CURRENT_VERSION } = request.query
-    if (typeof version === 'string' && VERSIONS.includes(version)) return reply.type(JSON_TYPE).send(print(version))
+    if (typeof version === 'string' && VERSIONS.includes(version))
+      return reply.type(JSON_TYPE).send(await print(version))
     return sendProblem(
       request,
       reply,
@@ -52,7 +59,7 @@ export function serveDocs(app: FastifyInstance, now: () => Date): void {
     reply
       .type(HTML)
       .header('Content-Security-Policy', DOCS_POLICY)
-      .send(docsPage(document(), baseUrlOf(request))),
+      .send(docsPage(await document(), baseUrlOf(request))),
   )
   app.get('/docs/try.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(TRY_SCRIPT))
   app.get('/docs/errors', async (_request, reply) => reply.type(HTML).send(errors))

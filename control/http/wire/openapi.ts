@@ -1,8 +1,9 @@
-import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
-import type { FastifySchema } from 'fastify'
-import Type from 'typebox'
+import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import Fastify, { type FastifySchema } from 'fastify'
+import Type, { type TSchema } from 'typebox'
 import { input } from '../../kernel/schema.ts'
 import { VERSIONS } from '../../kernel/versions/current.ts'
+import { OPERATIONS } from '../answer.ts'
 import { ERRORS } from '../errors.ts'
 import type { Route } from '../route.ts'
 import { defaultsOptional } from './defaults.ts'
@@ -36,22 +37,18 @@ export function failureStatuses(route: Route): number[] {
   return [...new Set([...EVERYWHERE, ...own])].sort((a, b) => a - b)
 }
 
-/**
- * The schema for Fastify's validation and serialisation. Failures are left out: `sendProblem` writes them, and a serialiser for each
- * status of each operation would dominate the start-up time.
- */
-export function routeSchema(route: Route): FastifySchema {
+/** The schemas of the parts of a request. */
+export function requestSchemas(route: Route): { params?: TSchema; body?: TSchema; querystring: TSchema } {
   return {
     querystring: route.query ?? NOTHING,
     ...(route.params === undefined ? {} : { params: route.params }),
     ...(route.method === 'GET' ? {} : { body: route.body ?? NOTHING }),
-    response: { [route.status]: answerOf(route) },
-  } as FastifySchema
+  }
 }
 
 /** The schema from which `/openapi.json` is generated. */
-export function describedSchema(route: Route): FastifySchema {
-  const { querystring, body, ...schema } = routeSchema(route)
+function describedSchema(route: Route): FastifySchema {
+  const { querystring, body, ...schema } = requestSchemas(route)
   const failures = failureStatuses(route).map(status => [status, { description: 'An error.', ...errorSchema }])
   return {
     ...schema,
@@ -64,7 +61,7 @@ export function describedSchema(route: Route): FastifySchema {
     security: [{ key: [] }, { key_as_user: [] }],
     headers: headersOf(route),
     ...(route.upload === undefined ? {} : { consumes: ['application/json', 'multipart/form-data'] }),
-    response: { ...(schema.response as object), ...Object.fromEntries(failures) },
+    response: { [route.status]: answerOf(route), ...Object.fromEntries(failures) },
   } as FastifySchema
 }
 
@@ -94,7 +91,24 @@ function headersOf(route: Route) {
   return Type.Object(takesIdempotencyKey(route) ? { ...version, ...idempotency } : version)
 }
 
-export function openApiDescription(version: string): FastifyDynamicSwaggerOptions {
+/** The OpenAPI document of these operations, below `/v1`. `version` is the product's. */
+export async function describeOperations(routes: readonly Route[], version: string): Promise<object> {
+  // It serves nothing: only descriptions are printed from its routes.
+  const app = Fastify({ exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => String)
+  await app.register(swagger, openApiDescription(version))
+  for (const route of routes) {
+    const schema = describedSchema(route)
+    app.route({ method: route.method, url: OPERATIONS + route.path, schema, handler: async () => null })
+  }
+  await app.ready()
+  const document = app.swagger()
+  await app.close()
+  return document
+}
+
+function openApiDescription(version: string): FastifyDynamicSwaggerOptions {
   return {
     openapi: {
       openapi: '3.1.0',

@@ -24,7 +24,7 @@ export function measureRequests(app: FastifyInstance): Registry {
     if (request.headers['idempotency-key'] !== undefined) {
       keyed.inc({ replayed: String(reply.hasHeader('idempotent-replayed')) })
     }
-    const route = request.routeOptions.url ?? 'unknown'
+    const route = request.operation?.path ?? request.routeOptions.url ?? 'unknown'
     durations.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
     done()
   })

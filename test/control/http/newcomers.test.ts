@@ -9,7 +9,7 @@ import { silent } from '../app-harness.ts'
 const test = suite('control/http/newcomers')
 
 async function listening(more: object = {}) {
-  const app = await createServer({ log: silent, version: '0.0.0', ...more })
+  const app = await createServer({ log: silent, ...more })
   app.post('/echo', async request => request.body)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as { port: number }
