@@ -148,6 +148,11 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   'leg.update': { request: Commands['leg.update']['request']; reply: EngineLeg }
   /** `link`: the room is on another thread, which keeps a place there. */
   'leg.move': { request: Commands['leg.move']['request'] & { link?: LinkSpec }; reply: EngineLeg }
+  /** The room it is in, and who hears it there: what is needed to bring it back. */
+  'leg.place': {
+    request: { legId: string }
+    reply: { room: RoomSpec | null; muted: boolean; heardBy: string[] | null; hears: string[] | null }
+  }
   'leg.hold': { request: Commands['leg.hold']['request']; reply: EngineLeg }
   /** A key that came by signalling (SIP INFO, a page), with its stated duration. */
   'leg.key': {

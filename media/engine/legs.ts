@@ -84,6 +84,7 @@ export class Legs implements LegHooks {
     'leg.open_way': request => this.#openWay(request),
     'leg.connect': request => this.#connect(request),
     'leg.read': ({ legId }) => this.#world.members.with(legId, readingOf),
+    'leg.place': ({ legId }) => this.#world.members.with(legId, placeOf),
     'leg.close': ({ legId }) => this.#close(legId),
     'leg.move': request => this.#move(request),
     'leg.update': request => this.#update(request),
@@ -420,3 +421,8 @@ const voiceOf = ({ voice }: Leg): EngineLeg['voice'] =>
 
 const roomFull = (roomId: string): Failure => ({ failure: 'capacity', message: `room ${roomId} is full` })
 const conflict = (message: string): Failure => ({ failure: 'conflict', message })
+
+function placeOf({ leg, room }: Member): EngineCommands['leg.place']['reply'] {
+  const { muted, heardBy, hears } = leg
+  return { room: room?.spec ?? null, muted, heardBy: heardBy && [...heardBy], hears: hears && [...hears] }
+}

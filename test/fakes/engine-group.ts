@@ -31,6 +31,8 @@ export class EngineGroup {
   #legs = 0
   /** What threads tell each other does not arrive yet. */
   holds = false
+  /** The answer to the next command of this name is lost. */
+  loses: Name | null = null
 
   /** @param make makes an engine; it calls `note` with each event, and `cross` with what another one is to know */
   constructor(count: number, make: (index: number) => Engine) {
@@ -65,7 +67,10 @@ export class EngineGroup {
     let step = steps.next()
     while (step.done !== true) {
       const { thread, name, body } = step.value
-      step = steps.next(this.#engines[thread]!.do(name, body as never) as object)
+      const reply = this.#engines[thread]!.do(name, body as never) as object
+      const isLost = name === this.loses
+      if (isLost) this.loses = null
+      step = steps.next(isLost ? { failure: 'unanswered', message: `${name}: no answer` } : reply)
     }
     return step.value
   }

@@ -21,11 +21,14 @@ type Reply = object
 export type Steps = Generator<Asked, Reply, Reply>
 type Move = EngineCommands['leg.move']['request']
 type Connect = EngineCommands['leg.connect']['request']
+type Place = EngineCommands['leg.place']['reply']
 
 /** A leg that other threads know as well. */
 interface Traveller {
   /** The room on another thread that it is in; null: none. */
   seat: { thread: number; roomId: string } | null
+  /** Its own thread may have sent it to a room where it has no place. */
+  isAstray: boolean
   /** The threads where it was a guest and that still listen to it. */
   followers: Set<number>
   /** All threads where it was a guest. */
@@ -112,10 +115,31 @@ export class Crossings {
   // ------------------------------------------------------------------ into a room
 
   *#move(home: number, request: Move): Steps {
-    const { legId, room, mustExist, muted } = request
+    const { legId, room } = request
     const from = this.#legs.get(legId)?.seat ?? null
     const to = this.threadOfRoom(room.roomId) ?? home
     if (from?.roomId === room.roomId && from.thread === to) return yield ask(home, 'leg.move', request)
+    const before = yield ask(home, 'leg.place', { legId })
+    if (isFailure(before)) return before
+    const moved = yield* this.#cross(home, request, from, to)
+    if (isFailure(moved) && this.#legs.get(legId)?.isAstray === true)
+      yield* this.#bringBack(home, legId, before as Place)
+    return moved
+  }
+
+  /** Where nobody knows whether it has its place, it would neither hear nor be heard: it goes back to where it was. */
+  *#bringBack(home: number, legId: string, { room, muted, heardBy, hears }: Place): Generator<Asked, void, Reply> {
+    this.#legs.get(legId)!.isAstray = false
+    if (room === null) return
+    const { capture: _, ...bare } = room
+    // Nobody hears it before it is known who may.
+    const request = { legId, room: bare, mustExist: false, muted: true }
+    const moved = yield* this.#cross(home, request, null, this.threadOfRoom(room.roomId) ?? home)
+    if (!isFailure(moved)) yield* this.#update(home, { legId, muted, heardBy, hears })
+  }
+
+  *#cross(home: number, request: Move, from: Traveller['seat'], to: number): Steps {
+    const { legId, room, mustExist, muted } = request
     const left = this.#enters(room.roomId, to)
     try {
       const kept = yield* this.#reserve(to, { legId, room, mustExist })
@@ -125,8 +149,15 @@ export class Crossings {
       const moved = yield ask(home, 'leg.move', link === undefined ? request : { ...request, link })
       // From now on its own thread has its place, or it has none.
       if (link === undefined || isFailure(moved)) yield* this.#giveUp(to, legId)
-      if (isFailure(moved)) return moved
-      if (link !== undefined) yield* this.#seat(home, to, { legId, room, link, muted })
+      if (isFailure(moved)) {
+        // It may still be carried out.
+        if (isUndecided(moved)) this.#traveller(legId).isAstray = true
+        return moved
+      }
+      if (link !== undefined) {
+        const seated = yield* this.#seat(home, to, { legId, room, link, muted })
+        if (isFailure(seated)) return seated
+      }
       yield* this.#beFollowed(home, legId, room, to)
       return moved
     } finally {
@@ -152,8 +183,11 @@ export class Crossings {
         return connected
       }
       const { capture: _, ...bare } = room
-      yield* this.#seat(home, to, { legId, room: early === undefined ? room : bare, link, muted: false })
-      return connected
+      const seated = yield* this.#seat(home, to, {
+        ...{ legId, link, muted: false },
+        room: early === undefined ? room : bare,
+      })
+      return isFailure(seated) ? seated : connected
     } finally {
       left()
     }
@@ -176,14 +210,28 @@ export class Crossings {
     home: number,
     thread: number,
     { legId, room, link, muted }: { legId: string; room: RoomSpec; link: LinkSpec; muted: boolean },
-  ): Generator<Asked, void, Reply> {
-    const traveller = this.#legs.get(legId) ?? { seat: null, followers: new Set(), visited: new Set() }
-    this.#legs.set(legId, traveller)
+  ): Steps {
+    const traveller = this.#traveller(legId)
     traveller.seat = { thread, roomId: room.roomId }
     traveller.visited.add(thread)
     if (traveller.followers.delete(thread)) yield ask(home, 'leg.follow', { legId, link: null, thread })
     const { affinity = '' } = this.#homes.get(legId) ?? {}
-    yield ask(thread, 'room.seat', { legId, room, link: link.memory, affinity, muted })
+    const seated = yield ask(thread, 'room.seat', { legId, room, link: link.memory, affinity, muted })
+    if (isFailure(seated)) {
+      // What comes late is undone by it, as a thread keeps the order of its commands.
+      yield* this.#unseat(legId)
+      traveller.isAstray = true
+    }
+    return seated
+  }
+
+  #traveller(legId: string): Traveller {
+    const traveller = this.#legs.get(legId) ?? {
+      ...{ seat: null, isAstray: false },
+      ...{ followers: new Set<number>(), visited: new Set<number>() },
+    }
+    this.#legs.set(legId, traveller)
+    return traveller
   }
 
   *#unseat(legId: string): Generator<Asked, void, Reply> {

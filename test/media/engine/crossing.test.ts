@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readWav } from '../../../codecs/wav.ts'
-import type { RoomSpec } from '../../../media/protocol.ts'
+import type { Failure, RoomSpec } from '../../../media/protocol.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from './party.ts'
@@ -83,6 +83,12 @@ function happened(): string[] {
     return /^(leg\.(joined|left)|room\.)/.test(name) ? [`${name} ${[legId, roomId].filter(Boolean).join(' ')}`] : []
   })
 }
+
+const roomsNow = (): string[] =>
+  engine.engine
+    .snapshot()
+    .rooms.map(({ roomId, legIds }) => `${roomId}: ${[...legIds].sort().join(' ')}`)
+    .sort()
 
 test('who is moved into a room of another thread hears all others and not himself, and they hear him', async () => {
   const parties = await three()
@@ -197,6 +203,26 @@ test('a room is full for who is on another thread, and who may not come in stays
   assert.equal(happened(), [])
   assert.equal(hearing(parties), ['0<1', '1<0', '2<'])
 })
+
+for (const lost of ['room.seat', 'leg.move'] as const) {
+  test(`who asked is told when ${lost} is not answered in time, and the leg is where it was, heard as before`, async () => {
+    const parties = await three()
+    move('part_bb', roomOf('call_of_part_a'))
+    engine.engine.do('leg.update', { legId: 'part_bb', heardBy: ['part_a'], hears: ['part_a'] })
+    // From a room of its own thread.
+    engine.engine.loses = lost
+    assert.is((move('part_ccc', roomOf('call_of_part_a')) as Failure).failure, 'unanswered')
+    assert.equal(hearing(parties), ['0<1', '1<0', '2<'])
+    assert.equal(roomsNow(), ['call_of_part_a: part_a part_bb', 'call_of_part_ccc: part_ccc'])
+    // From a room of another one, with who hears it there.
+    engine.engine.loses = lost
+    assert.is((move('part_bb', roomOf('call_of_part_ccc')) as Failure).failure, 'unanswered')
+    move('part_ccc', roomOf('call_of_part_a'))
+    assert.equal(hearing(parties), ['0<12', '1<0', '2<0'])
+    assert.equal(roomsNow(), ['call_of_part_a: part_a part_bb part_ccc'])
+    assert.equal(engine.faults, [])
+  })
+}
 
 test('a key that is on its way to the room when a pause begins there is heard by nobody', async () => {
   const [a, b] = await three()
