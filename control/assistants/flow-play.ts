@@ -12,6 +12,7 @@ import type { FlowModel, ModelReply, ReplyRequest } from '../flows/engine/model.
 import { sampleVariables } from '../flows/engine/simulation.ts'
 import { type FlowState, newState } from '../flows/engine/state.ts'
 import type { FlowStep } from '../flows/engine/steps.ts'
+import { jsonCopy } from '../kernel/json-copy.ts'
 import { phrase, type Speaker } from '../kernel/phrases.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -141,7 +142,7 @@ class FlowPlay implements FlowEffects {
       save: () => this.#save(),
       ask: command => this.#askFor(command),
     })
-    this.#entry = structuredClone(this.#progress.flow)
+    this.#entry = jsonCopy(this.#progress.flow)
   }
 
   async run(): Promise<Ending> {
@@ -159,7 +160,7 @@ class FlowPlay implements FlowEffects {
     // What the caller says from here on answers something else.
     this.#progress.collectId = null
     await this.#save()
-    this.#entry = structuredClone(this.#progress.flow)
+    this.#entry = jsonCopy(this.#progress.flow)
   }
 
   async #save(): Promise<void> {

@@ -1,5 +1,4 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { pino } from 'pino'
 import { mountOperations } from '../../control/http/pipeline.ts'
 import type { Route } from '../../control/http/route.ts'
 import { createServer } from '../../control/http/server.ts'
@@ -7,6 +6,7 @@ import type { RequestLog } from '../../control/http/wire/request-log.ts'
 import type { Store } from '../../control/kernel/store/store.ts'
 import { addOrganisation, type KeyPair } from '../../control/wiring/first-start.ts'
 import { openTestStore } from './database.ts'
+import { silent } from './silent.ts'
 
 export const START = new Date('2026-11-21T10:00:00.000Z')
 
@@ -60,7 +60,7 @@ export async function ask(app: FastifyInstance, line: string, asked: Asked = {})
   }
 }
 
-export const silent = pino({ level: 'silent' })
+export { silent }
 
 export interface World {
   store: Store

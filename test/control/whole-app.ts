@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { Store } from '../../control/kernel/store/store.ts'
 import { forTenant } from '../../control/kernel/tenancy.ts'
-import { vaultOf } from '../../control/kernel/vault.ts'
 import { buildApp } from '../../control/wiring/app.ts'
 import type { AppConfig, AppParts } from '../../control/wiring/parts.ts'
 import { type Answer, type Asked, ask, makeWorld, silent, type World } from './app-harness.ts'
+import { VAULT } from './silent.ts'
 
-/** The vault of every whole app that is given no other. */
-export const VAULT = vaultOf(Buffer.alloc(32, 7))
+export { VAULT }
 
 /** Networks for examples (RFC 5737, RFC 3849), which stand for those of the Internet here. */
 export const EXAMPLE_NETWORKS = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32']

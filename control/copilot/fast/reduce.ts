@@ -1,3 +1,4 @@
+import { jsonCopy } from '../../kernel/json-copy.ts'
 import type { ProfileSettings } from '../schema.ts'
 import { wordsOf } from '../words/fold.ts'
 import { sentimentOf } from '../words/sentiment.ts'
@@ -18,7 +19,7 @@ const CALM = 0.9
  * the same output; the state that is given stays as it is.
  */
 export function reduce(before: CopilotState, profile: ProfileSettings, input: CopilotInput): Outcome {
-  const state = structuredClone(before)
+  const state = jsonCopy(before)
   state.nowMs = Math.max(state.nowMs, input.atMs)
   const extra: Outgoing[] = []
   apply(state, profile, input, extra)

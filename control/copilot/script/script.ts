@@ -5,6 +5,7 @@ import { runFlow } from '../../flows/engine/engine.ts'
 import type { FlowNode, Graph } from '../../flows/engine/graph.ts'
 import { type FlowState, newState } from '../../flows/engine/state.ts'
 import { fill } from '../../flows/engine/template.ts'
+import { jsonCopy } from '../../kernel/json-copy.ts'
 
 /** Where an agent's script is. JSON, so that it lies in the session's row. */
 export interface ScriptState {
@@ -63,7 +64,7 @@ export async function moveScript(
   const next = compiled.nodes.get(exit?.transition.next ?? '')
   if (next === undefined) return null
   const flow: FlowState = {
-    ...structuredClone(state.flow),
+    ...jsonCopy(state.flow),
     phase: 'entering',
     nodeKey: next.key,
     retries: 0,
@@ -78,7 +79,7 @@ const isFallback = ({ transition: { condition } }: { transition: { condition: { 
 /** The step that is left is the one to come back to. */
 const entered = (state: ScriptState, flow: FlowState): ScriptState => ({
   ...state,
-  flow: structuredClone(flow),
+  flow: jsonCopy(flow),
   before: [...state.before, state.flow].slice(-MAX_BACK),
 })
 
@@ -89,7 +90,7 @@ function back(state: ScriptState): ScriptState | null {
 
 async function run(graph: Graph, state: ScriptState, said: string | null): Promise<ScriptState> {
   let input = said
-  const flow = structuredClone(state.flow)
+  const flow = jsonCopy(state.flow)
   const effects: FlowEffects = {
     dryRun: true,
     model: { judge: async () => ({ failure: 'unavailable', message: 'a script is not judged' }) },

@@ -1,3 +1,4 @@
+// One database: it is about what is asked of models, and of which of them.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'

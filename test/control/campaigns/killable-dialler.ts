@@ -4,13 +4,13 @@
  */
 
 import { CallDriver } from '../../../control/calls/conductor/driver.ts'
+import { Dialler } from '../../../control/campaigns/dialler.ts'
 import { onCampaignCall } from '../../../control/campaigns/follow-calls.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import { MediaClient } from '../../../control/media-link/client.ts'
 import { CallCentre } from '../../../control/queues/call-centre.ts'
-import { buildDialler } from '../../../control/wiring/background.ts'
-import { silent } from '../app-harness.ts'
-import { VAULT } from '../whole-app.ts'
+import '../../../control/wiring/event-catalog.ts'
+import { silent, VAULT } from '../silent.ts'
 
 const LOOK_MS = 20
 
@@ -40,7 +40,7 @@ const media = new MediaClient(
   silent,
 )
 store.within.add(onCampaignCall({ devicesOf: async () => [] }))
-const dialler = buildDialler({ store, now, log: silent })
+const dialler = new Dialler({ store, now, log: silent, devicesOf: async () => [], timezoneOf: async () => 'UTC' })
 media.start()
 process.on('disconnect', () => process.exit(0))
 process.send?.('started')

@@ -1,3 +1,4 @@
+// One database: it is about words that are typed and printed; each request is one of those that are tried on both.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+// One database: what is shown is decided by words, before any of them is stored.
 import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
 import { allRows } from '../conformance/rows.ts'

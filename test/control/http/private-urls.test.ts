@@ -1,3 +1,4 @@
+// One database: addresses are judged before anything is stored.
 import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
 import { APP_CONFIG, makeWholeApp, type WholeApp } from '../whole-app.ts'

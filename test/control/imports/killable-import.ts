@@ -6,7 +6,7 @@ import { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import '../../../control/wiring/event-catalog.ts'
 import { IMPORT_TARGETS } from '../../../control/wiring/import-targets.ts'
-import { silent } from '../app-harness.ts'
+import { silent } from '../silent.ts'
 
 const [target = ''] = process.argv.slice(2)
 const store = await openStore(target)

@@ -8,15 +8,14 @@ import { appendEvent } from '../../../control/kernel/events/log.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import { httpPost } from '../../../control/webhooks/http-post.ts'
-import { silent } from '../app-harness.ts'
-import { vault } from './webhook-world.ts'
+import { silent, VAULT } from '../silent.ts'
 
 const [target, organisationId, makes, bounds] = process.argv.slice(2) as [string, string, string, string]
 const store = await openStore(target)
 const now = (): Date => new Date()
 const dispatcher = new WebhookDispatcher({
   store,
-  vault,
+  vault: VAULT,
   post: httpPost,
   allowedNetworks: ['127.0.0.0/8'],
   now,

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
-import { vaultOf } from '../../../control/kernel/vault.ts'
 import { webhookDeliveryRoutes } from '../../../control/webhooks/delivery-routes.ts'
 import { type DispatcherParts, WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import { webhookEndpointRoutes } from '../../../control/webhooks/endpoints/routes.ts'
@@ -10,6 +9,7 @@ import { httpPost } from '../../../control/webhooks/http-post.ts'
 import { testHelperRoutes } from '../../../control/wiring/test-helpers.ts'
 import { WebhookReceiver } from '../../fakes/webhook-receiver.ts'
 import { type Answer, ask, makeWorld, serve, silent, type World } from '../app-harness.ts'
+import { VAULT } from '../silent.ts'
 
 export interface WebhookWorld extends World {
   app: FastifyInstance
@@ -24,7 +24,7 @@ export interface WebhookWorld extends World {
   close(): Promise<void>
 }
 
-export const vault = vaultOf(new Uint8Array(32).fill(7))
+export const vault = VAULT
 
 /** The dispatcher of a control process on this world's database. */
 export const dispatcherOf = (world: World, more: Partial<DispatcherParts> = {}): WebhookDispatcher =>

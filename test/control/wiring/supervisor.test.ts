@@ -1,3 +1,4 @@
+// One database: it is about processes that start, die and end, whatever they store.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

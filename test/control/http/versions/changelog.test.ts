@@ -1,3 +1,4 @@
+// One database: it reads pages that are made of the versions, and asks for no row.
 import * as assert from 'uvu/assert'
 import { ERRORS } from '../../../../control/http/errors.ts'
 import { changelog } from '../../../../control/http/versions/changelog.ts'

@@ -4,7 +4,7 @@
  */
 import { JobRunner } from '../../../../control/kernel/jobs/runner.ts'
 import { openStore } from '../../../../control/kernel/store/store.ts'
-import { silent } from '../../app-harness.ts'
+import { silent } from '../../silent.ts'
 import type { Note } from './kinds.ts'
 
 const store = await openStore(process.argv[2]!)
