@@ -1,7 +1,7 @@
 /**
  * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
  * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All but these leave a part of
- * the machine. The unit tests take it, and give way: one file at a time, and beside it one of those that open a store and run once more, on
+ * the machine. The unit tests take it, and give way: two files at a time, and beside them one of those that open a store and run once more, on
  * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of them runs last, side by side.
  * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
@@ -31,6 +31,9 @@ const UNITS = 3
 const WAITING = 2
 const TAKING_CORE = 2
 const JUDGING = 2
+/** Of these only while the machine has time left. */
+const UNITS_BESIDE = 2
+const AGAIN_BESIDE = 1
 /** So much of the machine is to be idle for who takes what is left of it, and is then held to be so for a while [ms]. */
 const IDLE_ENOUGH = 0.2
 const IDLE_FOR_MS = 2000
@@ -139,7 +142,7 @@ async function runFiles(take: Take, stage: Stage): Promise<void> {
 }
 
 /**
- * Takes files of the queue, one at a time, until something else is over, while the machine has time left: on a slow one they would run into
+ * Takes files of the queue until something else is over, while the machine has time left: on a slow one they would run into
  * their time limits, as long ones would, so that the last of the queue go first.
  */
 async function besides(queue: string[], stage: Stage, other: () => Promise<void>): Promise<void> {
@@ -151,7 +154,7 @@ async function besides(queue: string[], stage: Stage, other: () => Promise<void>
     }
     return isOver ? undefined : queue.pop()
   }
-  const running = runFiles(take, { ...stage, width: 1, givesWay: true })
+  const running = runFiles(take, { ...stage, givesWay: true })
   await other()
   isOver = true
   await running
@@ -246,7 +249,11 @@ const postgres: Stage = {
 const left = [...units]
 const sqlite: Stage = { width: UNITS }
 
-if (products.length > 0) await besides(left, sqlite, () => besides(again, postgres, runSharing))
+if (products.length > 0) {
+  const unitsBeside = { ...sqlite, width: UNITS_BESIDE }
+  const againBeside = { ...postgres, width: AGAIN_BESIDE }
+  await besides(left, unitsBeside, () => besides(again, againBeside, runSharing))
+}
 await runProducts(products.filter(wantsMachine), 1)
 await runFiles(from(left), sqlite)
 await runFiles(from(again), postgres)

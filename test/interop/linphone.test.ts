@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Linphone, type LinphoneOptions } from './peers/linphone.ts'
 
@@ -20,7 +21,7 @@ let product: Product
 let carrier: Phone
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
+  product = await sharedProduct()
   carrier = await Phone.open('carrier')
   const { port } = new URL(carrier.uri.replace(/^sip:/, 'sip://'))
   await product.ok('POST', '/connections', { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: Number(port) })

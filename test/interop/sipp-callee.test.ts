@@ -1,8 +1,9 @@
 // Sleeps most: it waits through most of its time, and listens only for what lasts.
 import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
@@ -15,7 +16,7 @@ const LIMIT = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await Product.start()
+  if (missing === null) product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

@@ -1,11 +1,12 @@
 // Judges timing: what is heard counts, sample by sample, and when it comes.
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
 import { curtain, endedCall, HEARD_DBOV, leave, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const test = suite('e2e/browsers/browser-wire')
 const SLOW = { timeoutMs: 60_000 }
@@ -14,7 +15,7 @@ const PHONE_HZ = 700
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

@@ -1,11 +1,13 @@
+// Judges timing: what is heard counts, by what is understood of it.
 import type { Page } from 'playwright-core'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { samplesOf, type Voice } from '../../../bench/voices.ts'
 import { Flite } from '../../../media/speech/flite.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 import { Chromium, missingBrowser } from './chromium.ts'
 import { has, openAs, pageTests } from './pages.ts'
@@ -20,7 +22,7 @@ let product: Product
 let chromium: Chromium | undefined
 let flite: Flite
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   flite = new Flite(1)
   if (missing === null) chromium = await Chromium.launch('silence')
 })

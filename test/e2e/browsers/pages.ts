@@ -42,7 +42,7 @@ let members = 0
 /** An active member of the organisation, with a token for its pages. */
 export async function newMember(product: RestClient, fields: { role?: string; name?: string } = {}): Promise<Member> {
   const { role, name = 'Member' } = fields
-  const email = `${name}${++members}@example.com`.toLowerCase()
+  const email = `${name}.${++members}@example.com`.toLowerCase()
   const { user_id: userId } = await product.ok('POST', '/invitations', {
     email,
     ...(role === undefined ? {} : { role }),

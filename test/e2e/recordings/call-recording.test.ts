@@ -2,13 +2,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import { plainSize } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const test = suite('e2e/recordings/call-recording')
 const LIMIT = { timeoutMs: 60_000 }
@@ -20,7 +21,7 @@ const SECOND = 8000
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { audioOf, StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { samplesOf, silence, tone } from '../../../bench/voices.ts'
@@ -10,6 +10,7 @@ import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, HEARD_DBOV, heardOf, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 /** A consent to be recorded that is given, and taken back, while the call runs: what is in the file, the stream and the transcript. */
 const test = suite('e2e/recordings/consent-later')
@@ -26,7 +27,7 @@ const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   receiver = await StreamReceiver.listen()
   await product.ok('PATCH', '/organisation', { require_consent: ['record'] })
 })

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { audioOf, StreamReceiver } from '../../../bench/stream-receiver.ts'
 import { samplesOf, silence, tone } from '../../../bench/voices.ts'
@@ -13,6 +13,7 @@ import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, heardOf, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 /** What is kept of calls that come in: by whose settings, from which sample on, and in which channel. */
 const test = suite('e2e/recordings/incoming-recording')
@@ -32,7 +33,7 @@ const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   receiver = await StreamReceiver.listen()
 })
 test.after(async () => {

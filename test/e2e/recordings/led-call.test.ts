@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { audibleSamples, levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, HEARD_DBOV, shopWith, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
 const test = suite('e2e/recordings/led-call')
@@ -19,7 +20,7 @@ const PLAYED_HZ = 900
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

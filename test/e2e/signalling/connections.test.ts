@@ -1,15 +1,16 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { suite } from '../../harness.ts'
 import { curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const test = suite('e2e/signalling/connections')
 const SLOW = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 

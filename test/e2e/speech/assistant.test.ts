@@ -1,7 +1,7 @@
 // Judges timing: what is heard counts, sample by sample, and when it comes.
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { audibleSamples } from '../../../bench/spectrum.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { SpeechClient } from '../../../media/speech/speech-client.ts'
@@ -10,6 +10,7 @@ import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protoc
 import { suite } from '../../harness.ts'
 import { Bot } from '../bot.ts'
 import { callFrom, curtain, endedCall, heardOf } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
 /** Offline models load in two processes, on a busy machine. */
@@ -24,7 +25,7 @@ const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 const test = suite('e2e/speech/assistant')
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(async () => {
   await curtain(product)

@@ -3,11 +3,12 @@ import * as assert from 'uvu/assert'
 import { copilotInSandbox } from '../../../bench/copilot/fed-text.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { Flite } from '../../../media/speech/flite.ts'
 import { suite } from '../../harness.ts'
 import { callFrom, curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
 /** The offline ear loads, on a busy machine. */
@@ -50,7 +51,7 @@ const LINES: { party: 'agent' | 'customer'; text: string }[] = [
 let product: Product
 let flite: Flite
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   flite = new Flite(1)
 })
 test.after(async () => {

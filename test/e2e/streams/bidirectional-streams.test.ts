@@ -6,12 +6,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { noise, tone } from '../../../bench/voices.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { suite } from '../../harness.ts'
 import { curtain, HEARD_DBOV, keep, leave, longestCopy, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 const TOGETHER = { ...SLOW, together: true }
@@ -22,7 +23,7 @@ const test = suite('e2e/streams/bidirectional-streams')
 let product: Product
 
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
   await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })
 })
 test.after(() => curtain(product))
