@@ -50,6 +50,9 @@ const rank = (path: string): number => {
   return at < 0 ? LONG.length : at
 }
 
+/** Where little is left of the machine, it would run into its time limits. */
+export const isLong = (path: string): boolean => rank(path) < LONG.length
+
 const all = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
 
 /** The test files whose path holds one of the patterns, in the order in which they are to begin. */

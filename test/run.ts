@@ -14,6 +14,7 @@ import { bundle } from './bundles.ts'
 import {
   FORKED,
   hasPages,
+  isLong,
   judgesTiming,
   onSqliteAlone,
   sleepsMost,
@@ -143,7 +144,7 @@ async function runFiles(take: Take, stage: Stage): Promise<void> {
 
 /**
  * Takes files of the queue until something else is over, while the machine has time left: on a slow one they would run into
- * their time limits, as long ones would, so that the last of the queue go first.
+ * their time limits. So would long ones, which stand in front and are left there.
  */
 async function besides(queue: string[], stage: Stage, other: () => Promise<void>): Promise<void> {
   let isOver = false
@@ -152,7 +153,8 @@ async function besides(queue: string[], stage: Stage, other: () => Promise<void>
     while (!isOver && performance.now() - looked > IDLE_FOR_MS) {
       if ((await idleShare()) >= IDLE_ENOUGH) looked = performance.now()
     }
-    return isOver ? undefined : queue.pop()
+    const last = queue.at(-1)
+    return isOver || last === undefined || isLong(last) ? undefined : queue.pop()
   }
   const running = runFiles(take, { ...stage, givesWay: true })
   await other()

@@ -6,10 +6,9 @@ import { promisify } from 'node:util'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../bench/free-port.ts'
 import { Phone } from '../../bench/phone/phone.ts'
-import type { Product } from '../../bench/product.ts'
+import { Product } from '../../bench/product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { curtain } from './scene.ts'
-import { sharedProduct } from './shared-product.ts'
 
 let product: Product
 
@@ -18,7 +17,7 @@ const WAITING = { timeoutMs: 60_000, together: true }
 const test = suite('e2e/sandbox')
 
 test.before(async () => {
-  product = await sharedProduct()
+  product = await Product.start()
 })
 test.after(() => curtain(product))
 

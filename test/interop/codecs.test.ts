@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt, loudness } from '../../bench/spectrum.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom, type TestRoom, UNHEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip, type BaresipCodec } from './peers/baresip.ts'
 
@@ -19,9 +20,8 @@ const PARTIES: { codec: BaresipCodec; user: string; shown: string; toneHz: numbe
 let product: Product
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
-  const { data } = await product.ok('GET', '/connections')
-  for (const { id } of data) {
+  product = await sharedProduct()
+  for (const { id } of await product.all('/connections')) {
     const codecs = ['PCMU', 'G722', 'opus', 'L16/16000', 'L16/8000']
     assert.equal((await product.ok('PATCH', `/connections/${id}`, { codecs })).codecs, codecs)
   }

@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, newRoom } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip, type BaresipOptions } from './peers/baresip.ts'
 
@@ -17,7 +18,7 @@ let product: Product
 let inbound: string
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start({ env: { TANDEM_SPEECH_PRELOAD: 'no' } })
+  product = await sharedProduct()
   inbound = (await product.all('/connections'))[0]!.id
 })
 test.after(() => curtain(product))
