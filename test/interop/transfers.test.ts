@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
@@ -26,7 +27,7 @@ let carrier: Phone
 let connectionId: string
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
+  product = await sharedProduct()
   for (const { id } of (await product.ok('GET', '/connections')).data) {
     await product.ok('PATCH', `/connections/${id}`, { allowed_ips: ['127.0.0.1'] })
   }

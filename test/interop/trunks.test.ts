@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
 
@@ -15,7 +16,7 @@ const ACCOUNT = { username: 'pbx-berlin', password: 'correct horse battery' }
 let product: Product
 test.before(async () => {
   if (missing !== null) return
-  product = await Product.start()
+  product = await sharedProduct()
   // The demo lets all of this machine in.
   for (const { id } of (await product.ok('GET', '/connections')).data) {
     await product.ok('PATCH', `/connections/${id}`, { allowed_ips: ['127.0.0.1'] })

@@ -74,7 +74,7 @@ test(
       'it is written down',
       async () => {
         const { segments } = await product.ok('GET', `/calls/${id}/transcript`)
-        return segments.some(({ text }: { text: string }) => /order/i.test(text)) ? true : null
+        return segments.some(({ text }: { text: string }) => /tickets/i.test(text)) ? true : null
       },
       40_000,
     )

@@ -187,11 +187,14 @@ test(
     const phone = await Phone.open('presser')
     const call = await phone.call('1009', product.sip)
     const { id: callId } = await callFrom(product, 'presser')
+    const isAsked = (key: string) =>
+      product.until(`it is at ${key}`, async () => {
+        const { body } = await product.api('GET', `/calls/${callId}/flow_run`)
+        return body.current_node_key === key ? true : null
+      })
+    await isAsked('menu')
     await call.press('1')
-    await product.until('the second question', async () => {
-      const run = await product.ok('GET', `/calls/${callId}/flow_run`)
-      return run.current_node_key === 'code' ? run : null
-    })
+    await isAsked('code')
     await call.press('42#')
     assert.is((await endedCall(product, callId)).ended_reason, 'assistant_ended')
     const run = await product.ok('GET', `/calls/${callId}/flow_run`)

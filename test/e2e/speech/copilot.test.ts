@@ -7,7 +7,7 @@ import type { Product } from '../../../bench/product.ts'
 import { samplesOf } from '../../../bench/voices.ts'
 import { Flite } from '../../../media/speech/flite.ts'
 import { suite } from '../../harness.ts'
-import { callFrom, curtain } from '../scene.ts'
+import { callFrom, curtain, keep } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
@@ -176,7 +176,7 @@ test(
     const { customer, agent, callId } = await conversation('audio', '4801')
     const { id, hearing } = await sessionOf(callId)
     assert.is(hearing, 'running')
-    const desktop = new Desktop(id, product.liveKey)
+    const desktop = keep(new Desktop(id, product.liveKey))
     const expected: [string, string][] = [
       ['checklist', 'offer'],
       ['field', 'name'],
@@ -215,7 +215,7 @@ test(
   async () => {
     const { customer, agent, callId } = await conversation('killed', '4802')
     const { id } = await sessionOf(callId)
-    const desktop = new Desktop(id, product.liveKey)
+    const desktop = keep(new Desktop(id, product.liveKey))
     customer.say(samplesOf(await spoken(LINES[1]!.text)))
     await product.until('the name is told', async () => desktop.has('field', 'name'), HEARD_MS)
     await killAndWait(product, 'control')
@@ -242,7 +242,7 @@ test(
   async () => {
     const { customer, agent, callId } = await conversation('paying', '4803')
     const { id } = await sessionOf(callId)
-    const desktop = new Desktop(id, product.liveKey)
+    const desktop = keep(new Desktop(id, product.liveKey))
     await product.ok('PATCH', '/organisation', { pci: { enabled: true } })
     await product.ok('POST', `/calls/${callId}/pci`, { action: 'pause', max_seconds: 120 })
     customer.say(samplesOf(await spoken('My name is John Smith.')))
