@@ -189,6 +189,8 @@ export class WebhookDispatcher {
       addresses: customerAddresses(allowedNetworks),
       timeoutMs: this.#bounds.timeoutMs,
       signal: this.#abort.signal,
+      // Its ID tells the receiver of a second one.
+      isRepeatable: true,
     })
   }
 

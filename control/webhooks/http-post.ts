@@ -12,6 +12,8 @@ export interface PostOptions extends Reach {
   timeoutMs: number
   /** Gives the request up. */
   signal: AbortSignal
+  /** See `OutgoingRequest`. */
+  isRepeatable?: boolean
 }
 
 export type PostError = 'timed_out' | 'address_not_allowed' | 'connection_failed' | 'aborted'
@@ -25,10 +27,10 @@ export type Post = (request: PostRequest, options: PostOptions) => Promise<PostO
 
 /** One request to a customer's URL. Never rejects. */
 export async function httpPost(request: PostRequest, options: PostOptions): Promise<PostOutcome> {
-  const { timeoutMs, signal: given, ...reach } = options
+  const { timeoutMs, signal: given, isRepeatable = false, ...reach } = options
   const timeout = AbortSignal.timeout(timeoutMs)
   try {
-    const answer = await send({ ...request, reach, signal: AbortSignal.any([given, timeout]) })
+    const answer = await send({ ...request, reach, isRepeatable, signal: AbortSignal.any([given, timeout]) })
     const body = await beginningOf(answer.body)
     answer.close()
     const retryAfter = answer.headers['retry-after']

@@ -3,6 +3,10 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type AddressPolicy, isAllowedAddress, isPublicAddress } from './addresses.ts'
+import { KeptClients } from './kept-clients.ts'
+
+/** A connection that nobody uses for so long is closed [ms]. */
+const IDLE_MS = 4000
 
 /** The one form of `dns.lookup` that is used here. */
 export type ResolveAll = (
@@ -28,6 +32,8 @@ export interface OutgoingRequest {
   signal: AbortSignal
   /** Of a customer's URL; absent: the address is the operator's own. */
   reach?: Reach
+  /** Who gets it twice takes it for one: it may go over a connection that an earlier one has used, and which its far end may have closed. */
+  isRepeatable?: boolean
 }
 
 export interface OutgoingAnswer {
@@ -46,22 +52,42 @@ export class AddressNotAllowed extends Error {}
 
 /**
  * Sends one request; every HTTP request to others goes this way. No redirect is followed: what is sent goes to nobody else. A request to a
- * customer's URL has a connection of its own, and only addresses are dialled that the policy allows: the look-up whose answer is checked
- * is the one whose answer is used, so a name cannot mean another address in between.
+ * customer's URL has a connection of its own, unless it is repeatable, and only addresses are dialled that the policy allows: the look-up
+ * whose answer is checked is the one whose answer is used, so a name cannot mean another address in between.
  */
 export async function send(request: OutgoingRequest): Promise<OutgoingAnswer> {
   const { origin, pathname, search } = new URL(request.url)
-  const { method = 'POST', headers, body = null, signal, reach } = request
+  const { method = 'POST', headers, body = null, signal, reach, isRepeatable = false } = request
   signal.throwIfAborted()
   const asked = { origin, path: pathname + search, method, headers, body, signal } as const
   if (reach === undefined) return answerOf(await unlessAborted(signal, (await operatorsAgent()).request(asked)))
-  const { client, isFromPublic } = await customersClient(origin, reach)
+  const isKept = isRepeatable && reach.lookup === undefined
+  const place = `${origin} ${JSON.stringify(reach.addresses)}`
+  const earlier = isKept ? keptClients.take(place) : null
+  const kept = earlier ?? { client: await customersClient(origin, reach), since: performance.now() }
+  const { client } = kept
   try {
-    const answer = answerOf(await unlessAborted(signal, client.request({ ...asked, reset: true })))
-    return { ...answer, isFromPublic: isFromPublic(), close: () => void client.destroy() }
+    const answer = answerOf(await unlessAborted(signal, client.request({ ...asked, reset: !isKept })))
+    const close = (): void => {
+      if (isKept && answer.isRead()) keptClients.give(place, kept, performance.now())
+      else void client.destroy()
+    }
+    return { ...answer, isFromPublic: client.isFromPublic(), close: once(close) }
   } catch (error) {
     void client.destroy()
+    // Its far end has closed it while nobody used it.
+    if (earlier !== null && !signal.aborted) return send({ ...request, isRepeatable: false })
     throw error
+  }
+}
+
+const keptClients = new KeptClients<Awaited<ReturnType<typeof customersClient>>>()
+
+function once(act: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) act()
+    isDone = true
   }
 }
 
@@ -73,11 +99,12 @@ function unlessAborted<T>(signal: AbortSignal, answer: Promise<T>): Promise<T> {
   return Promise.race([answer, aborted])
 }
 
-const answerOf = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): OutgoingAnswer => ({
+const answerOf = ({ statusCode: status, headers, body }: Dispatcher.ResponseData) => ({
   status,
   headers,
   body,
   isFromPublic: false,
+  isRead: () => body.readableEnded,
   close: () => void body.on('error', () => {}).destroy(),
 })
 
@@ -108,6 +135,7 @@ async function customersClient(origin: string, reach: Reach) {
   const client = new Client(origin, {
     headersTimeout: 0,
     bodyTimeout: 0,
+    keepAliveMaxTimeout: IDLE_MS,
     connect: (target, done) =>
       dial(target, (...[error, socket]) => {
         if (error !== null) return done(error, null)
@@ -115,7 +143,11 @@ async function customersClient(origin: string, reach: Reach) {
         done(null, socket)
       }),
   })
-  return { client, isFromPublic: () => isPublicAddress(dialled) }
+  return {
+    request: (asked: Dispatcher.RequestOptions) => client.request(asked),
+    destroy: () => client.destroy(),
+    isFromPublic: () => isPublicAddress(dialled),
+  }
 }
 
 /** Gives the socket only addresses that may be dialled. */

@@ -151,4 +151,44 @@ test('a request that is given up ends at once', async () => {
   assert.is(await errorOf(post(receiver.url, { signal: controller.signal })), 'aborted')
 })
 
+/** A server that answers each request on its connection, and counts them. */
+async function countingServer() {
+  const sockets: Socket[] = []
+  const server = createServer(socket => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.on('data', () => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
+  })
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as { port: number }
+  const close = (): void => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${port}/`, sockets, close }
+}
+
+test('repeatable requests that follow each other share a connection; all others have one of their own', async () => {
+  const { url, sockets, close } = await countingServer()
+  for (let n = 0; n < 3; n++) assert.is(await errorOf(post(url, { isRepeatable: true })), '200')
+  assert.is(sockets.length, 1)
+  assert.is(await errorOf(post(url)), '200')
+  assert.is(sockets.length, 2)
+  await Promise.all([1, 2].map(() => post(url, { isRepeatable: true })))
+  assert.is(sockets.length, 3, 'two at once have two')
+  assert.is(await errorOf(post(url, { isRepeatable: true, addresses: LIVE })), 'address_not_allowed')
+  close()
+})
+
+test('a connection that its far end closes instead of an answer costs a repeatable request nothing', async () => {
+  const { url, sockets, close } = await countingServer()
+  assert.is(await errorOf(post(url, { isRepeatable: true })), '200')
+  const [first] = sockets
+  first!.removeAllListeners('data')
+  first!.on('data', () => first!.destroy())
+  assert.is(await errorOf(post(url, { isRepeatable: true })), '200')
+  assert.is(sockets.length, 2)
+  close()
+})
+
 test.run()
