@@ -16,10 +16,15 @@ const telling = (text: string): string[] => [
   ),
 ]
 
+/** "How many users?" asks for the number of users. */
+const AMOUNTS = new Set(['number', 'amount', 'count', 'מספר', 'כמות'])
+
 /** Whether what was said speaks of this field: of its label, its key, or what its hint says. */
-export function mentions(said: readonly Word[], { label, key, hint }: Field): boolean {
+export function mentions(said: readonly Word[], { label, key, hint, type }: Field): boolean {
   const share = (text: string): number => {
-    const wanted = telling(text)
+    const all = telling(text)
+    const counted = type === 'number' ? all.filter(word => !AMOUNTS.has(word)) : all
+    const wanted = counted.length > 0 ? counted : all
     const found = wanted.filter(one => said.some(({ text: word }) => isAbout(word, one)))
     return wanted.length === 0 ? 0 : found.length / wanted.length
   }

@@ -16,6 +16,18 @@ const WORDS: Readonly<Record<string, string>> = {
   ...{ אפס: '0', אחת: '1', אחד: '1', שתיים: '2', שניים: '2', שלוש: '3', שלושה: '3', ארבע: '4', ארבעה: '4' },
   ...{ חמש: '5', חמישה: '5', שש: '6', שישה: '6', שבע: '7', שבעה: '7', שמונה: '8', תשע: '9', תשעה: '9' },
 }
+/** Of two digits; those that end in 0 take a digit behind them in. */
+const PAIRS: Readonly<Record<string, string>> = {
+  ...{ ten: '10', eleven: '11', twelve: '12', thirteen: '13', fourteen: '14', fifteen: '15', sixteen: '16' },
+  ...{ seventeen: '17', eighteen: '18', nineteen: '19', twenty: '20', thirty: '30', forty: '40', fifty: '50' },
+  ...{ sixty: '60', seventy: '70', eighty: '80', ninety: '90' },
+  ...{ עשר: '10', עשרה: '10', עשרים: '20', שלושים: '30', ארבעים: '40', חמישים: '50', שישים: '60', שבעים: '70' },
+  ...{ שמונים: '80', תשעים: '90' },
+}
+/** Behind a digit it makes that one of two: "two and ten" is twelve in Hebrew. */
+const TEEN = /^עשרה?$/
+/** Fewer digits in pairs are a price, a year or a time ("forty-nine ninety-nine"). */
+const MIN_PAIRED = 8
 const TIMES: Readonly<Record<string, number>> = { double: 2, triple: 3, כפול: 2 }
 /** What people say between digits without meaning anything by it. */
 const FILLERS = new Set(['uh', 'um', 'uhm', 'er', 'erm', 'and', 'then', 'dash', 'space', 'hyphen', 'אה', 'ואז'])
@@ -26,34 +38,60 @@ const GAP = /^[\s.,;:…/()\-‐-―]*$/u
 
 /** Every run of digits in a text. Of a "plus" or a currency sign before it nothing is known here. */
 export function digitRuns(text: string): DigitRun[] {
-  const runs: DigitRun[] = []
-  let run: DigitRun | null = null
+  const paired = runsIn(text, true).filter(run => run.isPaired && run.digits.length >= MIN_PAIRED)
+  const single = runsIn(text, false).filter(run => !paired.some(one => run.start < one.end && one.start < run.end))
+  return [...single, ...paired].sort((a, b) => a.start - b.start).map(({ isPaired, ...run }) => run)
+}
+
+/** @param inPairs words of two digits count */
+function runsIn(text: string, inPairs: boolean): (DigitRun & { isPaired: boolean })[] {
+  const runs: (DigitRun & { isPaired: boolean })[] = []
+  let run: (DigitRun & { isPaired: boolean }) | null = null
   let [times, last] = [1, 0]
+  /** What came last may be the ten of a pair, or its one. */
+  let open: 'ten' | 'one' | null = null
   const close = (): void => {
     if (run !== null && run.digits !== '') runs.push(run)
     run = null
     times = 1
+    open = null
   }
   for (const match of text.matchAll(TOKEN)) {
     const [start, end] = [match.index, match.index + match[0].length]
     const word = match[0].toLowerCase()
     if (run !== null && !GAP.test(text.slice(last, start))) close()
     last = end
-    if (run !== null && FILLERS.has(word)) continue
-    const digits: string | undefined = /^\p{Nd}+$/u.test(word) ? asciiDigits(word) : WORDS[word]
+    if (run !== null && FILLERS.has(word)) {
+      open = null
+      continue
+    }
+    const isWritten = /^\p{Nd}+$/u.test(word)
+    const one: string | undefined = WORDS[word] ?? (open === 'ten' ? WORDS[word.replace(/^ו/, '')] : undefined)
+    const digits: string | undefined = isWritten ? asciiDigits(word) : (one ?? (inPairs ? PAIRS[word] : undefined))
     if (digits !== undefined) {
-      run ??= { start, end, digits: '', groups: [], isOpen: false }
-      run.groups.push(run.digits.length)
-      run.digits += digits.repeat(times)
+      run ??= { start, end, digits: '', groups: [], isOpen: false, isPaired: false }
+      const isPair: boolean = !isWritten && one === undefined
+      if (open === 'ten' && one !== undefined && one !== '0') {
+        run.digits = `${run.digits.slice(0, -1)}${one}`
+        open = null
+      } else if (open === 'one' && TEEN.test(word)) {
+        run.digits = `${run.digits.slice(0, -1)}1${run.digits.at(-1)}`
+        open = null
+      } else {
+        run.groups.push(run.digits.length)
+        run.digits += digits.repeat(times)
+        open = isPair && /[2-9]0/.test(digits) ? 'ten' : !isWritten && times === 1 && one !== '0' ? 'one' : null
+      }
+      run.isPaired ||= isPair
       run.end = end
       times = 1
     } else if (TIMES[word] !== undefined) {
-      run ??= { start, end, digits: '', groups: [], isOpen: false }
+      run ??= { start, end, digits: '', groups: [], isOpen: false, isPaired: false }
       times = TIMES[word]
     } else close()
   }
-  const open = run as DigitRun | null
-  if (open !== null) open.isOpen = GAP.test(text.slice(last))
+  const unfinished = run as DigitRun | null
+  if (unfinished !== null) unfinished.isOpen = GAP.test(text.slice(last))
   close()
   return runs
 }

@@ -68,10 +68,10 @@ test.afterEach(async () => {
 const tenant = () => ({ organisationId: world.ours.organisationId, livemode: true })
 const NOTHING = { items: [], fields: [], objection: { key: '', answer: '' } }
 
-async function begin(model: object = {}): Promise<string> {
+async function begin(model: object = {}, stages: object[] = PROFILE.stages): Promise<string> {
   const maker = { world: world as never, tenant: tenant(), ask: async () => ({}) }
   const { id: callId = '' } = await makeCall(maker)
-  const profile = { name: 'Sales', ...PROFILE, model: { ...PROFILE.model, ...model } }
+  const profile = { name: 'Sales', ...PROFILE, stages, model: { ...PROFILE.model, ...model } }
   const made = await world.live('POST /v1/copilot_profiles', profile)
   return (await world.live(`POST /v1/calls/${callId}/copilot`, { profile_id: made.body.id })).body.id
 }
@@ -116,6 +116,38 @@ test('the model fills a field that the words missed, and corrects one that they 
   )
   const told = (await messages(id)).find((one: { data: { key: string } }) => one.data.key === 'seats')
   assert.is(told.path, 'deep')
+})
+
+test('it judges an item that has no phrases, by words of the agent, and takes back one that was guessed wrongly', async () => {
+  const item = { label: 'Asks what annoys them', ask: '', phrases: [], required: true }
+  const greet = { ...item, key: 'greet', label: 'Greet', phrases: ['thank you for calling'] }
+  const id = await begin({}, [
+    { key: 'open', label: 'Opening', goal: '', checklist: [{ ...item, key: 'pain' }, greet] },
+  ])
+  const said = 'and what do you like least about it'
+  const isDone = async () => (await session(id)).stages[0]?.checklist.map(({ done, by }) => [done, by])
+  answer = () => JSON.stringify({ ...NOTHING, items: [{ key: 'open/pain', done: true, quote: 'what annoys us' }] })
+  await say(id, 'customer', 'you want to know what annoys us')
+  await say(id, 'agent', 'so you said thank you for calling us last week')
+  await deep.idle()
+  assert.equal(await isDone(), [
+    [false, null],
+    [true, 'heard'],
+  ])
+  answer = () =>
+    JSON.stringify({
+      ...NOTHING,
+      items: [
+        { key: 'open/pain', done: true, quote: said },
+        { key: 'open/greet', done: false, quote: 'thank you for calling' },
+      ],
+    })
+  await say(id, 'agent', said)
+  await deep.idle()
+  assert.equal(await isDone(), [
+    [true, 'deep'],
+    [false, null],
+  ])
 })
 
 test('it answers an objection that is shown, in place of its message', async () => {

@@ -240,6 +240,19 @@ for (const [key, answer, question, value] of FIELDS) {
   })
 }
 
+test('who asks how many asks for the number of them, in Hebrew too', () => {
+  const number = (label: string) => ({ ...PROFILE.fields.find(({ key }) => key === 'seats')!, key: 'n', label })
+  for (const [label, question, answer] of [
+    ['Number of users', 'How many users do you have?', 'twenty five'],
+    ['מספר משתמשים', 'כמה משתמשים יש לכם?', 'עשרים וחמישה משתמשים'],
+  ] as const) {
+    const call = talk({ ...PROFILE, fields: [number(label)] })
+    call.say('agent', question)
+    call.say('customer', answer)
+    assert.is(call.field('n'), '25', label)
+  }
+})
+
 test('a number that nobody asked for is no number of seats', () => {
   const call = talk()
   call.say('customer', 'I waited for twenty five minutes')

@@ -417,4 +417,25 @@ test('a script is moved by what the customer says and by click, and back', async
   assert.is((await world.test(`GET ${path}`)).body.stage, null)
 })
 
+test('a session keeps its script as it was when it began: by the number that the profile names, or the published one', async () => {
+  const flow = (await world.test('POST /v1/flows', { name: 'Script', kind: 'agent_script', graph: SCRIPT })).body
+  const publish = () => world.test(`POST /v1/flows/${flow.id}/publish`, {})
+  await publish()
+  const running = await begin({ ...PROFILE, script: { flow_id: flow.id, version: 'published' } })
+  const graph = JSON.parse(JSON.stringify(SCRIPT).replace('my bill', 'my parcel'))
+  const { draft_rev } = (await world.test(`GET /v1/flows/${flow.id}`)).body
+  const written = await world.test(`PUT /v1/flows/${flow.id}/draft`, {
+    base_rev: draft_rev,
+    graph,
+  })
+  assert.is(written.status, 200, written.text)
+  assert.is((await publish()).status, 200)
+  const script = async (path: string) => (await world.test(`GET ${path}`)).body.script
+  await say(running.id, ['customer', 'It is about my bill'])
+  assert.equal([(await script(running.path)).version, (await script(running.path)).node_key], [1, 'bill'])
+  const pinned = await begin({ ...PROFILE, script: { flow_id: flow.id, version: 1 } })
+  const newest = await begin({ ...PROFILE, script: { flow_id: flow.id, version: 'published' } })
+  assert.equal([(await script(pinned.path)).version, (await script(newest.path)).version], [1, 2])
+})
+
 test.run()

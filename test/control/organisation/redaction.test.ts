@@ -39,6 +39,33 @@ test('a card number is taken out however it is written or said, with what follow
   assert.is(cards('הכרטיס הוא ארבע אחת אחת אחת 1111 1111 אחת אחת אחת אחת תודה'), 'הכרטיס הוא [card number] תודה')
 })
 
+test('a card number that is said in pairs is taken out, and what else is said so stays', () => {
+  for (const said of [
+    'It is forty-one eleven, eleven eleven, eleven eleven, eleven eleven.',
+    'It is forty one eleven eleven eleven 1111 one one one one.',
+    'It is fifty-five fifty five, fifty five fifty-five, fifty-five fifty-five, forty-four forty-four.',
+    'It is thirty-seven eighty-two eighty-two twenty-four sixty-three ten oh oh five.',
+  ]) {
+    assert.is(cards(said), 'It is [card number].', said)
+  }
+  const pairs = 'ארבעים ואחת אחת עשרה אחת עשרה אחת עשרה אחת עשרה אחת עשרה אחת עשרה אחת עשרה'
+  assert.is(cards(`הכרטיס הוא ${pairs} תודה`), 'הכרטיס הוא [card number] תודה')
+  assert.equal(cards.all(['It is forty-one eleven eleven eleven', 'eleven eleven eleven eleven', 'thanks']), [
+    'It is [card number]',
+    '[card number]',
+    'thanks',
+  ])
+  for (const said of [
+    'It costs forty-nine ninety-nine.',
+    'We met in nineteen eighty-four, at ten thirty.',
+    'Twenty-five people, and thirty of them at nine.',
+    'Call me at seventy-nine forty-six ten eighteen.',
+  ]) {
+    assert.is(cards(said), said)
+    if (!said.startsWith('Call')) assert.not(cards.soFar([said]).isHeld, said)
+  }
+})
+
 test('a number that only looks like one stays', () => {
   for (const said of [
     'My order is 4111111111111112.',
