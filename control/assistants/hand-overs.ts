@@ -18,7 +18,7 @@ export async function handOverProblem(
     const param = paramOf(index)
     if (target.type === 'number') {
       if (NUMBER.test(target.id) || SIP_URI.test(target.id)) continue
-      return problem('parameter_invalid', `Neither a number in E.164 nor a SIP URI: ${target.id}`, { param })
+      return problem('parameter_invalid', `${target.id} is neither a number in E.164 nor a SIP URI.`, { param })
     }
     if ((await knownTargets(db, tenant, [target])).size > 0) continue
     return problem('parameter_invalid', `No such ${target.type}, or it takes no calls now: ${target.id}`, { param })

@@ -34,14 +34,15 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
       id: 'getCallFlowRun',
       summary: 'Retrieve what a flow or an assistant did in a call',
       description:
-        'Path, turns and actions as in a simulation of the flow with the same inputs. 404 for a call that nothing leads.',
+        'Path, turns and actions, in the form of a simulation of the flow with the same inputs. 404 if neither a flow nor an assistant leads the call.',
       tag: 'Calls',
       scope: 'calls:read',
       reply: flowRunSchema,
       handler: async (context, { params: { id } }) => {
         const scoped = forTenant(store.db, context)
         const row = await scoped.find('call_programs', id)
-        if (row === undefined) return problem('resource_missing', `Nothing leads this call: ${id}`, { param: 'id' })
+        if (row === undefined)
+          return problem('resource_missing', `No flow or assistant leads this call: ${id}`, { param: 'id' })
         const steps = await scoped
           .select('call_steps')
           .select(['kind', 'entry'])
@@ -66,7 +67,7 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
       id: 'getCallTranscript',
       summary: "Retrieve a call's transcript",
       description:
-        'What each participant said, while the call runs too. 404 for a call that is not transcribed: ask with `transcribe` of `POST /calls`, in the settings of what leads it, or by `POST …/transcript/start`.',
+        "What each participant said, also while the call runs. 404 if the call is not transcribed. Request a transcript with `transcribe` in `POST /calls`, in the settings of the call's target, or by `POST …/transcript/start`.",
       tag: 'Recordings',
       scope: 'recordings:read',
       reply: callTranscriptSchema,
@@ -80,7 +81,7 @@ export function callProgramRoutes({ store, vault }: { store: Store; vault: Vault
       id: 'listCallTurns',
       summary: "List a call's turns",
       description:
-        'What was said by a flow or an assistant and its caller, newest first, with how long each turn took and what the model cost.',
+        'What a flow or an assistant and its caller said, newest first, with the duration of each turn and the cost of the model.',
       tag: 'Calls',
       scope: 'calls:read',
       query: listQuery,

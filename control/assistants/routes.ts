@@ -44,9 +44,13 @@ const voice = {
   speed: Type.Number({ minimum: 0.5, maximum: 2 }),
 }
 const turn = {
-  silence_ms: Type.Integer({ minimum: 200, maximum: 5000, description: 'Silence that ends what the caller says.' }),
+  silence_ms: Type.Integer({
+    minimum: 200,
+    maximum: 5000,
+    description: "Silence after which the caller's turn is over.",
+  }),
   no_response_ms: Type.Integer({ minimum: 1000, maximum: 60_000, description: 'Wait before asking again.' }),
-  interruptible: Type.Boolean({ description: 'The caller may talk over the assistant.' }),
+  interruptible: Type.Boolean({ description: 'The caller may interrupt the assistant.' }),
 }
 const callbacks = {
   enabled: Type.Boolean({ description: 'The assistant may book callbacks for its callers.' }),
@@ -54,14 +58,14 @@ const callbacks = {
     Type.String({
       maxLength: 200,
       description:
-        "The queue that returns them, as its `callbacks` say; null: the first queue of `hand_overs`, else as the organisation's are routed.",
+        "The queue whose `callbacks` settings apply. Null: the first queue of `hand_overs`, else the organisation's settings.",
     }),
   ),
 }
 const tool = input({
   name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$', description: 'As the model sees it.' }),
   description: Type.String({ maxLength: 2000, default: '' }),
-  url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000, description: 'Called with the input by POST.' }),
+  url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000, description: 'The input is sent to it by POST.' }),
   parameters: Type.Unsafe<Record<string, unknown>>({
     type: 'object',
     additionalProperties: true,
@@ -72,7 +76,11 @@ const tool = input({
 
 const handOver = input({
   name: Type.String({ pattern: '^[A-Za-z0-9_-]{1,40}$', description: 'The model sees it as `transfer_to_<name>`.' }),
-  description: Type.String({ maxLength: 500, default: '', description: 'For whom, and when: for the model.' }),
+  description: Type.String({
+    maxLength: 500,
+    default: '',
+    description: 'For whom it is, and when to use it. The model reads this.',
+  }),
   target: callTarget,
 })
 
@@ -82,14 +90,15 @@ const fields = {
   language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en-GB`.' }),
   tools: Type.Array(tool, {
     maxItems: 50,
-    description: 'Of its own; what has secrets, headers or versions is a tool that is shared.',
+    description:
+      'HTTP tools of this assistant alone. A tool with secrets, headers or versions is a shared tool (`tool_ids`).',
   }),
   tool_ids: Type.Array(Type.String({ maxLength: 200 }), {
     maxItems: 50,
     uniqueItems: true,
-    description: 'Tools that it shares with others. A call uses them as they were when it began.',
+    description: 'Tools shared with other assistants. A call uses the versions that were current when it began.',
   }),
-  hand_overs: Type.Array(handOver, { maxItems: 20, description: 'Whom the assistant may give its calls to.' }),
+  hand_overs: Type.Array(handOver, { maxItems: 20, description: 'Where the assistant may transfer its calls.' }),
   kb_document_ids: Type.Array(Type.String({ maxLength: 200 }), {
     maxItems: 1000,
     uniqueItems: true,

@@ -52,7 +52,7 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
         if (row.status !== 'ready' || row.file === null) {
           return conflict(
             'not_ready',
-            row.status === 'failed' ? 'The recording failed.' : 'It is still being recorded.',
+            row.status === 'failed' ? 'The recording failed.' : 'The voicemail is still being recorded.',
           )
         }
         const path = join(dataDir, 'recordings', basename(row.file))

@@ -130,7 +130,7 @@ export async function useClientToken(
     row.agent_user_id !== null &&
     (await forTenant(db, tenant).find('users', row.agent_user_id))?.status !== 'active'
   ) {
-    return problem('client_token_invalid', 'The client token is of a member who is not active.')
+    return problem('client_token_invalid', 'The client token belongs to a member who is not active.')
   }
   const used_at = asked.now.toISOString()
   const unused = tokens.update('client_tokens').set({ used_at }).where('id', '=', row.id).where('used_at', 'is', null)

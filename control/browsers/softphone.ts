@@ -176,7 +176,7 @@ export class Softphones {
     const tenant = tenantOf(session)
     const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
     if (user?.status !== 'active') return problem('resource_missing', 'The member is no longer active.')
-    if (!DIALLED.test(to)) return problem('parameter_invalid', 'That is no number or extension.', { param: 'to' })
+    if (!DIALLED.test(to)) return problem('parameter_invalid', 'That is not a number or extension.', { param: 'to' })
     const device = { kind: 'browser' as const, browserId: session.id }
     const metadata = JSON.parse(session.metadata) as Record<string, string>
     const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to, metadata })
@@ -222,7 +222,7 @@ export class Softphones {
           .executeTakeFirst()
       : undefined
     if (user !== undefined) return { type: 'user', id: user.id }
-    return problem('parameter_invalid', 'That is no number or extension.', { param: 'to' })
+    return problem('parameter_invalid', 'That is not a number or extension.', { param: 'to' })
   }
 
   /** Acts on the call that the agent talks in. */
@@ -248,6 +248,6 @@ export class Softphones {
       .executeTakeFirst()
     // Who listens in, or is asked, has no say.
     const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
-    return isParty ? ring : conflict('not_running', 'You are in no call.')
+    return isParty ? ring : conflict('not_running', 'You are not in a call.')
   }
 }

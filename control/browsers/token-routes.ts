@@ -45,11 +45,11 @@ const body = input({
   origin: Type.Optional(
     Type.String({
       maxLength: 300,
-      description: 'The only website that the token works from; http for localhost only. Strongly recommended.',
+      description: 'The only website where the token works; http for localhost only. Strongly recommended.',
     }),
   ),
   ttl_s: Type.Optional(
-    Type.Integer({ minimum: 300, maximum: 900, description: 'How long it can start the call; default 300.' }),
+    Type.Integer({ minimum: 300, maximum: 900, description: 'How long the token can start the call; default 300.' }),
   ),
 })
 
@@ -61,7 +61,7 @@ export function clientTokenRoutes(deps: ClientTokenDeps): Route[] {
       id: 'createClientToken',
       summary: 'Make a client token',
       description:
-        'A short-lived token with which a browser starts one call, once. The answer carries the ID of the call, so that it can be followed before it starts.',
+        'A short-lived token with which a browser starts one call. The answer has the ID of that call, so you can follow it before it starts.',
       tag: 'Client tokens',
       scope: 'calls:write',
       body,
@@ -114,7 +114,7 @@ async function targetProblem(
   ])
   if (refused !== null || agent_user_id === undefined) return refused
   const user = await forTenant(store.db, context).find('users', agent_user_id)
-  return user?.status === 'active' ? null : conflict('not_active', `The member is ${user?.status}.`)
+  return user?.status === 'active' ? null : conflict('not_active', `The member has status ${user?.status}.`)
 }
 
 const toClientToken = (row: ClientTokenRow, token: string, wsUrl: string): ClientToken =>

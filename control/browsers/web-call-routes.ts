@@ -8,14 +8,14 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
 const webCallSchema = Type.Object({
-  id: Type.String({ description: 'Of the call: `GET /calls/{id}` has all of it.' }),
+  id: Type.String({ description: '`GET /calls/{id}` returns the whole call.' }),
   object: Type.Literal('web_call'),
   livemode: Type.Boolean(),
-  status: Type.String({ description: 'As of the call.' }),
-  assistant_id: nullable(Type.String({ description: 'The assistant that its client token named.' })),
-  room_id: nullable(Type.String({ description: 'The conference room that a guest came into.' })),
-  origin: nullable(Type.String({ description: 'Website that its page was of.' })),
-  name: Type.String({ description: 'Of a guest.' }),
+  status: Type.String({ description: 'Status of the call.' }),
+  assistant_id: nullable(Type.String({ description: 'The assistant named by its client token.' })),
+  room_id: nullable(Type.String({ description: 'The conference room that the guest joined.' })),
+  origin: nullable(Type.String({ description: 'Website of the page that made the call.' })),
+  name: Type.String({ description: 'Name that the guest gave.' }),
   ended_reason: nullable(Type.String()),
   duration_ms: nullable(Type.Integer({ description: 'From the answer to the end; null before the end.' })),
   metadata,
@@ -27,9 +27,9 @@ const webCallSchema = Type.Object({
 const query = Type.Object(
   {
     ...listParameters,
-    assistant_id: Type.Optional(Type.String({ maxLength: 200, description: 'Those to one assistant.' })),
-    room_id: Type.Optional(Type.String({ maxLength: 200, description: 'Those of the guests of one room.' })),
-    origin: Type.Optional(Type.String({ maxLength: 300, description: 'Those of one website.' })),
+    assistant_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only calls to this assistant.' })),
+    room_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only calls of guests of this room.' })),
+    origin: Type.Optional(Type.String({ maxLength: 300, description: 'Only calls from this website.' })),
   },
   { additionalProperties: false },
 )

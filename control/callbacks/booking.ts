@@ -113,7 +113,7 @@ async function newCallback(
     const form = 'a number in E.164 (+15551234567)'
     const message =
       country === null
-        ? `phone is not ${form}; local forms are taken once the organisation's country is set.`
+        ? `phone is not ${form}; local forms are accepted once the organisation's country is set.`
         : `phone is neither ${form} nor in the local form of ${country}.`
     return problem('parameter_invalid', message, { param: 'phone' })
   }

@@ -17,10 +17,10 @@ export const callbackRoute = oneOf<CallbackRoute[]>(['agent_queue', 'agent', 'as
 
 const webContext = Type.Object(
   {
-    page: Type.String({ description: 'Address of the page that the form was on.' }),
-    language: nullable(Type.String({ description: 'Of the form, or of the page.' })),
+    page: Type.String({ description: 'Address of the page with the form.' }),
+    language: nullable(Type.String({ description: 'Language of the form, or of the page.' })),
   },
-  { description: 'Of a request by a website form.' },
+  { description: 'Set for requests by a website form.' },
 )
 
 /** Specification, "Callback". */
@@ -29,7 +29,7 @@ export const callbackSchema = Type.Object({
   id: Type.String(),
   livemode: Type.Boolean(),
   phone: Type.String({ description: 'Number to call back, E.164.' }),
-  name: Type.String({ description: "Person's name when known." }),
+  name: Type.String({ description: 'Name of the person, if known.' }),
   status: oneOf<CallbackStatus[]>([...CALLBACK_STATUSES]),
   source: Type.String({ description: 'queue, ivr, flow, ai, web, manual, campaign, voicemail, api' }),
   site_id: nullable(Type.String({ description: 'Website form it came from.' })),
@@ -44,11 +44,11 @@ export const callbackSchema = Type.Object({
   max_attempts: Type.Integer(),
   last_attempt_at: nullable(timestamp()),
   last_result: nullable(Type.String({ description: 'For example answered, no-answer, busy, done-manually.' })),
-  call_id: nullable(Type.String({ description: 'The call back.' })),
-  origin_call_id: nullable(Type.String({ description: 'The call that asked for it.' })),
+  call_id: nullable(Type.String({ description: 'The call that returned it.' })),
+  origin_call_id: nullable(Type.String({ description: 'The call in which it was requested.' })),
   notes: Type.String({ description: 'Each note is stamped with its time and author.' }),
   summary: nullable(Type.String({ description: 'AI summary of the originating call.' })),
-  sla_at: nullable(timestamp('When it should have been returned by; once it has passed, `callback.sla_missed` tells.')),
+  sla_at: nullable(timestamp('When it should have been returned. After that, `callback.sla_missed` is sent.')),
   merged_requests: Type.Integer({ description: 'Later requests for the same number merged into this one.' }),
   context: Type.Object({ web: nullable(webContext) }),
   metadata,

@@ -52,8 +52,10 @@ export const callbackListQuery = Type.Object(
   {
     ...listParameters,
     status: Type.Optional(oneOf([...CALLBACK_STATUSES])),
-    source: Type.Optional(Type.String({ maxLength: 50, description: 'Where they come from, for example `web`.' })),
-    site_id: Type.Optional(Type.String({ maxLength: 200, description: 'Those of one website form.' })),
+    source: Type.Optional(
+      Type.String({ maxLength: 50, description: 'Only callbacks from this source, for example `web`.' }),
+    ),
+    site_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only callbacks of this website form.' })),
   },
   { additionalProperties: false },
 )

@@ -25,29 +25,29 @@ const legFigures = {
   codec: nullable(Type.String()),
   packets_received: Type.Integer(),
   packets_sent: Type.Integer(),
-  packets_lost: Type.Integer({ description: 'That have not come.' }),
-  packets_late: nullable(Type.Integer({ description: `That came too late to be played. ${ABSENT}` })),
-  loss_pct: Type.Number({ description: 'Of the packets that should have come.' }),
-  concealed_pct: nullable(
-    Type.Number({ description: `Of the frames that were played, those that were made up. ${ABSENT}` }),
-  ),
+  packets_lost: Type.Integer({ description: 'Packets that never arrived.' }),
+  packets_late: nullable(Type.Integer({ description: `Packets that arrived too late to be played. ${ABSENT}` })),
+  loss_pct: Type.Number({ description: 'Share of the expected packets.' }),
+  concealed_pct: nullable(Type.Number({ description: `Share of the played frames that were concealed. ${ABSENT}` })),
   burst_ratio: nullable(
-    Type.Number({ description: `Length of the losses against that of random ones, ITU-T G.107 §7.5. ${ABSENT}` }),
+    Type.Number({
+      description: `Burst ratio: mean length of loss bursts relative to random loss, ITU-T G.107 §7.5. ${ABSENT}`,
+    }),
   ),
   jitter_ms: Type.Number({ description: 'Interarrival jitter, RFC 3550 §6.4.1.' }),
   round_trip_ms: nullable(Type.Number()),
   delay_ms: nullable(
     Type.Number({
-      description: `From the far end to here, as far as it is known: half of the round trip, the jitter buffer, a packet. ${ABSENT}`,
+      description: `From the far end to here, as far as it is known: half of the round trip, plus the jitter buffer and one packet. ${ABSENT}`,
     }),
   ),
   clock_drift_ppm: nullable(
-    Type.Integer({ description: 'How much faster than ours the clock of its sender is; null: not known.' }),
+    Type.Integer({ description: "How much faster than ours the sender's clock runs; null: not known." }),
   ),
   mos: nullable(
     Type.Number({
       description:
-        'Estimate by the E-model (ITU-T G.107) of delay, and of packets that were lost or late and not recovered, 1 to 4.5, on the scale of narrowband telephony for all codecs; null: nothing was heard.',
+        'Estimate by the E-model (ITU-T G.107), 1 to 4.5, from the delay and from packets that were lost or late and not recovered. All codecs are rated on the narrowband scale. Null: no audio was received.',
     }),
   ),
 }
@@ -75,18 +75,18 @@ export const callSchema = Type.Object({
   to: Type.String(),
   from: Type.String(),
   room_id: nullable(Type.String()),
-  queue_id: nullable(Type.String({ description: 'The queue that it waits in, or came by.' })),
+  queue_id: nullable(Type.String({ description: 'The queue where it waits, or through which it came.' })),
   user_id: nullable(Type.String({ description: 'The member who has it, or had it last.' })),
   connection_id: nullable(Type.String()),
   identity: nullable(callIdentity),
   redirected_from: Type.Array(redirectedFrom, {
     description:
-      'Whom an incoming call was for before it was sent on to us (Diversion, History-Info), the latest first.',
+      'Whom an incoming call was for before it was diverted to us (Diversion, History-Info), the latest first.',
   }),
   answering_machine_detection: nullable(answeringSchema),
   answered_by: nullable(
     oneOf([...ANSWERED_BY], {
-      description: 'Who has answered, of a call with `answering_machine_detection`; null: not known yet, or not asked.',
+      description: 'Who answered a call with `answering_machine_detection`; null: not known yet, or no detection.',
     }),
   ),
   record: Type.Boolean(),

@@ -195,7 +195,8 @@ export async function outsideProblem(db: Db, tenant: Tenant, to: string): Promis
 }
 
 const sandboxOnly = (): Problem => {
-  const message = 'A test key reaches nobody outside: dial a sandbox number (+15005550001 to 7), or use a live key.'
+  const message =
+    'A test key cannot call real numbers. Dial a sandbox number (+15005550001 to +15005550007), or use a live key.'
   return problem('parameter_invalid', message, { param: 'to' })
 }
 
@@ -260,13 +261,9 @@ export async function wayTo(
     const ways = await freeWays(db, await waysOut(db, tenant, request, vault))
     const [first, ...others] = ways
     if (first === undefined) {
-      return problem(
-        'parameter_invalid',
-        'No enabled connection of kind trunk or registration takes this number out.',
-        {
-          param: 'to',
-        },
-      )
+      return problem('parameter_invalid', 'No enabled connection of kind trunk or registration can call this number.', {
+        param: 'to',
+      })
     }
     return { ...first, alternatives: others.map(({ target }) => target), others }
   }
@@ -291,9 +288,9 @@ const OUTSIDE = { identity: 'from', redirect_headers: 'none', caller_number: nul
 const busy = (message: string): Problem => problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
 
 const trunkBusy = (): Problem =>
-  problem('capacity_exhausted', 'The connection places its `calls_per_second` already.', { retryAfterS: 1 })
+  problem('capacity_exhausted', 'The connection has reached its `calls_per_second`.', { retryAfterS: 1 })
 
-const trunkFull = (): Problem => busy('The connection carries its `max_calls` already.')
+const trunkFull = (): Problem => busy('The connection has reached its `max_calls`.')
 
 /** Whether a connection is at its limit without this leg. Check it in the transaction that adds a leg. */
 export async function isFull(db: Db, connection: ConnectionRow, legId = ''): Promise<boolean> {

@@ -7,7 +7,7 @@ export const callFaxSchema = Type.Object({
   call_id: Type.String(),
   livemode: Type.Boolean(),
   participant_ids: Type.Array(Type.String(), {
-    description: 'Who went over to fax, and to whom it passes: T.38 in the place of audio.',
+    description: 'The participant that switched to fax (T.38), and the other one that receives it.',
   }),
 })
 
@@ -17,11 +17,11 @@ export type CallFax = Static<typeof callFaxSchema>
 export const callFaxToneSchema = Type.Object({
   object: Type.Literal('call_fax_tone'),
   call_id: Type.String(),
-  participant_id: Type.String({ description: 'Who sends the tone.' }),
+  participant_id: Type.String({ description: 'The participant that sends the tone.' }),
   livemode: Type.Boolean(),
   tone: oneOf(['cng', 'ced', 'ans', 'ansam'], {
     description:
-      'cng: a fax machine calls (T.30, 1100 Hz). ced: one has answered (2100 Hz); ans: the same with phase reversals (V.25), also of modems; ansam: with a level that swings besides (V.8).',
+      'cng: calling tone of a fax machine (T.30, 1100 Hz). ced: answering tone of a fax machine (2100 Hz). ans: the same with phase reversals (V.25), also sent by modems. ansam: the same with amplitude modulation (V.8).',
   }),
 })
 

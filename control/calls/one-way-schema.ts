@@ -6,8 +6,10 @@ export const callOneWaySchema = Type.Object({
   call_id: Type.String(),
   participant_id: Type.String(),
   livemode: Type.Boolean(),
-  packets_sent: Type.Integer({ description: 'Of 20 ms each, so far.' }),
-  packets_received: Type.Integer({ description: 'Of its audio, so far: 0 when none ever came, else it stopped.' }),
+  packets_sent: Type.Integer({ description: 'Packets of 20 ms sent to it so far.' }),
+  packets_received: Type.Integer({
+    description: 'Audio packets received from it so far. 0: none ever arrived; otherwise its audio has stopped.',
+  }),
 })
 
 export type CallOneWay = Static<typeof callOneWaySchema>

@@ -26,14 +26,14 @@ const pciBody = input({
     Type.String({
       maxLength: 200,
       description:
-        "The payment line: it alone hears the caller's keys. With `pci.payment_numbers_only` of the organisation it is to be on a payment number.",
+        "The participant that is the payment line. It alone hears the caller's keys. With `pci.payment_numbers_only` of the organisation it must be on a payment number.",
     }),
   ),
   max_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 2_147_483_647,
-      description: "Resumes by itself; capped by the organisation's maximum, also the default.",
+      description: "The pause ends by itself after this time. The organisation's maximum is the limit and the default.",
     }),
   ),
   reason: Type.Optional(
@@ -49,7 +49,7 @@ export function pciRoutes(deps: PciDeps): Route[] {
       id: 'setCallPci',
       summary: 'Pause or resume capture for a card payment',
       description:
-        'While paused, recording and streams get silence, keys are masked, and what waits for keys in the call (a PIN, a menu, a flow) waits until the pause is over. Needs `pci.enabled` of the organisation. `resume` takes `action` alone. 409 with `details.reason` `already_paused` or `not_paused`.',
+        'During the pause, recordings and streams get silence and keys are masked. Whatever waits for keys in the call (a PIN, a menu, a flow) waits for the end of the pause. Requires `pci.enabled` of the organisation. `resume` accepts no other field than `action`. 409 with `details.reason` `already_paused` or `not_paused`.',
       tag: 'Card payments',
       scope: 'pci:write',
       body: pciBody,
@@ -77,7 +77,7 @@ async function setPci(
   const call = await forTenant(store.db, context).find('calls', callId)
   if (call === undefined) return missing('call', callId)
   const settings = await deps.pciOf(store.db, context)
-  if (!settings.enabled) return problem('pci_not_enabled', "The organisation's card-payment mode is off.")
+  if (!settings.enabled) return problem('pci_not_enabled', 'Card-payment mode of the organisation is switched off.')
   const target = await targetOf(store.db, call)
   const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
   if (!isConnected || target === null) return notRunning()
@@ -158,7 +158,8 @@ async function destinationOf(
     const isAllowed = !settings.numbersOnly || (line !== undefined && (await isOnPaymentNumber(db, tenant, line)))
     if (line !== undefined && isAllowed) return named
     if (line !== undefined) {
-      const message = 'The organisation takes payments on its payment numbers alone (`payment_line`), and that is none.'
+      const message =
+        'The organisation accepts payments only on its payment numbers (`payment_line`), and this is not one.'
       return problem('parameter_invalid', message, { param: 'destination_participant_id' })
     }
     return problem('parameter_invalid', 'No participant of this call has this ID.', {

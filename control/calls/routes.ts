@@ -37,7 +37,9 @@ export interface CallDeps extends DialDeps {
 
 const targetId = (description: string) => Type.Optional(Type.String({ maxLength: 200, description }))
 const targetParameters = {
-  room_id: targetId('Joins this conference room. One target at most; none: music until it is told more.'),
+  room_id: targetId(
+    'Joins this conference room. At most one target; without any, the call hears music until it gets one.',
+  ),
   flow_id: targetId('Is led by this flow, in its published version.'),
   assistant_id: targetId('Talks with this assistant.'),
   queue_id: targetId('Waits in this queue.'),
@@ -62,7 +64,7 @@ const createBody = input({
   caller_id: Type.Optional(
     oneOf(['shown', 'anonymous'], {
       description:
-        'anonymous: whoever is called does not see `from`; the connection is told it as its `identity` says.',
+        "anonymous: the called party does not see `from`. The connection's `identity` says how the carrier learns it.",
       default: 'shown',
     }),
   ),
@@ -76,7 +78,7 @@ const createBody = input({
 
 const only = (maxLength: number, which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength, description: `Only calls ${which}.` }))
-const moment = timestamp('Only calls made then: `created[gte]=2026-11-01T00:00:00Z`.')
+const moment = timestamp('Only calls created in this range: `created[gte]=2026-11-01T00:00:00Z`.')
 
 const callListQuery = Type.Object(
   {
@@ -92,12 +94,14 @@ const callListQuery = Type.Object(
     queue_id: only(200, 'that came by this queue'),
     assistant_id: only(200, 'that this assistant led last'),
     ended_reason: only(100, 'that ended so'),
-    answered: Type.Optional(Type.Boolean({ description: 'Only calls that were answered, or were not.' })),
+    answered: Type.Optional(
+      Type.Boolean({ description: 'true: only answered calls; false: only calls that were not answered.' }),
+    ),
     created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
     metadata: Type.Optional({
       ...metadata,
       maxProperties: 5,
-      description: 'Only calls with these pairs: `metadata[order]=7`.',
+      description: 'Only calls with these metadata pairs: `metadata[order]=7`.',
     }),
   },
   { additionalProperties: false },
@@ -151,7 +155,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       id: 'hangUpCall',
       summary: 'Hang up a call',
       description:
-        'Of a conference session: every leg in it. 409 when the call has ended. While the database is away a running call is ended all the same; the answer shows it as it was last known.',
+        'For a conference session: hangs up every leg in it. 409 if the call has ended. While the database is unavailable, a running call is still hung up, and the answer shows its last known state.',
       withoutStore: true,
       tag: 'Calls',
       scope: 'calls:write',
@@ -177,7 +181,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       path: '/calls/:id/participants',
       id: 'listCallParticipants',
       summary: "List a call's participants",
-      description: "Of a conference session: who is or was in it. Of a phone's call: that phone.",
+      description: 'For a conference session: everybody who is or was in it. For the call of a phone: that phone.',
       tag: 'Calls',
       scope: 'calls:read',
       query: Type.Object(listParameters, { additionalProperties: false }),
@@ -239,7 +243,7 @@ async function targetOf(
   const [param, another] = named
   if (param === undefined) return null
   if (another !== undefined) {
-    return problem('parameter_invalid', `A call has one target: ${param} is named already.`, { param: another })
+    return problem('parameter_invalid', `A call has one target, and ${param} is set already.`, { param: another })
   }
   const { type, table } = TARGETS[param]
   const id = body[param] ?? ''
@@ -255,7 +259,7 @@ async function targetOf(
     if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
     const fault = flow === undefined ? null : callerFault(flow)
     if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param })
-    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow was never published.')
+    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow has not been published.')
   }
   return { type, id }
 }

@@ -9,7 +9,7 @@ export async function keepableCall(db: Db, tenant: Tenant, id: string): Promise<
   const call = await forTenant(db, tenant).find('calls', id)
   if (call === undefined) return missing('call', id)
   if (call.ended_at === null && callCaptureOf(call)?.asked === 'asking') {
-    return conflict('being_asked', 'The caller is being told, or asked, that the call is recorded.')
+    return conflict('being_asked', 'The recording announcement or question is being played to the caller.')
   }
   return call.ended_at === null && call.answered_at !== null
     ? call

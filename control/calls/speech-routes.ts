@@ -31,7 +31,7 @@ const sayBody = input({
 })
 const playBody = input({
   audio_asset_id: Type.String({ minLength: 1, maxLength: 200 }),
-  loop: Type.Optional(Type.Boolean({ default: false, description: 'Until something else is played.' })),
+  loop: Type.Optional(Type.Boolean({ default: false, description: 'Repeat until something else is played.' })),
 })
 const dtmfBody = input({
   digits: Type.String({ pattern: '^[0-9*#A-D]{1,64}$', description: 'Keys, sent one after the other.' }),
@@ -57,7 +57,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
       id: 'sayInCall',
       summary: 'Say something in a call',
       description:
-        "Speaks a text to the call's party, or to all in a conference session; it takes the place of what is playing.",
+        "Speaks a text to the call's party, or to everybody in a conference session. It replaces what is playing.",
       body: sayBody,
       reply: doneSchema('call_say'),
       errors,
@@ -73,7 +73,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
       path: '/calls/:id/play',
       id: 'playInCall',
       summary: 'Play a recording in a call',
-      description: "Plays an audio asset to the call's party, or to all in a conference session.",
+      description: "Plays an audio asset to the call's party, or to everybody in a conference session.",
       body: playBody,
       reply: doneSchema('call_play'),
       errors,
@@ -93,7 +93,7 @@ export function callSpeechRoutes(deps: CallSpeechDeps): Route[] {
       path: '/calls/:id/dtmf',
       id: 'sendCallDtmf',
       summary: 'Send keys into a call',
-      description: "Presses keys towards the call's party, as its phone would. 409 for a conference session.",
+      description: "Sends key presses to the call's party, as its phone would. 409 for a conference session.",
       body: dtmfBody,
       reply: doneSchema('call_dtmf_sent'),
       errors,
@@ -147,7 +147,8 @@ async function running(
   const scoped = forTenant(store.db, context)
   const call = await scoped.find('calls', id)
   if (call === undefined) return missing('call', id)
-  if (call.ended_at !== null || call.answered_at === null) return conflict('not_running', 'Nobody speaks in the call.')
+  if (call.ended_at !== null || call.answered_at === null)
+    return conflict('not_running', 'Nothing is being said in the call.')
   if (call.kind === 'conference') return { call, leg: null }
   const leg = await scoped
     .select('participants')

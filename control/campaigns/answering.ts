@@ -9,28 +9,37 @@ import { languageTag, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 const ACTIONS = ['hang_up', 'leave_message', 'connect'] as const
 
 const messageFields = {
-  text: nullable(Type.String({ minLength: 1, maxLength: 3000, description: 'Spoken; null: `audio_asset_id`.' })),
+  text: nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 3000,
+      description: 'Text that is spoken; null: `audio_asset_id` is played.',
+    }),
+  ),
   voice: nullable(Type.String({ minLength: 1, maxLength: 100, description: 'Null: the default of the language.' })),
   language: nullable(languageTag('BCP 47; null: English.')),
-  audio_asset_id: nullable(Type.String({ minLength: 1, maxLength: 200, description: 'Played; null: `text` is said.' })),
+  audio_asset_id: nullable(
+    Type.String({ minLength: 1, maxLength: 200, description: 'Recording that is played; null: `text` is spoken.' }),
+  ),
 }
 
 const fields = {
   ...answeringFields,
   mode: oneOf(['detect', 'detect_message_end'], {
-    description: 'detect_message_end: the end of a machine’s greeting is told; a message is left behind it.',
+    description:
+      "detect_message_end: the end of a machine's greeting is detected too, so a message can be left after it.",
     default: 'detect_message_end',
   }),
   hold_until_detected: Type.Literal(true, {
-    description: 'A campaign does what follows from who has answered only when that is known.',
+    description: 'A campaign always waits for the result of the detection.',
   }),
   on_machine: oneOf([...ACTIONS], {
     description:
-      'leave_message: `message` is played behind the beep, or the silence, that ends the greeting. A person is always connected, a fax always hung up.',
+      'leave_message: `message` is played after the beep or the silence that ends the greeting. A person is always connected; a fax is always hung up.',
     default: 'hang_up',
   }),
   on_unknown: oneOf([...ACTIONS], {
-    description: 'leave_message: as soon as nobody has spoken for `message_silence_ms`, or there was a beep.',
+    description: 'leave_message: once nobody has spoken for `message_silence_ms`, or after a beep.',
     default: 'connect',
   }),
 }
@@ -71,11 +80,11 @@ export function answeringProblem(answering: CampaignAnswering | null): Problem |
   if (answering === null) return null
   const { message, mode } = answering
   if (!leavesMessage(answering)) {
-    const refused = 'message is left by on_machine or on_unknown `leave_message` alone.'
+    const refused = 'message is used only if on_machine or on_unknown is `leave_message`.'
     return message === null ? null : problem('parameter_invalid', refused, { param: `${PARAM}.message` })
   }
   if (mode !== 'detect_message_end') {
-    const refused = 'A message can be left in the mode `detect_message_end` alone.'
+    const refused = 'leave_message needs the mode `detect_message_end`.'
     return problem('parameter_invalid', refused, { param: `${PARAM}.mode` })
   }
   const { text = null, voice = null, language = null, audio_asset_id = null } = message ?? NO_MESSAGE
@@ -84,7 +93,7 @@ export function answeringProblem(answering: CampaignAnswering | null): Problem |
   }
   const unspoken = audio_asset_id !== null && [text, voice, language].some(said => said !== null)
   return unspoken
-    ? problem('parameter_invalid', 'A message is spoken, or an audio asset.', {
+    ? problem('parameter_invalid', 'A message has either a text or an audio asset, not both.', {
         param: `${PARAM}.message.audio_asset_id`,
       })
     : null

@@ -22,7 +22,7 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       id: 'addCampaignContacts',
       summary: 'Add contacts to a campaign',
       description:
-        'A number is in a campaign once: one that is there already is counted as a duplicate and stays as it is. What cannot be added is named in `errors`, the others are.',
+        'A campaign has each number once. A number that is already there counts as a duplicate, and its contact is unchanged. `errors` lists contacts that cannot be added; the others are added.',
       tag,
       scope: 'campaigns:write',
       body: addBody,
@@ -72,7 +72,7 @@ export function campaignContactRoutes(deps: ContactDeps & { store: Store }): Rou
       id: 'removeCampaignContact',
       summary: 'Remove a contact from a campaign',
       description:
-        'It is not called any more. What is known of it goes with it, its events too; its attempts stay, without its number once that counts for no `caps` any more (a week after the call). 409 while it is on a call.',
+        'It is not called any more. Its data and events are deleted. Its attempts stay; their number is removed once no `caps` count them (a week after the call). 409 while it is on a call.',
       tag,
       scope: 'campaigns:write',
       params: contactParams,

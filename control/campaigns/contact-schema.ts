@@ -15,12 +15,12 @@ export const MAX_NAME = 200
 export const MAX_METADATA = { pairs: 48, key: 40, value: 500 }
 
 const name = Type.String({ maxLength: MAX_NAME })
-const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'By the IANA, for example Europe/Paris.' })
+const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA name, for example Europe/Paris.' })
 /** With the two that a call of a campaign has besides, no more than a call takes. */
 const ownMetadata = {
   ...metadata,
   maxProperties: MAX_METADATA.pairs,
-  description: 'Up to 48 pairs of your own; its calls have them too.',
+  description: "Up to 48 pairs of your own. The contact's calls get them too.",
 }
 
 export const contactSchema = Type.Object({
@@ -34,16 +34,18 @@ export const contactSchema = Type.Object({
   metadata: ownMetadata,
   status: oneOf([...CONTACT_STATUSES], {
     description:
-      'completed: somebody was reached, or a message was left; failed: nobody was, and no attempt is left; excluded: it must not be called.',
+      'completed: somebody was reached, or a message was left. failed: nobody was reached, and no attempt is left. excluded: it must not be called.',
   }),
   attempts: Type.Integer(),
   next_attempt_at: nullable(timestamp('Not before then.')),
   last_attempt_at: nullable(timestamp()),
   last_result: nullable(oneOf([...ATTEMPT_RESULTS])),
-  call_id: nullable(Type.String({ description: 'The call that is under way.' })),
-  claimed_by: nullable(Type.String({ description: 'The agent who looks at it, until `claimed_until` (`preview`).' })),
+  call_id: nullable(Type.String({ description: 'The call in progress.' })),
+  claimed_by: nullable(
+    Type.String({ description: 'The agent who is looking at it, until `claimed_until` (`preview`).' }),
+  ),
   claimed_until: nullable(timestamp()),
-  skip_reason: nullable(Type.String({ description: 'Why an agent has skipped it.' })),
+  skip_reason: nullable(Type.String({ description: 'Why an agent skipped it.' })),
   created: timestamp(),
   updated: timestamp(),
 })
@@ -57,7 +59,7 @@ const newContact = input({
   }),
   name: Type.Optional(name),
   timezone: Type.Optional(timezone),
-  not_before: Type.Optional(Type.String({ format: 'date-time', description: 'It is not called before then.' })),
+  not_before: Type.Optional(Type.String({ format: 'date-time', description: 'It is not called before this time.' })),
   metadata: Type.Optional(ownMetadata),
 })
 export type NewContact = Static<typeof newContact>
@@ -69,14 +71,14 @@ export const addedSchema = Type.Object({
   livemode: Type.Boolean(),
   campaign_id: Type.String(),
   added: Type.Integer(),
-  duplicates: Type.Integer({ description: 'Whose number the campaign has already, or that came twice.' }),
+  duplicates: Type.Integer({ description: 'Contacts whose number is already in the campaign, or was sent twice.' }),
   errors: Type.Array(
     Type.Object({
-      index: Type.Integer({ description: 'Its place in `contacts`, from 0.' }),
+      index: Type.Integer({ description: 'Index in `contacts`, from 0.' }),
       param: Type.String(),
       message: Type.String(),
     }),
-    { description: 'Those that were not added.' },
+    { description: 'Contacts that were not added.' },
   ),
 })
 export type ContactsAdded = Static<typeof addedSchema>
@@ -104,18 +106,19 @@ export const attemptSchema = Type.Object({
   campaign_id: Type.String(),
   contact_id: Type.String(),
   phone: Type.String({
-    description:
-      'E.164; empty when its contact was deleted more than a week after the call, or a week has passed since.',
+    description: 'E.164. Empty once the contact is deleted and a week has passed since the call.',
   }),
-  from: nullable(Type.String({ description: 'Of `caller_ids`; null: as the connection says.' })),
-  number: Type.Integer({ description: 'The first of a contact is 1.' }),
+  from: nullable(Type.String({ description: 'From `caller_ids`; null: as the connection says.' })),
+  number: Type.Integer({ description: 'The first attempt of a contact is 1.' }),
   call_id: Type.String(),
-  user_id: nullable(Type.String({ description: 'The agent who has asked for it (`preview`).' })),
-  result: nullable(oneOf([...ATTEMPT_RESULTS], { description: 'Null: it is under way.' })),
+  user_id: nullable(Type.String({ description: 'The agent who requested it (`preview`).' })),
+  result: nullable(oneOf([...ATTEMPT_RESULTS], { description: 'Null: in progress.' })),
   started_at: timestamp(),
   answered_at: nullable(timestamp()),
   answered_by: nullable(
-    oneOf([...ANSWERED_BY], { description: 'With `answering_machine_detection`; null: not known, or not asked.' }),
+    oneOf([...ANSWERED_BY], {
+      description: 'Result of `answering_machine_detection`; null: not known, or no detection.',
+    }),
   ),
   ended_at: nullable(timestamp()),
 })

@@ -12,10 +12,10 @@ import { archivedProblem } from './states.ts'
 /** Rows become contacts of a campaign, `target_id`; cells of other columns their metadata. A number that is there stays as it is. */
 export const campaignContactTarget = importTarget<NewContact>({
   columns: {
-    phone: { description: 'Who is called.', isRequired: true },
-    name: { description: 'Of the contact.' },
-    timezone: { description: 'By the IANA, for example Europe/Paris.' },
-    not_before: { description: 'ISO 8601: it is not called before then.' },
+    phone: { description: 'Number to call.', isRequired: true },
+    name: { description: 'Name of the contact.' },
+    timezone: { description: 'IANA name, for example Europe/Paris.' },
+    not_before: { description: 'ISO 8601: it is not called before this time.' },
   },
   async problemOf(db, tenant, targetId) {
     const campaign = await forTenant(db, tenant).find('campaigns', targetId)
@@ -30,7 +30,7 @@ export const campaignContactTarget = importTarget<NewContact>({
     const noZone = timezone === undefined ? null : timezoneProblem(timezone, 'timezone')
     if (noZone !== null) return fault('timezone', noZone.message)
     const notBefore = timeOf(cells.not_before)
-    if (notBefore === 'invalid') return fault('not_before', 'It is no time.')
+    if (notBefore === 'invalid') return fault('not_before', 'It is not a time.')
     const pairs = Object.entries(others)
     if (pairs.length > MAX_METADATA.pairs)
       return fault(null, `The row has more than ${MAX_METADATA.pairs} other cells.`)

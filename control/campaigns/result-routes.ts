@@ -30,7 +30,7 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
       path: '/campaigns/:id/attempts',
       id: 'listCampaignAttempts',
       summary: 'List the attempts of a campaign',
-      description: 'Each call of a contact, with what came of it.',
+      description: 'Each call of a contact, with its result.',
       query: attemptListQuery,
       reply: listOf(attemptSchema),
       handler: async (context, { params: { id }, query }) => {
@@ -56,7 +56,7 @@ export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
       path: '/campaigns/:id/results',
       id: 'exportCampaignResults',
       summary: 'Download the contacts of a campaign with their results as CSV',
-      description: 'A line for each contact, in the order in which they were added.',
+      description: 'One line per contact, in the order they were added.',
       reply: Type.String({ format: 'binary' }),
       rawType: 'text/csv',
       handler: async (context, { params: { id } }) => {

@@ -45,23 +45,24 @@ const VERBS: Record<Verb, { id: string; summary: string; description: string }> 
     id: 'startCampaign',
     summary: 'Start a campaign',
     description:
-      'Its contacts are called from now on, as hours and caps allow. One that was stopped or completed goes on.',
+      'Its contacts are called from now on, within hours and caps. A stopped or completed campaign continues.',
   },
   pause: {
     id: 'pauseCampaign',
     summary: 'Pause a campaign',
-    description: 'No call begins, and no agent looks at a contact any more; running calls go on.',
+    description: 'No new call begins, and contacts claimed by agents are released. Running calls continue.',
   },
   resume: { id: 'resumeCampaign', summary: 'Resume a paused campaign', description: 'Calls begin again.' },
   stop: {
     id: 'stopCampaign',
     summary: 'Stop a campaign',
-    description: 'No call begins; running ones finish, until then the status is `stopping`. It can be started again.',
+    description:
+      'No new call begins. The status is `stopping` until the running calls have ended. The campaign can be started again.',
   },
   archive: {
     id: 'archiveCampaign',
     summary: 'Archive a campaign',
-    description: 'It can be read, and not changed or started any more. 409 unless it is draft, stopped or completed.',
+    description: 'It can still be read, but not changed or started. 409 unless it is draft, stopped or completed.',
   },
 }
 
@@ -83,14 +84,14 @@ export function campaignRoutes(deps: CampaignDeps): Route[] {
     changeBody,
     change: change(deps),
     changeDescription:
-      'Updates the fields sent. Nested objects merge with stored values; lists replace them. What is called from now on follows them; 409 once archived.',
+      'Updates the fields sent. Nested objects merge with stored values; lists replace them. Applies to calls from now on. 409 once archived.',
   }
   const routes = plainRoutes(plain, writing, {
     description:
-      'Its contacts and attempts go with it, and the events of its contacts. 409 while it runs, or a call of it does.',
+      'Also deletes its contacts, their events, and its attempts. 409 while it or one of its calls is running.',
     before: async (trx, context, row) => {
       const isBusy = ['running', 'stopping'].includes(row.status) || (await onCall(trx, context, row.id)) > 0
-      if (isBusy) return conflict('campaign_running', 'The campaign runs, or a call of it does.')
+      if (isBusy) return conflict('campaign_running', 'The campaign, or one of its calls, is running.')
       await removeContacts(trx, context, row.id)
       return null
     },

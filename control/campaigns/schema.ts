@@ -24,36 +24,36 @@ const caps = {
 
 const plain = {
   assistant_id: reference(
-    'The assistant that talks with whoever answers. A campaign is led by one: it, a flow, or agents.',
+    'The assistant that talks with whoever answers. A campaign has exactly one of assistant, flow and queue.',
   ),
-  flow_id: reference('The flow, in its published version, that leads whoever answers.'),
+  flow_id: reference('The flow that leads calls once they are answered, in its published version.'),
   queue_id: reference('The queue whose agents talk with whoever answers, as `mode` says.'),
   mode: oneOf(['progressive', 'predictive', 'preview'], {
     description:
-      'Of agents. progressive: one call for each who is free. predictive: more, as few are answered, within `abandoned_limit_pct`. preview: an agent sees a contact first, and has it called or skips it.',
+      'How agents get calls. progressive: one call for each free agent. predictive: more calls, since few are answered, within `abandoned_limit_pct`. preview: an agent sees a contact first, and then calls or skips it.',
   }),
   abandoned_limit_pct: Type.Number({
     minimum: 0,
     maximum: 10,
     description:
-      'Of the calls answered within 24 hours, those that may find no agent [%]; a predictive campaign keeps below.',
+      'How many of the calls answered within 24 hours may find no agent [%]. A predictive campaign stays below this.',
   }),
   claim_seconds: Type.Integer({
     minimum: 10,
     maximum: 3600,
-    description: 'Of `preview`: how long a contact is the one agent’s who looks at it.',
+    description: 'For `preview`: how long a contact is reserved for the agent who is looking at it.',
   }),
   timezone: nullable(
     Type.String({
       minLength: 1,
       maxLength: 64,
-      description: 'Of contacts that have none of their own, by the IANA; null: that of the organisation.',
+      description: "IANA time zone of contacts that have none of their own; null: the organisation's.",
     }),
   ),
   caller_ids: Type.Array(Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$' }), {
     maxItems: 200,
     uniqueItems: true,
-    description: 'Phone numbers of the organisation that calls are from, in turn; none: as the connection says.',
+    description: 'Phone numbers of the organisation to call from, in turn; empty: as the connection says.',
   }),
   local_presence: Type.Boolean({
     description:
@@ -63,15 +63,15 @@ const plain = {
     maxItems: PURPOSES.length,
     uniqueItems: true,
     description:
-      'Consents that a contact has to have given, beyond what the organisation demands; else it is excluded.',
+      'Consents that a contact must have given, in addition to those the organisation requires. Contacts without them are excluded.',
   }),
   max_attempts: Type.Integer({ minimum: 1, maximum: 20 }),
   ring_timeout_s: Type.Integer({ minimum: 5, maximum: 180 }),
-  max_concurrent: Type.Integer({ minimum: 1, maximum: 1000, description: 'Calls at once.' }),
+  max_concurrent: Type.Integer({ minimum: 1, maximum: 1000, description: 'Concurrent calls.' }),
   calls_per_second: Type.Number({ minimum: 0.1, maximum: 50 }),
 }
 const hoursDescription = 'When contacts may be called, each in its own time zone; null: at any time.'
-const retryDescription = 'Minutes until the next attempt, by the result of the last; null: there is none.'
+const retryDescription = 'Minutes until the next attempt, by the result of the last one; null: no further attempt.'
 
 const settings = {
   ...plain,
@@ -120,7 +120,7 @@ export const campaignSchema = Type.Object({
   ...settings,
   metadata,
   started_at: nullable(timestamp()),
-  ended_at: nullable(timestamp('When it was stopped, or had called everybody.')),
+  ended_at: nullable(timestamp('When it was stopped, or had called every contact.')),
   created: timestamp(),
   updated: timestamp(),
 })

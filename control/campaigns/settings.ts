@@ -38,7 +38,7 @@ const OF_MODE = { abandoned_limit_pct: 'predictive', claim_seconds: 'preview' } 
 export function idleProblem(before: CampaignSettings, after: CampaignSettings): Problem | null {
   for (const [param, mode] of Object.entries(OF_MODE) as [keyof typeof OF_MODE, CampaignSettings['mode']][]) {
     if (after[param] === before[param] || after.mode === mode) continue
-    return problem('parameter_invalid', `${param} is of the mode \`${mode}\`.`, { param })
+    return problem('parameter_invalid', `${param} needs the mode \`${mode}\`.`, { param })
   }
   return null
 }
@@ -59,7 +59,11 @@ export async function settingsProblem(
   const { timezone, caller_ids, flow_id } = settings
   const [first, another] = leadersOf(settings)
   if (another !== undefined) {
-    return problem('parameter_invalid', `A campaign is led by one: ${first} is named already.`, { param: another })
+    return problem(
+      'parameter_invalid',
+      `A campaign has one of assistant, flow and queue, and ${first} is set already.`,
+      { param: another },
+    )
   }
   const unknown = await referenceProblem(trx, tenant, [
     { param: 'assistant_id', id: settings.assistant_id, kind: 'assistant', exists: exists.assistant },
@@ -74,7 +78,7 @@ export async function settingsProblem(
   ])
   if (unknown !== null) return unknown
   if (settings.mode !== 'progressive' && settings.queue_id === null) {
-    return problem('parameter_missing', `${settings.mode} is for the agents of a queue.`, { param: 'queue_id' })
+    return problem('parameter_missing', `${settings.mode} needs a queue.`, { param: 'queue_id' })
   }
   const { answering_machine_detection: answering } = settings
   const voice = 'answering_machine_detection.message.voice'
@@ -83,11 +87,11 @@ export async function settingsProblem(
   const noZone = timezone === null ? null : timezoneProblem(timezone, 'timezone')
   if (noZone !== null) return noZone
   if (settings.local_presence && caller_ids.length === 0) {
-    return problem('parameter_missing', 'local_presence needs caller_ids to choose from.', { param: 'caller_ids' })
+    return problem('parameter_missing', 'local_presence needs caller_ids.', { param: 'caller_ids' })
   }
   const flow = flow_id === null ? undefined : await forTenant(trx, tenant).find('flows', flow_id)
   if (flow?.published_version === null) {
-    return problem('parameter_invalid', `The flow was never published: ${flow_id}`, { param: 'flow_id' })
+    return problem('parameter_invalid', `The flow has not been published: ${flow_id}`, { param: 'flow_id' })
   }
   return callersProblem(trx, tenant, caller_ids)
 }
@@ -112,7 +116,7 @@ const leadersOf = (settings: CampaignSettings) =>
 /** Why a campaign cannot run: nobody would talk with who answers. */
 export const leaderProblem = (settings: CampaignSettings): Problem | null =>
   leadersOf(settings).length === 0
-    ? problem('parameter_missing', 'A campaign needs an assistant, a flow or a queue to lead its calls.', {
+    ? problem('parameter_missing', 'A campaign needs an assistant, a flow or a queue for its calls.', {
         param: 'assistant_id',
       })
     : null
@@ -120,6 +124,6 @@ export const leaderProblem = (settings: CampaignSettings): Problem | null =>
 /** Why none of its calls could go out. */
 export async function lineProblem(trx: Trx, tenant: Tenant): Promise<Problem | null> {
   if (!tenant.livemode || (await anyLineOut(trx, tenant))) return null
-  const message = 'No enabled connection takes calls out: create one of kind trunk or registration first.'
+  const message = 'No enabled connection makes outbound calls: create one of kind trunk or registration first.'
   return conflict('no_connection', message)
 }

@@ -19,10 +19,10 @@ export const statsSchema = Type.Object({
   campaign_id: Type.String(),
   contacts: counts(CONTACT_STATUSES),
   calls_running: Type.Integer(),
-  attempts: Type.Object({ total: results, last_24_hours: results }, { description: 'Those that are over, by result.' }),
+  attempts: Type.Object({ total: results, last_24_hours: results }, { description: 'Finished attempts, by result.' }),
   answer_rate: nullable(
     Type.Number({
-      description: 'Share of the attempts of the last 24 hours that were answered, 0 to 1; null: there are none.',
+      description: 'Answered share of the attempts of the last 24 hours, 0 to 1; null: there are none.',
     }),
   ),
   abandoned_rate: nullable(

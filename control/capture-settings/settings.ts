@@ -5,22 +5,26 @@ import { streamInput } from './stream-input.ts'
 const INHERITED = 'null: as what stands behind it says (`docs/recording.md`).'
 
 const consent = input({
-  key: oneOf(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#'], { description: 'The key that agrees.' }),
-  timeout_s: Type.Optional(Type.Integer({ minimum: 1, maximum: 60, default: 8, description: 'Waited for the key.' })),
+  key: oneOf(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#'], {
+    description: 'The key that gives consent.',
+  }),
+  timeout_s: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 60, default: 8, description: 'How long the key is waited for.' }),
+  ),
   otherwise: Type.Optional(
     oneOf(['continue', 'hang_up'], {
       default: 'continue',
-      description: 'Who does not agree: goes on and nothing is kept of the call, or is hung up.',
+      description: 'If the caller does not consent: continue and keep nothing of the call, or hang up.',
     }),
   ),
 })
 
 /** What is kept of calls: fields of routes, queues, assistants, flows and the organisation. Each is inherited by itself. */
 export const captureFields = {
-  record: nullable(Type.Boolean({ description: `Record the calls; ${INHERITED}` })),
-  transcribe: nullable(Type.Boolean({ description: `Write down what is said in them; ${INHERITED}` })),
+  record: nullable(Type.Boolean({ description: `Record the calls. ${INHERITED}` })),
+  transcribe: nullable(Type.Boolean({ description: `Transcribe the calls. ${INHERITED}` })),
   streams: nullable(
-    Type.Array(streamInput, { maxItems: 4, description: `Send their audio to these receivers; ${INHERITED}` }),
+    Type.Array(streamInput, { maxItems: 4, description: `Stream their audio to these receivers. ${INHERITED}` }),
   ),
   recording_announcement: nullable(
     Type.String({

@@ -6,7 +6,7 @@ const customParameters = Type.Unsafe<Record<string, string>>({
   maxProperties: 50,
   propertyNames: { maxLength: 100 },
   additionalProperties: { type: 'string', maxLength: 500 },
-  description: 'Handed to the receiver in `start.customParameters`; up to 50 pairs.',
+  description: 'Sent to the receiver in `start.customParameters`; up to 50 pairs.',
 })
 
 /** A media stream as it is asked for. */
@@ -15,7 +15,7 @@ export const streamInput = input({
     oneOf(['fork', 'bidirectional'], {
       default: 'fork',
       description:
-        'fork: the receiver hears the call. bidirectional: what it sends (`media`, `mark`, `clear`, `dtmf`) is heard too, by the party that it listens to alone; of a conference session by all.',
+        'fork: the receiver hears the call. bidirectional: what it sends (`media`, `mark`, `clear`, `dtmf`) is also played, to the party it listens to or, in a conference session, to everybody.',
     }),
   ),
   url: Type.String({ minLength: 1, maxLength: 2048, description: "The receiver's WebSocket: ws:// or wss://." }),
@@ -23,7 +23,7 @@ export const streamInput = input({
     oneOf(['inbound', 'outbound', 'both'], {
       default: 'inbound',
       description:
-        'inbound: what the party says; outbound: what it hears. `both` counts as two of the 4 tracks of a call.',
+        "inbound: what the party says; outbound: what it hears. `both` counts as two of the call's 4 tracks.",
     }),
   ),
   format: Type.Optional(oneOf(['mulaw_8000', 'l16_16000', 'l16_8000'], { default: 'mulaw_8000' })),

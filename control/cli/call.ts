@@ -14,7 +14,7 @@ export const METHODS = ['get', 'post', 'patch', 'put', 'delete']
 export async function runMethod(terminal: Terminal, account: Account, method: string, words: Words): Promise<number> {
   const [path, ...more] = words.words
   if (path === undefined || !path.startsWith('/') || more.length > 0) {
-    return refuse(terminal, failed(`Say: tandem ${method} /PATH [--name VALUE …] [-d JSON|@FILE].`))
+    return refuse(terminal, failed(`Usage: tandem ${method} /PATH [--name VALUE …] [-d JSON|@FILE].`))
   }
   const below = /^\/v1(\/|$)/.test(path) ? path : `/v1${path}`
   return send(terminal, account, { method: method.toUpperCase(), path: below, query: [], body: [], file: null }, words)
@@ -130,7 +130,7 @@ function readData(text: string): Record<string, unknown> | Failed {
     const value = JSON.parse(text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text)
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? value
-      : failed('-d is no JSON object.')
+      : failed('-d is not a JSON object.')
   } catch (error) {
     return failed(`-d: ${(error as Error).message}`)
   }

@@ -75,7 +75,7 @@ async function askUntil(
   const answer = await open(account, request, AbortSignal.any([given, late]))
   if ('error' in answer) return late.aborted ? failed(`${account.url} has not answered in time.`) : answer
   const bytes = await whole(answer)
-  if (bytes === null) return failed(`The answer of ${account.url} broke off: try again.`)
+  if (bytes === null) return failed(`The answer of ${account.url} was cut off: try again.`)
   if (answer.status >= 400) return refusalOf(account, answer.status, bytes.toString())
   return { status: answer.status, type: String(answer.headers['content-type'] ?? ''), bytes }
 }

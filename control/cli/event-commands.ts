@@ -32,7 +32,7 @@ export async function runListen(terminal: Terminal, account: Account, words: Wor
   if (target !== null && !isFailed(target)) note(`Deliveries to ${target.url} are signed with ${target.secret}`)
   const listener = {
     ready: () => note(`Listening for ${types ?? 'all events'} of ${account.url} until Ctrl-C.`),
-    lost: (why: string) => note(`The connection is lost (${why}); it is made anew, from where it broke.`),
+    lost: (why: string) => note(`The connection is lost (${why}); reconnecting without losing events.`),
     event: async (_type: string, data: string) => {
       const event = JSON.parse(data) as Event
       terminal.out(asJson ? `${data}\n` : `${lineOf(event)}\n`)
@@ -64,7 +64,9 @@ function takeTarget({ env }: Terminal, words: Words): Target | Failed | null {
 }
 
 const noMore = ({ words: [word] }: Words): Failed | null =>
-  word === undefined ? null : failed(`"${word}" is too much; say tandem listen [--events call.*] [--forward-to URL].`)
+  word === undefined
+    ? null
+    : failed(`Unexpected argument "${word}". Usage: tandem listen [--events call.*] [--forward-to URL].`)
 
 /** `tandem resend EVENT_ID … --forward-to URL`: delivers events of the log once more; the exit code. */
 export async function runResend(terminal: Terminal, account: Account, words: Words): Promise<number> {
@@ -73,7 +75,7 @@ export async function runResend(terminal: Terminal, account: Account, words: Wor
   const problem = leftOver(words, EVENT_FLAGS.resend)
   if (problem !== null) return refuse(terminal, problem)
   if (target === null || words.words.length === 0) {
-    return refuse(terminal, failed('Say: tandem resend EVENT_ID … --forward-to URL.'))
+    return refuse(terminal, failed('Usage: tandem resend EVENT_ID … --forward-to URL.'))
   }
   let isGood = true
   for (const id of words.words) {
@@ -89,7 +91,7 @@ export async function runResend(terminal: Terminal, account: Account, words: Wor
 export async function runTrigger(terminal: Terminal, account: Account, words: Words): Promise<number> {
   const problem = leftOver(words, EVENT_FLAGS.trigger)
   if (problem !== null) return refuse(terminal, problem)
-  if (words.words.length === 0) return refuse(terminal, failed('Say: tandem trigger EVENT …, such as call.ended.'))
+  if (words.words.length === 0) return refuse(terminal, failed('Usage: tandem trigger EVENT …, such as call.ended.'))
   const unknown = await unknownType(terminal, account, words.words)
   if (unknown !== null) return refuse(terminal, unknown)
   for (const type of words.words) {

@@ -98,7 +98,7 @@ async function followOnce(account: Account, following: Following, given: AbortSi
   }
 }
 
-const unheard = (silentMs: number): string => `nothing was heard for ${silentMs / 1000} s`
+const unheard = (silentMs: number): string => `nothing was received for ${silentMs / 1000} s`
 
 async function read(
   body: AsyncIterable<Uint8Array>,

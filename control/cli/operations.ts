@@ -178,7 +178,7 @@ export async function loadApi({ env, signal }: Terminal, account: Account, isNew
     keep(folder, file, api)
     return api
   } catch {
-    return failed(`${account.url} has no description of Tandem's API: is it the right address?`)
+    return failed(`${account.url} does not describe Tandem's API: is it the right address?`)
   }
 }
 

@@ -3,7 +3,7 @@ import { DEFAULT_URL, isHttp, readConfigFile, writeConfigFile } from './profiles
 import { type Failed, failed, isFailed, refuse, type Terminal } from './terminal.ts'
 
 export const PROFILE_VERBS = ['add', 'list', 'use', 'remove']
-const USAGE = 'Say: tandem profile add NAME --key KEY|- [--url URL], or tandem profile list|use NAME|remove NAME.'
+const USAGE = 'Usage: tandem profile add NAME --key KEY|- [--url URL], or tandem profile list|use NAME|remove NAME.'
 
 /** `tandem profile …`; the exit code. */
 export async function runProfile(terminal: Terminal, words: Words): Promise<number> {

@@ -43,7 +43,7 @@ export function readConfigFile(env: Env): ConfigFile | Failed {
   try {
     if ((statSync(path).mode & OTHERS) !== 0) return failed(`${path} can be read by others: chmod 600 ${path}`)
     const config: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    return Value.Check(configSchema, config) ? config : failed(`${path} has another form than ours: mend or remove it.`)
+    return Value.Check(configSchema, config) ? config : failed(`${path} is not in our format: correct or remove it.`)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     return failed(`${path} cannot be read: ${(error as Error).message}`)
@@ -75,7 +75,7 @@ export function accountOf(env: Env, name: string | undefined): Account | Failed 
   if (isFailed(config)) return config
   const wanted = name ?? env.TANDEM_PROFILE ?? config.current
   if (wanted === undefined) {
-    return failed('There is no key yet: set TANDEM_API_KEY, or say tandem profile add NAME --key KEY [--url URL].')
+    return failed('There is no key yet: set TANDEM_API_KEY, or run tandem profile add NAME --key KEY [--url URL].')
   }
   const profile = config.profiles?.[wanted]
   if (profile === undefined) return failed(`There is no profile "${wanted}"; see tandem profile list.`)
@@ -95,7 +95,7 @@ function checked(account: Account): Account | Failed {
 export function webhookSecret(env: Env): string | Failed {
   if (env.TANDEM_WEBHOOK_SECRET !== undefined) {
     const isSecret = /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(env.TANDEM_WEBHOOK_SECRET)
-    return isSecret ? env.TANDEM_WEBHOOK_SECRET : failed('TANDEM_WEBHOOK_SECRET is not whsec_ and base64.')
+    return isSecret ? env.TANDEM_WEBHOOK_SECRET : failed('TANDEM_WEBHOOK_SECRET must be whsec_ and base64.')
   }
   const config = readConfigFile(env)
   if (isFailed(config)) return config

@@ -28,14 +28,14 @@ export async function runClient(
   if (command === 'profile') return runProfile(terminal, behind)
   if (command === 'completion') {
     const script = completionScript(rest[0])
-    if (script === null) return refuse(terminal, failed('Say: tandem completion bash, or tandem completion zsh.'))
+    if (script === null) return refuse(terminal, failed('Usage: tandem completion bash, or tandem completion zsh.'))
     terminal.out(script)
     return 0
   }
   const account = accountOf(terminal.env, profile)
   if (isFailed(account)) {
     const isOurs = COMMANDS.includes(command)
-    const error = `There is no command "${args.join(' ')}" that needs no key; see tandem --help. ${account.error}`
+    const error = `Without a key there is no command "${args.join(' ')}"; see tandem --help. ${account.error}`
     return refuse(terminal, isOurs ? account : { error })
   }
   if (METHODS.includes(command)) return runMethod(terminal, account, command, behind)

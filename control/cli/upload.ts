@@ -18,7 +18,7 @@ export function uploadOf(
   let bytes: number
   try {
     const found = statSync(path)
-    if (!found.isFile()) return failed(`--${name} ${path} is no file.`)
+    if (!found.isFile()) return failed(`--${name} ${path} is not a file.`)
     bytes = found.size
   } catch (error) {
     return failed(`--${name}: ${(error as Error).message}`)

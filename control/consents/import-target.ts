@@ -11,12 +11,12 @@ const MAX_TEXT = 2000
 /** Rows become consents. One that stands already is a duplicate; one that has expired is replaced. */
 export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: string | null; url: string | null }>({
   columns: {
-    phone: { description: 'Who has agreed.', isRequired: true },
+    phone: { description: 'Number of the person who consents.', isRequired: true },
     purpose: { description: `${PURPOSES.join(', ')}.`, isRequired: true },
-    given_at: { description: 'ISO 8601; else now.' },
+    given_at: { description: 'ISO 8601; default: now.' },
     expires_at: { description: 'ISO 8601.' },
-    text: { description: 'The words that were agreed to.' },
-    url: { description: 'Where the form stands.' },
+    text: { description: 'The words of the consent.' },
+    url: { description: 'Address of the form.' },
   },
   check(cells, { country, at }) {
     const phone = readPhone(cells.phone ?? '', country)
@@ -24,10 +24,10 @@ export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: stri
     const purpose = PURPOSES.find(known => known === cells.purpose?.toLowerCase())
     if (purpose === undefined) return fault('purpose', `It is none of ${PURPOSES.join(', ')}.`)
     const given_at = timeOf(cells.given_at) ?? at
-    if (given_at === 'invalid' || given_at > at) return fault('given_at', 'It is no time that has been.')
+    if (given_at === 'invalid' || given_at > at) return fault('given_at', 'It is not a time in the past.')
     const expires_at = timeOf(cells.expires_at)
     if (expires_at === 'invalid' || (expires_at !== null && expires_at <= at)) {
-      return fault('expires_at', 'It is no time to come.')
+      return fault('expires_at', 'It is not a time in the future.')
     }
     const { text = null, url = null } = cells
     for (const column of ['text', 'url'] as const) {

@@ -71,7 +71,7 @@ async function consentProblem(
 }
 
 export const consentMissing = (purpose: Purpose, who: string): Problem =>
-  problem('consent_missing', `There is no consent of ${who} that stands (${purpose}).`, {
+  problem('consent_missing', `There is no valid consent of ${who} (${purpose}).`, {
     param: 'to',
     details: { purpose },
   })

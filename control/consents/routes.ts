@@ -58,9 +58,9 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
       method: 'POST',
       path: plain.path,
       id: 'createConsent',
-      summary: 'Write a consent down',
+      summary: 'Record a consent',
       description:
-        'It takes the place of an earlier one of the number for the same purpose, which is `replaced`. What is not sent has its default.',
+        'An earlier consent of the same number for the same purpose becomes `replaced`. Fields that are not sent get their defaults.',
       scope: 'contacts:write',
       body: createBody,
       status: 201,
@@ -89,7 +89,7 @@ export function consentRoutes(deps: ConsentDeps): Route[] {
       id: 'revokeConsent',
       summary: 'Revoke a consent',
       description:
-        'From now on it does not count. What is kept of a running call because of it ends (`record`). 409 when it does not stand.',
+        'It is invalid from now on. A `record` consent: what is kept of a running call because of it ends. 409 if it is not valid.',
       scope: 'contacts:write',
       body: revokeBody,
       errors: [409],
@@ -151,7 +151,7 @@ function evidenceProblem({ type, call_id, offset_ms, url, text }: Static<typeof 
     problem('parameter_invalid', message, { param: `evidence.${param}` })
   if (type === 'call') return call_id === undefined ? invalid('call_id', 'A call as evidence needs its ID.') : null
   if (call_id !== undefined) return invalid('call_id', `Evidence of type ${type} has no call.`)
-  if (offset_ms !== undefined) return invalid('offset_ms', `Evidence of type ${type} has no place in a call.`)
+  if (offset_ms !== undefined) return invalid('offset_ms', `Evidence of type ${type} has no at_ms.`)
   return url === undefined && text === undefined ? invalid('url', `A ${type} as evidence needs url or text.`) : null
 }
 

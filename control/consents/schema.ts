@@ -7,20 +7,22 @@ export const STATUSES = ['active', 'expired', 'replaced', 'revoked'] as const
 type Status = (typeof STATUSES)[number]
 
 export const purpose = oneOf([...PURPOSES], {
-  description: 'What is agreed to: being called, being recorded (and written down), texts, marketing.',
+  description: 'What is allowed: calls, recording and transcription, texts, marketing.',
 })
 
-const text = Type.String({ maxLength: 2000, description: 'The words that were agreed to, or said.' })
-const url = Type.String({ maxLength: 2000, description: 'Where the form stands, or the document lies.' })
-const offset = Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'When in the call [ms].' })
+const text = Type.String({ maxLength: 2000, description: 'The words of the consent.' })
+const url = Type.String({ maxLength: 2000, description: 'Address of the form or the document.' })
+const offset = Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'Time in the call [ms].' })
 
 export const consentSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('consent'),
   livemode: Type.Boolean(),
-  phone: Type.String({ description: 'Who has agreed, E.164.' }),
+  phone: Type.String({ description: 'Number of the person who consents, E.164.' }),
   purpose,
-  status: oneOf([...STATUSES], { description: '`replaced`: a later consent of this number for the same counts.' }),
+  status: oneOf([...STATUSES], {
+    description: '`replaced`: a later consent of this number for the same purpose is valid.',
+  }),
   evidence: Type.Object({
     type: oneOf(['call', 'form', 'document', 'import']),
     call_id: nullable(Type.String()),
@@ -30,10 +32,13 @@ export const consentSchema = Type.Object({
     text: nullable(text),
   }),
   given_at: timestamp('When it was given.'),
-  expires_at: nullable(timestamp('Then it counts no more; null: until it is revoked.')),
+  expires_at: nullable(timestamp('End of validity; null: valid until revoked.')),
   revoked_at: nullable(timestamp()),
   revocation: nullable(
-    Type.Object({ reason: Type.String(), call_id: nullable(Type.String({ description: 'Where it was said.' })) }),
+    Type.Object({
+      reason: Type.String(),
+      call_id: nullable(Type.String({ description: 'The call in which it was given.' })),
+    }),
   ),
   metadata,
   created: timestamp(),
@@ -45,7 +50,7 @@ export const createBody = input({
   phone: Type.String({
     minLength: 1,
     maxLength: 50,
-    description: "Who has agreed: E.164, or the local form of the organisation's country.",
+    description: "Number of the person who consents: E.164, or the local form of the organisation's country.",
   }),
   purpose,
   evidence: input({
@@ -56,13 +61,13 @@ export const createBody = input({
     text: Type.Optional(text),
   }),
   given_at: Type.Optional(timestamp('Default: now.')),
-  expires_at: Type.Optional(nullable(timestamp('Then it counts no more; null: until it is revoked.'))),
+  expires_at: Type.Optional(nullable(timestamp('End of validity; null: valid until revoked.'))),
   metadata: Type.Optional(metadata),
 })
 
 export const revokeBody = input({
   reason: Type.Optional(Type.String({ maxLength: 500, default: '' })),
-  call_id: Type.Optional(Type.String({ maxLength: 200, description: 'The call in which it was said.' })),
+  call_id: Type.Optional(Type.String({ maxLength: 200, description: 'The call in which it was given.' })),
 })
 
 export function statusOf({ revoked_at, replaced_at, expires_at }: ConsentRow, now: Date): Status {

@@ -66,7 +66,7 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
   for (const [i, { pattern }] of settings.fields.entries()) {
     const compiled = compileSpoken(pattern)
     if (typeof compiled === 'string') {
-      return problem('parameter_invalid', `The pattern cannot be used: ${compiled}.`, { param: `fields[${i}].pattern` })
+      return problem('parameter_invalid', `The pattern is not valid: ${compiled}.`, { param: `fields[${i}].pattern` })
     }
   }
   const phrases = phrasesIn(settings).sort(([, a], [, b]) => b - a)
@@ -77,7 +77,7 @@ export function settingsProblem(settings: ProfileSettings): Problem | null {
   }
   const { wpm_min, wpm_max } = settings.coaching
   if (wpm_min > wpm_max) {
-    return problem('parameter_invalid', 'wpm_min is above wpm_max.', { param: 'coaching.wpm_min' })
+    return problem('parameter_invalid', 'wpm_min is greater than wpm_max.', { param: 'coaching.wpm_min' })
   }
   return rubricProblem(settings.qa_rubric, 'qa_rubric')
 }

@@ -58,7 +58,7 @@ export function copilotProfileRoutes(deps: CopilotProfileDeps): Route[] {
         changeBody,
         change: change(deps),
         changeDescription:
-          'Updates the fields sent. Nested objects merge; lists replace. Calls starting afterwards use the new version.',
+          'Updates the fields sent. Nested objects merge; lists replace. Calls that start afterwards use the new version.',
       },
       {
         description: '409 while a queue uses it; `details.used_by` lists them.',
@@ -170,7 +170,8 @@ async function versionProblem(
   { flow_id: flowId, version }: ProfileSettings['script'],
 ): Promise<Problem | null> {
   if (version === 'published' || (flowId !== null && (await hasVersion(trx, context, flowId, version)))) return null
-  const message = flowId === null ? 'No flow, no version.' : `The flow has no published version ${version}: ${flowId}`
+  const message =
+    flowId === null ? 'flow_version needs a flow.' : `The flow has no published version ${version}: ${flowId}`
   return problem('parameter_invalid', message, { param: 'script.version' })
 }
 

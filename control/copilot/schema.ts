@@ -18,8 +18,8 @@ const stage = input({ key, label, goal: text(2000), checklist: Type.Array(check,
 const objection = input({
   key,
   label,
-  examples: texts('How customers put it.'),
-  triggers: texts('Words that give it away.'),
+  examples: texts('How customers say it.'),
+  triggers: texts('Words that indicate it.'),
   response: text(4000),
   follow_up: text(2000),
   kb_query: text(500),
@@ -38,13 +38,13 @@ const field = input({
 const disclosure = input({
   key,
   label,
-  text: text(2000, 'What has to be said.'),
-  phrases: texts('Any of them counts as said; none: the text.'),
+  text: text(2000, 'What must be said.'),
+  phrases: texts('Saying any of them counts; empty: the text itself.'),
   within_seconds: Type.Number({
     minimum: 0,
     maximum: 3600,
     default: 60,
-    description: 'Not said by then the agent is reminded, and half a minute later it is missed.',
+    description: 'If it is not said by then, the agent is reminded. Half a minute later it is missed.',
   }),
 })
 const forbidden = input({
@@ -73,7 +73,7 @@ const alert = input({
   message: text(1000),
   notify_supervisor: flag(false),
   phrases: texts(
-    'Of kind `phrase`: by whomever it is said. Of `customer_asks_for_supervisor`: beside the usual words.',
+    'For kind `phrase`: said by either side. For `customer_asks_for_supervisor`: in addition to the usual words.',
   ),
   severity,
   threshold: Type.Number({
@@ -81,7 +81,7 @@ const alert = input({
     maximum: 10_000,
     default: 0,
     description:
-      'Seconds of `silence` and `monologue`, share of `talk_ratio`, 0 to 1 how bad of `sentiment`, how often of the others. 0: as the coaching says, 0.5, once.',
+      "Seconds for `silence` and `monologue`; a share for `talk_ratio`; severity from 0 to 1 for `sentiment`; a count for the others. 0: the coaching's own value, 0.5 for `sentiment`, otherwise 1.",
   }),
 })
 const link = input({ label, url: Type.String({ pattern: '^https?://[^\\s]+$', maxLength: 2000 }) })
@@ -96,10 +96,10 @@ const kb = {
     description: 'Documents that the profile may use; empty: all.',
   }),
   links: list(link, 'Reference links shown to the agent.'),
-  min_score: ratio('Minimum confidence to show a knowledge card unasked.'),
+  min_score: ratio('Minimum confidence for a knowledge card to be shown without a request.'),
 }
 const compliance = {
-  required_disclosures: list(disclosure, 'What the agent has to say.'),
+  required_disclosures: list(disclosure, 'What the agent must say.'),
   forbidden_phrases: list(forbidden, 'What the agent must not say.'),
 }
 const coaching = {
@@ -135,9 +135,9 @@ const plain = {
   language: Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description: 'For example `he`, `en`.' }),
   stages: list(stage, 'Call stages, each with a checklist; used when no `script` flow is set.'),
   objections: list(objection, 'Objection library.'),
-  fields: list(field, 'Details that the copilot picks out of the conversation.'),
+  fields: list(field, 'Details that the copilot extracts from the conversation.'),
   alerts: list(alert, 'When to alert.'),
-  qa_rubric: list(criterionSchema, "What calls are scored against; empty: the organisation's rubric."),
+  qa_rubric: list(criterionSchema, "What calls are evaluated against; empty: the organisation's rubric."),
 }
 
 const settings = {
@@ -159,7 +159,7 @@ export const copilotProfileSchema = Type.Object({
   object: Type.Literal('copilot_profile'),
   livemode: Type.Boolean(),
   name: Type.String(),
-  version: Type.Integer({ description: 'Goes up on every change.' }),
+  version: Type.Integer({ description: 'Incremented by every change.' }),
   template_id: nullable(Type.String({ description: 'Template that it was created from.' })),
   ...settings,
   created: timestamp(),
@@ -181,7 +181,7 @@ export const createBody = input({
   template_id: Type.Optional(
     Type.String({
       maxLength: 200,
-      description: 'What is not sent is as in this template; lists of yours replace its.',
+      description: "Fields that are not sent come from this template. A list you send replaces the template's.",
     }),
   ),
   ...partialInput(parts).properties,

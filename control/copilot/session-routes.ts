@@ -99,7 +99,7 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       method: 'GET',
       path: '/copilot_sessions/:id/messages',
       id: 'listCopilotMessages',
-      summary: 'List what a copilot has told',
+      summary: "List a copilot's messages",
       scope: 'copilot:read',
       query: listQuery,
       reply: listOf(copilotMessageSchema),
@@ -114,9 +114,9 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       method: 'GET',
       path: '/copilot_sessions/:id/stream',
       id: 'streamCopilotMessages',
-      summary: 'Follow what a copilot tells',
+      summary: "Follow a copilot's messages",
       description:
-        'With `Accept: text/event-stream` each message is an event of its type, with its ID, as it is told; `Last-Event-ID` goes on behind that one, with none lost or doubled. The stream ends with the session, and after 15 min: connect again. Without, the messages behind `Last-Event-ID` that are there, oldest first, 100 at most.',
+        'With `Accept: text/event-stream`, each message is sent at once as an event of its type, with its ID. `Last-Event-ID` continues after that message, with none lost or repeated. The stream ends with the session, and after 15 min: reconnect then. Without that `Accept`, returns the messages after `Last-Event-ID`, oldest first, 100 at most.',
       scope: 'copilot:read',
       reply: copilotFeedSchema,
       streamType: EVENT_STREAM,
@@ -152,9 +152,9 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       ...write,
       path: '/calls/:id/copilot',
       id: 'startCopilot',
-      summary: 'Start the copilot beside an agent',
+      summary: 'Start a copilot for an agent',
       description:
-        'It begins by itself when an agent answers a call whose queue names a profile. 409 when the participant has one already.',
+        'It starts by itself when an agent answers a call whose queue names a profile. 409 if the participant already has one.',
       body: startBody,
       status: 201,
       handler: (context, { params: { id }, body }) => start(deps, context, id, body),
@@ -175,8 +175,8 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       ...write,
       path: '/copilot_sessions/:id/checklist/:key',
       id: 'setCopilotItem',
-      summary: 'Check an item, or uncheck it',
-      description: 'What a person decides wins over what is heard.',
+      summary: 'Check or uncheck an item',
+      description: "A person's decision overrides what was heard.",
       params: keyParams,
       body: itemBody,
       handler: (context, { params: { id, key }, body }) => run(context, id, checkItem(key, body)),
@@ -186,7 +186,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       path: '/copilot_sessions/:id/fields/:key',
       id: 'setCopilotField',
       summary: 'Correct a field',
-      description: 'What a person writes wins over what is heard.',
+      description: "A person's value overrides what was heard.",
       params: keyParams,
       body: fieldBody,
       handler: (context, { params: { id, key }, body: { value } }) => run(context, id, setField({ key, value })),
@@ -195,7 +195,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       ...write,
       path: '/copilot_sessions/:id/script/next',
       id: 'moveCopilotScript',
-      summary: 'Go to another step of the script, or another stage',
+      summary: 'Go to another step of the script, or to another stage',
       body: nextBody,
       handler: (context, { params: { id }, body }) => run(context, id, nextStep(body)),
     }),
@@ -204,7 +204,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       path: '/copilot_sessions/:id/dismiss',
       id: 'dismissCopilotMessage',
       summary: 'Dismiss a message',
-      description: 'An objection, card, nudge, alert or warning that holds; it is withdrawn.',
+      description: 'For an objection, card, nudge, alert or warning that is current. The message is withdrawn.',
       body: dismissBody,
       handler: (context, { params: { id }, body }) => run(context, id, dismiss(body)),
     }),
@@ -225,8 +225,8 @@ function helperRoutes(deps: CopilotSessionDeps): Route[] {
       ...write,
       path: '/test_helpers/copilot/:id/utterances',
       id: 'createTestUtterances',
-      summary: 'Say something to a copilot',
-      description: 'Text as it would be heard, by party, interim or final: an integration is tested without audio.',
+      summary: 'Send an utterance to a copilot',
+      description: 'Text as if heard from a party, interim or final, to test an integration without audio.',
       tag: 'Test helpers',
       scope: 'test_helpers:write',
       mode: 'test',
@@ -252,7 +252,7 @@ function start(
     const leg = await agentOf(trx, context, id, participant_id)
     if ('problem' in leg) return leg
     if ((await runningBeside(trx, context, leg.id)) !== undefined) {
-      return conflict('already_running', 'The participant has a copilot.')
+      return conflict('already_running', 'The participant already has a copilot.')
     }
     const ring = leg.ring_id === null ? undefined : await forTenant(trx, context).find('rings', leg.ring_id)
     const userId = ring?.user_id ?? null
@@ -268,7 +268,7 @@ async function agentOf(trx: Trx, context: Context, callId: string, id?: string):
     const isThere = leg !== undefined && leg.call_id === callId && leg.step !== 'ended'
     return isThere
       ? leg
-      : problem('parameter_invalid', `Nobody of the call has this ID: ${id}`, { param: 'participant_id' })
+      : problem('parameter_invalid', `No participant of the call has this ID: ${id}`, { param: 'participant_id' })
   }
   const answerer = await answererOf(trx, context, callId)
   if (!('problem' in answerer)) return answerer

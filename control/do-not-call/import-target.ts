@@ -9,8 +9,8 @@ const MAX_REASON = 500
 /** Rows become numbers of the do-not-call list. */
 export const doNotCallTarget = importTarget<Listing>({
   columns: {
-    phone: { description: 'A number, or the beginning of numbers with `*`.', isRequired: true },
-    reason: { description: 'Why.' },
+    phone: { description: 'A number, or a prefix that ends in `*`.', isRequired: true },
+    reason: { description: 'The reason.' },
     expires_at: { description: 'ISO 8601.' },
   },
   check({ phone: text = '', reason = '', expires_at }, { country, at }) {
@@ -18,7 +18,8 @@ export const doNotCallTarget = importTarget<Listing>({
     if (phone === null) return fault('phone', `It is not ${phoneForm(country)}.`)
     if (reason.length > MAX_REASON) return fault('reason', `It has more than ${MAX_REASON} characters.`)
     const until = timeOf(expires_at)
-    if (until === 'invalid' || (until !== null && until <= at)) return fault('expires_at', 'It is no time to come.')
+    if (until === 'invalid' || (until !== null && until <= at))
+      return fault('expires_at', 'It is not a time in the future.')
     return { key: phone, row: { phone, reason, expires_at: until } }
   },
   async write(trx, rows, { tenant, importId, at }) {

@@ -24,7 +24,7 @@ export interface DoNotCallDeps {
 const listQuery = Type.Object(
   {
     ...listParameters,
-    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164: whether it is listed itself.' })),
+    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164: finds the entry of exactly this number.' })),
     source: Type.Optional(oneOf(['api', 'import', 'call'])),
   },
   { additionalProperties: false },
@@ -52,7 +52,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       id: 'createDoNotCallNumber',
       summary: 'Put a number on the do-not-call list',
       description:
-        'Its callback is cancelled, unless it is on a call. From now on calls and callbacks to it answer 403. A number that is listed already is answered as it is; only an `expires_at` that is later counts.',
+        'An open callback to it is cancelled, unless it is on a call. From now on, calls and callbacks to it answer 403. If the number is already listed, the existing entry is returned, and only a later `expires_at` changes it.',
       scope: 'callbacks:write',
       body: createBody,
       reply: doNotCallSchema,
@@ -64,8 +64,8 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       method: 'POST',
       path: `${plain.path}/check`,
       id: 'checkDoNotCallNumbers',
-      summary: 'Ask which numbers are on the do-not-call list',
-      description: 'By themselves or by a pattern. It changes nothing.',
+      summary: 'Check which numbers are on the do-not-call list',
+      description: 'Whether each is listed by itself or by a pattern. Nothing is changed.',
       scope: 'callbacks:read',
       body: checkBody,
       reply: checkReply,
@@ -92,7 +92,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
       path: `${plain.path}/export`,
       id: 'exportDoNotCallNumbers',
       summary: 'Download the do-not-call list',
-      description: 'All of it as CSV (RFC 4180, UTF-8), oldest first.',
+      description: 'The whole list as CSV (RFC 4180, UTF-8), oldest first.',
       scope: 'callbacks:read',
       reply: Type.String(),
       rawType: 'text/csv',
@@ -107,7 +107,7 @@ export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {
     }),
     retrieveRoute(plain),
     deleteRoute(plain, {
-      description: 'The number can be called again; callbacks that were cancelled stay so.',
+      description: 'The number can be called again. Cancelled callbacks stay cancelled.',
       before: async (trx, context, row) => {
         const object = toDoNotCallNumber(row)
         const at = now().toISOString()
@@ -128,7 +128,7 @@ async function put({ store, now, settings }: DoNotCallDeps, context: Context, bo
   const { country } = await settings(store.db, context)
   const phone = readListed(body.phone, country)
   if (phone === null) {
-    const message = `phone is neither ${phoneForm(country)}, nor the beginning of one in E.164 with \`*\` at its end.`
+    const message = `phone is neither ${phoneForm(country)}, nor a prefix in E.164 that ends in \`*\`.`
     return problem('parameter_invalid', message, { param: 'phone' })
   }
   const at = now().toISOString()

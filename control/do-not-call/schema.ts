@@ -3,20 +3,20 @@ import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { DoNotCallRow } from '../trunks/tables.ts'
 
-const reason = Type.String({ maxLength: 500, default: '', description: 'Why, and who has said so.' })
+const reason = Type.String({ maxLength: 500, default: '', description: 'The reason, and who requested it.' })
 
 export const doNotCallSchema = Type.Object({
   object: Type.Literal('do_not_call_number'),
   id: Type.String(),
   livemode: Type.Boolean(),
   phone: Type.String({
-    description: 'Number that is not called, E.164; with `*` at its end all numbers that begin so.',
+    description: 'Number that must not be called, E.164. With a trailing `*`: all numbers with this prefix.',
   }),
   reason: Type.String(),
-  source: oneOf(['api', 'import', 'call'], { description: '`call`: its owner has said so in a call.' }),
-  call_id: nullable(Type.String({ description: 'The call in which it was said.' })),
+  source: oneOf(['api', 'import', 'call'], { description: '`call`: the owner of the number asked for it in a call.' }),
+  call_id: nullable(Type.String({ description: 'The call in which it was requested.' })),
   import_id: nullable(Type.String()),
-  expires_at: nullable(timestamp('Then it is taken off the list; null: never.')),
+  expires_at: nullable(timestamp('When the entry ends; null: never.')),
   created: timestamp(),
 })
 export type DoNotCallNumber = Static<typeof doNotCallSchema>
@@ -26,10 +26,10 @@ export const createBody = input({
     minLength: 1,
     maxLength: 50,
     description:
-      "E.164, or the local form of the organisation's country. With `*` at its end, in E.164 only, all numbers that begin so: `+97250*`.",
+      "E.164, or the local form of the organisation's country. With a trailing `*`, in E.164 only: all numbers with this prefix, such as `+97250*`.",
   }),
   reason: Type.Optional(reason),
-  expires_at: Type.Optional(nullable(timestamp('Then it is taken off the list; null: never.'))),
+  expires_at: Type.Optional(nullable(timestamp('When the entry ends; null: never.'))),
 })
 
 export const MAX_CHECKED = 500
@@ -48,7 +48,7 @@ export const checkReply = Type.Object({
   results: Type.Array(
     Type.Object({
       phone: Type.String({ description: 'E.164.' }),
-      listed: Type.Boolean({ description: 'It is not called.' }),
+      listed: Type.Boolean({ description: 'True: it must not be called.' }),
       number: nullable(doNotCallSchema),
     }),
     { description: 'In the order of `phones`.' },

@@ -53,7 +53,7 @@ export async function createFlow(
   const template = body.template_id === undefined ? null : templateOf(body.template_id)
   if (isProblem(template)) return template
   if (template !== null && body.graph !== undefined) {
-    return problem('parameter_invalid', 'A flow has the graph of its template, or one of its own.', {
+    return problem('parameter_invalid', 'A flow has either a graph or a template, not both.', {
       param: 'template_id',
     })
   }
@@ -158,11 +158,11 @@ export async function changeFlow(
 }
 
 const stale = (row: FlowRow): Problem =>
-  conflict('draft_stale', `The draft has been changed since; its draft_rev is ${row.draft_rev}.`)
+  conflict('draft_stale', `The draft has changed since; its draft_rev is ${row.draft_rev}.`)
 
 /** Why an archived flow cannot be changed; null: it is none. */
 export const archivedProblem = (row: Pick<FlowRow, 'status'>): Problem | null =>
-  row.status === 'archived' ? conflict('archived', 'The flow is archived; take it out of the archive first.') : null
+  row.status === 'archived' ? conflict('archived', 'The flow is archived; unarchive it first.') : null
 
 export async function writeDraft(
   deps: FlowDeps,

@@ -25,7 +25,7 @@ export const createBody = input({
   kind: optional(flowKind),
   graph: optional(graphInput),
   template_id: optional(
-    Type.String({ maxLength: 200, description: 'Begin with the graph of this template; not with `graph`.' }),
+    Type.String({ maxLength: 200, description: 'Start with the graph of this template; not with `graph`.' }),
   ),
   ...partialInput(captureFields).properties,
 })
@@ -36,7 +36,7 @@ export const draftBody = input({
   base_rev: Type.Integer({
     minimum: 1,
     maximum: 2_147_483_647,
-    description: 'The `draft_rev` that the change was made from.',
+    description: 'The `draft_rev` on which the change is based.',
   }),
   graph: graphInput,
   name: optional(name),
@@ -45,7 +45,11 @@ export const draftBody = input({
 
 export const publishBody = input({
   base_rev: optional(
-    Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Publish this `draft_rev` and no later one.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: 'Publish only if the draft still has this `draft_rev`.',
+    }),
   ),
 })
 
@@ -56,7 +60,7 @@ export const duplicateBody = input({
 export const validateBody = input({
   graph: graphInput,
   flow_id: optional(
-    Type.String({ maxLength: 200, description: 'Check it as the draft of this flow; default: by itself.' }),
+    Type.String({ maxLength: 200, description: 'Validate it as the draft of this flow; default: independently.' }),
   ),
 })
 
@@ -69,7 +73,7 @@ export const simulateBody = input({
   ),
   message: optional(Type.String({ minLength: 1, maxLength: 2000, description: 'One more line, after `messages`.' })),
   dtmf: optional(
-    Type.String({ pattern: '^[0-9*#A-D]{1,100}$', description: 'Keys, after `messages` and before `message`.' }),
+    Type.String({ pattern: '^[0-9*#A-D]{1,100}$', description: 'Keys, sent after `messages` and before `message`.' }),
   ),
   no_response: optional(Type.Boolean({ description: 'The caller stays silent at the end.' })),
   sim_id: optional(
@@ -84,7 +88,7 @@ export const simulateBody = input({
       propertyNames: { maxLength: 64 },
       additionalProperties: { type: 'string', maxLength: 64 },
       description:
-        'How actions, transfers and payments of this request go, by the key of their node, for example `busy`; default: well.',
+        'Results of actions, transfers and payments in this request, by the key of their node, for example `busy`; default: success.',
     }),
   ),
   version: optional(
@@ -99,7 +103,7 @@ export const simulateBody = input({
 export const flowValidationSchema = Type.Object({
   object: Type.Literal('flow_validation'),
   livemode: Type.Boolean(),
-  valid: Type.Boolean({ description: 'No errors: it can be published.' }),
+  valid: Type.Boolean({ description: 'There are no errors: the graph can be published.' }),
   issues: Type.Array(
     Type.Object({
       code: Type.String({ description: Object.keys(ISSUE_SEVERITY).join(', ') }),

@@ -32,6 +32,6 @@ export function pathOf({ url }: FastifyRequest): string {
 export const hasEmptyPart = (path: string): boolean => path.endsWith('/') || path.includes('//')
 
 export const EMPTY_PART =
-  'A part of the path is empty. Of a list, remove the slash at the end; of one object, the ID before it is missing.'
+  'A part of the path is empty. For a list, remove the trailing slash; for one object, its ID is missing.'
 
 export const NOT_JSON = problem('invalid_json', 'Send the body as JSON with "Content-Type: application/json".')

@@ -39,9 +39,9 @@ const keyOf = ({ db }: Store, hash: string) =>
 
 export const SUSPENDED = problem(
   'organisation_suspended',
-  'The organisation is suspended: whoever runs it can resume it.',
+  'The organisation is suspended. The partner that manages it can resume it.',
 )
-const NOT_YOURS = problem('account_invalid', 'Your organisation runs no such organisation in this mode.', {
+const NOT_YOURS = problem('account_invalid', 'Your organisation manages no such organisation in this mode.', {
   param: 'Service-Account',
 })
 const NO_SUCH_KEY = problem('api_key_invalid', 'This API key does not exist.')

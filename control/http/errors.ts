@@ -28,22 +28,22 @@ export const ERRORS = {
     'invalid_request_error',
     'Send a WAV file: mono or stereo, 8 to 48 kHz, PCM of 8, 16, 24 or 32 bits, float, or G.711. MP3 is not accepted.',
   ),
-  audio_too_large: entry(400, 'invalid_request_error', 'The recording has more than 20 MB.'),
+  audio_too_large: entry(400, 'invalid_request_error', 'The recording is larger than 20 MB.'),
   audio_too_long: entry(400, 'invalid_request_error', 'The recording is longer than 10 minutes.'),
   import_too_large: entry(400, 'invalid_request_error', 'The file to import has more than 256 MB; as base64, 8 MB.'),
-  graph_malformed: entry(
-    400,
-    'invalid_request_error',
-    'The flow graph has not the shape of one; `param` names the place.',
-  ),
+  graph_malformed: entry(400, 'invalid_request_error', 'The flow graph is malformed; `param` names the place.'),
   api_key_missing: entry(401, 'authentication_error', 'Send `Authorization: Bearer <key>`.'),
-  api_key_invalid: entry(401, 'authentication_error', 'No such key: it is mistyped, or was revoked.'),
-  api_key_expired: entry(401, 'authentication_error', 'The key is past its `expires_at`; make a new one.'),
-  client_token_invalid: entry(401, 'authentication_error', 'The client token is forged, expired, or for another use.'),
-  client_token_used: entry(401, 'authentication_error', 'A client token works once; make a new one.'),
-  scope_missing: entry(403, 'permission_error', 'The key lacks the scope that the operation needs.'),
-  live_key_required: entry(403, 'permission_error', 'The operation works with a live key only.'),
-  test_key_required: entry(403, 'permission_error', 'The operation works with a test key only.'),
+  api_key_invalid: entry(401, 'authentication_error', 'No such key: it is mistyped or was revoked.'),
+  api_key_expired: entry(401, 'authentication_error', 'The key has passed its `expires_at`; create a new one.'),
+  client_token_invalid: entry(
+    401,
+    'authentication_error',
+    'The client token is forged or expired, or is for another use.',
+  ),
+  client_token_used: entry(401, 'authentication_error', 'A client token works once; create a new one.'),
+  scope_missing: entry(403, 'permission_error', 'The key lacks the scope that the operation requires.'),
+  live_key_required: entry(403, 'permission_error', 'The operation requires a live key.'),
+  test_key_required: entry(403, 'permission_error', 'The operation requires a test key.'),
   pci_not_enabled: entry(
     403,
     'permission_error',
@@ -58,9 +58,9 @@ export const ERRORS = {
   organisation_suspended: entry(
     403,
     'permission_error',
-    'The organisation is suspended by the partner that runs it: requests and new calls are refused until it is resumed.',
+    'The organisation is suspended by the partner that manages it. Requests and new calls are refused until it is resumed.',
   ),
-  plan_limit: entry(403, 'permission_error', 'The organisation has used up what its plan allows.'),
+  plan_limit: entry(403, 'permission_error', 'The organisation has reached a limit of its plan.'),
   do_not_call: entry(
     403,
     'permission_error',
@@ -69,14 +69,10 @@ export const ERRORS = {
   consent_missing: entry(
     403,
     'permission_error',
-    'The organisation demands a consent (`require_consent`), and the number has given none that stands: `details.purpose` says for what.',
+    'The organisation requires a consent (`require_consent`), and the number has no valid one; `details.purpose` names the purpose.',
   ),
-  resource_missing: entry(404, 'invalid_request_error', 'Nothing with this ID in this organisation and mode.'),
-  method_not_allowed: entry(
-    405,
-    'invalid_request_error',
-    'The path takes other methods; the `Allow` header names them.',
-  ),
+  resource_missing: entry(404, 'invalid_request_error', 'No such object in this organisation and mode.'),
+  method_not_allowed: entry(405, 'invalid_request_error', 'The path has other methods; the `Allow` header lists them.'),
   resource_conflict: entry(
     409,
     'invalid_request_error',
@@ -85,21 +81,21 @@ export const ERRORS = {
   idempotency_key_reused: entry(
     409,
     'idempotency_error',
-    'This `Idempotency-Key` was used with other parameters; take a new key.',
+    'This `Idempotency-Key` was used with other parameters; use a new key.',
   ),
   idempotency_key_in_use: entry(
     409,
     'idempotency_error',
     'The first request with this `Idempotency-Key` is still running; try again shortly.',
   ),
-  range_not_satisfiable: entry(416, 'invalid_request_error', 'The `Range` lies outside of the file.'),
+  range_not_satisfiable: entry(416, 'invalid_request_error', 'The `Range` is outside the file.'),
   rate_limited: entry(
     429,
     'rate_limit_error',
-    'Too many requests with this key, or of its organisation; wait for `Retry-After` seconds.',
+    'Too many requests by this key or its organisation; wait for `Retry-After` seconds.',
   ),
   capacity_exhausted: entry(429, 'rate_limit_error', 'No call capacity right now; wait for `Retry-After` seconds.'),
-  import_limit: entry(429, 'rate_limit_error', 'Ten imports are under way; wait for one to end, or cancel one.'),
+  import_limit: entry(429, 'rate_limit_error', 'Ten imports are running; wait for one to finish, or cancel one.'),
   stream_limit: entry(429, 'rate_limit_error', 'Too many streams at once; wait for `Retry-After` seconds.'),
   internal_error: entry(500, 'api_error', 'A failure on our side; retry with the same `Idempotency-Key`.'),
   media_unavailable: entry(
@@ -110,7 +106,7 @@ export const ERRORS = {
   store_unavailable: entry(
     503,
     'api_error',
-    'The database cannot be reached or written; nothing is known to have been done. Retry with the same `Idempotency-Key` after `Retry-After` seconds. Running calls can still be hung up.',
+    'The database cannot be reached or written, so it is not known whether anything was done. Retry with the same `Idempotency-Key` after `Retry-After` seconds. Running calls can still be hung up.',
   ),
 } as const satisfies Record<string, CatalogueEntry>
 

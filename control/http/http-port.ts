@@ -18,6 +18,6 @@ export async function httpPortError(host: string, port: number): Promise<string 
 export function describeListenError(error: unknown, host: string, port: number): string {
   const { code } = error as NodeJS.ErrnoException
   return code === 'EADDRINUSE'
-    ? `HTTP port ${port} on ${host} is taken by another program: stop it, or set TANDEM_HTTP_PORT to a free port.`
+    ? `HTTP port ${port} on ${host} is used by another program: stop it, or set TANDEM_HTTP_PORT to a free port.`
     : `Cannot listen for HTTP on ${host}:${port} (${code}): set TANDEM_HTTP_HOST to an address of this machine and TANDEM_HTTP_PORT to a port that you may use.`
 }

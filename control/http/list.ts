@@ -15,8 +15,8 @@ const cursor = (description: string) => Type.Optional(Type.String({ minLength: 1
 /** The query parameters of every list; a list with filters spreads them: `Type.Object({ ...listParameters, status: … })`. */
 export const listParameters = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: DEFAULT_LIMIT })),
-  starting_after: cursor('A cursor or an ID: the objects after it (older).'),
-  ending_before: cursor('A cursor or an ID: the objects before it (newer).'),
+  starting_after: cursor('A cursor or an ID: returns the objects after it (older).'),
+  ending_before: cursor('A cursor or an ID: returns the objects before it (newer).'),
 }
 
 export const listQuery = Type.Object(listParameters, { additionalProperties: false })

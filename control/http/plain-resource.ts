@@ -87,7 +87,7 @@ function createRoute<T extends TableWithId, R extends TSchema, B extends TSchema
     path: plain.path,
     id: `create${pascal(plain.object)}`,
     summary: `Create ${one(plain.object)}`,
-    description: 'What is not sent has its default.',
+    description: 'Fields that are not sent get their defaults.',
     tag: plain.tag,
     scope: `${plain.area}:write` as Scope,
     body,

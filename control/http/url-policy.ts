@@ -34,7 +34,7 @@ export async function urlProblem(
     return problem('parameter_invalid', `${param} must be a ${allowed} URL.`, { param })
   }
   if (url.username !== '' || url.password !== '') {
-    return problem('parameter_invalid', `${param} must not hold a user name or password.`, { param })
+    return problem('parameter_invalid', `${param} must not contain a user name or password.`, { param })
   }
   if (!policy.publicOnly) return null
   const host = bare(url.hostname)
@@ -72,6 +72,6 @@ const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
 const special = (param: string): Problem =>
   problem(
     'parameter_invalid',
-    `${param} leads to a private, loopback or otherwise special address. The operator allows such networks with TANDEM_ALLOW_PRIVATE_URLS.`,
+    `${param} leads to a private, loopback or otherwise special address. The operator can allow such networks with TANDEM_ALLOW_PRIVATE_URLS.`,
     { param },
   )

@@ -88,7 +88,7 @@ export class Batches {
 
 const duplicate = (line: number, key: string): Line => ({
   ...{ line, code: 'duplicate', value: key },
-  fault: { column: null, message: 'It is there already, or earlier in the file.' },
+  fault: { column: null, message: 'It already exists, or is earlier in the file.' },
 })
 
 const textOf = ({ line, code, fault, value }: Line): string =>

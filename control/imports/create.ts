@@ -78,7 +78,7 @@ export async function createImport(
 function csvProblem({ format, delimiter, header }: CreateBody): Problem | null {
   if (format !== 'ndjson') return null
   const param = delimiter != null ? 'delimiter' : header === false ? 'header' : null
-  return param === null ? null : problem('parameter_invalid', `${param} is of CSV.`, { param })
+  return param === null ? null : problem('parameter_invalid', `${param} applies to CSV only.`, { param })
 }
 
 async function placeProblem(
@@ -89,9 +89,9 @@ async function placeProblem(
 ): Promise<Problem | null> {
   const param = 'target_id'
   if (target.problemOf === undefined) {
-    return target_id === undefined ? null : problem('parameter_invalid', `${name} takes no target_id.`, { param })
+    return target_id === undefined ? null : problem('parameter_invalid', `${name} has no target_id.`, { param })
   }
-  if (target_id === undefined) return problem('parameter_missing', `${name} needs target_id.`, { param })
+  if (target_id === undefined) return problem('parameter_missing', `${name} requires target_id.`, { param })
   return target.problemOf(store.db, context, target_id)
 }
 
@@ -104,7 +104,7 @@ function inJson({ content_base64: text, content_sha256: said }: CreateBody['file
     return problem('import_too_large', `The file has more than ${MAX_JSON_BYTES} bytes: send multipart.`, { param })
   }
   if (said !== undefined && createHash('sha256').update(bytes).digest('hex') !== said) {
-    return problem('parameter_invalid', 'The content is not that of content_sha256.', { param: 'file.content_sha256' })
+    return problem('parameter_invalid', 'The content does not match content_sha256.', { param: 'file.content_sha256' })
   }
   return { open: () => Readable.from([bytes], { objectMode: false }), bytes: bytes.length }
 }
@@ -147,7 +147,7 @@ async function columnsProblem(upload: Upload, reading: Reading, target: ImportTa
 
 const encodingProblem = ({ encoding }: Reading): Problem => {
   const others = ENCODINGS.filter(one => one !== encoding).join(', ')
-  const message = `The names of the columns are not written in ${encoding}: set encoding to ${others}.`
+  const message = `The column names are not valid ${encoding}: set encoding to ${others}.`
   return problem('parameter_invalid', message, { param: 'encoding' })
 }
 
@@ -168,5 +168,5 @@ async function fullProblem(db: Db, tenant: Tenant): Promise<Problem | null> {
   const open = forTenant(db, tenant).select('imports').select('id').where('status', 'in', ['pending', 'running'])
   const rows = await open.limit(MAX_OPEN).execute()
   if (rows.length < MAX_OPEN) return null
-  return problem('import_limit', `${MAX_OPEN} imports are under way already.`, { retryAfterS: FULL_RETRY_S })
+  return problem('import_limit', `${MAX_OPEN} imports are running already.`, { retryAfterS: FULL_RETRY_S })
 }

@@ -48,8 +48,8 @@ export function importRoutes(deps: ImportDeps): Route[] {
       id: 'createImport',
       summary: 'Import a file',
       description:
-        'CSV (RFC 4180, any delimiter) or NDJSON, up to 256 MB and 1,000,000 rows: JSON, or `multipart/form-data` with a `file` part and the other ' +
-        'parameters as parts, those that are no strings with `Content-Type: application/json`. Rows are written in the background, and tell by events how far it is.',
+        'CSV (RFC 4180, any delimiter) or NDJSON, up to 256 MB and 1,000,000 rows. Send JSON, or `multipart/form-data` with a `file` part and the other ' +
+        'parameters as parts (with `Content-Type: application/json` unless they are strings). Rows are written in the background, and events report the progress.',
       scope: 'contacts:write',
       upload: { maxBytes: MAX_FILE_BYTES, tooLarge: 'import_too_large', spool: { jsonBytes: MAX_JSON_BYTES } },
       body: createBodyOf(deps.targets),
@@ -79,7 +79,7 @@ export function importRoutes(deps: ImportDeps): Route[] {
       path: '/imports/:id/cancel',
       id: 'cancelImport',
       summary: 'Cancel an import',
-      description: 'Rows that were written stay. 409 when it is over.',
+      description: 'Rows that were written stay. 409 if it is over.',
       scope: 'contacts:write',
       errors: [409],
       handler: (context, { params }) => cancelImport(deps, context, params.id),
@@ -90,7 +90,7 @@ export function importRoutes(deps: ImportDeps): Route[] {
       path: '/imports/:id/errors',
       id: 'getImportErrors',
       summary: 'Download what was not imported',
-      description: `As CSV: ${REPORT_COLUMNS.join(', ')}. \`code\` is \`invalid\` or \`duplicate\`; \`line\` is the file's. Kept for 30 days.`,
+      description: `As CSV: ${REPORT_COLUMNS.join(', ')}. \`code\` is \`invalid\` or \`duplicate\`; \`line\` is the line of the file. Kept for 30 days.`,
       scope: 'contacts:read',
       reply: Type.String(),
       rawType: 'text/csv',

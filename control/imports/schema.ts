@@ -11,7 +11,7 @@ export const MAX_FILE_BYTES = 256 * 1024 * 1024
 export const MAX_JSON_BYTES = 8 * 1024 * 1024
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
-const country = Type.String({ pattern: '^[A-Z]{2}$', description: 'Whose local numbers are meant (ISO 3166).' })
+const country = Type.String({ pattern: '^[A-Z]{2}$', description: 'Country of local numbers (ISO 3166).' })
 const format = oneOf(['csv', 'ndjson'])
 const encoding = oneOf([...ENCODINGS])
 
@@ -22,28 +22,30 @@ export const importSchema = Type.Object({
   target: Type.String({ description: 'What rows become.' }),
   target_id: nullable(Type.String()),
   status: oneOf([...IMPORT_STATUSES]),
-  dry_run: Type.Boolean({ description: 'Rows are checked, and nothing is written.' }),
+  dry_run: Type.Boolean({ description: 'Rows are checked, but nothing is written.' }),
   file: Type.Object({
     filename: Type.String(),
     size_bytes: count('Of the upload.'),
     format,
-    encoding: Type.String({ description: 'As it is read: a byte order mark goes before what was said.' }),
+    encoding: Type.String({
+      description: 'Encoding with which the file is read. A byte order mark overrides the one requested.',
+    }),
     delimiter: nullable(Type.String()),
     header: nullable(Type.Boolean()),
   }),
   mapping: Type.Record(Type.String(), Type.String()),
   country: nullable(country),
   rows: Type.Object({
-    read: count('Rows that are done, of whatever outcome.'),
-    written: count('New ones; of a trial those that would be.'),
-    duplicate: count('Numbers that were there before, in the file or here.'),
+    read: count('Rows processed, with any outcome.'),
+    written: count('New objects; in a dry run, those that would be created.'),
+    duplicate: count('Numbers that already existed, or came earlier in the file.'),
     failed: count('Rows with an error.'),
   }),
   failure: nullable(
     Type.Object(
       { code: Type.String(), message: Type.String(), line: nullable(Type.Integer()) },
       {
-        description: 'Why it could not go on. Rows before stay.',
+        description: 'Why the import failed. Rows written before stay.',
       },
     ),
   ),
@@ -71,7 +73,7 @@ const file = input({
     Type.String({
       minLength: 64,
       maxLength: 64,
-      description: 'Compared with the content. In a multipart request it is ours.',
+      description: 'Compared with the content. For a multipart request it is computed by us.',
     }),
   ),
   filename: Type.Optional(Type.String({ maxLength: 255, default: '' })),
@@ -83,7 +85,7 @@ export const createBodyOf = (targets: ImportTargets) =>
     target: Type.Unsafe<string>({
       type: 'string',
       enum: Object.keys(targets),
-      description: `What rows become, and the columns that are read. ${columnsText(targets)}.`,
+      description: `What rows become, and which columns are read. ${columnsText(targets)}.`,
     }),
     target_id: Type.Optional(
       Type.String({ maxLength: 200, description: 'The object that rows belong to, where the target takes one.' }),
@@ -96,14 +98,14 @@ export const createBodyOf = (targets: ImportTargets) =>
         Type.String({
           minLength: 1,
           maxLength: 1,
-          description: 'Of CSV; null: the one of `,` `;` tab `|` that the first line has most of.',
+          description: 'For CSV; null: the one of `,` `;` tab `|` that is most frequent in the first line.',
         }),
       ),
     ),
     header: Type.Optional(
       Type.Boolean({
         default: true,
-        description: 'The first line of CSV names the columns. Without it they are called `1`, `2`, …',
+        description: 'The first line of the CSV file names the columns. Otherwise they are called `1`, `2`, …',
       }),
     ),
     mapping: Type.Optional(
@@ -117,7 +119,7 @@ export const createBodyOf = (targets: ImportTargets) =>
       }),
     ),
     country: Type.Optional(
-      nullable({ ...country, description: "Whose local numbers are meant; default: the organisation's country." }),
+      nullable({ ...country, description: "Country of local numbers; default: the organisation's country." }),
     ),
     dry_run: Type.Optional(Type.Boolean({ default: false })),
     metadata: Type.Optional(metadata),

@@ -26,7 +26,7 @@ export interface KbDocumentDeps {
 const MAX_BYTES = 2 * 1024 * 1024
 
 const createBody = input({
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Default: the file's name." })),
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Default: the name of the file.' })),
   text: Type.Optional(Type.String({ maxLength: MAX_BYTES, description: 'The document itself; or send `file`.' })),
   file: Type.Optional(
     input({
@@ -60,7 +60,7 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
       summary: 'Add a document',
       description:
         'Plain text or Markdown of at most 2 MB: `text`, or `file` in JSON or as a part of `multipart/form-data`. ' +
-        'A file that is no text becomes a document with status `failed`.',
+        'A file that is not text becomes a document with status `failed`.',
       scope: 'kb:write',
       upload: { maxBytes: MAX_BYTES, tooLarge: 'parameter_invalid' },
       body: createBody,
@@ -76,7 +76,7 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
       path: '/kb/documents/:id/content',
       id: 'getKbDocumentContent',
       summary: 'Download a document',
-      description: 'The text or the file as it was sent, byte for byte.',
+      description: 'The text or file as it was sent, byte for byte.',
       scope: 'kb:read',
       params: idParams,
       reply: Type.String({ format: 'binary' }),
@@ -86,8 +86,8 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
     }),
     deleteRoute(plain, {
       description:
-        'Its passages and its stored original too: assistants and the copilot stop answering from it at once. Their lists lose it, ' +
-        'but for the last one of a list, since an empty list means all documents.',
+        'Also deletes its passages and the stored original. Assistants and the copilot stop using it at once. It is removed from their lists, ' +
+        'except as the last entry, because an empty list means all documents.',
       before: async (trx, context, { id }) => {
         const scoped = forTenant(trx, context)
         await deps.search.remove(trx, context, id)

@@ -31,9 +31,9 @@ const passageSchema = Type.Object({
   livemode: Type.Boolean(),
   document_id: Type.String(),
   document_name: Type.String(),
-  position: Type.Integer({ description: 'Its place in the document, from 0.' }),
+  position: Type.Integer({ description: 'Index in the document, from 0.' }),
   text: Type.String(),
-  score: Type.Number({ description: "The share of the query's distinct words that it has, 0 to 1." }),
+  score: Type.Number({ description: "Share of the query's distinct words that the passage contains, 0 to 1." }),
 })
 
 const searchSchema = Type.Object({

@@ -170,7 +170,7 @@ export class MediaClient implements MediaPort {
     const position = await this.#handler.position().catch((error: unknown) => {
       // Who calls meanwhile hears at once that it is away.
       if (this.#events.storeAway(error)) return NOWHERE
-      this.#log.error({ err: error }, 'cannot read how far the media events were committed')
+      this.#log.error({ err: error }, 'cannot read which media events are committed')
       return null
     })
     if (position === null) {
@@ -191,7 +191,7 @@ export class MediaClient implements MediaPort {
     socket.on('data', bytes => {
       const result = reader.read(bytes)
       if ('error' in result) {
-        this.#log.error({ reason: result.error }, 'media sent what cannot be read')
+        this.#log.error({ reason: result.error }, 'media sent an unreadable message')
         socket.destroy()
         return
       }

@@ -272,7 +272,7 @@ export class MediaEvents {
       (error: unknown) => {
         if (isStoreOutage(error)) throw error
         this.counters.split++
-        this.#log.warn({ err: error, events: events.length }, 'media events failed together: each is tried alone')
+        this.#log.warn({ err: error, events: events.length }, 'a batch of media events failed: trying each alone')
         return false
       },
     )
@@ -329,7 +329,7 @@ export class MediaEvents {
       try {
         return await this.#sink.faulted(key, this.#media, error)
       } catch (another) {
-        this.#log.error({ err: another, key }, 'a call could not be ended for a fault')
+        this.#log.error({ err: another, key }, 'a call could not be ended after a fault')
       }
     }
     this.#log.error({ err: error }, 'what follows a commit could not be done now')

@@ -25,7 +25,7 @@ export function messageRoutes(deps: MessageDeps): Route[] {
       id: 'createMessage',
       summary: "Send a text to a member's phones",
       description:
-        'By SIP (RFC 3428), to each SIP phone that the member has registered at this node; the first that takes it makes it `delivered`. 409 when there is none.',
+        'By SIP (RFC 3428), to each SIP phone that the member has registered at this node. The first phone that accepts it makes it `delivered`. 409 if there is none.',
       tag: 'Messages',
       scope: 'agents:write',
       body: messageBody,
@@ -36,7 +36,7 @@ export function messageRoutes(deps: MessageDeps): Route[] {
     }),
     listRoute(plain),
     retrieveRoute(plain),
-    deleteRoute(plain, { description: 'The text is gone; events that have told of it go with `retention`.' }),
+    deleteRoute(plain, { description: 'The text is deleted; events that mention it are deleted by `retention`.' }),
   ]
 }
 
@@ -58,7 +58,7 @@ async function send(
   if (refused !== null) return refused
   const at = now()
   const phones = await phonesOf(store, context, to_user_id, at)
-  if (phones.length === 0) return conflict('agent_unreachable', 'The member has no SIP phone that is registered here.')
+  if (phones.length === 0) return conflict('agent_unreachable', 'The member has no SIP phone registered here.')
   const from = await senderUri(deps, context, from_user_id ?? null)
   return context.transaction(async trx => {
     const redact = await redactorOf(trx, context)

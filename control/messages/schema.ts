@@ -13,17 +13,19 @@ export const messageSchema = Type.Object({
   livemode: Type.Boolean(),
   direction: oneOf(['inbound', 'outbound']),
   from_user_id: nullable(
-    Type.String({ description: "Whose phone has sent it, or in whose name; null: the organisation's." }),
+    Type.String({
+      description: 'The member whose phone sent it, or in whose name it was sent; null: the organisation.',
+    }),
   ),
-  to_user_id: nullable(Type.String({ description: 'Whose phones it is for; null: it was sent to the organisation.' })),
-  to: nullable(Type.String({ description: 'What the phone has called; null: it was sent by the API.' })),
+  to_user_id: nullable(
+    Type.String({ description: 'The member whose phones it is for; null: it was sent to the organisation.' }),
+  ),
+  to: nullable(Type.String({ description: 'The address that the phone sent it to; null: it was sent by the API.' })),
   text: Type.String({
-    description: 'As it is kept: what the rules of `redaction` take out stands here in their form.',
+    description: 'As stored: the rules of `redaction` have been applied.',
   }),
   status: oneOf(['received', 'queued', 'delivered', 'failed']),
-  sip_code: nullable(
-    Type.Integer({ description: "The phone's answer; 408 when it was silent, 503 when it could not be reached." }),
-  ),
+  sip_code: nullable(Type.Integer({ description: "The phone's answer; 408: no answer, 503: not reached." })),
   created: timestamp(),
 })
 export type Message = Static<typeof messageSchema>
@@ -35,7 +37,7 @@ export const messageBody = input({
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'The member whom answers go to. Absent: the organisation.',
+      description: 'The member who gets replies. Absent: the organisation.',
     }),
   ),
 })

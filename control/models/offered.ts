@@ -11,7 +11,7 @@ type ModelConfig = Partial<Pick<Config, 'modelUrl' | 'modelName' | 'modelNames' 
 
 const price = (which: string) =>
   nullable(
-    Type.Number({ description: `Of a million tokens that ${which}, as the operator has set it. Null: not set.` }),
+    Type.Number({ description: `Price of a million tokens that ${which}, as set by the operator. Null: not set.` }),
   )
 
 const modelSchema = Type.Object({
@@ -20,8 +20,7 @@ const modelSchema = Type.Object({
   livemode: Type.Boolean(),
   name: Type.String(),
   provider: Type.String({
-    description:
-      '`offline`: what is here without one, which answers from the knowledge base; else the host that is asked.',
+    description: 'Host of the provider. `offline`: the built-in model, which answers from the knowledge base.',
   }),
   is_default: Type.Boolean({ description: 'It answers where no model is named.' }),
   input_price: price('go in'),
@@ -46,7 +45,7 @@ export class OfferedModels {
   problem(param: string, model: string | null | undefined): Problem | null {
     if (model == null || model === '' || this.#ids.includes(model)) return null
     if ((this.#config.modelUrl ?? null) === null) {
-      const offline = `No such model: ${model}. No provider is configured here (TANDEM_MODEL_URL), so that there is \`default\` alone.`
+      const offline = `No such model: ${model}. No provider is configured (TANDEM_MODEL_URL), so the only model is \`default\`.`
       return problem('parameter_invalid', offline, { param })
     }
     const meant = didYouMean(model, this.#ids)
@@ -78,6 +77,6 @@ export const modelRoutes = (models: OfferedModels): Route[] =>
     tag: 'Voices and models',
     reply: modelSchema,
     description:
-      'The language models that assistants, copilot profiles and flows may name. Others are refused. `default` is what the operator has chosen.',
+      "The language models that assistants, copilot profiles and flows may name. Other names are refused. `default` is the operator's choice.",
     all: of => models.all(of),
   })

@@ -24,7 +24,7 @@ export const apiKeySchema = Type.Object({
   scopes: nullable(Type.Array(Type.String(), { description: 'Null: all scopes.' })),
   mode: Type.String({ enum: ['live', 'test'] }),
   api_version: Type.String({ description: 'The version that the key is pinned to.' }),
-  hint: Type.String({ description: 'The ends of the secret.' }),
+  hint: Type.String({ description: 'Beginning and end of the secret.' }),
   expires_at: nullable(timestamp()),
   created: timestamp(),
 })
@@ -33,7 +33,7 @@ type ApiKey = Static<typeof apiKeySchema>
 export const apiKeyWithSecret = Type.Object(
   {
     ...apiKeySchema.properties,
-    secret: Type.String({ description: 'The key itself, shown only now.' }),
+    secret: Type.String({ description: 'The key itself, returned only once.' }),
   },
   { title: 'ApiKeyWithSecret' },
 )
@@ -41,7 +41,7 @@ export const apiKeyWithSecret = Type.Object(
 const newKey = input({
   name: Type.Optional(Type.String({ maxLength: 200, default: '' })),
   scopes: Type.Optional(Type.Array(oneOf([...SCOPES]), { minItems: 1, maxItems: 100, description: 'Absent: all.' })),
-  mode: Type.Optional(oneOf(['live', 'test'], { description: 'Absent: the mode of the key that asks.' })),
+  mode: Type.Optional(oneOf(['live', 'test'], { description: 'Absent: the mode of the key that makes the request.' })),
   expires_at: Type.Optional(Type.String({ format: 'date-time' })),
 })
 
@@ -53,7 +53,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       path: '/api_keys',
       id: 'createApiKey',
       summary: 'Make an API key',
-      description: 'The secret is in this answer only; we keep a hash of it.',
+      description: 'The secret is only in this answer; we keep its hash.',
       tag: 'API keys',
       scope: 'keys:write',
       body: newKey,
@@ -94,7 +94,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
       id: 'deleteApiKey',
       summary: 'Revoke an API key',
       description:
-        'At once; on other nodes of the same database within a second. A key cannot revoke itself, so that nobody is locked out.',
+        'Takes effect at once; on other nodes of the same database within a second. A key cannot revoke itself, so nobody is locked out.',
       tag: 'API keys',
       scope: 'keys:write',
       reply: deletedObject('api_key'),

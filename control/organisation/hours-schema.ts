@@ -12,21 +12,21 @@ export const businessHours = {
   weekly: Type.Array(input({ day: oneOf([...DAYS]), open: time(''), close: time('|24:00') }), {
     minItems: 1,
     maxItems: 50,
-    description: 'When it is open, in the time zone of the organisation; `close` after `open`.',
+    description: "Opening hours, in the organisation's time zone; `close` is after `open`.",
   }),
   holidays: Type.Array(Type.String({ format: 'date' }), {
     maxItems: 200,
     uniqueItems: true,
-    description: 'Days on which it is closed.',
+    description: 'Days when it is closed.',
   }),
 }
 
 export const callbackSettings = {
   default_route: oneOf(['agent_queue', 'agent', 'assistant'], {
-    description: 'Who calls back, unless a request says.',
+    description: 'Who calls back, unless the request says so.',
   }),
   max_attempts: Type.Integer({ minimum: 1, maximum: 20 }),
-  api_priority: Type.Integer({ minimum: 1, maximum: 10, description: 'Of callbacks booked through the API.' }),
+  api_priority: Type.Integer({ minimum: 1, maximum: 10, description: 'Default for callbacks booked through the API.' }),
   sla_minutes: Type.Integer({
     minimum: 1,
     maximum: 10_080,
@@ -56,5 +56,5 @@ export function changedHours<T extends OpeningHours>(
   }
   const wrong = hours.weekly.findIndex(({ open, close }) => close <= open)
   if (wrong < 0) return hours
-  return problem('parameter_invalid', 'close is not after open.', { param: `${param}.weekly[${wrong}].close` })
+  return problem('parameter_invalid', 'close must be after open.', { param: `${param}.weekly[${wrong}].close` })
 }

@@ -35,7 +35,7 @@ const invitationSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('invitation'),
   livemode: Type.Boolean(),
-  user_id: Type.String({ description: 'The member with status `invited` that it made.' }),
+  user_id: Type.String({ description: 'The member that the invitation created, with status `invited`.' }),
   email: Type.String(),
   role: userRole,
   status: Type.String({ description: 'open, accepted, expired, revoked' }),
@@ -49,9 +49,9 @@ const offeredSchema = Type.Object(
     ...invitationSchema.properties,
     delivery: oneOf(['queued', 'suppressed', 'not_configured'], {
       description:
-        'Of the mail. suppressed: test mode reaches nobody; not_configured: there is no mail server (`TANDEM_SMTP_URL`). Then pass `accept_url` on yourself.',
+        'State of the mail. suppressed: test mode sends no mail. not_configured: there is no mail server (`TANDEM_SMTP_URL`). In both cases, pass `accept_url` on yourself.',
     }),
-    accept_url: Type.String({ description: 'The page that admits the member, until it expires; shown only now.' }),
+    accept_url: Type.String({ description: 'The page that admits the member, until it expires; returned only once.' }),
   },
   { title: 'InvitationWithLink' },
 )
@@ -73,7 +73,7 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     id: 'createInvitation',
     summary: 'Invite a member',
     description:
-      'Makes a member with status `invited` and mails a link that makes it `active`. 409 when a member has this address or extension already.',
+      'Creates a member with status `invited` and mails a link that makes it `active`. 409 if a member already has this address or extension.',
     tag: 'Users',
     scope: 'users:write',
     body: invitationBody,
@@ -86,9 +86,9 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     method: 'POST',
     path: '/invitations/:id/resend',
     id: 'resendInvitation',
-    summary: 'Invite a member once more',
+    summary: 'Resend an invitation',
     description:
-      'Mails a new link, which works for 14 days; the one before works no more. One that was revoked is open again. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
+      'Mails a new link, valid for 14 days; the previous one stops working. A revoked invitation is open again. 409 with `details.reason` `not_invited` if the member has accepted, or was admitted or deactivated.',
     tag: 'Users',
     scope: 'users:write',
     reply: offeredSchema,
@@ -99,9 +99,9 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     method: 'POST',
     path: '/invitations/:id/revoke',
     id: 'revokeInvitation',
-    summary: 'Take an invitation back',
+    summary: 'Revoke an invitation',
     description:
-      'Its link works no more, a mail that waits is not sent, and the member is `deactivated`. 409 with `details.reason` `not_invited` when the member has accepted, or was admitted or deactivated.',
+      'Its link stops working, a pending mail is not sent, and the member becomes `deactivated`. 409 with `details.reason` `not_invited` if the member has accepted, or was admitted or deactivated.',
     tag: 'Users',
     scope: 'users:write',
     reply: invitationSchema,

@@ -10,7 +10,8 @@ export interface LanguageDeps {
   config: Partial<Pick<Config, 'ttsUrl' | 'ttsModel' | 'sttUrl' | 'sttModel'>>
 }
 
-const engine = (description: string) => nullable(Type.String({ description: `${description} Null: nobody here.` }))
+const engine = (description: string) =>
+  nullable(Type.String({ description: `${description} Null: not available here.` }))
 
 export const languageSchema = Type.Object({
   id: Type.String({ description: 'The first part of a BCP 47 tag.' }),
@@ -21,8 +22,8 @@ export const languageSchema = Type.Object({
     description:
       'Whose voice recorded the prompts of rooms, and what the product says by itself in queues, voicemail and flows for where nobody speaks the language: `flite`, `espeak-ng`.',
   }),
-  spoken_by: engine('What speaks other text: the model of the configured provider, or `flite` offline.'),
-  understood_by: engine('What understands callers: the model of the configured provider, or `moonshine` offline.'),
+  spoken_by: engine('Engine that speaks other text: the model of the configured provider, or `flite` offline.'),
+  understood_by: engine('Engine that recognises speech: the model of the configured provider, or `moonshine` offline.'),
 })
 type Language = Static<typeof languageSchema>
 
@@ -34,7 +35,7 @@ export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
     id: 'listLanguages',
     summary: 'List the languages',
     description:
-      'Which voice the prompts and phrases of each language are recorded in, and who speaks and understands the rest. A provider is given any text; the offline engines know English.',
+      'In which voice the prompts and phrases of each language are recorded, and which engines speak and recognise the rest. A provider is given any text; the offline engines know English.',
     tag: 'Organisation',
     scope: 'organisation:read',
     query: listQuery,

@@ -11,9 +11,9 @@ export async function memberProblem(db: Db, tenant: Tenant, row: UserRow, teamEx
   if (lost !== null) return lost
   const others = forTenant(db, tenant).select('users').select('id').where('id', '!=', row.id)
   const sameEmail = await others.where('email', '=', row.email).executeTakeFirst()
-  if (sameEmail !== undefined) return conflict('email_taken', `A member has this address already: ${sameEmail.id}`)
+  if (sameEmail !== undefined) return conflict('email_taken', `A member already has this address: ${sameEmail.id}`)
   if (row.extension === null) return null
   const sameExtension = await others.where('extension', '=', row.extension).executeTakeFirst()
   if (sameExtension === undefined) return null
-  return conflict('extension_taken', `A member has this extension already: ${sameExtension.id}`)
+  return conflict('extension_taken', `A member already has this extension: ${sameExtension.id}`)
 }

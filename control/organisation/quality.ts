@@ -11,30 +11,36 @@ const disposition = input({
   phrases: Type.Array(Type.String({ minLength: 1, maxLength: 500 }), {
     maxItems: 100,
     default: [],
-    description: 'Said by either side, they propose it; a model goes by the label too.',
+    description: 'Phrases of either side that suggest it. A model also uses the label.',
   }),
 })
 
 const percent = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
 const sampling = {
-  percent: percent('Of the calls with a transcript and an agent so many are evaluated by themselves.'),
-  min_seconds: Type.Integer({ minimum: 0, maximum: 36_000, description: 'Shorter calls are not.' }),
+  percent: percent('Share of the calls with a transcript and an agent that is evaluated automatically.'),
+  min_seconds: Type.Integer({
+    minimum: 0,
+    maximum: 36_000,
+    description: 'Shorter calls are not evaluated automatically.',
+  }),
   queue_ids: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     maxItems: 1000,
     uniqueItems: true,
     description: 'Only calls of these queues; empty: all.',
   }),
-  review_percent: percent('Of the evaluations so many want a person to look at them.'),
-  review_below: nullable(Type.Number({ minimum: 0, maximum: 100, description: 'So do those with a lower score.' })),
-  review_failures: Type.Boolean({ description: 'So do those with an automatic failure.' }),
+  review_percent: percent("Share of the evaluations that need a person's review."),
+  review_below: nullable(
+    Type.Number({ minimum: 0, maximum: 100, description: 'Evaluations with a lower score need a review too.' }),
+  ),
+  review_failures: Type.Boolean({ description: 'Evaluations with an automatic failure need a review too.' }),
 }
 
 /** What happens with calls after their end. */
 export const qualityFields = {
-  dispositions: Type.Array(disposition, { maxItems: 200, description: 'How calls may have ended; agents pick one.' }),
+  dispositions: Type.Array(disposition, { maxItems: 200, description: 'Possible outcomes of calls; agents pick one.' }),
   qa_rubric: Type.Array(criterionSchema, {
     maxItems: 200,
-    description: 'What calls are scored against whose profile has no rubric.',
+    description: 'What calls are evaluated against if their profile has no rubric.',
   }),
   qa_sampling: Type.Object(sampling, { description: 'Which calls are evaluated, and which evaluations are reviewed.' }),
 }

@@ -21,10 +21,10 @@ export const requestLogSchema = Type.Object({
   object: Type.Literal('request_log'),
   livemode: Type.Boolean(),
   method: METHODS,
-  path: Type.String({ description: 'With its IDs, without its query.' }),
-  operation: Type.String({ description: '`operationId` in the description of the API.' }),
+  path: Type.String({ description: 'Including IDs, without the query.' }),
+  operation: Type.String({ description: '`operationId` in the OpenAPI description.' }),
   status: Type.Integer(),
-  error_code: nullable(Type.String({ description: 'Of the error answered.' })),
+  error_code: nullable(Type.String({ description: 'Code of the error, if any.' })),
   api_key_id: Type.String(),
   api_version: Type.String({ description: 'The version that rendered the answer.' }),
   duration_ms: Type.Integer(),
@@ -53,7 +53,7 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
       id: 'listRequestLogs',
       summary: 'List requests',
       description:
-        'What was asked with the keys of this mode, newest first: neither parameters nor answers. Kept for seven days at most.',
+        'Requests with the keys of this mode, newest first, without parameters and answers. Kept for seven days at most.',
       query,
       reply: listOf(requestLogSchema),
       handler: async (context, { query: asked }) => {

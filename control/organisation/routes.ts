@@ -27,22 +27,23 @@ import { redactionFields, redactionOf, redactionProblem } from './redaction/sett
 import { retentionOf } from './retention.ts'
 
 const pci = {
-  enabled: Type.Boolean({ description: 'Card-payment pauses may be used.' }),
+  enabled: Type.Boolean({ description: 'Card-payment pauses are allowed.' }),
   mask_dtmf: Type.Boolean({
     description:
-      'During a pause, keys reach the payment line and nobody else; all others hear voices without the frequencies of keypads.',
+      'During a pause, keys reach only the payment line. All others hear voices without the frequencies of keypads.',
   }),
-  max_seconds: Type.Integer({ minimum: 1, maximum: 3600, description: 'The longest pause, and the default.' }),
+  max_seconds: Type.Integer({ minimum: 1, maximum: 3600, description: 'Maximum length of a pause, and the default.' }),
   payment_numbers_only: Type.Boolean({
-    description: 'Keys of a pause, and callers who pay in a flow, reach payment numbers (`payment_line`) alone.',
+    description:
+      'During a pause, keys reach only payment numbers (`payment_line`); flows connect paying callers only to these.',
   }),
 }
 
 const country = nullable(
-  Type.String({ pattern: '^[A-Z]{2}$', description: 'Whose local phone numbers are meant; null: E.164 only.' }),
+  Type.String({ pattern: '^[A-Z]{2}$', description: 'Country of local phone numbers; null: E.164 only.' }),
 )
 
-const days = nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: 'Days; null: until it is deleted.' }))
+const days = nullable(Type.Integer({ minimum: 1, maximum: 36_500, description: 'Days; null: kept until deleted.' }))
 const retention = {
   recordings_days: days,
   transcripts_days: days,
@@ -55,7 +56,7 @@ const retention = {
       minimum: 1,
       maximum: 36_500,
       description:
-        'Contacts of campaigns, in days since their campaign was stopped, completed or archived; null: until they are deleted.',
+        'Contacts of campaigns, in days since their campaign was stopped, completed or archived; null: kept until deleted.',
     }),
   ),
 }
@@ -64,7 +65,7 @@ const requireConsent = Type.Array(oneOf(['call', 'record']), {
   uniqueItems: true,
   maxItems: 2,
   description:
-    'What is not done without a consent that stands (`/consents`): `call`, POST /calls and campaigns to a number; `record`, keeping anything of a call (docs/contacts.md).',
+    'What requires a valid consent (`/consents`). `call`: POST /calls and campaigns to a number. `record`: recordings, transcripts and streams (docs/contacts.md).',
 })
 
 export const organisationSchema = Type.Object({
@@ -79,22 +80,24 @@ export const organisationSchema = Type.Object({
   pci: Type.Object(pci),
   ...captureFields,
   retention: Type.Object(retention, {
-    description: 'How long what is kept of calls, and contacts of campaigns, are kept; then they are deleted.',
+    description: 'How long records of calls, and contacts of campaigns, are kept before they are deleted.',
   }),
   redaction: Type.Object(redactionFields, {
     description: 'What is taken out of what is said before it is stored, sent anywhere or shown to a model.',
   }),
   ...qualityFields,
   require_consent: requireConsent,
-  encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on the disk.' }),
-  stream_signing_secret: Type.String({ description: 'Verifies the signature of media stream upgrades in this mode.' }),
+  encrypt_recordings: Type.Boolean({ description: 'Recordings and voicemails are encrypted on disk.' }),
+  stream_signing_secret: Type.String({
+    description: 'Secret for verifying the signature of media stream upgrades in this mode.',
+  }),
   created: timestamp(),
   updated: timestamp(),
 })
 
 const change = input({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-  timezone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })),
+  timezone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'IANA time zone.' })),
   country: Type.Optional(country),
   business_hours: Type.Optional(nullable(partialInput(businessHours))),
   callbacks: Type.Optional(partialInput(callbackSettings)),
@@ -132,7 +135,7 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
       path: '/organisation',
       id: 'updateOrganisation',
       summary: 'Change the organisation',
-      description: 'Changes what is sent. Settings hold for both modes.',
+      description: 'Updates the fields sent. Settings apply to both modes.',
       tag: 'Organisation',
       scope: 'organisation:write',
       body: change,

@@ -21,15 +21,15 @@ export type FigureKind = (typeof FIGURES)[number]
 const check = input({
   kind: oneOf([...KINDS], {
     description:
-      "phrases: any of `phrases` is said. disclosures, forbidden_phrases, checklist: as the profile has them. The others compare a figure of the call with `least` and `most`; sentiment is the customer's, -1 to 1.",
+      "phrases: any of `phrases` is said. disclosures, forbidden_phrases, checklist: those of the profile. The others compare a figure of the call with `least` and `most`; sentiment is the customer's, -1 to 1.",
   }),
   phrases: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 500 }), { maxItems: 100 })),
-  by: Type.Optional(oneOf(['agent', 'customer'], { description: 'Who has to say the phrases. Default: agent.' })),
+  by: Type.Optional(oneOf(['agent', 'customer'], { description: 'Who must say the phrases. Default: agent.' })),
   within_seconds: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 36_000,
-      description: "Phrases count from the agent's first word until then; absent: in the whole call.",
+      description: "Phrases count up to this time after the agent's first word; absent: in the whole call.",
     }),
   ),
   least: limit('Of a figure.'),
@@ -40,7 +40,7 @@ const check = input({
 export const criterionSchema = input({
   key,
   label: Type.String({ minLength: 1, maxLength: 200 }),
-  description: Type.String({ maxLength: 2000, default: '', description: 'What a model or a person judges by.' }),
+  description: Type.String({ maxLength: 2000, default: '', description: 'What a model or a person judges.' }),
   weight: Type.Number({ minimum: 0, maximum: 10_000, default: 1 }),
   check: Type.Optional(nullable(check)),
 })
@@ -57,7 +57,7 @@ export function rubricProblem(rubric: readonly Criterion[], param: string): Prob
     }
     if (how == null) continue
     if (how.kind === 'phrases' && (how.phrases ?? []).length === 0) {
-      return problem('parameter_missing', 'A check of phrases needs some.', { param: `${at}.check.phrases` })
+      return problem('parameter_missing', 'A check of phrases needs phrases.', { param: `${at}.check.phrases` })
     }
     if (isFigure(how.kind) && how.least === undefined && how.most === undefined) {
       return problem('parameter_missing', 'A check of a figure needs least or most.', { param: `${at}.check.least` })

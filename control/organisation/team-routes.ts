@@ -101,8 +101,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       path: '/teams/:id',
       id: 'deleteTeam',
       summary: 'Delete a team',
-      description:
-        'Its members stay in the organisation, in no team; queues that list it no longer reach them through it.',
+      description: 'Its members stay in the organisation without a team. Queues that list it no longer reach them.',
       scope: 'users:write',
       reply: deletedObject('team'),
       errors: [409],

@@ -17,40 +17,40 @@ export interface UsageDeps {
 /** So many days, or months, one answer tells of. */
 const MAX_ENTRIES = 366
 
-const count = Type.Integer({ description: 'Begun in that time.' })
-const seconds = Type.Integer({ description: 'From the answer to the end, of those that have ended [s].' })
+const count = Type.Integer({ description: 'Those that began in that time.' })
+const seconds = Type.Integer({ description: 'From answer to end, for those that have ended [s].' })
 const amounts = {
   calls: Type.Object({ count, answered: Type.Integer(), seconds }),
   conference_sessions: Type.Object({ count, seconds }),
   media_streams: Type.Object({
     count,
-    frames_sent: Type.Integer({ description: '20 ms each, all tracks, of those that have ended.' }),
+    frames_sent: Type.Integer({ description: 'Frames of 20 ms, all tracks, for those that have ended.' }),
   }),
   recordings: Type.Object({
-    count: Type.Integer({ description: 'Begun in that time, and ready now.' }),
+    count: Type.Integer({ description: 'Those that began in that time and are ready now.' }),
     seconds: Type.Integer({ description: 'Recorded [s].' }),
   }),
   transcripts: Type.Object({
-    count: Type.Integer({ description: 'Begun in that time, and ready now.' }),
-    seconds: Type.Integer({ description: 'Written down [s].' }),
+    count: Type.Integer({ description: 'Those that began in that time and are ready now.' }),
+    seconds: Type.Integer({ description: 'Transcribed [s].' }),
   }),
   messages: Type.Object({ count }),
   storage: Type.Object({
     bytes: Type.Integer({
-      description: 'Kept at the end of that time: recordings, voicemails, audio assets, documents [bytes].',
+      description: 'Stored at the end of that time: recordings, voicemails, audio assets, documents [bytes].',
     }),
   }),
   callbacks: Type.Object({ count }),
   copilot_sessions: Type.Object({
     count,
-    input_tokens: Type.Integer({ description: 'What their models were paid for, as the provider counts it.' }),
+    input_tokens: Type.Integer({ description: 'Paid usage of their models, as the provider counts it.' }),
     output_tokens: Type.Integer(),
   }),
 }
 
 const cost = nullable(
   Type.Number({
-    description: 'In the currency of `TANDEM_MODEL_PRICES`; null: of some of it nobody has said the price.',
+    description: 'In the currency of `TANDEM_MODEL_PRICES`; null: some of it has no known price.',
   }),
 )
 const tokens = { input_tokens: Type.Integer(), output_tokens: Type.Integer(), cost }
@@ -59,14 +59,17 @@ const models = Type.Object(
     ...tokens,
     purposes: Type.Array(Type.Object({ purpose: oneOf([...PURPOSES]), model: Type.String(), ...tokens })),
   },
-  { description: 'Language models of copilots, summaries and QA, when they were asked, as the provider counts.' },
+  {
+    description:
+      'Usage of language models by copilots, summaries and QA at the time of each request, as the provider counts it.',
+  },
 )
 
 export const usageSchema = Type.Object({
   object: Type.Literal('usage'),
   livemode: Type.Boolean(),
   from: timestamp(),
-  to: timestamp('Not in it any more.'),
+  to: timestamp('End of the time, exclusive.'),
   granularity: oneOf(['day', 'month']),
   seats: Type.Integer({ description: 'Active members with `takes_seat`, now.' }),
   data: Type.Array(Type.Object({ from: timestamp(), to: timestamp(), ...amounts, models }), {
@@ -90,8 +93,8 @@ export function usageRoutes(deps: UsageDeps): Route[] {
       method: 'GET',
       path: '/usage',
       id: 'getUsage',
-      summary: 'Retrieve what was used',
-      description: `Of this key's mode, by day or month of UTC; at most ${MAX_ENTRIES} of them.`,
+      summary: 'Retrieve usage',
+      description: `For this key's mode, by UTC day or month; at most ${MAX_ENTRIES} of them.`,
       tag: 'Organisation',
       scope: 'organisation:read',
       query: usageQuery,

@@ -78,7 +78,7 @@ export function userRoutes(deps: UserDeps): Route[] {
       id: 'updateUser',
       summary: 'Change a member',
       description:
-        'A member who is deactivated goes offline: its phones and softphone tokens are forgotten, what rings at it rings at the next one, and its softphone is closed, once a call under way is over. 409 when another member has the extension.',
+        'When a member is deactivated, its phones and softphone tokens are forgotten, a call that rings there rings the next agent, and its softphone is closed after the running call. 409 if another member has the extension.',
       tag: 'Users',
       scope: 'users:write',
       body: changeBody,

@@ -9,7 +9,7 @@ export const userRole = oneOf(['owner', 'admin', 'supervisor', 'agent'])
 export const userFields = {
   name: Type.String({ maxLength: 200 }),
   team_id: nullable(Type.String({ maxLength: 200 })),
-  extension: nullable(Type.String({ pattern: '^[0-9]{2,8}$', description: '2 to 8 digits, of one member only.' })),
+  extension: nullable(Type.String({ pattern: '^[0-9]{2,8}$', description: '2 to 8 digits, unique among members.' })),
   takes_seat: Type.Boolean({ description: 'Counts in `seats` of `GET /usage`, while active.' }),
 }
 
@@ -25,9 +25,9 @@ export const userSchema = Type.Object({
   status: oneOf(['active', 'deactivated', 'invited']),
   team_id: userFields.team_id,
   extension: userFields.extension,
-  billing: Type.Boolean({ description: 'Has to do with the bills: the owners do.' }),
+  billing: Type.Boolean({ description: 'Responsible for billing: true for owners.' }),
   takes_seat: userFields.takes_seat,
-  last_login: nullable(timestamp('When a softphone of the member last connected, or a phone registered anew.')),
+  last_login: nullable(timestamp('When a softphone of the member last connected, or a phone last registered.')),
   created: timestamp(),
 })
 export type User = Static<typeof userSchema>

@@ -48,7 +48,7 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
       method: 'POST',
       path: PATH,
       id: 'createPartnerOrganisation',
-      summary: 'Make an organisation of a client',
+      summary: "Create a client's organisation",
       description:
         'It is an organisation like any other, run by yours: you make its keys, set its limits, suspend it, hand it over. What is in it is seen with its own keys, and with yours where a request has the header `Service-Account` with its ID. 409 when another one runs yours.',
       scope: 'partners:write',
@@ -64,8 +64,8 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
       method: 'PATCH',
       path: `${PATH}/:id`,
       id: 'updatePartnerOrganisation',
-      summary: 'Change the name or the limits of an organisation of a client',
-      description: 'Changes what is sent. Limits hold within a second on every node.',
+      summary: "Change the name or the limits of a client's organisation",
+      description: 'Updates the fields sent. Limits take effect within a second on every node.',
       scope: 'partners:write',
       params: idParams,
       body: changeBody,
@@ -77,10 +77,10 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
         method: 'POST',
         path: `${PATH}/:id/${suspended ? 'suspend' : 'resume'}`,
         id: suspended ? 'suspendPartnerOrganisation' : 'resumePartnerOrganisation',
-        summary: suspended ? 'Suspend an organisation of a client' : 'Resume an organisation of a client',
+        summary: suspended ? "Suspend a client's organisation" : "Resume a client's organisation",
         description: suspended
-          ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second; its event streams end. Running calls go on. 409 when it is suspended.'
-          : 'Its keys and calls work again. 409 when it is not suspended.',
+          ? 'Its requests are answered 403 `organisation_suspended` and new calls are refused, on other nodes within a second; its event streams end. Running calls continue. 409 if it is already suspended.'
+          : 'Its keys and calls work again. 409 if it is not suspended.',
         scope: 'partners:write',
         params: idParams,
         errors: [409],
@@ -94,7 +94,7 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
       id: 'handOverPartnerOrganisation',
       summary: 'Hand an organisation over to its client',
       description:
-        'It is its own from now on, without limits of yours. All keys of it in this mode are revoked; the one in the answer is for the client, who makes its own with it.',
+        'From now on it is independent, without your limits. All its keys in this mode are revoked. The key in the answer is for the client, who can create others with it.',
       scope: 'partners:write',
       params: idParams,
       reply: apiKeyWithSecret,
@@ -115,7 +115,7 @@ async function create(
     if ((await rowBy(trx, 'partner_organisations', { id: context.organisationId })) !== undefined) {
       return conflict(
         'run_by_partner',
-        'An organisation that another one runs makes none: it is to be handed over first.',
+        'An organisation that another one manages cannot create organisations. It must be handed over first.',
       )
     }
     const id = await insertOrganisation(trx, { name, pciEnabled: false, now: at })

@@ -11,7 +11,7 @@ export interface Period {
 }
 
 export const periodFields = {
-  from: Type.Optional(timestamp('Calls made from then on; default: 30 days before `to`.')),
+  from: Type.Optional(timestamp('Calls made since then; default: 30 days before `to`.')),
   to: Type.Optional(timestamp('Calls made before; default: now.')),
 }
 

@@ -23,7 +23,7 @@ const agentListQuery = Type.Object(
   {
     ...listParameters,
     status: Type.Optional(oneOf([...AGENT_STATES])),
-    queue_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only who answers this queue.' })),
+    queue_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only agents of this queue.' })),
     team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
   },
   { additionalProperties: false },
@@ -39,7 +39,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       path: '/agents',
       id: 'listAgents',
       summary: "List all agents' presence",
-      description: `Of every active member, the newest first. ${LIVE}`,
+      description: `All active members, newest first. ${LIVE}`,
       tag: 'Agents',
       scope: 'agents:read',
       query: agentListQuery,
@@ -54,7 +54,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       id: 'getAgentStatus',
       summary: "Retrieve an agent's presence",
       description:
-        "A user's presence as a human agent, and the queues they answer. Without a registered phone and an open softphone it is `offline` after 20 s.",
+        "A user's presence as a human agent, and the queues they answer. After 20 s without a registered phone or an open softphone it is `offline`.",
       tag: 'Agents',
       scope: 'agents:read',
       params,
@@ -70,7 +70,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       id: 'setAgentStatus',
       summary: "Set an agent's presence",
       description:
-        'During a call the change is kept until it is over; a wrap-up ends with it. 409 for a member who is not active.',
+        'During a call the change takes effect after the call; a wrap-up ends at once. 409 for a member who is not active.',
       tag: 'Agents',
       scope: 'agents:write',
       params,
@@ -81,7 +81,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
         return store.transaction(async (trx): Promise<AgentStatus | Problem> => {
           const user = await forTenant(trx, context).find('users', id)
           if (user === undefined) return missing('user', id)
-          if (user.status !== 'active') return conflict('not_active', `The member is ${user.status}.`)
+          if (user.status !== 'active') return conflict('not_active', `The member has status ${user.status}.`)
           await setWish(trx, context, id, { wish: body.status, at: now().toISOString(), request: context })
           return agentStatusOf(trx, context, user)
         })

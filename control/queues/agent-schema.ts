@@ -11,8 +11,8 @@ export const agentStatusSchema = Type.Object({
   user_id: Type.String(),
   status: oneOf<AgentState[]>([...AGENT_STATES]),
   since: timestamp(),
-  ringing: Type.Boolean({ description: "The agent's phone rings." }),
-  queue_ids: Type.Array(Type.String(), { description: 'Queues that the user answers, by name or through the team.' }),
+  ringing: Type.Boolean({ description: "The agent's phone is ringing." }),
+  queue_ids: Type.Array(Type.String(), { description: 'Queues that the user answers, directly or through the team.' }),
   call: nullable(
     Type.Object({
       call_id: Type.String(),

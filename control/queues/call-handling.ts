@@ -38,7 +38,7 @@ async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | 
   if (call === undefined) return missing('call', callId)
   const leg = await mainLeg(trx, tenant, callId)
   if (leg?.step === 'consent' && call.ended_at === null) {
-    return conflict('being_asked', 'The caller is being told, or asked, that the call is recorded.')
+    return conflict('being_asked', 'The recording announcement or question is being played to the caller.')
   }
   if (call.ended_at !== null || leg === undefined || !isLeadable(leg.step)) {
     return conflict('not_running', 'The call is not in progress, or is a conference.')
@@ -97,7 +97,7 @@ async function unreachable({ deps, trx, tenant, at }: Handling, userId: string):
   const now = new Date(at)
   const devices = await deps.devicesOf(trx, tenant, userId, now)
   if (devices.length === 0 && !(await mayComeBack(trx, tenant, userId, now))) {
-    return conflict('agent_unreachable', 'The member has no phone or softphone that could ring.')
+    return conflict('agent_unreachable', 'The member has no phone or softphone that can ring.')
   }
   const ring = await forTenant(trx, tenant)
     .select('rings')
@@ -121,10 +121,10 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
   if (rings.find(ring => ring.open_call !== null)?.state !== 'talking') {
-    return conflict('no_agent', 'Nobody talks with the caller who could ask first.')
+    return conflict('no_agent', 'Nobody is talking with the caller, so nobody can consult the target first.')
   }
   if (rings.some(isAsking)) {
-    return conflict('already_consulting', 'Somebody is being asked already.')
+    return conflict('already_consulting', 'A consultation is already in progress.')
   }
   const refused = await targetProblem(handling, target)
   if (refused !== null) return refused
@@ -152,7 +152,7 @@ export async function transferReferred(
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   if ((await ringsOf(trx, tenant, callId)).some(isAsking)) {
-    return conflict('already_consulting', 'Somebody is being asked already.')
+    return conflict('already_consulting', 'A consultation is already in progress.')
   }
   const asked = { callId, target, purpose: 'referred' as const, at, replaces: replaces ?? undefined }
   const ring = await ringParty(deps, trx, tenant, asked)
@@ -169,7 +169,7 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
   const asked = rings.find(ring => ring.purpose === 'consult')
-  if (asked === undefined) return conflict('not_consulting', 'Nobody is being asked about this call.')
+  if (asked === undefined) return conflict('not_consulting', 'No consultation is in progress for this call.')
   const joined = how === 'complete' ? await joinedAtFarEnd(handling, found, asked) : null
   if (joined !== null) return joined === 'asked' ? null : joined
   await resume(handling, found.call)
@@ -212,13 +212,15 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
   const leg = side === 'answerer' ? found.leg : await answererOf(trx, tenant, callId)
   if ('problem' in leg) return leg
   if (side === 'answerer' && leg.step !== 'connected' && leg.step !== 'settled') {
-    return conflict('not_connected', 'The caller talks with nobody, and hears what it waits with.')
+    return conflict('not_connected', 'The caller is talking with nobody and hears hold audio already.')
   }
   if ((leg.on_hold === 1) === isHeld) {
-    return isHeld ? conflict('already_held', 'The call is on hold.') : conflict('not_held', 'The call is not on hold.')
+    return isHeld
+      ? conflict('already_held', 'The call is already on hold.')
+      : conflict('not_held', 'The call is not on hold.')
   }
   if ((await ringsOf(trx, tenant, callId)).some(isAsking)) {
-    return conflict('already_consulting', 'Somebody is being asked: complete or cancel that first.')
+    return conflict('already_consulting', 'A consultation is in progress: complete or cancel it first.')
   }
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
   if (isHeld) await pause(handling, call)
@@ -264,12 +266,12 @@ export async function supervise(
     return conflict('not_running', 'The call is not in progress, or is a conference.')
   }
   if (mode === 'whisper' && (await mainRing(trx, tenant, callId))?.state !== 'talking') {
-    return conflict('no_agent', 'Nobody talks with the caller who could be whispered to.')
+    return conflict('no_agent', 'Nobody is talking with the caller, so there is nobody to whisper to.')
   }
   const rings = await ringsOf(trx, tenant, callId)
   const there = rings.find(ring => ring.purpose === 'supervise' && ring.user_id === userId)
   if (mode === 'stop') {
-    if (there === undefined) return conflict('not_supervising', 'The member does not listen to this call.')
+    if (there === undefined) return conflict('not_supervising', 'The member is not supervising this call.')
     await finishRing(trx, tenant, there, { reason: 'api_hangup' })
     return null
   }

@@ -9,10 +9,10 @@ export const queueCallSchema = Type.Object({
   call_id: Type.String(),
   livemode: Type.Boolean(),
   queue_id: Type.String(),
-  position: Type.Integer({ description: '1 is the next to be answered; 0: it waits no more.' }),
+  position: Type.Integer({ description: '1 is the next to be answered; 0: it has left the line.' }),
   joined_at: timestamp(),
-  wait_ms: Type.Integer({ description: 'How long it has waited.' }),
-  offered_to: nullable(Type.String({ description: 'The user whose phone rings for it.' })),
+  wait_ms: Type.Integer({ description: 'Waiting time.' }),
+  offered_to: nullable(Type.String({ description: 'The user whose phone is ringing for it.' })),
   outcome: nullable(
     Type.String({
       description:

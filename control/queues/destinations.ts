@@ -38,7 +38,7 @@ export async function destinationOf(
   }
   const route = await routeFor(db, tenant, { to, from, at })
   if (route !== undefined) return { kind: 'route', route }
-  if (!E164.test(to.user)) return { failure: 'not_found', message: `Nobody is reached by ${to.user}.` }
+  if (!E164.test(to.user)) return { failure: 'not_found', message: `No person has the address ${to.user}.` }
   const number = await numberOf(db, tenant, user)
   const refused = await outsideProblem(db, tenant, to.user)
   if (refused !== null) return { failure: 'not_found', message: refused.message }
@@ -48,7 +48,7 @@ export async function destinationOf(
   const way = await wayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })
   if ('problem' in way) return { failure: 'not_found', message: way.message }
   if (way.connection !== null && (await isFull(db, way.connection))) {
-    return { failure: 'capacity', message: 'The connection carries its `max_calls` already.' }
+    return { failure: 'capacity', message: 'The connection has reached its `max_calls`.' }
   }
   return { kind: 'outside', onward: { to: to.user, from: way.from, connectionId: way.connection?.id ?? null } }
 }

@@ -26,13 +26,13 @@ const transferBody = input({
   type: Type.Optional(
     oneOf(['blind', 'attended'], {
       default: 'blind',
-      description: 'attended: the target is asked first, while the caller is on hold; for `to` and `user_id`.',
+      description: 'attended: the target is consulted first, while the caller is on hold; for `to` and `user_id`.',
     }),
   ),
   to: Type.Optional(
     Type.String({ pattern: ADDRESS, description: 'A number in E.164, or a SIP URI. Exactly one target.' }),
   ),
-  user_id: id('A member: all devices ring.'),
+  user_id: id('A member: all their devices ring.'),
   queue_id: id('Gets in line.'),
   assistant_id: id('Talks with this assistant.'),
   flow_id: id('Is led by this flow.'),
@@ -41,9 +41,10 @@ const transferBody = input({
 
 const superviseBody = input({
   mode: oneOf(['monitor', 'whisper', 'barge', 'stop'], {
-    description: 'monitor: nobody hears the supervisor; whisper: the agent does; barge: all do; stop: it is over.',
+    description:
+      'monitor: nobody hears the supervisor; whisper: the agent does; barge: everybody does; stop: supervision ends.',
   }),
-  user_id: Type.String({ maxLength: 200, description: 'The supervisor: all devices ring.' }),
+  user_id: Type.String({ maxLength: 200, description: 'The supervisor: all their devices ring.' }),
 })
 
 const common = {
@@ -65,7 +66,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       id: 'holdCall',
       summary: 'Put a call on hold',
       description:
-        'The caller hears music, and neither hears nor is heard. 409 when it is on hold, or talks with nobody.',
+        'The caller hears music, and can neither hear nor be heard by others. 409 if it is already on hold, or talks with nobody.',
       handler: (context, { params }) => act(context, params.id, handling => hold(handling, true)),
     }),
     route({
@@ -83,7 +84,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       id: 'transferCall',
       summary: 'Transfer a call',
       description:
-        'The call stays the same object; who talked with the caller is free. 409 when the call is not in progress, or the member cannot be rung.',
+        'The call stays the same object. Whoever talked with the caller becomes free. 409 if the call is not in progress, or the member cannot be rung.',
       body: transferBody,
       handler: (context, { params, body }) => transfer(deps, context, params.id, body),
     }),
@@ -93,7 +94,8 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       path: '/calls/:id/transfer/complete',
       id: 'completeTransfer',
       summary: 'Complete an attended transfer',
-      description: 'The caller talks with who was asked. An agent who hangs up completes it too.',
+      description:
+        'Connects the caller with the consulted party. If the agent hangs up, the transfer is completed too.',
       handler: (context, { params }) => act(context, params.id, handling => endConsultation(handling, 'complete')),
     }),
     route({
@@ -110,9 +112,9 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       errors,
       path: '/calls/:id/supervise',
       id: 'superviseCall',
-      summary: 'Listen in on a call',
+      summary: 'Supervise a call',
       description:
-        "Rings the supervisor into the call. Again with another mode: changes it. The recording of the caller's audio stays as it is.",
+        "Rings the supervisor and adds them to the call. A repeated request with another mode changes the mode. The recording of the caller's audio is not affected.",
       body: superviseBody,
       handler: async (context, { params, body }) => {
         const { mode, user_id: userId } = body
@@ -182,7 +184,7 @@ async function transfer(
   if (wrong !== null) return wrong
   if (body.type !== 'attended') return handle(deps, context, callId, handling => transferBlind(handling, target))
   if (target.type !== 'user' && target.type !== 'number') {
-    return problem('parameter_invalid', 'Only somebody can be asked: `to` or `user_id`.', { param: 'type' })
+    return problem('parameter_invalid', 'An attended transfer needs `to` or `user_id`.', { param: 'type' })
   }
   return handle(deps, context, callId, handling => transferAttended(handling, target))
 }

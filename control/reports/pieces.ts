@@ -54,7 +54,7 @@ export class PieceWriter {
 
   async #insert(bytes: Buffer): Promise<void> {
     if (this.#position * PIECE_BYTES + bytes.length > MAX_ARTIFACT_BYTES) {
-      throw new ReportTooLarge(`The report is larger than ${MAX_ARTIFACT_BYTES} bytes; take a shorter period.`)
+      throw new ReportTooLarge(`The report is larger than ${MAX_ARTIFACT_BYTES} bytes; choose a shorter period.`)
     }
     await forTenant(this.#db, this.#tenant).insert('report_artifacts', {
       run_id: this.#name.runId,

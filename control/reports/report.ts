@@ -72,7 +72,7 @@ async function changed(
 ): Promise<ReportRow | Problem> {
   const { csv = row.csv === 1, pdf = row.pdf === 1 } = body.formats ?? {}
   if (!csv && !pdf) {
-    return problem('parameter_invalid', 'A report is made as CSV, as PDF or as both.', { param: 'formats' })
+    return problem('parameter_invalid', 'A report needs at least one format, CSV or PDF.', { param: 'formats' })
   }
   const times = body.schedule === undefined ? {} : await scheduleColumns(deps, trx, tenant, body.schedule)
   if (isProblem(times)) return times
@@ -92,7 +92,7 @@ async function scheduleColumns(deps: ReportDeps, trx: Trx, tenant: Tenant, sched
   const timezone = await deps.timezoneOf(trx, tenant)
   const next = readSchedule(schedule, timezone, deps.now())
   if (next === null) {
-    return problem('parameter_invalid', 'schedule is no time that comes.', { param: 'schedule' })
+    return problem('parameter_invalid', 'schedule never occurs.', { param: 'schedule' })
   }
   return { schedule, schedule_timezone: timezone, next_run_at: next.toISOString() }
 }

@@ -5,7 +5,7 @@ import type { ReportRunRow } from './tables.ts'
 
 const deliverySchema = Type.Object({
   email: Type.String(),
-  status: oneOf(['sent', 'failed', 'suppressed'], { description: 'suppressed: test mode reaches nobody.' }),
+  status: oneOf(['sent', 'failed', 'suppressed'], { description: 'suppressed: test mode sends no mail.' }),
   error: nullable(Type.String()),
 })
 export type Delivery = Static<typeof deliverySchema>
@@ -17,17 +17,17 @@ export const reportRunSchema = Type.Object({
   livemode: Type.Boolean(),
   report_id: Type.String(),
   status: oneOf(['queued', 'running', 'sent', 'partially_sent', 'failed', 'completed'], {
-    description: 'completed: made in test mode, which sends nothing.',
+    description: 'completed: made in test mode, without mail.',
   }),
   trigger: oneOf(['manual', 'schedule']),
   period_from: timestamp(),
-  period_to: timestamp('Not in it any more.'),
-  started_at: timestamp('While it is queued: when it was asked for.'),
+  period_to: timestamp('End of the period, exclusive.'),
+  started_at: timestamp('While it is queued: the time of the request.'),
   finished_at: nullable(timestamp('null until it is over.')),
   error: nullable(Type.String()),
   artifacts: Type.Object(
     { csv: Type.Boolean(), pdf: Type.Boolean() },
-    { description: 'What was made and can be downloaded.' },
+    { description: 'Formats that can be downloaded.' },
   ),
   recipients: Type.Array(Type.String()),
   deliveries: Type.Array(deliverySchema),

@@ -54,7 +54,7 @@ const artifactRoute = (deps: ReportDeps, format: Format, id: string): Route =>
     path: `/reports/:id/runs/:run_id/${format}`,
     id,
     summary: `Download a run as ${format.toUpperCase()}`,
-    description: 'For 90 days after the run. `Range: bytes=…` gives a part of it.',
+    description: 'Available for 90 days after the run. `Range: bytes=…` returns a part.',
     params: runParams,
     reply: Type.String({ format: 'binary' }),
     rawType: CONTENT_TYPES[format],

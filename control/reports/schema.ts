@@ -9,17 +9,17 @@ const fields = {
   name: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\r\\n]*$' }),
   kind: oneOf(['calls', 'queues', 'agents', 'topics', 'summaries', 'evaluations'], {
     description:
-      'One row for each call, each queue, each agent with the figures of insights, each topic and reason, each summary of a call, each criterion of each QA evaluation.',
+      'One row for each call, each queue, each agent (figures of insights), each topic and reason, each summary of a call, or each criterion of each QA evaluation.',
   }),
   period: oneOf(['day', 'week', 'month'], {
-    description: "A run shows the last whole one, by the organisation's clock.",
+    description: "A run covers the last complete period, in the organisation's time zone.",
   }),
   schedule: nullable(
     Type.String({
       maxLength: 100,
       pattern: '^[0-5]?[0-9]( [^ ]+){4}$',
       description:
-        "When it runs by itself, by the organisation's clock: cron with five fields, at most once an hour, for example `0 7 * * 1`; null: never.",
+        "When it runs by itself, in the organisation's time zone: cron with five fields, at most once an hour, for example `0 7 * * 1`; null: never.",
     }),
   ),
   recipients: Type.Array(Type.String({ format: 'email', maxLength: 254 }), {
@@ -38,7 +38,7 @@ export const reportSchema = Type.Object({
   kind: fields.kind,
   period: fields.period,
   schedule: nullable(Type.String()),
-  next_run_at: nullable(timestamp('When its schedule comes next.')),
+  next_run_at: nullable(timestamp('Next run by schedule.')),
   formats: Type.Object({ csv: Type.Boolean(), pdf: Type.Boolean() }),
   recipients: Type.Array(Type.String()),
   created: timestamp(),

@@ -31,7 +31,7 @@ export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string)
   const row = await scoped.find('transcripts', callId)
   if (row === undefined) return undefined
   if (row.status === 'running' || row.status === 'wanted') {
-    return conflict('not_ready', 'The call is still being written down.')
+    return conflict('not_ready', 'The call is still being transcribed.')
   }
   await scoped.delete('transcript_segments').where('call_id', '=', callId).execute()
   await scoped.delete('transcripts').where('id', '=', callId).execute()
@@ -62,7 +62,7 @@ export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: strin
   const scoped = forTenant(trx, tenant)
   const call = await scoped.find('calls', id)
   if (call === undefined) return undefined
-  if (call.ended_at === null) return conflict('running', 'The call is going on: hang it up first.')
+  if (call.ended_at === null) return conflict('running', 'The call has not ended: hang it up first.')
   const refused = (await removeRecording(trx, tenant, id, at)) ?? (await removeTranscript(trx, tenant, id)) ?? null
   if (refused !== null) return refused
   for (const table of [

@@ -11,19 +11,19 @@ export const roomSettings = {
   transcribe: Type.Boolean({ description: 'Transcribe sessions.' }),
   mute_on_entry: Type.Boolean({ description: 'Members join muted; moderators never.' }),
   announce: Type.Boolean({ description: 'Join and leave chimes.' }),
-  lock_on_start: Type.Boolean({ description: 'Lock as soon as the room starts.' }),
+  lock_on_start: Type.Boolean({ description: 'Lock the session as soon as it starts.' }),
   max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
-  ai_note_taker: Type.Boolean({ description: 'Meeting notes when the room empties.' }),
-  wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before being seated.' }),
+  ai_note_taker: Type.Boolean({ description: 'Meeting notes after the session.' }),
+  wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before they join.' }),
   language: oneOf(LANGUAGE_CODES, {
-    description: 'Of the prompts that callers hear, of transcripts and notes (`GET /languages`).',
+    description: 'Language of the prompts, transcripts and notes (`GET /languages`).',
   }),
   description: Type.String({ maxLength: 2000 }),
   ...audioDefaults,
 }
 
 export const roomSchedule = {
-  start_at: nullable(timestamp('Null: an always-open room.')),
+  start_at: nullable(timestamp('Null: always open.')),
   end_at: nullable(timestamp()),
   recurrence: oneOf(['none', 'daily', 'weekly', 'weekdays']),
   timezone: Type.String({ minLength: 1, maxLength: 64 }),
@@ -36,7 +36,7 @@ export const conferenceRoomSchema = Type.Object({
   livemode: Type.Boolean(),
   name: Type.String(),
   owner_id: nullable(Type.String()),
-  active: Type.Boolean({ description: 'Switched-off rooms cannot be joined.' }),
+  active: Type.Boolean({ description: 'A room that is switched off cannot be joined.' }),
   has_pin: Type.Boolean(),
   pin_length: nullable(Type.Integer()),
   has_moderator_pin: Type.Boolean(),
@@ -48,9 +48,9 @@ export const conferenceRoomSchema = Type.Object({
       call_id: Type.String(),
       started_at: timestamp(),
       participants: Type.Integer(),
-      locked: Type.Boolean({ description: 'Only moderators come in.' }),
+      locked: Type.Boolean({ description: 'Only moderators can join.' }),
       active_speaker_id: nullable(
-        Type.String({ description: 'The participant who speaks, or did last; with `settings.speech_events`.' }),
+        Type.String({ description: 'The participant who is speaking, or spoke last; with `settings.speech_events`.' }),
       ),
     }),
   ),
@@ -61,7 +61,7 @@ export const conferenceRoomSchema = Type.Object({
 export const conferenceRoomWithLinkSchema = Type.Object(
   {
     ...conferenceRoomSchema.properties,
-    join_url: Type.String({ description: 'The guest link, shown only now.' }),
+    join_url: Type.String({ description: 'The guest link, returned only once.' }),
   },
   { title: 'ConferenceRoomWithLink' },
 )

@@ -97,7 +97,7 @@ export async function changeRoom(
     if (refused !== null) return refused
     if (body.locked !== undefined) {
       const session = await runningSession(trx, row)
-      if (session === undefined) return conflict('not_running', 'No session is in progress that could be locked.')
+      if (session === undefined) return conflict('not_running', 'There is no session in progress to lock.')
       await setLocked(trx, session, body.locked)
     }
     const change: Partial<ConferenceRoomRow> = {

@@ -5,7 +5,7 @@ import { roomSchedule, roomSettings } from './room-schema.ts'
 
 const pin = (description: string) => Type.String({ pattern: '^[0-9]{4,8}$', description })
 const fields = {
-  owner_id: nullable(Type.String({ maxLength: 200, description: 'The member whose room it is.' })),
+  owner_id: nullable(Type.String({ maxLength: 200, description: 'The member who owns the room.' })),
   pin: pin('Participant PIN for dial-in, 4 to 8 digits.'),
   moderator_pin: pin('Different from the participant PIN.'),
   settings: partialInput(roomSettings),
@@ -33,7 +33,7 @@ export const changeBody = input({
   active: Type.Optional(Type.Boolean()),
   locked: Type.Optional(
     Type.Boolean({
-      description: 'Of the session in progress: only moderators come in, and who is dialled from within.',
+      description: 'For the session in progress: only moderators can join, and people dialled from within.',
     }),
   ),
   pin: Type.Optional(nullable(fields.pin)),

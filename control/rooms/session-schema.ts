@@ -8,12 +8,12 @@ import type { Db } from '../kernel/store/store.ts'
 
 /** Specification, "ConferenceSession". */
 export const conferenceSessionSchema = Type.Object({
-  id: Type.String({ description: "The session's call: its recording and transcript are fetched through the call." }),
+  id: Type.String({ description: "ID of the session's call, which has its recording and transcript." }),
   object: Type.Literal('conference_session'),
   livemode: Type.Boolean(),
   started_at: timestamp(),
-  duration_ms: Type.Integer({ description: 'So far, while it is in progress.' }),
-  participants: Type.Integer({ description: 'Who has been in it.' }),
+  duration_ms: Type.Integer({ description: 'Up to now, while in progress.' }),
+  participants: Type.Integer({ description: 'Participants so far.' }),
   status: oneOf(['in_progress', 'ended']),
   notes: Type.Object(
     {
@@ -21,7 +21,7 @@ export const conferenceSessionSchema = Type.Object({
       decisions: Type.Array(Type.String()),
       action_items: Type.Array(Type.String()),
     },
-    { description: 'AI meeting notes; empty when nobody took any.' },
+    { description: 'AI meeting notes; empty if none were taken.' },
   ),
 })
 export type ConferenceSession = Static<typeof conferenceSessionSchema>

@@ -62,7 +62,7 @@ function reading(deps: SecretDeps): Route[] {
       path: '/secrets',
       id: 'listSecrets',
       summary: 'List secrets',
-      description: 'Their names, and who uses them; never what they hold.',
+      description: 'Their names and the tools that use them, never their values.',
       query: listQuery,
       reply: listOf(secretSchema),
       handler: async (context, { query }) => {
@@ -78,7 +78,7 @@ function reading(deps: SecretDeps): Route[] {
       path: '/secrets/:id',
       id: 'getSecret',
       summary: 'Retrieve a secret',
-      description: 'What is known of it; never what it holds.',
+      description: 'Everything but its value.',
       reply: secretSchema,
       handler: async (context, { params }) => {
         const row = await forTenant(store.db, context).find('secrets', params.id)
@@ -102,9 +102,10 @@ const create =
       const scoped = forTenant(trx, context)
       const names = await scoped.select('secrets').select('name').execute()
       if (names.some(one => one.name === name)) {
-        return conflict('name_taken', `There is a secret ${name}; rotate it, or delete it first.`)
+        return conflict('name_taken', `A secret named ${name} exists; rotate it, or delete it first.`)
       }
-      if (names.length >= MAX_SECRETS) return problem('plan_limit', `There are ${MAX_SECRETS} secrets; delete one.`)
+      if (names.length >= MAX_SECRETS)
+        return problem('plan_limit', `The limit of ${MAX_SECRETS} secrets is reached; delete one.`)
       const [id, at] = [newId('secret'), now().toISOString()]
       const row = {
         ...{ id, name, description, version: 1, rotated_at: null, created: at, updated: at },
@@ -139,7 +140,7 @@ const rotating = (deps: SecretDeps): Route =>
     id: 'rotateSecret',
     summary: 'Rotate a secret',
     description:
-      'Whatever is sent from now on has the new value, on every node; the old one is gone. Emits `secret.rotated`.',
+      'Every request from now on uses the new value, on every node; the old value is deleted. Emits `secret.rotated`.',
     tag: 'Secrets',
     scope: 'secrets:write',
     body: rotateBody,

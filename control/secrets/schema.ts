@@ -7,14 +7,14 @@ import type { SecretRow } from './tables.ts'
 const name = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9_]{0,63}$',
   examples: ['SHOP_KEY'],
-  description: 'Tools write `{{secret:NAME}}`. It stays.',
+  description: 'Tools refer to it as `{{secret:NAME}}`. It cannot be changed.',
 })
-const description = Type.String({ maxLength: 500, description: 'For people.' })
+const description = Type.String({ maxLength: 500, description: 'Label for people.' })
 /** A shorter one could not be told from other words of an answer. */
 const value = Type.String({
   pattern: '^[ -~]{8,4096}$',
   examples: ['key-of-the-shop-9f2c'],
-  description: 'Written once, never answered. Printable ASCII, as headers take it.',
+  description: 'Write-only. Printable ASCII, as headers require.',
 })
 
 export const secretSchema = Type.Object({
@@ -23,9 +23,9 @@ export const secretSchema = Type.Object({
   livemode: Type.Boolean(),
   name,
   description,
-  version: Type.Integer({ description: 'One more with each rotation.' }),
+  version: Type.Integer({ description: 'Incremented by each rotation.' }),
   used_by: Type.Array(Type.Object({ object: Type.String(), id: Type.String(), name: Type.String() }), {
-    description: 'The tools that name it.',
+    description: 'The tools that use it.',
   }),
   metadata,
   rotated_at: nullable(timestamp()),

@@ -41,7 +41,7 @@ export function siteRoutes(deps: SiteDeps): Route[] {
     toObject: row => toSite(row, deps.publicUrl),
   }
   const writing = { createBody, create: create(deps), changeBody, change: change(deps) }
-  return plainRoutes(plain, writing, { description: 'Its form takes no more requests; its callbacks stay.' })
+  return plainRoutes(plain, writing, { description: 'Its form accepts no more requests; its callbacks stay.' })
 }
 
 const create =

@@ -7,7 +7,7 @@ const shown = (description: string) => oneOf(['hidden', 'optional', 'required'],
 
 const fields = {
   name: shown("The visitor's name."),
-  message: shown('What it is about; it becomes a note of the callback.'),
+  message: shown('Subject of the request; it becomes a note of the callback.'),
 }
 const plain = {
   origins: Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
@@ -16,16 +16,15 @@ const plain = {
     description: 'Websites that may show the form: scheme, host and port; http for localhost only.',
   }),
   language: nullable(
-    oneOf(['en', 'he'], { description: "Of the form's own words; null: as the page says, else `en`." }),
+    oneOf(['en', 'he'], { description: "Language of the form's own texts; null: that of the page, else `en`." }),
   ),
 }
 const name = Type.String({ minLength: 1, maxLength: 200 })
-const active = Type.Boolean({ description: 'One that is switched off takes no requests.' })
+const active = Type.Boolean({ description: 'A site that is switched off accepts no requests.' })
 const queueId = nullable(
   Type.String({
     maxLength: 200,
-    description:
-      "The queue that returns its callbacks, as its `callbacks` say; null: as the organisation's are routed.",
+    description: "The queue whose `callbacks` settings apply; null: the organisation's settings.",
   }),
 )
 
@@ -37,8 +36,10 @@ export const siteSchema = Type.Object({
   active,
   queue_id: queueId,
   ...plain,
-  fields: Type.Object(fields, { description: 'What the form asks beside the phone number.' }),
-  script_url: Type.String({ description: 'What a page loads to show the form, with `data-site` naming this site.' }),
+  fields: Type.Object(fields, { description: 'What the form asks besides the phone number.' }),
+  script_url: Type.String({
+    description: "Script that shows the form on a page, loaded with this site's ID as `data-site`.",
+  }),
   created: timestamp(),
   updated: timestamp(),
 })

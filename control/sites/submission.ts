@@ -51,19 +51,22 @@ export async function submit(
 }
 
 const unproven = (): Problem =>
-  problem('parameter_invalid', 'The proof of work is none, was used, or has expired: ask for a new challenge.', {
+  problem('parameter_invalid', 'The proof of work is wrong, was used, or has expired: request a new challenge.', {
     param: 'solution',
   })
 
 function fieldProblem(site: SiteRow, origin: string, sent: SiteRequest): Problem | null {
-  if (sent.website) return problem('parameter_invalid', 'This field is to stay empty.', { param: 'website' })
+  if (sent.website) return problem('parameter_invalid', 'This field must stay empty.', { param: 'website' })
   if (!URL.canParse(sent.page) || new URL(sent.page).origin !== origin) {
-    return problem('parameter_invalid', 'The page is not one of the website that asks.', { param: 'page' })
+    return problem('parameter_invalid', 'The page does not belong to the website that sends the request.', {
+      param: 'page',
+    })
   }
   for (const [param, how] of Object.entries(settingsOf(site).fields) as ['name' | 'message', string][]) {
     const isThere = (sent[param] ?? '').trim() !== ''
     if (how === 'required' && !isThere) return problem('parameter_missing', `${param} is needed.`, { param })
-    if (how === 'hidden' && isThere) return problem('parameter_unknown', `The form asks for no ${param}.`, { param })
+    if (how === 'hidden' && isThere)
+      return problem('parameter_unknown', `The form does not ask for ${param}.`, { param })
   }
   return null
 }

@@ -62,10 +62,10 @@ export function toolRoutes(deps: ToolDeps): Route[] {
   const writing = {
     ...{ createBody, create: create(deps), changeBody, change: change(deps) },
     changeDescription:
-      'Makes a new version, which whoever has the tool uses from the next call on. `headers`, `body`, `response` and `parameters` are replaced, other fields merge. Emits `tool.updated`.',
+      'Creates a new version, which assistants use from the next call on. `headers`, `body`, `response` and `parameters` are replaced, other fields merge. Emits `tool.updated`.',
   }
   const deletion = {
-    description: '409 while an assistant has it; `details.used_by` lists them. Emits `tool.deleted`.',
+    description: '409 while an assistant uses it; `details.used_by` lists them. Emits `tool.deleted`.',
     usesOf: deps.usesOf,
     before: async (trx: Trx, context: Context, row: ToolRow) => {
       await forTenant(trx, context).delete('tool_versions').where('tool_id', '=', row.id).execute()
@@ -97,7 +97,8 @@ const create =
         .select('tools')
         .select(eb => eb.fn.countAll<number>().as('count'))
         .executeTakeFirstOrThrow()
-      if (Number(count) >= MAX_TOOLS) return problem('plan_limit', `There are ${MAX_TOOLS} tools; delete one.`)
+      if (Number(count) >= MAX_TOOLS)
+        return problem('plan_limit', `The limit of ${MAX_TOOLS} tools is reached; delete one.`)
       const [id, at] = [newId('tool'), deps.now().toISOString()]
       const about = { id, ...named, kind, version: 1, metadata: JSON.stringify(metadata), created: at, updated: at }
       const row = { ...about, ...columnsOf(definition) }
@@ -119,7 +120,7 @@ function nameOf(kind: ToolKind, name: string | undefined): { name: string } | Pr
     return name === undefined ? problem('parameter_missing', 'name is missing.', { param: 'name' }) : { name }
   }
   if (name === undefined || name === kind) return { name: kind }
-  return problem('parameter_invalid', `A tool of kind ${kind} has the name ${kind}.`, { param: 'name' })
+  return problem('parameter_invalid', `A tool of kind ${kind} must be named ${kind}.`, { param: 'name' })
 }
 
 /** Nothing is filled into its host. */
@@ -210,8 +211,8 @@ function versionRoutes(deps: ToolDeps): Route[] {
       method: 'POST',
       path: '/tools/:id/restore',
       id: 'restoreTool',
-      summary: 'Make a tool what it was in an earlier version',
-      description: 'As a new version. Emits `tool.updated`.',
+      summary: 'Restore an earlier version of a tool',
+      description: 'Creates a new version. Emits `tool.updated`.',
       scope: 'tools:write',
       body: restoreBody,
       reply: toolSchema,

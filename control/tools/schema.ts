@@ -19,7 +19,7 @@ const http = {
   url: Type.String({
     pattern: '^https?://[^\\s{}/?#]+([/?#][^\\s]*)?$',
     maxLength: 2000,
-    description: '`{{parameter}}` may stand behind the host; a secret may not.',
+    description: '`{{parameter}}` is allowed after the host; secrets are not allowed.',
   }),
   headers: texts(
     { pairs: 30, name: '^[A-Za-z][A-Za-z0-9-]*$', nameLength: 64, length: 2000 },
@@ -31,21 +31,22 @@ const http = {
     ),
   ),
   body_format: oneOf(['json', 'form']),
-  timeout_ms: Type.Integer({ minimum: 500, maximum: 20_000, description: 'Of one attempt.' }),
+  timeout_ms: Type.Integer({ minimum: 500, maximum: 20_000, description: 'Time-out of one attempt.' }),
   retries: Type.Integer({
     minimum: 0,
     maximum: 3,
-    description: 'When there is no answer, 429 or 5xx; all attempts have 30 s, and one `Idempotency-Key`.',
+    description:
+      'After no answer, 429 or 5xx. All attempts together take 30 s at most and share one `Idempotency-Key`.',
   }),
   response: texts(
     { pairs: 20, name: '^[A-Za-z][A-Za-z0-9_]*$', nameLength: 64, length: 200 },
-    'What the model is told: names, each with a JSONPath (RFC 9535) into the answer. Empty: the whole answer.',
+    'What the model gets: names, each with a JSONPath (RFC 9535) into the answer. Empty: the whole answer.',
   ),
 }
 /** Who a call can be given to. */
 export const callTarget = input({
   type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
-  id: Type.String({ minLength: 1, maxLength: 255, description: 'ID, or number in E.164, or SIP URI.' }),
+  id: Type.String({ minLength: 1, maxLength: 255, description: 'An ID, a number in E.164, or a SIP URI.' }),
 })
 const payment = {
   currency: Type.String({ pattern: '^[A-Z]{3}$' }),
@@ -65,8 +66,11 @@ const knowledge = {
   }),
 }
 
-const description = Type.String({ maxLength: 2000, description: 'What it does and when to use it: for the model.' })
-const parameters = jsonObject('JSON Schema of what the model says with it.')
+const description = Type.String({
+  maxLength: 2000,
+  description: 'What it does and when to use it. The model reads this.',
+})
+const parameters = jsonObject("JSON Schema of the model's arguments.")
 
 /** What has versions. Of each kind only its own part is not null. */
 const definition = {
@@ -84,7 +88,7 @@ export type HttpSettings = NonNullable<Definition['http']>
 const name = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,50}$',
   description:
-    'As the model sees it; of a transfer it sees `transfer_to_NAME`, what else is built in has the name of its kind. It stays.',
+    'Name that the model sees; it sees a transfer as `transfer_to_NAME`. Other built-in kinds are named as their kind. It cannot be changed.',
 })
 
 export const toolSchema = Type.Object({
@@ -93,9 +97,9 @@ export const toolSchema = Type.Object({
   livemode: Type.Boolean(),
   name,
   kind: oneOf(TOOL_KINDS),
-  version: Type.Integer({ description: 'One more with each change of what it does.' }),
+  version: Type.Integer({ description: 'Incremented when its behaviour changes.' }),
   ...definition,
-  secrets: Type.Array(Type.String(), { description: 'The secrets that it names.' }),
+  secrets: Type.Array(Type.String(), { description: 'The secrets that it uses.' }),
   metadata,
   created: timestamp(),
   updated: timestamp(),
@@ -133,7 +137,7 @@ const version = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 export const restoreBody = input({ version })
 export const testBody = partialInput({
   mode: oneOf(['dry', 'real'], { description: 'dry, the default: nothing is sent.' }),
-  arguments: jsonObject('What the model would say with it.'),
+  arguments: jsonObject('The arguments that a model would give.'),
   version,
   call: input({
     call_id: Type.Optional(Type.String({ maxLength: 200 })),
@@ -157,7 +161,7 @@ export const toolTestSchema = Type.Object({
       body: nullable(Type.String()),
     }),
   ),
-  output: nullable(Type.String({ description: 'What the model would be told; null: of a dry test.' })),
+  output: nullable(Type.String({ description: 'What the model would get; null for a dry test.' })),
   http_status: nullable(Type.Integer()),
   attempts: Type.Integer(),
   duration_ms: Type.Integer(),

@@ -30,7 +30,7 @@ export const trialRoute = (deps: TrialDeps): Route =>
     id: 'testTool',
     summary: 'Test a tool',
     description:
-      'As a model would use it. `dry` shows the request, `real` sends it and shows what the model would be told; secrets are blotted out of both. What acts on a call is tested dry. Arguments that do not fit are a test that has failed.',
+      'As a model would use it. `dry` shows the request; `real` sends it and shows what the model would get. Secrets are masked in both. Tools that act on a call can only be tested dry. A test with invalid arguments fails.',
     tag: 'Tools',
     scope: 'tools:write',
     body: testBody,

@@ -20,9 +20,9 @@ import type { ConnectionRow } from './tables.ts'
 
 export const callIdentity = Type.Object({
   anonymous: Type.Boolean({
-    description: `The caller asks not to be shown, or does not say who it is; of an outgoing call: \`caller_id\` was anonymous. \`from\` of an incoming one is then \`${ANONYMOUS}\`, unless the connection has \`show_private_callers\`.`,
+    description: `The caller requests privacy, or does not say who it is; for an outbound call, \`caller_id\` was anonymous. \`from\` of an inbound call is then \`${ANONYMOUS}\`, unless the connection has \`show_private_callers\`.`,
   }),
-  name: nullable(Type.String({ description: "The caller's name, as the far end writes it. Nobody vouches for it." })),
+  name: nullable(Type.String({ description: "The caller's name as the far end sends it, unverified." })),
   asserted: nullable(
     Type.String({
       description:
@@ -32,13 +32,13 @@ export const callIdentity = Type.Object({
   verification: nullable(
     oneOf(['verified', 'failed', 'none'], {
       description:
-        'STIR/SHAKEN. verified: `from` is what a provider has signed whom we trust; failed: the signature proves nothing; none: there is none. Null: its connection has no `verify_calls`.',
+        'STIR/SHAKEN. verified: `from` is signed by a provider that we trust. failed: the signature is not valid. none: there is none. Null: the connection has no `verify_calls`.',
     }),
   ),
   attestation: nullable(
     oneOf([...ATTESTATIONS], {
       description:
-        "A: the number is the caller's; B: the caller is known, the number is not; C: the call came from elsewhere. Of a failed verification it is a mere claim.",
+        "A: the provider vouches for the caller's number. B: it knows the caller, but not the number. C: the call came from elsewhere. If verification failed, this is not proven.",
     }),
   ),
   verification_failure: nullable(oneOf(Object.keys(VERIFICATION_FAILURES) as VerificationFailure[])),
@@ -46,9 +46,9 @@ export const callIdentity = Type.Object({
 export type CallIdentity = Static<typeof callIdentity>
 
 export const redirectedFrom = Type.Object({
-  address: Type.String({ description: `Number or SIP URI; \`${ANONYMOUS}\`: it does not wish to be shown.` }),
+  address: Type.String({ description: `Number or SIP URI; \`${ANONYMOUS}\`: private.` }),
   reason: oneOf([...REDIRECT_REASONS]),
-  count: Type.Integer({ description: 'How often the call was sent on there.' }),
+  count: Type.Integer({ description: 'How many times the call was diverted there.' }),
 })
 export type RedirectedFrom = Static<typeof redirectedFrom>
 

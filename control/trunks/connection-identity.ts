@@ -8,11 +8,11 @@ import type { ConnectionRow } from './tables.ts'
 export const identityFields = {
   identity: oneOf([...IDENTITY_FORMS], {
     description:
-      'How the far end is told who calls, beside From: from: not at all; asserted: P-Asserted-Identity; preferred: P-Preferred-Identity; remote_party_id: Remote-Party-ID. With the last three the far end learns who makes an anonymous call, and is asked to tell nobody (`Privacy: id`).',
+      'How the far end learns the caller, besides From. from: not at all; asserted: P-Asserted-Identity; preferred: P-Preferred-Identity; remote_party_id: Remote-Party-ID. With the last three, the far end learns who makes an anonymous call and is asked to tell nobody (`Privacy: id`).',
   }),
   redirect_headers: oneOf([...REDIRECT_FORMS], {
     description:
-      'How it is told whom a call was for that is sent on to it, or that follows a 3xx: diversion (RFC 5806); history_info (RFC 7044); none.',
+      'How it learns whom a forwarded or redirected (3xx) call was for. diversion: RFC 5806; history_info: RFC 7044; none.',
   }),
   trust_identity: Type.Boolean({
     description:
@@ -28,7 +28,7 @@ export const identityFields = {
   }),
   show_private_callers: Type.Boolean({
     description:
-      'Who asks not to be shown (Privacy: id, user, header) is shown all the same, with `identity.anonymous`: for emergency services and others whom the law lets see it. False: such a caller is neither shown nor stored.',
+      'Callers who request privacy (Privacy: id, user, header) are shown anyway, with `identity.anonymous`. For emergency services and others who may see them by law. False: such a caller is neither shown nor stored.',
   }),
 }
 
@@ -76,11 +76,11 @@ export interface StirAbilities {
 /** Why a connection cannot have what is asked for. */
 export function stirProblem(body: Static<typeof part>, { signs, verifies }: StirAbilities): Problem | null {
   if (body.sign_calls === true && !signs) {
-    const message = 'This installation has no certificate to sign calls with (TANDEM_STIR_KEY).'
+    const message = 'This installation has no certificate for signing calls (TANDEM_STIR_KEY).'
     return problem('parameter_invalid', message, { param: 'sign_calls' })
   }
   const isJudged = body.verify_calls === 'show' || body.verify_calls === 'require'
   if (!isJudged || verifies) return null
-  const message = 'This installation trusts no authority that signs calls (TANDEM_STIR_TRUST_ANCHORS).'
+  const message = 'This installation trusts no authority for signed calls (TANDEM_STIR_TRUST_ANCHORS).'
   return problem('parameter_invalid', message, { param: 'verify_calls' })
 }

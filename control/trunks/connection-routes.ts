@@ -60,27 +60,29 @@ const port = nullable(
 const transport = nullable(
   oneOf(['udp', 'tcp', 'tls'], {
     description:
-      'tls: the far end proves who it is by its certificate. Audio is encrypted by `srtp`. Null: what NAPTR and SRV records of the host say, else UDP, and TCP for requests larger than 1,300 bytes. Absent: udp.',
+      "tls: the far end proves its identity by its certificate. `srtp` encrypts audio. Null: according to the host's NAPTR and SRV records, else UDP, or TCP for requests larger than 1,300 bytes. Absent: udp.",
   }),
 )
 const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
   maxItems: 100,
-  description: 'Addresses or CIDR blocks that calls may come in from.',
+  description: 'Addresses or CIDR blocks from which calls are accepted.',
 })
 const codecs = Type.Array(oneOf(KNOWN_CODECS), {
   minItems: 1,
   maxItems: KNOWN_CODECS.length,
   uniqueItems: true,
   description:
-    'What is offered, the preferred one first, and what is taken of an offer. G722, opus and L16/16000 carry speech of up to 7 or 8 kHz. Absent: PCMU and PCMA.',
+    'What is offered, in order of preference, and accepted in an offer. G722, opus and L16/16000 carry speech of up to 7 or 8 kHz. Absent: PCMU and PCMA.',
 })
-const maxCalls = nullable(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Calls at once; null: any.' }))
+const maxCalls = nullable(
+  Type.Integer({ minimum: 1, maximum: 100_000, description: 'Concurrent calls; null: no limit.' }),
+)
 const callsPerSecond = nullable(
   Type.Integer({
     minimum: 1,
     maximum: 1000,
     description:
-      'Calls that begin in a second, of each direction; null: any. One too many that comes in is answered 503 with `Retry-After`; one that goes out waits up to 2 s, takes the next connection, or is refused with 429.',
+      'Calls that begin per second, in each direction; null: no limit. Inbound calls above it are answered 503 with `Retry-After`. Outbound calls wait up to 2 s, then take the next connection or are refused with 429.',
   }),
 )
 
@@ -88,7 +90,7 @@ const hosts = Type.Array(
   input({
     host: Type.String({ pattern: HOST }),
     port: Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: 65535 }))),
-    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535, description: 'The lowest first. Absent: 0.' })),
+    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535, description: 'Lowest first. Absent: 0.' })),
     weight: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 65535, description: 'Share of the calls within one priority. Absent: 1.' }),
     ),
@@ -96,7 +98,7 @@ const hosts = Type.Array(
   {
     maxItems: 20,
     description:
-      'Where calls go out to instead of `host`, which stays what URIs name and a registration registers at. The next one is tried after no answer, no connection, and `failover_on`.',
+      'Hosts that calls are sent to instead of `host`. URIs and registrations still use `host`. The next one is tried after no answer, no connection, or a status in `failover_on`.',
   },
 )
 const failoverOn = Type.Array(Type.Integer({ minimum: 400, maximum: 699 }), {
@@ -109,7 +111,10 @@ const followRedirects = Type.Boolean({
 })
 const rates = Type.Array(
   input({
-    prefix: Type.String({ pattern: '^\\+[0-9]{0,15}$', description: 'Of numbers in E.164; `+` alone: all.' }),
+    prefix: Type.String({
+      pattern: '^\\+[0-9]{0,15}$',
+      description: 'Prefix of numbers in E.164; `+` alone: all numbers.',
+    }),
     cost: Type.Number({ minimum: 0, maximum: 1_000_000 }),
   }),
   {
@@ -121,7 +126,7 @@ const rates = Type.Array(
 const country = nullable(Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' }))
 const dialPrefix = Type.String({
   pattern: '^[0-9*#]{0,10}$',
-  description: 'Stands before every number that is called, as a carrier asks for.',
+  description: 'Put before every called number, if the carrier requires it.',
 })
 const callerNumber = nullable(
   Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Who calls, where a call names nobody itself. E.164.' }),
@@ -388,7 +393,7 @@ function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | n
   if (outside !== undefined) return outside
   const { number_country: wanted } = columns
   if (wanted !== null && !isSupportedCountry(wanted)) {
-    return problem('parameter_invalid', 'number_country is no country with a numbering plan.', {
+    return problem('parameter_invalid', 'number_country is not a country with a numbering plan.', {
       param: 'number_country',
     })
   }
@@ -402,7 +407,7 @@ function columnsProblem(columns: Columns, addresses: AddressPolicy): Problem | n
       })
     }
     if (host !== null && addressOfRecord(columns.auth_username, host) === null) {
-      return problem('parameter_invalid', 'What follows the @ is no host.', { param: 'auth.username' })
+      return problem('parameter_invalid', 'After the @ there must be a host.', { param: 'auth.username' })
     }
   }
   const unknown = inboundAuthProblem(columns)

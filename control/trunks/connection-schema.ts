@@ -25,7 +25,7 @@ export const rate = Type.Object({ prefix: Type.String(), cost: Type.Number() })
 
 export const numberFormat = oneOf(['e164', 'digits', 'national'], {
   description:
-    'How the far end wants numbers, called and calling: e164: +442071838750; digits: 442071838750; national: as they are dialled in `number_country`.',
+    'How the far end writes called and calling numbers. e164: +442071838750; digits: 442071838750; national: as dialled in `number_country`.',
 })
 
 export const transfers = oneOf(['refuse', 'bridge', 'follow'], {
@@ -34,11 +34,11 @@ export const transfers = oneOf(['refuse', 'bridge', 'follow'], {
 })
 export const transferCaller = oneOf(['original', 'own'], {
   description:
-    'Who a call that is made for a transfer says that it is from. original: whoever called; a carrier that takes only its own numbers refuses that. own: the number that was called. Absent: original.',
+    'Caller shown by a call that is made for a transfer. original: the original caller, which a carrier that accepts only its own numbers refuses. own: the number that was called. Absent: original.',
 })
 export const reliableProvisional = oneOf(['off', 'when_required', 'when_supported'], {
   description:
-    'Whether ringing and early media are acknowledged (100rel, PRACK, RFC 3262). when_required: to callers that take nothing else. when_supported: to all that take it. off: never; a caller that takes nothing else and would ring is refused with 420. Of calls that go out the far end decides, unless it is off.',
+    'Whether ringing and early media are sent reliably (100rel, PRACK, RFC 3262). when_required: to callers that require it. when_supported: to all that support it. off: never; a caller that requires it and would ring is refused with 420. For outbound calls the far end decides, unless it is off.',
 })
 
 export const connectionSchema = Type.Object({
@@ -48,7 +48,7 @@ export const connectionSchema = Type.Object({
   name: Type.String(),
   kind: Type.String({
     description:
-      'trunk: numbers go out over it. registration: the same, and we register there with `auth`, so that its calls find us. peer: calls come from it.',
+      'trunk: outbound calls to numbers use it. registration: the same, and we register there with `auth` to get its calls. peer: inbound calls only.',
   }),
   host: nullable(Type.String()),
   port: nullable(Type.Integer()),
@@ -77,11 +77,11 @@ export const connectionSchema = Type.Object({
   enabled: Type.Boolean(),
   status: Type.String({
     description:
-      'disabled; enabled: nothing is known of the far end (yet); registered; reachable: it answers OPTIONS; unreachable: three of them were not answered, or the registration failed. Calls are tried in any case.',
+      'disabled; enabled: the state of the far end is not known (yet); registered; reachable: it answers OPTIONS; unreachable: three OPTIONS were not answered, or the registration failed. Calls are tried in any case.',
   }),
   sip_code: nullable(
     Type.Integer({
-      description: 'Why it is unreachable: what the far end answered, 408 when it did not; null: it did.',
+      description: "Why it is unreachable: the far end's answer, 408 if there was none; null: it is reachable.",
     }),
   ),
   created: timestamp(),

@@ -14,14 +14,14 @@ const OF_PHONES = /^(live|test)-/
 
 const algorithm = oneOf(['MD5', 'SHA-256'], {
   description:
-    'The hash of RFC 8760 that callers are challenged with. MD5 is what every far end understands. With SHA-256 an answer by MD5 is asked for anew.',
+    'Hash of the digest challenge (RFC 8760). Every far end supports MD5. With SHA-256, a response by MD5 is challenged again.',
 })
 
 export const inboundCredentials = nullable(
   input({
     username: Type.String({
       pattern: USERNAME,
-      description: 'Names one connection of the whole installation: 409, `details.reason` `username_taken`.',
+      description: 'Unique in the whole installation: 409, `details.reason` `username_taken`.',
     }),
     password: Type.String({ maxLength: 200, pattern: '^[\\x20-\\x7e]{12,200}$' }),
     algorithm: Type.Optional(algorithm),
@@ -40,7 +40,7 @@ export const inboundAuth = nullable(
 export const shownCredentials = nullable(
   Type.Object(
     { username: Type.String(), algorithm },
-    { description: 'What callers prove by digest authentication. The password is never returned.' },
+    { description: 'Credentials that callers prove by digest authentication. The password is never returned.' },
   ),
 )
 
@@ -94,12 +94,16 @@ export function inboundAuthProblem(
   row: Pick<ConnectionRow, 'kind' | 'inbound_auth' | 'inbound_username' | 'allowed_ips'>,
 ): Problem | null {
   if (row.inbound_username !== null && row.kind === 'registration') {
-    return problem('parameter_invalid', "A registration's calls come from its registrar, and are known by that.", {
-      param: 'inbound_credentials',
-    })
+    return problem(
+      'parameter_invalid',
+      'Calls of a registration are recognised by its registrar, from which they come.',
+      {
+        param: 'inbound_credentials',
+      },
+    )
   }
   if (row.inbound_username !== null && OF_PHONES.test(row.inbound_username)) {
-    return problem('parameter_invalid', "Names of members' phones begin with live- and test-.", {
+    return problem('parameter_invalid', "Names that begin with live- or test- are reserved for members' phones.", {
       param: 'inbound_credentials.username',
     })
   }

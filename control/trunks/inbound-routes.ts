@@ -38,16 +38,16 @@ const target = {
 const priority = Type.Integer({
   minimum: -1000,
   maximum: 1000,
-  description: 'The highest wins, then the most specific.',
+  description: 'The highest wins; among equals, the most specific.',
 })
 
 const ANSWER =
-  'When the call is answered. `at_once`: before anything else. `when_answered`: when somebody answers; until then the caller hears the ringing tone of its own network. `early_media`: the same, but the caller hears what we play, or whoever is called, before that (183). A target of type `user` or `queue` takes all three, `announcement` takes `early_media`, any other `at_once` alone. Absent or null: `when_answered` for a user, `at_once` for any other.'
+  "When the call is answered. `at_once`: before anything else. `when_answered`: when somebody answers; until then the caller hears the ringing tone of its own network. `early_media`: the same, but until then the caller hears our audio or the called party's (183). Targets `user` and `queue` allow all three, `announcement` allows `at_once` and `early_media`, others only `at_once`. Absent or null: `when_answered` for a user, `at_once` for others."
 const answerInput = nullable(oneOf(['at_once', 'when_answered', 'early_media'], { description: ANSWER }))
 
-const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'A name of the IANA database.' })
+const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA time zone.' })
 const hours = { timezone, ...businessHours }
-const HOURS = 'When the route leads calls; at other times the next route does. Null: at all times.'
+const HOURS = 'When the route applies; at other times the next route does. Null: always.'
 
 export const inboundRouteSchema = Type.Object({
   id: Type.String(),
@@ -118,7 +118,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
       method: 'POST',
       path: '/inbound_routes',
       id: 'createInboundRoute',
-      summary: 'Lead incoming calls to a target',
+      summary: 'Route inbound calls to a target',
       tag: 'Inbound routes',
       scope: 'numbers:write',
       body: createBody,
@@ -158,7 +158,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
           return toInboundRoute({ ...row, ...change })
         }),
     }),
-    deleteRoute(plain, { description: 'Calls that it has led stay as they are.' }),
+    deleteRoute(plain, { description: 'Its calls are not affected.' }),
   ]
 }
 

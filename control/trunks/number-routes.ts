@@ -11,13 +11,14 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
 import type { PhoneNumberRow } from './tables.ts'
 
-const connectionId = nullable(Type.String({ maxLength: 200, description: 'Calls from this number go out over it.' }))
+const connectionId = nullable(Type.String({ maxLength: 200, description: 'Connection for calls from this number.' }))
 
 const createBody = input({
   number: Type.Optional(
     Type.String({
       pattern: '^\\+[1-9][0-9]{1,14}$',
-      description: 'E.164. Needed with a live key; with a test key a sandbox number, or absent: the next free one.',
+      description:
+        'E.164. Required with a live key; with a test key, a sandbox number, or absent for the next free one.',
     }),
   ),
   connection_id: Type.Optional(connectionId),
@@ -45,9 +46,9 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
       method: 'POST',
       path: '/phone_numbers',
       id: 'createPhoneNumber',
-      summary: 'Add a phone number of yours',
+      summary: 'Add one of your phone numbers',
       description:
-        'With a live key a number that a connection brings; with a test key a sandbox number. 409 when it is there already.',
+        'With a live key, a number that reaches you over a connection; with a test key, a sandbox number. 409 if it already exists.',
       tag: 'Phone numbers',
       scope: 'numbers:write',
       body: createBody,
@@ -111,7 +112,8 @@ async function chooseNumber(trx: Trx, context: Context, asked: string | undefine
   }
   if (asked === undefined) return nextSandboxNumber(trx, context)
   if (SANDBOX.test(asked)) return asked
-  const message = 'A test key takes sandbox numbers, +15005550100 to +15005559999; leave it out for the next free one.'
+  const message =
+    'A test key accepts only sandbox numbers, +15005550100 to +15005559999; omit the number for the next free one.'
   return problem('parameter_invalid', message, { param: 'number' })
 }
 
@@ -133,7 +135,7 @@ async function create(context: Context, body: Static<typeof createBody>, at: str
     const number = await chooseNumber(trx, context, body.number)
     if (isProblem(number)) return number
     const taken = await scoped.select('phone_numbers').select('id').where('number', '=', number).executeTakeFirst()
-    if (taken !== undefined) return conflict('in_use', `The number is there already: ${taken.id}`)
+    if (taken !== undefined) return conflict('in_use', `The number already exists: ${taken.id}`)
     const row: PhoneNumberRow = {
       id: newId('phone_number'),
       organisation_id: context.organisationId,

@@ -21,7 +21,7 @@ export async function callProblem(trx: Trx, tenant: Tenant, at: string): Promise
   const { concurrent_calls: most } = limitsOf(row)
   if (row.suspended === 0 && most !== null && (await running(trx, tenant, most)) >= most) {
     await tellReached(trx, row, 'concurrent_calls', at)
-    const message = 'The organisation has as many calls at once as its plan allows.'
+    const message = 'The organisation has reached the concurrent calls of its plan.'
     return problem('capacity_exhausted', message, { retryAfterS: BUSY_RETRY_S })
   }
   const refused = await legProblem(trx, tenant, at)
@@ -36,7 +36,7 @@ export async function legProblem(db: Db, tenant: Tenant, at: string): Promise<Pr
   if (row.suspended === 1) return SUSPENDED
   const { call_minutes_per_month: minutes } = limitsOf(row)
   if (minutes !== null && (await talkedMs(db, tenant, at.slice(0, 7))) >= minutes * MINUTE_MS) {
-    return problem('plan_limit', 'The organisation has used up the minutes of this month.')
+    return problem('plan_limit', 'The organisation has reached the minutes of its plan for this month.')
   }
   return null
 }

@@ -13,7 +13,7 @@ export const limitSchemas = {
       minimum: 1,
       maximum: 1000,
       description:
-        'Of all its keys together, over all nodes; so many at once as in three seconds. Null: only those of each key.',
+        "For all its keys together, over all nodes; bursts of up to three seconds' worth. Null: only the limit of each key.",
     }),
   ),
   concurrent_calls: nullable(
@@ -23,11 +23,11 @@ export const limitSchemas = {
     Type.Integer({
       minimum: 0,
       maximum: 1e9,
-      description: 'Of calls that have ended, by months of UTC. Null: no limit.',
+      description: 'Minutes of calls that have ended, by UTC month. Null: no limit.',
     }),
   ),
 }
-const limitsSchema = Type.Object(limitSchemas, { description: 'What its plan allows.' })
+const limitsSchema = Type.Object(limitSchemas, { description: 'Limits of its plan.' })
 export type Limits = Static<typeof limitsSchema>
 
 export const DEFAULT_LIMITS: Limits = {
@@ -51,11 +51,11 @@ export const partnerOrganisationSchema = Type.Object({
   object: Type.Literal('partner_organisation'),
   livemode: Type.Boolean(),
   name: clientName,
-  suspended: Type.Boolean({ description: 'Its requests and its calls are refused: `organisation_suspended`.' }),
+  suspended: Type.Boolean({ description: 'Its requests and calls are refused: `organisation_suspended`.' }),
   limits: limitsSchema,
   limits_reached: Type.Object(
     { concurrent_calls: nullable(timestamp()), call_minutes_per_month: nullable(timestamp()) },
-    { description: 'When a call last could not begin for them, to the hour. Null: never.' },
+    { description: 'When these limits last prevented a call, to the hour. Null: never.' },
   ),
   created: timestamp(),
   updated: timestamp(),

@@ -17,16 +17,16 @@ export const usageEntrySchema = Type.Object({
   unit: oneOf([...new Set(Object.values(METERS))]),
   source_id: Type.String({
     description:
-      'What it counts. Of recordings and transcripts the call; of an answer of a model, which has no ID, one of its own.',
+      'The object that was metered. For recordings and transcripts, the call; for an answer of a model, which has no ID, an ID of its own.',
   }),
-  at: timestamp('When that began: the day that it belongs to.'),
+  at: timestamp('When the object began, which decides the day of the entry.'),
 })
 
 const query = Type.Object(
   {
     ...listParameters,
     meter: Type.Optional(oneOf(meters)),
-    source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'What one object has used.' })),
+    source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Usage of one object.' })),
   },
   { additionalProperties: false },
 )
@@ -36,9 +36,9 @@ export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
     method: 'GET',
     path: '/usage/entries',
     id: 'listUsageEntries',
-    summary: 'List the entries that usage is added up from',
+    summary: 'List the entries of usage',
     description:
-      'The ledger, newest first: an entry for each meter of each object. None is changed or deleted, whatever becomes of the object.',
+      'The ledger, newest first: an entry for each meter of each object. Entries are never changed or deleted, even if the object is.',
     tag: 'Organisation',
     scope: 'organisation:read',
     query,

@@ -38,10 +38,10 @@ export const voiceSchema = Type.Object({
   provider: Type.String({
     description: '`flite`: offline, on this machine; else the model of the configured provider.',
   }),
-  language: nullable(Type.String({ description: 'BCP 47. Null: that of the text.' })),
+  language: nullable(Type.String({ description: 'BCP 47. Null: the language of the text.' })),
   gender: nullable(oneOf(['female', 'male'])),
   is_default: Type.Boolean({ description: 'It speaks where no voice is named.' }),
-  preview_url: Type.String({ description: 'Path of its preview, WAV.' }),
+  preview_url: Type.String({ description: 'Path of its preview, a WAV file.' }),
 })
 
 const previewQuery = Type.Object(
@@ -50,7 +50,7 @@ const previewQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 300,
-        description: 'What it says. Absent: a sentence that introduces it.',
+        description: 'Text that is spoken. Absent: a sentence that introduces the voice.',
       }),
     ),
   },
@@ -76,7 +76,7 @@ export function voiceRoutes(deps: VoiceDeps): Route[] {
       tag: 'Voices and models',
       reply: voiceSchema,
       description:
-        'Those of the configured provider first, then those that are here without one. Others are refused wherever a voice is named.',
+        'Voices of the configured provider first, then the offline ones. Other names are refused in all settings.',
       all: of => deps.voices.all.map(voice => toVoice(voice, of)),
     }),
     route({
@@ -117,7 +117,7 @@ async function speak(
   const asked = { affinity: `${organisationId} ${livemode ? 1 : 0}`, text, voice: id, language }
   const spoken = await media.request('speech.speak', asked, DEADLINE_MS)
   if (isFailure(spoken)) {
-    return problem('media_unavailable', `Nothing can be spoken just now: ${spoken.message}.`, { retryAfterS: 1 })
+    return problem('media_unavailable', `Speech is not available now: ${spoken.message}.`, { retryAfterS: 1 })
   }
   const samples = Buffer.from(spoken.samples, 'base64')
   const header = wavHeader({ sampleRateHz: SAMPLE_RATE_HZ, channels: 1, dataBytes: samples.length })

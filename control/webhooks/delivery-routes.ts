@@ -32,7 +32,7 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
       path: '/webhook_deliveries',
       id: 'listWebhookDeliveries',
       summary: 'List webhook deliveries',
-      description: 'One for each event and endpoint, and one for each replay. Closed ones are kept for 30 days.',
+      description: 'One for each event and endpoint, and one for each replay. Finished ones are kept for 30 days.',
       tag: 'Webhooks',
       scope: 'webhooks:read',
       query: Type.Object(
@@ -58,9 +58,9 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
       method: 'POST',
       path: '/webhook_deliveries/:id/retry',
       id: 'retryWebhookDelivery',
-      summary: 'Attempt a webhook delivery again',
+      summary: 'Retry a webhook delivery',
       description:
-        'At once, and when that fails, by the schedule from its start; also one that has succeeded. 409 with `details.reason` `attempt_running` or `endpoint_disabled`.',
+        'At once and, if that fails, by the schedule from its start. Succeeded deliveries can be retried too. 409 with `details.reason` `attempt_running` or `endpoint_disabled`.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       reply: webhookDeliverySchema,
@@ -87,6 +87,6 @@ const retry = ({ now }: DeliveryDeps, context: Context, id: string): Promise<Web
       .where('id', '=', id)
       .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
       .executeTakeFirst()
-    if (numUpdatedRows === 0n) return conflict('attempt_running', 'An attempt is being made right now.')
+    if (numUpdatedRows === 0n) return conflict('attempt_running', 'An attempt is in progress.')
     return toWebhookDelivery({ ...row, ...change })
   })

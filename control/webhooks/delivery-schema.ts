@@ -12,14 +12,14 @@ export const webhookDeliverySchema = Type.Object({
   event_type: Type.String(),
   status: Type.String({ description: 'pending, succeeded, failed' }),
   attempts: Type.Integer(),
-  next_attempt_at: nullable(timestamp('Null once it succeeded or failed for good.')),
+  next_attempt_at: nullable(timestamp('Null once it has succeeded or failed for good.')),
   last_attempt: nullable(
     Type.Object({
       at: timestamp(),
       duration_ms: Type.Integer(),
       status_code: nullable(Type.Integer({ description: 'Null when there was no answer.' })),
       response_body: nullable(
-        Type.String({ description: 'The first 1000 characters; null when a private address answered.' }),
+        Type.String({ description: 'The first 1000 characters; null if a private address answered.' }),
       ),
     }),
   ),

@@ -16,11 +16,9 @@ export const webhookEndpointSchema = Type.Object({
   ),
   failing_since: nullable(timestamp('The first failure since the last success.')),
   algorithm: Type.String({ description: 'hmac (`v1` signatures), ed25519 (`v1a` signatures)' }),
-  previous_algorithm: nullable(
-    Type.String({ description: 'Of the key before the last rotation, while it still signs alongside.' }),
-  ),
+  previous_algorithm: nullable(Type.String({ description: 'Hint of the previous key, while it still signs too.' })),
   previous_expires_at: nullable(timestamp('Until when the previous key signs too.')),
-  api_version: Type.String({ description: 'The version that its payloads follow.' }),
+  api_version: Type.String({ description: 'API version of its payloads.' }),
   metadata,
   created: timestamp(),
   updated: timestamp(),
@@ -30,7 +28,7 @@ export const webhookEndpointWithSecretSchema = Type.Object(
   {
     ...webhookEndpointSchema.properties,
     secret: nullable(
-      Type.String({ description: '`whsec_…`, shown only now; null for ed25519: see its `/public_key`.' }),
+      Type.String({ description: '`whsec_…`, returned only once; null for ed25519: see its `/public_key`.' }),
     ),
   },
   { title: 'WebhookEndpointWithSecret' },

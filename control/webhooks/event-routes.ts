@@ -34,7 +34,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
           object_id: Type.Optional(
             Type.String({
               maxLength: 200,
-              description: 'Only events whose `data.object` has this ID; of presence, the user.',
+              description: "Only events whose `data.object` has this ID; for presence, the user's ID.",
             }),
           ),
         },
@@ -58,7 +58,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       path: '/calls/:id/events',
       id: 'listCallEvents',
       summary: "List a call's events",
-      description: 'Those of its streams, pauses and recording too.',
+      description: 'Including those of its streams, pauses and recording.',
       tag: 'Calls',
       scope: 'calls:read',
       query: listQuery,

@@ -31,14 +31,14 @@ const feedSchema = () =>
       object: Type.Literal('event_feed'),
       livemode: Type.Boolean(),
       events: Type.Array(eventSchema(), { description: 'Oldest first, 100 at most.' }),
-      next_cursor: Type.String({ description: 'The `Last-Event-ID` to go on with.' }),
+      next_cursor: Type.String({ description: 'Send it as `Last-Event-ID` to continue.' }),
       has_more: Type.Boolean(),
     },
     { title: 'EventFeed' },
   )
 
 const DESCRIPTION =
-  'With `Accept: text/event-stream` each event is sent as it is committed, under its type, its data what a webhook carries. `ready` comes first; it, each event and each heartbeat (15 s) have an `id`, and `Last-Event-ID` with one, or with the ID of an event, goes on behind it, with none lost or doubled. Without `Last-Event-ID` the stream begins now. It ends after 15 min: connect again. Ten live streams at once with a key, 25 of an organisation. Without that `Accept`, what is there behind `Last-Event-ID`.'
+  'With `Accept: text/event-stream`, each event is sent when it is committed, under its type, with the same data as in a webhook. `ready` comes first. `ready`, each event and each heartbeat (every 15 s) have an `id`. `Last-Event-ID` with such an `id`, or with the ID of an event, continues after it, with none lost or repeated; without it the stream begins now. It ends after 15 min: reconnect then. At most ten live streams of a key and 25 of an organisation. Without that `Accept`, returns the events after `Last-Event-ID`.'
 
 export function liveEventRoute({ store, live }: { store: Store; live: LiveParts }): Route {
   const parts = {
@@ -60,7 +60,7 @@ export function liveEventRoute({ store, live }: { store: Store; live: LiveParts 
           Type.String({
             minLength: 1,
             maxLength: 2000,
-            description: 'Only events of these types, with commas between; `call.*` has all that begin so.',
+            description: 'Only events of these types, separated by commas; `call.*` means all with this prefix.',
           }),
         ),
       },
@@ -141,7 +141,7 @@ async function startOf(store: Store, tenant: Tenant, lastId: string | undefined)
   if (found !== undefined) return found
   // Its event may be gone by now: its place is not. A place that is still to come is another database's.
   if (cursor !== null && cursor.at <= end.at) return cursor
-  return problem('parameter_invalid', 'That is no event of yours, or it is kept no more: begin without it.', {
+  return problem('parameter_invalid', 'No such event, or it is no longer kept: start without it.', {
     param: 'Last-Event-ID',
   })
 }

@@ -32,14 +32,14 @@ export function banner(config: Config, ready: ControlReady, version: string): st
 /** Calls are answered before. */
 const voiceLine = ({ speechPreload }: Config): string =>
   speechPreload
-    ? 'callers are understood in some seconds: a line below says when, and /readyz'
-    : 'callers are understood some seconds after the first word (TANDEM_SPEECH_PRELOAD=no)'
+    ? 'callers are understood in a few seconds: a line below says when, and /readyz'
+    : 'callers are understood a few seconds after the first word (TANDEM_SPEECH_PRELOAD=no)'
 
 function keyLines(keys: ControlReady['keys']): [string, string][] {
   const lines: [string, string][] = []
   if (keys?.live) lines.push(['Keys', `live ${keys.live}`])
   if (keys?.test) lines.push([lines.length === 0 ? 'Keys' : '', `test ${keys.test}`])
-  if (lines.length > 0) lines.push(['', 'Keep them: they are shown only now.'])
+  if (lines.length > 0) lines.push(['', 'Keep them: they are not shown again.'])
   return lines
 }
 

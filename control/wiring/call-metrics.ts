@@ -45,30 +45,29 @@ export class CallMetrics {
     })
     this.#oneWay = new Counter({
       name: 'tandem_one_way_legs_total',
-      help: 'Times that no audio came of a leg, or no more, although it should',
+      help: "Times that a leg's audio was missing or stopped although it should arrive",
       registers,
     })
     this.#poor = new Counter({
       name: 'tandem_poor_legs_total',
-      help: 'Times that what is heard of a leg has become poor, below R = 70 of the E-model for some seconds',
+      help: 'Times that the received audio of a leg became poor: below R = 70 of the E-model for some seconds',
       registers,
     })
-    this.#setUp = histogram('call_setup_seconds', 'From the beginning of a call to its answer', SECONDS, ['direction'])
+    this.#setUp = histogram('call_setup_seconds', 'Time from the beginning of a call to its answer', SECONDS, [
+      'direction',
+    ])
     this.#talk = histogram(
       'call_duration_seconds',
-      'From the answer of a call to its end',
+      'Time from the answer of a call to its end',
       [...SECONDS, 1800, 3600],
       ['direction'],
     )
-    this.#queueWait = histogram(
-      'queue_wait_seconds',
-      'How long calls waited in a queue, by what became of them',
-      SECONDS,
-      ['outcome'],
-    )
+    this.#queueWait = histogram('queue_wait_seconds', 'How long calls waited in a queue, by the outcome', SECONDS, [
+      'outcome',
+    ])
     this.#turn = histogram(
       'turn_latency_seconds',
-      "From a caller's last voice to the first audio of our answer",
+      "Time from the caller's last voice to the first audio of our answer",
       [0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 8],
     )
     this.#jitter = histogram(
@@ -78,17 +77,17 @@ export class CallMetrics {
     )
     this.#loss = histogram(
       'leg_loss_ratio',
-      'Share of packets that a leg has lost, 0 to 1',
+      "Share of a leg's packets that were lost, 0 to 1",
       [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
     )
     this.#late = histogram(
       'leg_late_ratio',
-      'Share of packets of a leg that came too late to be played, 0 to 1',
+      "Share of a leg's packets that arrived too late to be played, 0 to 1",
       [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
     )
     this.#concealed = histogram(
       'leg_concealed_ratio',
-      'Share of frames of a leg that were made up because none was there, 0 to 1',
+      "Share of a leg's frames that were concealed, 0 to 1",
       [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
     )
     this.#roundTrip = histogram(
@@ -98,7 +97,7 @@ export class CallMetrics {
     )
     this.#drift = histogram(
       'leg_clock_drift_ratio',
-      "How far a sender's clock is off ours, to either side",
+      "Drift of a sender's clock from ours, in either direction",
       [5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3],
     )
     this.#mos = histogram('leg_mos', 'Quality of a leg by the E-model, 1 to 4.5', [1, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.4])

@@ -34,7 +34,7 @@ export async function addOrg(store: Store, name: string): Promise<Said> {
   const organisation = { name, pciEnabled: false, now: new Date() }
   const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
   const secrets = `live ${keys.live}\ntest ${keys.test}\n`
-  return { text: `${name} (${organisationId})\n${secrets}Keep them: they are shown only now.\n` }
+  return { text: `${name} (${organisationId})\n${secrets}Keep them: they are not shown again.\n` }
 }
 
 interface Organisation {
@@ -60,14 +60,14 @@ export async function newKey(store: Store, wanted: NewKey, now: Date): Promise<S
   const key = { name: wanted.name, secret, scopes: null, expiresAt: null, now }
   await store.transaction(trx => insertApiKey(trx, tenant, key))
   const whose = `${organisation.name} (${organisation.id})`
-  return { text: `${whose}\n${wanted.mode} ${secret}\nKeep it: it is shown only now.\n` }
+  return { text: `${whose}\n${wanted.mode} ${secret}\nKeep it: it is not shown again.\n` }
 }
 
 function chosen(all: readonly Organisation[], wanted: string | null): Organisation | { error: string } {
   const fitting = wanted === null ? all : all.filter(({ id, name }) => id === wanted || name === wanted)
   const [one, another] = fitting
   if (one !== undefined && another === undefined) return one
-  if (all.length === 0) return { error: 'There is no organisation yet: tandem start makes the first one.' }
+  if (all.length === 0) return { error: 'There is no organisation yet: tandem start creates the first one.' }
   const what = one === undefined ? `There is no organisation "${wanted}".` : 'Say which organisation.'
   return { error: `${what} tandem org list shows them all, with their IDs.` }
 }

@@ -56,17 +56,17 @@ function runOrg([verb, name, ...more]: string[]): number | Promise<number> {
   if (verb === 'list' && name === undefined) return onStore(({ listOrganisations }, store) => listOrganisations(store))
   const isGood = verb === 'add' && name !== undefined && name.trim() !== '' && name.length <= 200 && more.length === 0
   if (isGood) return onStore(({ addOrg }, store) => addOrg(store, name))
-  return refuse('Say: tandem org list, or tandem org add NAME (up to 200 characters; quote a name with spaces).')
+  return refuse('Usage: tandem org list, or tandem org add NAME (up to 200 characters; quote a name with spaces).')
 }
 
 function runKey(words: string[]): number | Promise<number> {
   const wanted = readKeyWords(words)
-  if (wanted === null) return refuse(`Say: ${KEY_USAGE} (ORGANISATION: an ID or a name).`)
+  if (wanted === null) return refuse(`Usage: ${KEY_USAGE} (ORGANISATION: an ID or a name).`)
   return onStore(({ newKey }, store) => newKey(store, wanted, new Date()))
 }
 
 async function runStreamListener(port: string): Promise<number> {
-  if (!(Number(port) >= 1 && Number(port) <= 65_535)) return refuse('Say: tandem listen PORT (1 to 65535).')
+  if (!(Number(port) >= 1 && Number(port) <= 65_535)) return refuse('Usage: tandem listen PORT (1 to 65535).')
   const problem = await listenForStreams(Number(port), line => void print(`${line}\n`))
   return problem === null ? 0 : refuse(problem)
 }

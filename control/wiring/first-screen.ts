@@ -1,5 +1,5 @@
 /** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
-const SPEECH_READY = '  Speech is ready: callers are understood and spoken to.\n\n'
+const SPEECH_READY = '  Speech is ready: callers are understood and answered by voice.\n\n'
 
 /** What is shown of a start, in this order whatever is ready first: on a slow machine that is speech. */
 export class FirstScreen {

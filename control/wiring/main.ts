@@ -192,7 +192,7 @@ const httpPort = await listen()
 const { organisationId, keys } = await firstStart(store, { live: config.liveKey, test: config.testKey }, now())
 await store.durable()
 for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKey, TANDEM_TEST_KEY: config.testKey })) {
-  log.warn({ variable }, 'is no key of this installation: it is read on the first start only')
+  log.warn({ variable }, 'is not a key of this installation: it is read on the first start only')
 }
 
 async function close(): Promise<void> {

@@ -26,7 +26,7 @@ export class StoreGauges {
     this.#calls = gauge('calls_running', 'Calls of this node that have not ended', ['direction'])
     this.#agents = gauge('agents', 'Active members by presence; the same on every node', ['state'])
     this.#waiting = gauge('queue_waiting', 'Calls that wait in queues; the same on every node')
-    this.#longest = gauge('queue_longest_wait_seconds', 'How long the call has waited that waits longest')
+    this.#longest = gauge('queue_longest_wait_seconds', 'Waiting time of the call that has waited longest')
     this.#trunks = gauge(
       'trunk_up',
       '1: a connection is registered or reachable; 0: it is not; the same on every node',

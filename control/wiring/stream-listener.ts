@@ -28,7 +28,7 @@ export async function listenForStreams(port: number, print: Print): Promise<stri
   try {
     await once(server, 'listening')
   } catch (error) {
-    return `Port ${port} cannot be listened on: ${(error as Error).message}`
+    return `Cannot listen on port ${port}: ${(error as Error).message}`
   }
   print(`Listening on ws://127.0.0.1:${port}/ until Ctrl-C.`)
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])

@@ -8,7 +8,7 @@ import { input, oneOf } from '../kernel/schema.ts'
 const testEventSchema = Type.Object(
   {
     object: Type.Literal('test_event'),
-    id: Type.String({ description: 'Of the event, `evt_…`.' }),
+    id: Type.String({ description: 'ID of the event, `evt_…`.' }),
     type: Type.String(),
     livemode: Type.Boolean(),
   },

@@ -37,7 +37,7 @@ export class RawControl {
     })
     this.#socket.on('data', bytes => {
       const result = this.#reader.read(bytes)
-      if ('error' in result) throw new Error(`media sent what cannot be read: ${result.error}`)
+      if ('error' in result) throw new Error(`media sent an unreadable message: ${result.error}`)
       for (const message of result.messages) {
         if (message.type === 'reply') this.#asked.get(message.id as number)?.(message.body as Message)
         else this.messages.push(message)

@@ -10,28 +10,38 @@ const ms = (minimum: number, maximum: number, byDefault: number, description: st
 export const answeringFields = {
   mode: oneOf(['detect', 'detect_message_end'], {
     description:
-      'detect: `call.answered_by` tells who has answered. detect_message_end: `call.machine.message_ended` tells besides when a machine can be spoken to.',
+      'detect: `call.answered_by` reports who answered. detect_message_end: `call.machine.message_ended` also reports when a message can be left.',
     default: 'detect',
   }),
   hold_until_detected: Type.Boolean({
     description:
-      'What the call is led to begins only when it is known who has answered, after `total_ms` at most; false: with the answer.',
+      "true: the call's target starts once it is known who answered, after `total_ms` at most. false: it starts with the answer.",
     default: false,
   }),
-  initial_silence_ms: ms(1000, 10_000, 4000, 'So long without a voice after the answer: `unknown`.'),
-  greeting_ms: ms(800, 6000, 2300, 'Whoever speaks for longer is a machine.'),
-  after_greeting_silence_ms: ms(300, 3000, 800, 'Whoever is silent for so long after a shorter greeting is a person.'),
-  max_words: ms(1, 30, 8, 'Whoever says more words before that silence is a machine.'),
-  min_word_ms: ms(40, 500, 100, 'A sound that is shorter is no word.'),
-  between_words_ms: ms(20, 500, 60, 'Silence that parts two words.'),
-  total_ms: ms(2000, 30_000, 6000, 'What is not known by then is `unknown`.'),
+  initial_silence_ms: ms(
+    1000,
+    10_000,
+    4000,
+    'If no voice is heard for this long after the answer, the result is `unknown`.',
+  ),
+  greeting_ms: ms(800, 6000, 2300, 'A voice that goes on for longer is a machine.'),
+  after_greeting_silence_ms: ms(300, 3000, 800, 'This much silence after a shorter greeting means a person.'),
+  max_words: ms(1, 30, 8, 'More words before that silence mean a machine.'),
+  min_word_ms: ms(40, 500, 100, 'Shorter sounds are not counted as words.'),
+  between_words_ms: ms(20, 500, 60, 'Silence that separates two words.'),
+  total_ms: ms(2000, 30_000, 6000, 'Without a decision by then, the result is `unknown`.'),
   message_silence_ms: ms(
     800,
     5000,
     1800,
-    'Silence that ends the greeting of a machine without a beep; of detect_message_end.',
+    "Silence that ends a machine's greeting if there is no beep; for detect_message_end.",
   ),
-  message_ms: ms(5000, 180_000, 60_000, 'A greeting that has not ended by then is given up; of detect_message_end.'),
+  message_ms: ms(
+    5000,
+    180_000,
+    60_000,
+    'Detection of the end of the greeting stops after this time; for detect_message_end.',
+  ),
 }
 
 /** Input form: omitted fields have their defaults. */
@@ -122,7 +132,7 @@ export const callAnsweredBySchema = Type.Object({
     ['short_greeting', 'long_greeting', 'many_words', 'beep', 'network_tone', 'fax_tone', 'no_voice', 'undecided'],
     {
       description:
-        'What decided. short_greeting: a short word, then silence. long_greeting, many_words: it went on. beep: after a voice. network_tone: the three rising tones of an intercept. no_voice: nobody spoke. undecided: `total_ms` was over.',
+        'What decided the result. short_greeting: a short word, then silence. long_greeting, many_words: the greeting went on. beep: a beep after a voice. network_tone: the three rising tones of an intercept. no_voice: nobody spoke. undecided: `total_ms` had passed.',
     },
   ),
   ms: Type.Integer({ description: 'Since the answer.' }),
@@ -134,7 +144,8 @@ export const machineMessageSchema = Type.Object({
   object: Type.Literal('call_machine_message'),
   ...whose,
   ended: oneOf(['beep', 'silence', 'timeout'], {
-    description: 'timeout: it has not ended within `message_ms`; nobody knows whether a message is recorded.',
+    description:
+      'timeout: the greeting did not end within `message_ms`, so it is unknown whether a message is being recorded.',
   }),
   ms: Type.Integer({ description: 'Since the answer.' }),
 })

@@ -37,7 +37,7 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
       id: 'startRecording',
       summary: 'Record a running call',
       description:
-        'From now on, everybody who is or comes into it. A call has one recording: 409 when it has one already.',
+        'From now on, with everybody in it and everybody who joins. A call has one recording: 409 if it has one already.',
       status: 201,
       handler: (context, { params }) => start(deps, context, params.id),
     }),
@@ -46,7 +46,8 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
       path: '/calls/:id/recording/pause',
       id: 'pauseRecording',
       summary: "Pause a call's recording",
-      description: 'Silence in every channel until it is resumed; the timeline goes on, `segments` names the pause.',
+      description:
+        'Every channel is silent until the recording is resumed. The timeline continues, and `segments` lists the pause.',
       handler: (context, { params }) => setPaused(deps, context, params.id, true),
     }),
     route({
@@ -61,7 +62,7 @@ export function recordingControlRoutes(deps: RecordingControlDeps): Route[] {
       path: '/calls/:id/recording/stop',
       id: 'stopRecording',
       summary: "Stop a call's recording",
-      description: 'The call goes on; the file is ready soon (`call.recording.ready`).',
+      description: 'The call continues. `call.recording.ready` reports that the file is available.',
       handler: (context, { params }) => stop(deps, context, params.id),
     }),
   ]

@@ -24,7 +24,7 @@ const contentQuery = Type.Object(
       oneOf(['all', 'mono', 'stereo'], {
         default: 'all',
         description:
-          "all: as it was recorded; mono: everybody mixed; stereo: the call's own party on the left, everybody else and the product on the right.",
+          "all: as recorded. mono: all channels mixed. stereo: the call's own party on the left, everybody else and the product on the right.",
       }),
     ),
     format: Type.Optional(
@@ -55,7 +55,7 @@ export function recordingRoutes(deps: RecordingDeps): Route[] {
       id: 'getRecordingContent',
       summary: "Download a call's recording",
       description:
-        'As it was recorded: WAV, a channel for each participant and one for the product. `channels` mixes it, `format=ogg` compresses a mix (Ogg Opus). `Range: bytes=…` gives a part of any of them.',
+        'WAV with a channel for each participant and one for the product. `channels` mixes them; `format=ogg` compresses a mix (Ogg Opus). `Range: bytes=…` returns a part.',
       tag: 'Recordings',
       scope: 'recordings:read',
       query: contentQuery,
@@ -93,7 +93,7 @@ async function content(
   }
   if (channels !== 'all') return mixed(deps, row, { layout: channels, format }, range)
   if (format === 'ogg') {
-    return problem('parameter_invalid', 'Ogg Opus has one channel or two: ask for a mix.', { param: 'channels' })
+    return problem('parameter_invalid', 'Ogg Opus needs `channels` mono or stereo.', { param: 'channels' })
   }
   const path = join(deps.dataDir, 'recordings', basename(row.file))
   const encrypted = row.encrypted === 1
@@ -110,7 +110,7 @@ async function mixed(
   const encrypted = sealed === 1
   const made = await forms.file(callId, form, encrypted)
   if (made === 'busy') return problem('capacity_exhausted', 'Too many recordings are being mixed.', { retryAfterS: 10 })
-  if (made === 'later') return conflict('being_made', 'It is being made: ask again in a while.')
+  if (made === 'later') return conflict('being_made', 'The file is being made: try again later.')
   const type = form.format === 'ogg' ? 'audio/ogg' : 'audio/wav'
   const answer =
     made === null ? null : await recordingAnswer({ dataDir, id: callId, path: made.path, encrypted }, type, range)

@@ -14,16 +14,16 @@ export const callRecordingSchema = Type.Object({
   size_bytes: nullable(Type.Integer()),
   channels: Type.Array(
     Type.Object({
-      kind: Type.String({ description: 'participant; product: what the product itself played and said' }),
+      kind: Type.String({ description: 'participant; product: audio and speech of the product itself' }),
       participant_id: nullable(Type.String()),
     }),
     {
       description:
-        "The file's channels in their order: one for each participant, and behind them one for prompts, assistant and hold audio.",
+        "The file's channels in order: one for each participant, then one for prompts, assistant and hold audio.",
     },
   ),
   segments: Type.Array(Type.Object({ from_ms: Type.Integer(), to_ms: Type.Integer(), reason: Type.String() }), {
-    description: 'Silence put there by card-payment pauses, and by pauses of the recording (reason `paused`).',
+    description: 'Silence from card-payment pauses, and from pauses of the recording (reason `paused`).',
   }),
   created: timestamp(),
 })

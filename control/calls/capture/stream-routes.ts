@@ -42,7 +42,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       id: 'createStream',
       summary: "Send a call's audio to a WebSocket",
       description:
-        'Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. Where the organisation demands a consent to be recorded and the other party has none, it answers 403 (`consent_missing`). With `mode` `bidirectional` the receiver is heard in the call too.',
+        "Starts at once, or when the call is answered. A call has at most 4 tracks; more answer 409. 403 (`consent_missing`) if the organisation requires consent to recording and the other party has not given it. With `mode` `bidirectional` the receiver's audio is also played in the call.",
       tag: 'Media streams',
       scope: 'streams:write',
       body: streamInput,
@@ -90,7 +90,7 @@ export function streamRoutes(deps: StreamDeps): Route[] {
       id: 'stopStream',
       summary: 'Stop a media stream',
       description:
-        'What is queued is sent, then `stop`; the call goes on. Answers the last counters; 409 when it has ended.',
+        'Queued frames are sent, then `stop`. The call continues. Returns the final counters; 409 if the stream has ended.',
       tag: 'Media streams',
       scope: 'streams:write',
       params: streamParams,

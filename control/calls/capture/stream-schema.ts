@@ -11,7 +11,7 @@ export const mediaStreamSchema = Type.Object({
   call_id: Type.String(),
   mode: Type.String({
     description:
-      'fork: the receiver hears the call; bidirectional: and is heard by the party that it listens to, or in the room.',
+      'fork: the receiver hears the call. bidirectional: also, its audio is played to the party it listens to, or in the room.',
   }),
   url: Type.String(),
   tracks: Type.String({ description: 'inbound, outbound, both' }),
@@ -22,15 +22,15 @@ export const mediaStreamSchema = Type.Object({
   }),
   status: Type.String({
     description:
-      'connecting, streaming, stalled (the receiver answers no pings, or does not read), reconnecting, stopped, failed',
+      'connecting, streaming, stalled (the receiver does not answer pings or does not read), reconnecting, stopped, failed',
   }),
   frames_sent: Type.Integer({ description: '20 ms frames sent so far, all tracks.' }),
   frames_dropped: Type.Integer({ description: 'Frames dropped because the receiver did not keep up.' }),
   frames_received: Type.Integer({
-    description: 'Of a bidirectional stream: 20 ms frames that its receiver has sent to be played.',
+    description: 'For a bidirectional stream: 20 ms frames received for playback.',
   }),
   frames_refused: Type.Integer({
-    description: 'Of them, those that were not played because 60 s of audio waited to be.',
+    description: 'Those that were dropped because 60 s of audio were already queued.',
   }),
   ended_reason: nullable(Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed' })),
   created: timestamp(),

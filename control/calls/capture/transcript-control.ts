@@ -21,7 +21,7 @@ export interface TranscriptControlDeps {
 }
 
 const startBody = input({
-  language: Type.Optional(languageTag('What is spoken (BCP 47); absent: found out, or English.')),
+  language: Type.Optional(languageTag('Spoken language (BCP 47); absent: detected, or English.')),
 })
 
 const common = {
@@ -39,9 +39,9 @@ export function transcriptControlRoutes(deps: TranscriptControlDeps): Route[] {
       ...common,
       path: '/calls/:id/transcript/start',
       id: 'startTranscript',
-      summary: 'Write down what is said in a running call',
+      summary: 'Transcribe a running call',
       description:
-        'From now on, by everybody who is or comes into it, and by the product. A call has one transcript: 409 when it has one already, or when nobody here understands the language.',
+        'From now on: everybody in it, everybody who joins, and the product. A call has one transcript. 409 if it has one already, or if no engine here understands the language.',
       body: startBody,
       status: 201,
       handler: (context, { params, body }) => start(deps, context, params.id, body),
@@ -51,8 +51,7 @@ export function transcriptControlRoutes(deps: TranscriptControlDeps): Route[] {
       path: '/calls/:id/transcript/stop',
       id: 'stopTranscript',
       summary: "Stop a call's transcript",
-      description:
-        'The call goes on; what was being said is still written, then it is ready (`call.transcript.ready`).',
+      description: 'The call continues. Speech in progress is still transcribed; then `call.transcript.ready` is sent.',
       handler: (context, { params }) => stop(deps, context, params.id),
     }),
   ]
@@ -99,7 +98,7 @@ async function stop(
   const before = await readTranscript(store.db, context, id)
   if (before === undefined) return problem('resource_missing', `The call has no transcript: ${id}`, { param: 'id' })
   if (before.status !== 'running') {
-    return context.isResumed ? before : conflict('not_running', 'The call is not being written down.')
+    return context.isResumed ? before : conflict('not_running', 'The call is not being transcribed.')
   }
   const reply = await media.request('transcript.stop', { transcriptId: id })
   if (isFailure(reply) && isUndecided(reply)) return mediaUnavailable(reply.message)

@@ -13,7 +13,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
 /** 409 that names the node to ask. */
 export const otherNode = (node: string): Problem =>
-  problem('resource_conflict', `The call runs at the node ${node}: ask that one.`, {
+  problem('resource_conflict', `The call is on node ${node}: send the request there.`, {
     details: { reason: 'other_node', node },
   })
 

@@ -32,7 +32,7 @@ export const callTranscriptSchema = Type.Object({
   call_id: Type.String(),
   livemode: Type.Boolean(),
   status: Type.String({ description: 'wanted, running, ready, failed' }),
-  failed_reason: nullable(Type.String({ description: 'Why nothing was written down.' })),
+  failed_reason: nullable(Type.String({ description: 'Why there is no transcript.' })),
   language: nullable(Type.String()),
   duration_ms: nullable(Type.Integer()),
   segments: Type.Array(Type.Object(segmentFields), { description: 'In the order in which they began.' }),

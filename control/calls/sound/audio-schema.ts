@@ -7,21 +7,25 @@ const INHERITED = 'null: as the conference room or queue of the call says.'
 /** Processing of a participant's audio, before others hear it. */
 const fields = {
   gain_db: nullable(
-    Type.Number({ minimum: -24, maximum: 24, description: 'Louder, or softer, by so much; null: as it comes.' }),
+    Type.Number({
+      minimum: -24,
+      maximum: 24,
+      description: 'Gain: positive is louder, negative softer; null: unchanged.',
+    }),
   ),
   auto_gain: nullable(
     Type.Boolean({
-      description: `Brings a soft or loud talker slowly to the level of others (-22 dBov); noise is not raised with it; ${INHERITED}`,
+      description: `Automatic gain: brings a soft or loud talker slowly to the level of others (-22 dBov). Noise is not amplified. ${INHERITED}`,
     }),
   ),
   noise_suppression: nullable(
     Type.Boolean({
-      description: `Takes steady noise out (15 dB), 10 ms later. Assistants and transcripts hear the line as it came; ${INHERITED}`,
+      description: `Noise suppression: reduces steady noise by 15 dB and adds 10 ms of delay. Assistants and transcripts get the unprocessed audio. ${INHERITED}`,
     }),
   ),
   speech_events: nullable(
     Type.Boolean({
-      description: `\`call.speaking.started\` and \`.stopped\`, \`speaking\` and \`level_dbov\`, and in a conference who is the active speaker; ${INHERITED}`,
+      description: `Sends \`call.speaking.started\` and \`.stopped\`, sets \`speaking\` and \`level_dbov\`, and in a conference the active speaker. ${INHERITED}`,
     }),
   ),
 }
@@ -31,9 +35,9 @@ export type AudioInput = Static<typeof audioInput>
 
 /** The same for a room or queue; applies to all participants without settings of their own. */
 export const audioDefaults = {
-  auto_gain: Type.Boolean({ description: 'Bring soft and loud talkers to one level.' }),
-  noise_suppression: Type.Boolean({ description: 'Take steady noise out of what participants say.' }),
-  speech_events: Type.Boolean({ description: 'Tell who begins and ends to speak, and who is the active speaker.' }),
+  auto_gain: Type.Boolean({ description: 'Bring soft and loud talkers to the same level.' }),
+  noise_suppression: Type.Boolean({ description: "Reduce steady noise in participants' audio." }),
+  speech_events: Type.Boolean({ description: 'Report who starts and stops speaking, and the active speaker.' }),
 }
 const defaults = Type.Object(audioDefaults)
 export type AudioDefaults = Static<typeof defaults>
@@ -42,9 +46,9 @@ export const NO_AUDIO_DEFAULTS: AudioDefaults = { auto_gain: false, noise_suppre
 
 export const participantAudio = Type.Object({
   ...fields,
-  speaking: nullable(Type.Boolean({ description: 'Null: nobody has asked for `speech_events`.' })),
+  speaking: nullable(Type.Boolean({ description: 'Null: `speech_events` is off.' })),
   level_dbov: nullable(
-    Type.Integer({ description: 'How loud others hear the participant, 0 to -127; null: as `speaking`.' }),
+    Type.Integer({ description: 'Level at which others hear the participant, 0 to -127; null: as for `speaking`.' }),
   ),
 })
 type ParticipantAudio = Static<typeof participantAudio>

@@ -30,7 +30,7 @@ export const participantAudioRoute = (deps: Deps): Route =>
     id: 'updateCallParticipant',
     summary: "Change a participant's audio",
     description:
-      'Gain, automatic gain, noise suppression and speech events, at once; what is not sent stays. 409 when it has left.',
+      'Gain, automatic gain, noise suppression and speech events. Takes effect at once. Fields that are not sent keep their value. 409 if the participant has left.',
     tag: 'Calls',
     scope: 'calls:write',
     params: participantParams,

@@ -18,6 +18,6 @@ export const activeSpeakerSchema = Type.Object({
   session_call_id: Type.String(),
   room_id: nullable(Type.String()),
   livemode: Type.Boolean(),
-  participant_id: nullable(Type.String({ description: 'Null: who spoke has left, and nobody else speaks.' })),
+  participant_id: nullable(Type.String({ description: 'Null: the last speaker has left, and nobody else speaks.' })),
 })
 export type ActiveSpeakerChange = Static<typeof activeSpeakerSchema>

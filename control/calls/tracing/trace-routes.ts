@@ -36,7 +36,7 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       id: 'listCallSipMessages',
       summary: "List a call's SIP messages",
       description:
-        'All that passed over SIP for the legs of the call, secrets blotted out: digests, keys of encrypted audio, pressed keys. At most 200 messages of a leg; kept as long as the call. While a leg runs on another node: 409 with `details.reason` `other_node`.',
+        "All SIP messages of the call's legs. Secrets are masked: digests, keys of encrypted audio, pressed keys. At most 200 messages per leg, kept as long as the call. 409 with `details.reason` `other_node` while a leg is on another node.",
       tag: 'Calls',
       scope: 'calls:read',
       query: listQuery,
@@ -80,9 +80,9 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       method: 'POST',
       path: '/calls/:id/sip/rtp',
       id: 'traceCallRtp',
-      summary: "Write down the headers of a running call's RTP packets",
+      summary: "Capture the headers of a running call's RTP packets",
       description:
-        'Of all legs that are in the call now, for `max_seconds`, at most 20,000 packets of each. They come in `GET /calls/{id}/sip.pcap`. A second start begins anew. 409 with `details.reason` `not_running` when nobody in the call has RTP.',
+        'For all legs in the call now, for `max_seconds`, at most 20,000 packets each. The result is in `GET /calls/{id}/sip.pcap`. Starting again discards the previous capture. 409 with `details.reason` `not_running` if nobody in the call has RTP.',
       tag: 'Calls',
       scope: 'calls:write',
       body: rtpHeadersBody,

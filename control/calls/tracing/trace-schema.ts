@@ -10,17 +10,17 @@ export const sipMessageSchema = Type.Object({
   object: Type.Literal('sip_message'),
   livemode: Type.Boolean(),
   call_id: Type.String(),
-  participant_id: Type.String({ description: 'The leg that it is of.' }),
-  at: timestamp('When it passed.'),
+  participant_id: Type.String({ description: 'The leg that sent or received it.' }),
+  at: timestamp('When it was sent or received.'),
   direction: Type.String({ description: 'received, sent' }),
   transport: Type.String({ description: 'udp, tcp, tls, ws, wss' }),
-  local: address('Of ours.'),
-  remote: address('Of the far end.'),
+  local: address('Our address.'),
+  remote: address('Address of the far end.'),
   start_line: Type.String(),
   headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
-    description: 'As they came, in order; digests are blotted out.',
+    description: 'In order, as received; digests are masked.',
   }),
-  body: nullable(Type.String({ description: 'Keys of encrypted audio and pressed keys are blotted out.' })),
+  body: nullable(Type.String({ description: 'Keys of encrypted audio and pressed keys are masked.' })),
 })
 
 export type SipMessage = Static<typeof sipMessageSchema>

@@ -47,7 +47,7 @@ async function running({ now }: PreviewDeps, trx: Trx, by: By, id: string): Prom
   const campaign = await forTenant(trx, by).find('campaigns', id)
   if (campaign === undefined) return missing('campaign', id)
   const settings = settingsOf(campaign)
-  if (settings.mode !== 'preview') return conflict('not_preview', 'The campaign calls by itself.')
+  if (settings.mode !== 'preview') return conflict('not_preview', 'The campaign is not in the mode `preview`.')
   if (campaign.status !== 'running') {
     return conflict(`campaign_${campaign.status}`, `The campaign is ${campaign.status}.`)
   }
@@ -64,7 +64,7 @@ async function agentProblem(
   const agent = user?.status === 'active' ? { id: user.id, teamId: user.team_id } : null
   const queues = agent === null ? [] : answeredBy(await allQueues(trx, by), agent)
   if (queues.includes(queueId ?? '')) return null
-  return problem('parameter_invalid', `No agent of the queue: ${userId}`, { param: 'user_id' })
+  return problem('parameter_invalid', `No agent of the queue has this ID: ${userId}`, { param: 'user_id' })
 }
 
 /** The next contact that may be called now is this agent's for a while. */
@@ -83,7 +83,7 @@ export async function claim(
   const at = now.toISOString()
   const own = await claimOf(trx, by, userId, at)
   if (own?.campaign_id === id) return toContact(own)
-  if (own !== undefined) return conflict('contact_claimed', 'The agent looks at a contact of another campaign.')
+  if (own !== undefined) return conflict('contact_claimed', 'The agent is looking at a contact of another campaign.')
   const due = await dueContacts(trx, by, id, now)
   const timezone = settings.timezone ?? (await deps.timezoneOf(trx, by))
   const history = await callsTo(trx, by, due, now)
@@ -122,7 +122,7 @@ async function claimed(trx: Trx, by: By, { id, contactId, userId }: Wanted, at: 
   const row = await forTenant(trx, by).find('campaign_contacts', contactId)
   if (row === undefined || row.campaign_id !== id) return missing('campaign_contact', contactId)
   const isOurs = row.status === 'pending' && row.claimed_by === userId && (row.claimed_until ?? '') > at
-  return isOurs ? row : conflict('not_claimed', 'The agent has not claimed the contact, or for too long.')
+  return isOurs ? row : conflict('not_claimed', 'The agent has not claimed the contact, or the claim has expired.')
 }
 
 /** Why this agent could not talk with whoever answers. */
@@ -182,10 +182,10 @@ async function fullProblem(trx: Trx, by: By, taking: Taking): Promise<Problem | 
   const { campaign, settings, now } = taking
   const left = await leftToday(trx, by, campaign, settings, now)
   if (left <= 0 || (await onCall(trx, by, campaign.id)) >= settings.max_concurrent) {
-    return conflict('campaign_full', 'The campaign has as many calls as it may.')
+    return conflict('campaign_full', 'The campaign has reached its limit of concurrent calls.')
   }
   if (rateAllows(rateOf(taking)) > 0) return null
-  return conflict('campaign_rate', 'The campaign has begun as many calls as it may in this second: ask once more.')
+  return conflict('campaign_rate', 'The campaign has reached its calls per second: try again.')
 }
 
 /** A claimed contact is not called, now or at all. */

@@ -4,14 +4,18 @@ import { input, nullable } from '../../kernel/schema.ts'
 import { contactParams, contactSchema } from '../contact-schema.ts'
 import { claim, dial, type PreviewDeps, skip } from './actions.ts'
 
-const userId = Type.String({ minLength: 1, maxLength: 200, description: 'The agent, who answers the queue.' })
+const userId = Type.String({ minLength: 1, maxLength: 200, description: "The agent, who is in the campaign's queue." })
 const ofAgent = input({ user_id: userId })
 const skipBody = input({
   user_id: userId,
   reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
   retry_minutes: Type.Optional(
     nullable(
-      Type.Integer({ minimum: 1, maximum: 43_200, description: 'When it is due again; null, or absent: never.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 43_200,
+        description: 'Minutes until it is due again; null or absent: never.',
+      }),
     ),
   ),
 })
@@ -38,7 +42,7 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       id: 'claimCampaignContact',
       summary: 'Get the next contact of a campaign for an agent to look at',
       description:
-        'Of a campaign in the mode `preview`. The contact is this agent’s for `claim_seconds`: who asks again meanwhile gets the same, and no queue rings the agent. 409 when none may be called now, or the agent looks at one of another campaign.',
+        'For a campaign in the mode `preview`. The contact is reserved for this agent for `claim_seconds`. Meanwhile the same request returns the same contact, and no queue rings the agent. 409 if no contact may be called now, or if the agent is looking at one of another campaign.',
       body: ofAgent,
       errors: [409],
       handler: (context, { params, body }) =>
@@ -50,7 +54,7 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       id: 'dialCampaignContact',
       summary: 'Call a claimed contact',
       description:
-        'The agent’s devices ring when it has answered. One that must not be called any more is told as it is then. 409 unless the agent has claimed it and is available, and the campaign may begin one more call.',
+        "When the contact answers, the agent's devices ring. A contact that must not be called any more is returned in its new state. 409 unless the agent has claimed it and is available, and the campaign may begin one more call.",
       params: contactParams,
       body: ofAgent,
       errors: [409],
@@ -62,7 +66,8 @@ export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
       path: '/campaigns/:id/contacts/:contact_id/skip',
       id: 'skipCampaignContact',
       summary: 'Do not call a claimed contact',
-      description: 'It comes back after `retry_minutes`, else it is done: `failed`, with the result `skipped`.',
+      description:
+        'It is due again after `retry_minutes`. Otherwise it is finished: `failed`, with the result `skipped`.',
       params: contactParams,
       body: skipBody,
       errors: [409],

@@ -3,14 +3,14 @@ import { nullable } from '../../kernel/schema.ts'
 
 /** What must not wait, for supervisors. */
 export const copilotAlertSchema = Type.Object({
-  id: Type.String({ description: 'Of the message that told the agent.' }),
+  id: Type.String({ description: 'The message that notified the agent.' }),
   object: Type.Literal('copilot_alert'),
   livemode: Type.Boolean(),
   session_id: Type.String(),
   call_id: Type.String(),
-  user_id: nullable(Type.String({ description: 'The agent.' })),
+  user_id: nullable(Type.String({ description: 'ID of the agent.' })),
   queue_id: nullable(Type.String()),
-  key: Type.String({ description: "Of the profile's `alerts`." }),
+  key: Type.String({ description: "Key in the profile's `alerts`." }),
   kind: Type.String(),
   label: Type.String(),
   message: Type.String(),

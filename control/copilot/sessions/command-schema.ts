@@ -7,14 +7,18 @@ const key = Type.String({ minLength: 1, maxLength: 64 })
 export const startBody = input({
   profile_id: Type.String({ minLength: 1, maxLength: 200, description: '`cop_…`' }),
   participant_id: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, description: "The agent's. Default: who has answered the call." }),
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'The participant that is the agent. Default: the one who answered the call.',
+    }),
   ),
 })
 export const itemBody = input({
   done: Type.Boolean(),
   stage: Type.Optional({
     ...key,
-    description: 'Where several stages have an item of this key. Default: the present one.',
+    description: 'Needed if several stages have an item with this key. Default: the current stage.',
   }),
 })
 export const fieldBody = input({
@@ -22,13 +26,16 @@ export const fieldBody = input({
     Type.String({
       minLength: 1,
       maxLength: 2000,
-      description: 'null: what was heard is wrong; what is heard now counts.',
+      description: 'null: discard what was heard; new values are still picked up.',
     }),
   ),
 })
 export const nextBody = input({
-  back: Type.Optional(Type.Boolean({ description: 'To the step before.' })),
-  choice: Type.Optional({ ...key, description: "One of the step's `choices`. Default: the way for everybody." }),
+  back: Type.Optional(Type.Boolean({ description: 'Go to the previous step.' })),
+  choice: Type.Optional({
+    ...key,
+    description: "One of the step's `choices`. Default: the transition without a condition.",
+  }),
   stage: Type.Optional({ ...key, description: 'Without a script: the stage to go to. Default: the next one.' }),
 })
 export const dismissBody = input({ message_id: { ...id, description: '`copm_…`' } })
@@ -40,9 +47,9 @@ export const utterancesBody = input({
       party: oneOf(['agent', 'customer']),
       text: Type.String({ maxLength: 5000 }),
       final: Type.Optional(Type.Boolean({ default: true })),
-      utterance_id: Type.Optional({ ...key, description: 'Of an interim one and its final one the same.' }),
+      utterance_id: Type.Optional({ ...key, description: 'The same for an interim utterance and its final one.' }),
       start_ms: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'Since the session began.' }),
+        Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'Time since the session began.' }),
       ),
       end_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000, description: 'Default: now.' })),
     }),
@@ -55,7 +62,7 @@ export const answerSchema = Type.Object({
   livemode: Type.Boolean(),
   session_id: Type.String(),
   question: Type.String(),
-  answer: nullable(Type.String({ description: 'null: the knowledge base does not tell.' })),
+  answer: nullable(Type.String({ description: 'null: the knowledge base has no answer.' })),
   path: Type.String({ description: 'fast, deep' }),
   sources: Type.Array(
     Type.Object({

@@ -25,7 +25,10 @@ export async function usableSession(db: Db, tenant: Tenant, id: string): Promise
   if (row === undefined) return missing('copilot_session', id)
   if (row.status !== 'running') return conflict('not_running', 'The session has ended.')
   if (await isPaused(db, tenant, row.call_id)) {
-    return conflict('capture_paused', 'A card payment is being made: nothing said or typed in it reaches the copilot.')
+    return conflict(
+      'capture_paused',
+      'A card payment is in progress: nothing said or typed during it reaches the copilot.',
+    )
   }
   return row
 }
@@ -84,9 +87,13 @@ const fieldIs = (key: string, value: string | null): Command =>
     const field = fields.find(one => one.key === key)
     if (field === undefined) return problem('resource_missing', `No such field: ${key}`, { param: 'key' })
     if (value !== null && !accepts(field, value)) {
-      return problem('parameter_invalid', 'The value is none of its options, or not as its pattern says.', {
-        param: 'value',
-      })
+      return problem(
+        'parameter_invalid',
+        "The value is not one of the field's options, or does not match its pattern.",
+        {
+          param: 'value',
+        },
+      )
     }
     return { kind: 'field', atMs, key, value }
   })
@@ -95,7 +102,7 @@ export const dismiss = ({ message_id }: Static<typeof dismissBody>): Command =>
   input((row, _settings, atMs) => {
     const seq = seqOf(row.id, message_id)
     if (seq === null || !canDismiss(stateOf(row), seq)) {
-      return problem('parameter_invalid', 'That is no message which holds and can be dismissed.', {
+      return problem('parameter_invalid', 'No current message with this ID can be dismissed.', {
         param: 'message_id',
       })
     }
@@ -107,10 +114,12 @@ export const nextStep =
   ({ back = false, choice, stage }: Static<typeof nextBody>): Command =>
   async (row, { parts, trx }) => {
     if (row.flow_id === null) return nextStage(parts, trx, row, { back, stage })
-    if (stage !== undefined) return problem('parameter_invalid', 'A script leads the call.', { param: 'stage' })
+    if (stage !== undefined) return problem('parameter_invalid', 'The call follows a script.', { param: 'stage' })
     const move = back ? ({ kind: 'back' } as const) : ({ kind: 'choice', key: choice ?? null } as const)
     const moved = await moveTo(parts, trx, row, move)
-    return moved === null ? conflict('not_possible', 'The script has no such way from here.') : toSession(moved)
+    return moved === null
+      ? conflict('not_possible', 'The script has no such transition from this step.')
+      : toSession(moved)
   }
 
 async function nextStage(
@@ -125,7 +134,7 @@ async function nextStage(
   if (stage !== undefined && next === undefined) {
     return problem('parameter_invalid', `No such stage: ${stage}`, { param: 'stage' })
   }
-  if (next === undefined) return conflict('not_possible', 'There is no stage further on.')
+  if (next === undefined) return conflict('not_possible', 'There is no later stage.')
   const input: CopilotInput = { kind: 'stage', atMs: sessionMs(row, parts.now()), key: next.key }
   return toSession(await apply(parts, trx, row, [input]))
 }

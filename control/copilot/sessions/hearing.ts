@@ -78,7 +78,7 @@ async function tellOfRefusal(
     kind: 'do_not_call',
     number_id: entry.id,
     phone: entry.phone,
-    message: 'The customer asked not to be called again and is on the do-not-call list now.',
+    message: 'The customer asked not to be called again, and is now on the do-not-call list.',
     undo: { method: 'DELETE', path: `/v1/do_not_call/${entry.id}` },
   }
   return apply(parts, trx, row, [

@@ -5,7 +5,7 @@ import type { CopilotMessageRow } from '../tables.ts'
 
 /** One thing that the desktop is told. */
 export const copilotMessageSchema = Type.Object({
-  id: Type.String({ description: 'In the order of the session; `Last-Event-ID` of its stream.' }),
+  id: Type.String({ description: 'Order in the session; `Last-Event-ID` of its stream.' }),
   object: Type.Literal('copilot_message'),
   livemode: Type.Boolean(),
   session_id: Type.String(),
@@ -15,14 +15,14 @@ export const copilotMessageSchema = Type.Object({
   }),
   path: Type.String({ description: 'fast: by words, figures and search; deep: by a model' }),
   at: timestamp(),
-  utterance_ids: Type.Array(Type.String(), { description: 'Whose words led to it.' }),
-  latency_ms: nullable(Type.Integer({ description: 'From the end of the words; null: no words led to it.' })),
-  replaces: nullable(Type.String({ description: 'The message whose place it takes.' })),
-  withdraws: nullable(Type.String({ description: 'The message that no longer holds; `data` is empty then.' })),
+  utterance_ids: Type.Array(Type.String(), { description: 'The party whose words led to it.' }),
+  latency_ms: nullable(Type.Integer({ description: 'Time from the end of the words; null: no words led to it.' })),
+  replaces: nullable(Type.String({ description: 'The message that it replaces.' })),
+  withdraws: nullable(Type.String({ description: 'The message that is withdrawn; `data` is then empty.' })),
   data: Type.Unsafe<Record<string, unknown>>({
     type: 'object',
     additionalProperties: true,
-    description: 'By `type`, see the page "copilot" of the documentation.',
+    description: 'Depends on `type`: see the page "copilot" of the documentation.',
   }),
 })
 /** Messages behind one that the client has, oldest first. */

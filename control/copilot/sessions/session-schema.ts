@@ -18,8 +18,8 @@ export const copilotSessionSchema = Type.Object({
   livemode: Type.Boolean(),
   status: Type.String({ description: 'running, ended' }),
   call_id: Type.String(),
-  participant_id: Type.String({ description: 'The agent.' }),
-  user_id: nullable(Type.String({ description: 'Whose desktop it is on.' })),
+  participant_id: Type.String({ description: 'ID of the agent.' }),
+  user_id: nullable(Type.String({ description: 'The member on whose desktop it is shown.' })),
   queue_id: nullable(Type.String()),
   profile_id: Type.String(),
   profile_version: Type.Integer(),
@@ -27,12 +27,12 @@ export const copilotSessionSchema = Type.Object({
     Type.Object({
       flow_id: Type.String(),
       version: Type.Integer(),
-      node_key: nullable(Type.String({ description: 'The step that is shown; null: the script is over.' })),
+      node_key: nullable(Type.String({ description: 'The current step; null: the script has ended.' })),
     }),
   ),
-  hearing: Type.String({ description: 'running; none: what is said is not heard, for `hearing_reason`' }),
+  hearing: Type.String({ description: 'running; none: nobody is being heard, because of `hearing_reason`' }),
   hearing_reason: nullable(Type.String()),
-  stage: nullable(Type.String({ description: 'The key of the stage that the conversation is in.' })),
+  stage: nullable(Type.String({ description: 'The key of the current stage.' })),
   stages: Type.Array(
     Type.Object({
       key: Type.String(),
@@ -70,11 +70,11 @@ export const copilotSessionSchema = Type.Object({
     }),
   ),
   showing: Type.Array(Type.String(), {
-    description: 'IDs of the messages that hold: what has been replaced, withdrawn or dismissed is not among them.',
+    description: 'IDs of the current messages, without those replaced, withdrawn or dismissed.',
   }),
-  mood: Type.String({ description: 'Of the customer: negative, neutral, positive' }),
+  mood: Type.String({ description: "The customer's: negative, neutral, positive" }),
   figures: Type.Object({
-    talk_ratio: nullable(Type.Number({ description: "The agent's share of talk time of the last two minutes." })),
+    talk_ratio: nullable(Type.Number({ description: "The agent's share of talk time in the last two minutes." })),
     monologue_seconds: Type.Number(),
     silence_seconds: Type.Number(),
     words_per_minute: nullable(Type.Integer()),

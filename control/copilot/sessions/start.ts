@@ -87,9 +87,9 @@ export async function startSession(
   return told
 }
 
-const REFUSED = 'The caller does not want the call to be recorded.'
-const NOT_TOLD = 'The caller has not been told yet that the call is recorded.'
-const NO_CONSENT = 'There is no consent of the caller to be recorded, which the organisation demands.'
+const REFUSED = 'The caller has refused recording.'
+const NOT_TOLD = 'The recording announcement has not been played to the caller yet.'
+const NO_CONSENT = 'The caller has not given the consent to recording that the organisation requires.'
 /** Reasons that what the caller says later ends. */
 export const CONSENT_REASONS: readonly string[] = [REFUSED, NOT_TOLD, NO_CONSENT]
 

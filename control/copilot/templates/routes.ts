@@ -23,7 +23,7 @@ const catalogue: Catalogue<typeof copilotTemplateSchema> = {
   area: 'copilot',
   tag: 'Copilot profiles',
   reply: copilotTemplateSchema,
-  description: 'Profiles to begin with; `settings` is what a profile made from the template has.',
+  description: 'Templates for new profiles; `settings` are those that a new profile gets.',
   all: ({ livemode }) =>
     COPILOT_TEMPLATES.map(({ settings, ...template }) => ({
       ...template,

@@ -42,7 +42,7 @@ const conditionSchema = input({
       'always, dtmf, match, expression, filled, no_response, no_match, outcome, schedule, intent, global, else',
   }),
   digits: optional(Type.String({ pattern: '^[0-9*#A-D]{1,20}$', description: 'dtmf, global: the keys pressed.' })),
-  phrases: optional(words('match, global: the caller says one of them.')),
+  phrases: optional(words('match, global: a regular expression for what the caller says or presses.')),
   pattern: optional(text('match, global: a regular expression over what the caller says or presses.', 500)),
   left: optional(name('expression: a variable')),
   op: optional(oneOf([...OPERATORS])),
@@ -51,13 +51,13 @@ const conditionSchema = input({
   value: optional(text('outcome: how the action, transfer or payment of the node went.', 64)),
   open: optional(Type.Boolean({ description: 'schedule: whether business hours are open.' })),
   description: optional(text('intent, global: what the caller wants, judged by the model.', 500)),
-  examples: optional(words('intent, global: what callers say who want it.')),
+  examples: optional(words('intent, global: what callers with this intent say.')),
 })
 
 const transitionSchema = input({
-  key: optional(key('Names the transition in paths and issues; default: the key of the node, a dot and its place.')),
+  key: optional(key('Names the transition in paths and issues; default: the key of the node, a dot and its index.')),
   condition: conditionSchema,
-  next: nullable(key('Key of the node that follows; null: not decided yet.')),
+  next: nullable(key('Key of the next node; null: not decided yet.')),
 })
 
 const target = input({
@@ -68,11 +68,11 @@ const target = input({
 export const nodeSchema = input({
   key: key('Unique in the graph.'),
   type: Type.String({ minLength: 1, maxLength: 64, description: describeNodeTypes() }),
-  label: optional(text('For people.', 200)),
-  script: optional(text('What is said; {{variable}} stands for its value.')),
+  label: optional(text('Label for people.', 200)),
+  script: optional(text('What is said; {{variable}} is replaced by its value.')),
   asset_id: optional(nullable(text('Audio asset to play instead of speaking the script.', 200))),
   ai: optional(
-    input({ goal: optional(text('What the model shall reach.')), model: optional(text('Model name.', 100)) }),
+    input({ goal: optional(text('What the model should achieve.')), model: optional(text('Model name.', 100)) }),
   ),
   input: optional(
     input({
@@ -80,10 +80,10 @@ export const nodeSchema = input({
       timeout_ms: optional(Type.Integer({ minimum: 500, maximum: 120_000 })),
       max_retries: optional(Type.Integer({ minimum: 0, maximum: 10 })),
       barge_in: optional(Type.Boolean()),
-      sensitive: optional(Type.Boolean({ description: 'What is entered is shown to nobody.' })),
+      sensitive: optional(Type.Boolean({ description: 'The answer is shown to nobody.' })),
     }),
   ),
-  save_as: optional(name('Variable that takes the answer')),
+  save_as: optional(name('Variable that receives the answer')),
   set: optional(variables),
   action: optional(
     input({
@@ -93,7 +93,7 @@ export const nodeSchema = input({
         Type.String({
           pattern: '^https?://[^\\s]+$',
           maxLength: 2000,
-          description: 'api: called with the input by POST; outcome success, failed or timeout.',
+          description: 'api: the input is sent by POST; outcome success, failed or timeout.',
         }),
       ),
       input: optional(variables),
@@ -105,22 +105,22 @@ export const nodeSchema = input({
     input({
       amount: optional(text('Amount, or {{variable}}.', 64)),
       currency: optional(Type.String({ pattern: '^[A-Z]{3}$' })),
-      description: optional(text('What is paid for.', 200)),
+      description: optional(text('What the payment is for.', 200)),
     }),
   ),
   transitions: optional(Type.Array(transitionSchema, { maxItems: 50 })),
 })
 
 const variableSchema = input({
-  name: name('How scripts call it'),
+  name: name('Name used in scripts'),
   label: optional(text('For people.', 200)),
   sample: optional(flowValue),
-  sensitive: optional(Type.Boolean({ description: 'Its value is redacted wherever it would be shown.' })),
+  sensitive: optional(Type.Boolean({ description: 'Its value is redacted wherever it would appear.' })),
 })
 
 const settingsSchema = input({
   language: optional(text('Language code of the call.', 20)),
-  instructions: optional(text('What the model is told about every node.')),
+  instructions: optional(text('What the model is told at every node.')),
 })
 
 export const MAX_NODES = 500

@@ -94,7 +94,7 @@ function wholeGraph(graph: Graph, { kind }: Surroundings): Issue[] {
   const found = [
     ...(graph.kind === kind ? [] : [issue('kind_mismatch', `The flow is of kind ${kind}.`, { field: 'kind' })]),
     ...(starts.length === 0 ? [issue('no_start', 'The graph has no node of type start.')] : []),
-    ...starts.slice(1).map(node => issue('multiple_starts', 'The graph has another start already.', { node })),
+    ...starts.slice(1).map(node => issue('multiple_starts', 'The graph already has a start.', { node })),
     ...repeated(graph.nodes.map(node => node.key)).map(index => {
       const node = graph.nodes[index] as FlowNode
       return issue('duplicate_key', `Another node has the key ${node.key}.`, { node, field: 'key' })
@@ -104,9 +104,9 @@ function wholeGraph(graph: Graph, { kind }: Surroundings): Issue[] {
   const unseen = starts.length === 0 ? [] : [...flow.nodes.values()].filter(node => !seen.has(node.key))
   return [
     ...found,
-    ...unseen.map(node => issue('unreachable_node', 'No way leads here from the start.', { node })),
+    ...unseen.map(node => issue('unreachable_node', 'This node cannot be reached from the start.', { node })),
     ...cyclesWithoutInput(flow).map(node =>
-      issue('infinite_loop', 'This node lies on a circle that waits for nobody.', { node }),
+      issue('infinite_loop', 'This node is in a loop that never waits for the caller.', { node }),
     ),
   ]
 }
@@ -144,13 +144,13 @@ function nodeIssues(node: FlowNode, graph: Graph, { assets, targets }: Surroundi
       : []),
     ...wrongTarget(node),
     ...unusedFields(node).map(field =>
-      issue('unused_field', `A node of type ${node.type} does nothing with ${field}.`, { node, field }),
+      issue('unused_field', `A node of type ${node.type} does not use ${field}.`, { node, field }),
     ),
     ...(transitions.length === 0 && type.final === undefined
       ? [issue('dead_end', 'Nothing follows this node.', { node, field: 'transitions' })]
       : []),
     ...(judges && type.final === undefined
-      ? [issue('no_fallback', 'When none of its conditions holds, nothing follows this node.', { node })]
+      ? [issue('no_fallback', 'No node follows if none of its conditions matches.', { node })]
       : []),
     ...(graph.kind === 'ivr' && speaks && asset === null && node.script !== undefined && node.script !== ''
       ? [issue('missing_recording', 'The script has no recording; it will be spoken.', { node, field: 'asset_id' })]
@@ -166,7 +166,7 @@ function wrongTarget(node: FlowNode): Issue[] {
   const { targets } = typeOf(node) ?? {}
   const { target } = node
   if (target === undefined || targets === undefined || targets.includes(target.type)) return []
-  const message = `A node of type ${node.type} leads to no ${target.type}, but to: ${targets.join(', ')}.`
+  const message = `A node of type ${node.type} cannot lead to a ${target.type}, only to: ${targets.join(', ')}.`
   return [issue('wrong_target', message, { node, field: 'target.type' })]
 }
 
@@ -212,13 +212,13 @@ function transitionIssues(node: FlowNode, { condition, next }: Transition, key: 
       : []),
     ...(kind?.needs ?? []).filter(need => !has(condition, need)).map(need => missingField(node, need, key)),
     ...unusedOfCondition(condition).map(field =>
-      issue('unused_field', `A condition of kind ${condition.kind} does nothing with ${field}.`, {
+      issue('unused_field', `A condition of kind ${condition.kind} does not use ${field}.`, {
         ...at,
         field: `condition.${field}`,
       }),
     ),
     ...(typeof pattern === 'string'
-      ? [issue('missing_field', `The pattern cannot be used: ${pattern}.`, { ...at, field: 'condition.pattern' })]
+      ? [issue('missing_field', `The pattern is not valid: ${pattern}.`, { ...at, field: 'condition.pattern' })]
       : []),
   ]
 }
@@ -232,9 +232,7 @@ function variableIssues(graph: Graph): Issue[] {
   const known = new Set([...BUILT_IN, ...graph.variables.map(variable => variable.name), ...made])
   return graph.nodes.flatMap(node =>
     uses(node).flatMap(({ name, field, transition, shown }) => [
-      ...(known.has(name)
-        ? []
-        : [issue('unknown_variable', `Nothing gives a value to ${name}.`, { node, field, ...transition })]),
+      ...(known.has(name) ? [] : [issue('unknown_variable', `No node sets ${name}.`, { node, field, ...transition })]),
       ...(shown && flow.sensitive.has(name)
         ? [issue('sensitive_unmasked', `${name} is sensitive and leaves the call here.`, { node, field })]
         : []),

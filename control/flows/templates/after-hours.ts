@@ -3,13 +3,17 @@ import { always, type FlowTemplate, filled, otherwise, outcome, schedule } from 
 export const afterHours: FlowTemplate = {
   id: 'after_hours_voicemail',
   name: 'After-hours voicemail',
-  description: "Puts callers through in the organisation's business hours, and takes a message outside of them.",
+  description: "Puts callers through during the organisation's business hours, and takes a message at other times.",
   kind: 'ivr',
   graph: {
     settings: { language: 'en' },
     variables: [
       { name: 'hours', label: 'Opening hours, as they are said', sample: 'nine to five, Monday to Friday' },
-      { name: 'desk_number', label: 'Who is put through to in business hours; empty: a message', sample: '' },
+      {
+        name: 'desk_number',
+        label: 'Number that callers are put through to during business hours; empty: a message is taken',
+        sample: '',
+      },
     ],
     nodes: [
       { key: 'start', type: 'start', transitions: [always('is_open')] },

@@ -4,7 +4,7 @@ export const appointment: FlowTemplate = {
   id: 'appointment',
   name: 'Appointment',
   description:
-    "Asks what for, when and for whom, reads it back, and books by the tool `book_appointment` of the flow's assistant; without it a callback is booked.",
+    "Asks what for, when and for whom, reads it back, and books with the tool `book_appointment` of the flow's assistant. Without that tool, it books a callback.",
   kind: 'voice',
   graph: {
     settings: { language: 'en' },

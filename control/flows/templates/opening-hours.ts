@@ -4,14 +4,18 @@ export const openingHours: FlowTemplate = {
   id: 'opening_hours',
   name: 'Opening hours',
   description:
-    "Says whether you are open now, by the organisation's business hours, tells hours and address, and puts through.",
+    "Says whether you are open now (by the organisation's business hours), tells hours and address, and puts callers through.",
   kind: 'ivr',
   graph: {
     settings: { language: 'en' },
     variables: [
       { name: 'hours', label: 'Opening hours, as they are said', sample: 'nine to five, Monday to Friday' },
       { name: 'address', label: 'Address, as it is said', sample: '' },
-      { name: 'desk_number', label: 'Who is put through to while you are open; empty: nobody', sample: '' },
+      {
+        name: 'desk_number',
+        label: 'Number that callers are put through to while you are open; empty: none',
+        sample: '',
+      },
     ],
     nodes: [
       { key: 'start', type: 'start', transitions: [always('is_open')] },

@@ -4,7 +4,7 @@ export const orderStatus: FlowTemplate = {
   id: 'order_status',
   name: 'Order status',
   description:
-    "Asks for the order number and says what the tool `order_status` of the flow's assistant answers; without it a callback is booked.",
+    "Asks for the order number and says what the tool `order_status` of the flow's assistant returns. Without that tool, it books a callback.",
   kind: 'voice',
   graph: {
     settings: { language: 'en' },

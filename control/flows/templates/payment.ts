@@ -4,12 +4,12 @@ export const payment: FlowTemplate = {
   id: 'payment',
   name: 'Payment',
   description:
-    "Tells what is due, by the variable `amount` or the tool `amount_due` of the flow's assistant, and puts the caller through to the organisation's payment number, which alone hears the keys.",
+    "Says the amount due, from the variable `amount` or the tool `amount_due` of the flow's assistant. Then puts the caller through to the organisation's payment number, which alone hears the keys.",
   kind: 'voice',
   graph: {
     settings: { language: 'en' },
     variables: [
-      { name: 'amount', label: 'What is due; empty: the tool is asked', sample: '' },
+      { name: 'amount', label: 'Amount due; empty: the tool is asked', sample: '' },
       { name: 'currency', label: 'As it is said', sample: 'dollars' },
     ],
     nodes: [

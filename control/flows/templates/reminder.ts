@@ -11,7 +11,7 @@ export const reminder: FlowTemplate = {
     variables: [
       { name: 'company', label: 'Name of the company', sample: 'our company' },
       { name: 'when', label: 'When the appointment is, as it is said', sample: 'tomorrow' },
-      { name: 'desk_number', label: 'Who moves appointments; empty: you are told of it alone', sample: '' },
+      { name: 'desk_number', label: 'Number for moving appointments; empty: you only get the answer', sample: '' },
     ],
     nodes: [
       { key: 'start', type: 'start', transitions: [always('remind')] },

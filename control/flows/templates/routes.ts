@@ -41,8 +41,7 @@ const catalogue: Catalogue<typeof flowTemplateSchema> = {
   area: 'flows',
   tag: 'Flows',
   reply: flowTemplateSchema,
-  description:
-    'Flows to begin with: each can be published as it is. What they have to know of you stands in `graph.variables`.',
+  description: 'Templates for new flows. Each can be published unchanged; your own details are in `graph.variables`.',
   all: ({ livemode }) =>
     FLOW_TEMPLATES.map(({ graph, ...template }) => ({
       ...template,

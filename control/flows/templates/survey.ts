@@ -15,7 +15,7 @@ const score = (key: string, script: string, next: string): FlowNode => ({
 export const survey: FlowTemplate = {
   id: 'survey',
   name: 'Survey',
-  description: "Two scores by key and a comment in words; the answers are variables of the call's flow run.",
+  description: "Two scores by key and a spoken comment. The answers are variables of the call's flow run.",
   kind: 'voice',
   graph: {
     settings: { language: 'en' },

@@ -43,7 +43,7 @@ const RETRIED = ['429', '503']
 
 const HEADERS = {
   RequestId: {
-    description: 'Names the request, in our log too.',
+    description: 'Identifies the request, also in our log.',
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST,
   },

@@ -20,7 +20,7 @@ const HEARTBEAT_MS = 15_000
 
 /** The route's description of its live form. */
 export const LIVE =
-  '`Accept: text/event-stream` gives the answer as event `snapshot`, and again each time it has changed, at most once a second. The stream sends a heartbeat every 15 s and ends after 15 min: connect again.'
+  '`Accept: text/event-stream` sends the answer as event `snapshot`, and again after each change, at most once a second. The stream sends a heartbeat every 15 s and ends after 15 min: reconnect then.'
 
 /**
  * Answers with `read` once; or, if the client asks for events, again whenever the result has changed. The number of streams per key is

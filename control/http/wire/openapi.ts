@@ -125,7 +125,7 @@ function openApiDescription(version: string): FastifyDynamicSwaggerOptions {
             type: 'http',
             scheme: 'bearer',
             description:
-              "A secret API key, `sk_live_…` or `sk_test_…`. A partner's, with the scope `partners:write`, asks within a client's organisation by the header `Service-Account: org_…`.",
+              "A secret API key, `sk_live_…` or `sk_test_…`. A partner's key with the scope `partners:write` acts within a client's organisation by the header `Service-Account: org_…`.",
           },
           key_as_user: { type: 'http', scheme: 'basic', description: 'The key as user name: `curl -u KEY:`.' },
         },

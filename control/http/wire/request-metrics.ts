@@ -9,14 +9,14 @@ export function measureRequests(app: FastifyInstance): Registry {
   collectDefaultMetrics({ register: registry, prefix: 'tandem_control_' })
   const durations = new Histogram({
     name: 'tandem_http_request_duration_seconds',
-    help: 'From the request to the end of its answer',
+    help: 'Time from the request to the end of its answer',
     labelNames: ['method', 'route', 'status'],
     buckets: BUCKETS_S,
     registers: [registry],
   })
   const keyed = new Counter({
     name: 'tandem_idempotent_requests_total',
-    help: 'Requests with an Idempotency-Key, by whether an earlier answer was given again',
+    help: 'Requests with an Idempotency-Key, by whether an earlier answer was repeated',
     labelNames: ['replayed'],
     registers: [registry],
   })

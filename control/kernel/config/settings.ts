@@ -63,7 +63,7 @@ export const SETTINGS: Settings = {
   sipHosts: {
     name: 'TANDEM_SIP_HOST',
     default: '127.0.0.1',
-    help: 'addresses for SIP and RTP with commas between them; 0.0.0.0: every one of IPv4; :: every one of IPv4 and IPv6',
+    help: 'addresses for SIP and RTP, separated by commas; 0.0.0.0: all of IPv4; :: all of IPv4 and IPv6',
     parse: addressList,
   },
   sipPort: {
@@ -75,13 +75,13 @@ export const SETTINGS: Settings = {
   sipTlsPort: {
     name: 'TANDEM_SIP_TLS_PORT',
     default: '5061',
-    help: 'port for SIP over TLS, once there is a certificate',
+    help: 'port for SIP over TLS, if there is a certificate',
     parse: integer(1, 65_535),
   },
   sipTlsCert: {
     name: 'TANDEM_SIP_TLS_CERT',
     default: null,
-    help: 'PEM file of our certificate with its chain: SIP over TLS is listened for',
+    help: 'PEM file of our certificate with its chain; enables SIP over TLS',
     parse: path,
     absent: null,
   },
@@ -95,21 +95,21 @@ export const SETTINGS: Settings = {
   stirKey: {
     name: 'TANDEM_STIR_KEY',
     default: null,
-    help: 'PEM file of the P-256 key that calls are signed with (STIR/SHAKEN), for connections with `sign_calls`',
+    help: 'PEM file of the P-256 key for signing calls (STIR/SHAKEN), for connections with `sign_calls`',
     parse: path,
     absent: null,
   },
   stirCertUrl: {
     name: 'TANDEM_STIR_CERT_URL',
     default: null,
-    help: 'where far ends find the certificate of that key, with its chain: https://…',
+    help: 'URL where far ends fetch the certificate chain of that key: https://…',
     parse: modelUrl,
     absent: null,
   },
   stirAnchors: {
     name: 'TANDEM_STIR_TRUST_ANCHORS',
     default: null,
-    help: 'PEM file of the authorities whose certificates prove who signed a call, for connections with `verify_calls`',
+    help: 'PEM file of the authorities trusted to certify signers of calls, for connections with `verify_calls`',
     parse: path,
     absent: null,
   },
@@ -129,54 +129,54 @@ export const SETTINGS: Settings = {
   sipWsOrigins: {
     name: 'TANDEM_SIP_WS_ORIGINS',
     default: null,
-    help: "origins whose pages may speak SIP over WebSocket beside the product's own, with commas between them; *: all",
+    help: 'further origins whose pages may use SIP over WebSocket, separated by commas; *: all',
     parse: originList,
     absent: [],
   },
   publicUrl: {
     name: 'TANDEM_PUBLIC_URL',
     default: null,
-    help: 'http(s) address of a proxy that browsers use; it passes /v1/web_calls, /v1/softphones and /v1/sip to TANDEM_WS_PORT',
+    help: 'http(s) address of the proxy that browsers use; it passes /v1/web_calls, /v1/softphones and /v1/sip to TANDEM_WS_PORT',
     parse: publicUrl,
     absent: null,
   },
   trustedProxies: {
     name: 'TANDEM_TRUSTED_PROXIES',
     default: '127.0.0.0/8,::1/128',
-    help: 'proxies whose X-Forwarded-For tells whose request it is, for limits of guests and pages (CIDR blocks with commas between them)',
+    help: 'proxies whose X-Forwarded-For names the client, for limits of guests and pages (CIDR blocks, separated by commas)',
     parse: cidrList,
   },
   rtpPorts: { name: 'TANDEM_RTP_PORTS', default: '20000-29999', help: 'UDP ports for RTP and RTCP', parse: portRange },
   rtpSockets: {
     name: 'TANDEM_RTP_SOCKETS',
     default: 'auto',
-    help: "how packets, and the frames of forks, are read and sent: native (the system's own calls, many packets at a time; Linux), node, or auto: native where it works",
+    help: 'how packets and stream frames are read and sent: native (system calls, many packets at a time; Linux), node, or auto: native where it works',
     parse: rtpSockets,
   },
   warmUp: {
     name: 'TANDEM_WARM_UP',
     default: 'yes',
-    help: 'compile what every packet passes before the first call (0.2 s of a core for each thread); no: with the first calls',
+    help: 'compile the packet path before the first call (0.2 s of a core per thread); no: during the first calls',
     parse: yesOrNo,
   },
   publicIps: {
     name: 'TANDEM_PUBLIC_IP',
     default: null,
-    help: 'address that SIP and SDP name instead of our own (behind NAT); one of IPv4 and one of IPv6 with a comma between them',
+    help: 'address that SIP and SDP announce instead of our own (behind NAT); one of IPv4 and one of IPv6, separated by a comma',
     parse: publicAddresses,
     absent: [],
   },
   dnsServers: {
     name: 'TANDEM_DNS_SERVERS',
     default: null,
-    help: "name servers that are asked where a SIP domain's servers are (NAPTR, SRV): ADDRESS or ADDRESS:PORT with commas between them; absent: the machine's own",
+    help: 'name servers for SIP domains (NAPTR, SRV): ADDRESS or ADDRESS:PORT, separated by commas; absent: those of the machine',
     parse: dnsServers,
     absent: [],
   },
   sipProxies: {
     name: 'TANDEM_SIP_PROXIES',
     default: null,
-    help: 'SIP proxies before us (Kamailio) that are believed: X-Forwarded-For tells who calls, Path the way to a phone (CIDR blocks with commas between them)',
+    help: 'trusted SIP proxies in front of us (Kamailio): X-Forwarded-For names the caller, Path the route to a phone (CIDR blocks, separated by commas)',
     parse: cidrList,
     absent: [],
   },
@@ -191,7 +191,7 @@ export const SETTINGS: Settings = {
   hepTarget: {
     name: 'TANDEM_HEP_URL',
     default: null,
-    help: 'collector of HEP v3 (Homer) that is told of SIP and RTCP, secrets blotted out: udp://, tcp:// or tls:// HOST:9060; number and password of this node as ?id= and &password=',
+    help: 'HEP v3 collector (Homer) that receives SIP and RTCP, with secrets masked: udp://, tcp:// or tls:// HOST:9060; node number and password as ?id= and &password=',
     parse: hepTarget,
     absent: null,
     secret: true,
@@ -199,7 +199,7 @@ export const SETTINGS: Settings = {
   engineThreads: {
     name: 'TANDEM_ENGINE_THREADS',
     default: String(Math.max(1, availableParallelism() - 1)),
-    help: 'threads for audio; calls go to the one that has most time left; default: cores - 1',
+    help: 'audio threads; a call goes to the one with the most spare time; default: cores - 1',
     parse: integer(1, 256),
   },
   databaseUrl: {
@@ -213,7 +213,7 @@ export const SETTINGS: Settings = {
   nodeId: {
     name: 'TANDEM_NODE_ID',
     default: null,
-    help: 'name of this node among those on one database; absent: made once, and kept in the data directory',
+    help: 'name of this node among those that share a database; absent: generated once and kept in the data directory',
     parse: text =>
       /^[A-Za-z0-9._-]{1,64}$/.test(text) ? ok(text) : bad('set 1 to 64 letters, digits, dots, dashes or underscores'),
     absent: null,
@@ -237,7 +237,7 @@ export const SETTINGS: Settings = {
   allowPrivateUrls: {
     name: 'TANDEM_ALLOW_PRIVATE_URLS',
     default: null,
-    help: 'private networks that SIP addresses, connections, streams, webhooks, flows and assistants may reach in either mode (CIDR blocks with commas between them)',
+    help: 'private networks that SIP addresses, connections, streams, webhooks, flows and assistants may reach in either mode (CIDR blocks, separated by commas)',
     parse: cidrList,
     absent: [],
   },
@@ -259,27 +259,27 @@ export const SETTINGS: Settings = {
   modelName: {
     name: 'TANDEM_MODEL_NAME',
     default: 'default',
-    help: 'model of assistants that name none',
+    help: 'default model',
     parse: ok,
   },
   modelNames: {
     name: 'TANDEM_MODEL_NAMES',
     default: null,
-    help: 'other models of that provider that assistants, copilot profiles and flows may name, with commas between; those with a price may be, too',
+    help: 'further models of that provider that assistants, copilot profiles and flows may name, separated by commas; those with a price may be named too',
     parse: text => ok(items(text)),
     absent: [],
   },
   modelPrices: {
     name: 'TANDEM_MODEL_PRICES',
     default: null,
-    help: 'what a million tokens cost that go in, and that come out, for `GET /usage`: model=2.5/10, with commas between; of priority processing model:priority=…',
+    help: 'price of a million input and output tokens, for `GET /usage`: model=2.5/10, separated by commas; for priority processing model:priority=…',
     parse: modelPrices,
     absent: new Map(),
   },
   embeddingsUrl: {
     name: 'TANDEM_EMBEDDINGS_URL',
     default: null,
-    help: "what customers' objections mean: a provider's OpenAI-compatible address that has `/embeddings`, for example https://host/v1; absent: by the vectors of words on this machine",
+    help: "embeddings for customers' objections: a provider's OpenAI-compatible address with `/embeddings`, for example https://host/v1; absent: word vectors on this machine",
     parse: modelUrl,
     absent: null,
   },
@@ -313,11 +313,11 @@ export const SETTINGS: Settings = {
     secret: true,
   },
   ttsModel: { name: 'TANDEM_TTS_MODEL', default: 'gpt-4o-mini-tts', help: 'its model', parse: ok },
-  ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'its voice where none is asked for', parse: ok },
+  ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'default voice', parse: ok },
   ttsVoices: {
     name: 'TANDEM_TTS_VOICES',
     default: 'alloy,ash,ballad,coral,echo,fable,nova,onyx,sage,shimmer,verse',
-    help: 'its voices, which `GET /voices` lists and others are refused: names with commas between them, each with its language where it has one (klara:de)',
+    help: 'its voices, listed by `GET /voices`; others are refused: names separated by commas, with a language where a voice has one (klara:de)',
     parse: ttsVoices,
   },
   sttUrl: {
@@ -339,13 +339,13 @@ export const SETTINGS: Settings = {
   speechTimeoutMs: {
     name: 'TANDEM_SPEECH_TIMEOUT_MS',
     default: '5000',
-    help: 'a speech provider that takes longer is left for the offline engine',
+    help: 'after this time without an answer of a speech provider, the offline engine is used',
     parse: integer(100, 60_000),
   },
   speechPreload: {
     name: 'TANDEM_SPEECH_PRELOAD',
     default: 'yes',
-    help: 'load the offline speech engines (600 MB) at the start; no: with the first word, in the middle of calls',
+    help: 'load the offline speech engines (600 MB) at the start; no: at the first word, during a call',
     parse: yesOrNo,
   },
   smtpUrl: {
@@ -360,19 +360,19 @@ export const SETTINGS: Settings = {
   sipSessionSeconds: {
     name: 'TANDEM_SIP_SESSION_SECONDS',
     default: '1800',
-    help: 'session timer that far ends are asked for: a call whose far end is gone ends by then [s]; 0: none, else 90 or more',
+    help: 'session timer requested from far ends [s]: a call whose far end has vanished ends by then; 0: none, else 90 or more',
     parse: sessionSeconds,
   },
   drainSeconds: {
     name: 'TANDEM_DRAIN_SECONDS',
     default: '30',
-    help: 'how long running calls may finish after SIGTERM [s]',
+    help: 'how long running calls may continue after SIGTERM [s]',
     parse: integer(0, 86_400),
   },
   maxCalls: {
     name: 'TANDEM_MAX_CALLS',
     default: '1000',
-    help: 'calls at once; above it callers hear 503 with Retry-After',
+    help: 'maximum concurrent calls; further callers get 503 with Retry-After',
     parse: integer(1, 100_000),
   },
 }

@@ -25,7 +25,7 @@ export function addressList(text: string): Parsed<string[]> {
   const addresses = [...new Set(items(text))]
   return addresses.length > 0 && addresses.every(item => isIP(item) !== 0)
     ? ok(addresses)
-    : bad('set IP addresses with commas between them, for example 192.0.2.10,2001:db8::10, or 0.0.0.0 or ::')
+    : bad('set IP addresses separated by commas, for example 192.0.2.10,2001:db8::10, or 0.0.0.0 or ::')
 }
 
 export function publicAddresses(text: string): Parsed<string[]> {
@@ -33,7 +33,7 @@ export function publicAddresses(text: string): Parsed<string[]> {
   const families = new Set(addresses.map(isIP))
   return addresses.length > 0 && !families.has(0) && families.size === addresses.length
     ? ok(addresses)
-    : bad('set an IP address, or one of IPv4 and one of IPv6 with a comma between them')
+    : bad('set an IP address, or one of IPv4 and one of IPv6, separated by a comma')
 }
 
 const DNS_SERVER = /^(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?$/
@@ -46,7 +46,7 @@ export function dnsServers(text: string): Parsed<string[]> {
   }
   return servers.length > 0 && servers.every(isServer)
     ? ok(servers)
-    : bad('set addresses with commas between them, for example 192.0.2.53,[2001:db8::53]:5353')
+    : bad('set addresses separated by commas, for example 192.0.2.53,[2001:db8::53]:5353')
 }
 
 export const items = (text: string): string[] =>
@@ -67,14 +67,14 @@ export function cidrList(text: string): Parsed<string[]> {
   const blocks = items(text)
   return blocks.every(block => ipaddr.isValidCIDR(block))
     ? ok(blocks)
-    : bad('set CIDR blocks with commas between them, for example 10.0.0.0/8,192.168.1.5/32')
+    : bad('set CIDR blocks separated by commas, for example 10.0.0.0/8,192.168.1.5/32')
 }
 
 export function ttsVoices(text: string): Parsed<Config['ttsVoices']> {
   const voices = items(text).map(item => /^([^:\s]{1,100})(?::([a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*))?$/.exec(item))
   return voices.every(voice => voice !== null)
     ? ok(voices.map(([, name = '', language = null]) => ({ name, language })))
-    : bad('set names with commas between them, each with its language where it has one: alloy,klara:de')
+    : bad('set names separated by commas, with a language where a voice has one: alloy,klara:de')
 }
 
 export function modelPrices(text: string): Parsed<Config['modelPrices']> {
@@ -82,7 +82,7 @@ export function modelPrices(text: string): Parsed<Config['modelPrices']> {
   for (const entry of text.split(',').map(one => one.trim())) {
     if (entry === '') continue
     const parts = /^([^=\s]+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(entry)
-    if (parts === null) return bad('set model=2.5/10 with commas between: prices of a million tokens in, and out')
+    if (parts === null) return bad('set model=2.5/10, separated by commas: prices of a million input and output tokens')
     prices.set(parts[1] ?? '', { input: Number(parts[2]), output: Number(parts[3]) })
   }
   return ok(prices)
@@ -135,7 +135,7 @@ const DRACHTIO_PORT = 9022
 export function drachtioServer(text: string): Parsed<DrachtioServer> {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || url.protocol !== 'tcp:' || url.hostname === '' || url.password === '') {
-    return bad('set tcp://:SECRET@HOST:9022 with the address and the secret of the drachtio server for applications')
+    return bad('set tcp://:SECRET@HOST:9022 with the address and secret of the drachtio server for applications')
   }
   return ok({
     host: url.hostname.replace(/^\[|\]$/g, ''),

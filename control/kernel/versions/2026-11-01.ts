@@ -10,12 +10,12 @@ const callbacks = { objects: ['callback'], operations: ['createCallback', 'updat
 export const version20261101: ApiVersion = {
   date: '2026-11-01',
   changes: [
-    changed('The number of a callback is `phone`; it was `phone_number`.', {
+    changed("A callback's number is `phone`, formerly `phone_number`.", {
       ...callbacks,
       shape: renamed('phone_number', 'phone'),
     }),
     changed(
-      'The `priority` of a callback is a number from 1 to 10; it was `low` (1 to 3), `normal` (4 to 6), `high` (7 to 9) or `urgent` (10).',
+      "A callback's `priority` is a number from 1 to 10, formerly `low` (1 to 3), `normal` (4 to 6), `high` (7 to 9) or `urgent` (10).",
       {
         ...callbacks,
         shape: revalued<Word, number>('priority', {
@@ -26,11 +26,11 @@ export const version20261101: ApiVersion = {
       },
     ),
     changed(
-      "A recording's `channels` have a `kind`, and name the product's own channel, the file's last; they named the participants only.",
+      "A recording's `channels` have a `kind` and include the product's own channel, the last one of the file. Formerly they listed the participants only.",
       { objects: ['call_recording'], operations: [], shape: listed('channels', 'kind', 'participant') },
     ),
     changed(
-      "A transcript's `segments` have a `speaker`, and hold what the product said; they held the participants only.",
+      "A transcript's `segments` have a `speaker` and include the product's speech. Formerly they had the participants only.",
       {
         objects: ['call_transcript'],
         operations: [],
@@ -38,7 +38,7 @@ export const version20261101: ApiVersion = {
       },
     ),
     changed(
-      "A media stream's `status` may be `stalled`, while its receiver answers no pings or does not read; it was `streaming`.",
+      "A media stream's `status` may be `stalled` if its receiver does not answer pings or does not read. Formerly it was `streaming`.",
       {
         objects: ['media_stream'],
         operations: [],
@@ -50,7 +50,7 @@ export const version20261101: ApiVersion = {
       },
     ),
     changed(
-      "A media stream's `mode` may be `bidirectional`, when its receiver is heard in the call; it was `fork` for all.",
+      "A media stream's `mode` may be `bidirectional` if its receiver is also heard in the call. Formerly it was always `fork`.",
       {
         objects: ['media_stream'],
         operations: [],
@@ -61,11 +61,14 @@ export const version20261101: ApiVersion = {
         }),
       },
     ),
-    deprecated('Version `2026-05-01`. It works until its sunset, and is translated to and from this one until then.', {
-      version: '2026-05-01',
-      sunset: '2027-12-01',
-    }),
-    added('Media streams that go both ways: `mode` of a stream, `frames_received` and `frames_refused`.'),
+    deprecated(
+      'Version `2026-05-01`. It works until its sunset; until then it is translated to and from this version.',
+      {
+        version: '2026-05-01',
+        sunset: '2027-12-01',
+      },
+    ),
+    added('Bidirectional media streams: `mode` of a stream, `frames_received` and `frames_refused`.'),
     added('Flow simulation, reports, knowledge base, copilot profiles.'),
   ],
 }

@@ -10,12 +10,12 @@ import { makeRedactor, type RedactionRules, type Redactor } from './redactor.ts'
 const pattern = input({
   name: Type.String({
     pattern: '^[^\\[\\]\\r\\n]{1,60}$',
-    description: 'Stands in place of what was found, in brackets.',
+    description: 'Shown in brackets in place of what was removed.',
   }),
   pattern: Type.String({
     minLength: 1,
     maxLength: 500,
-    description: 'A regular expression of RE2 (no look-around, no back-references); `(?i)` ignores case.',
+    description: 'A regular expression in RE2 syntax (no look-around, no back-references); `(?i)` ignores case.',
   }),
 })
 
@@ -23,12 +23,12 @@ const pattern = input({
 export const redactionFields = {
   card_numbers: Type.Boolean({
     description:
-      'Card numbers (13 to 19 digits with a good check digit), written or said digit by digit, and the codes on them.',
+      "Card numbers (13 to 19 digits with a valid check digit), written or said digit by digit, and the card's other codes.",
   }),
   identity_numbers: Type.Array(oneOf(['il_id', 'us_ssn']), {
     maxItems: 2,
     uniqueItems: true,
-    description: 'il_id: Israeli identity numbers; us_ssn: numbers that a US social security number may have.',
+    description: 'il_id: Israeli identity numbers; us_ssn: numbers in the valid range of US social security numbers.',
   }),
   patterns: Type.Array(pattern, { maxItems: 50 }),
 }
@@ -48,9 +48,9 @@ export function redactionProblem({ patterns = [] }: Partial<RedactionRules> = {}
     const param = `redaction.patterns[${i}].pattern`
     const compiled = compilePattern(pattern)
     if (typeof compiled === 'string') {
-      return problem('parameter_invalid', `RE2 cannot use the pattern: ${compiled}.`, { param })
+      return problem('parameter_invalid', `RE2 does not accept the pattern: ${compiled}.`, { param })
     }
-    if (compiled.matches('')) return problem('parameter_invalid', 'The pattern fits a text of nothing.', { param })
+    if (compiled.matches('')) return problem('parameter_invalid', 'The pattern matches an empty text.', { param })
     size += compiled.programSize()
     if (size > MAX_PROGRAM) return problem('parameter_invalid', 'The patterns together are too large.', { param })
   }

@@ -10,10 +10,10 @@ import { agreementOf, type Band, bandOf } from './agreement.ts'
 import { criteriaOf, reviewsOf } from './schema.ts'
 
 const agreementSchema = Type.Object({
-  count: Type.Integer({ description: 'Judgements compared.' }),
-  percent: nullable(Type.Number({ description: 'Of them so many were the same.' })),
+  count: Type.Integer({ description: 'Number of judgements compared.' }),
+  percent: nullable(Type.Number({ description: 'Share of them that agree.' })),
   kappa: nullable(
-    Type.Number({ description: "Cohen's kappa: 1 is full agreement, 0 that of chance; null: not defined for these." }),
+    Type.Number({ description: "Cohen's kappa: 1 is full agreement, 0 is chance; null: not defined here." }),
   ),
 })
 
@@ -22,9 +22,9 @@ const calibrationSchema = Type.Object({
   livemode: Type.Boolean(),
   from: Type.String(),
   to: Type.String(),
-  evaluations: Type.Integer({ description: 'Those that somebody has reviewed.' }),
-  machine: Type.Object(agreementSchema.properties, { description: 'Of the reviewers with the machine.' }),
-  reviewers: Type.Object(agreementSchema.properties, { description: 'Of the reviewers with each other.' }),
+  evaluations: Type.Integer({ description: 'Evaluations that have reviews.' }),
+  machine: Type.Object(agreementSchema.properties, { description: 'Reviewers with the machine.' }),
+  reviewers: Type.Object(agreementSchema.properties, { description: 'Reviewers with each other.' }),
   criteria: Type.Array(
     Type.Object({ key: Type.String(), label: Type.String(), machine: agreementSchema, reviewers: agreementSchema }),
   ),
@@ -45,9 +45,9 @@ export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date
     method: 'GET',
     path: '/qa_calibration',
     id: 'getQaCalibration',
-    summary: 'Retrieve how far reviewers and the machine agree',
+    summary: 'Retrieve the agreement of reviewers and the machine',
     description:
-      'Of the evaluations of calls made in the period that have reviews (`POST /qa_evaluations/{id}/reviews`). Scores agree that are of the same band: not applicable, below 50, below 80, from 80 on.',
+      'For evaluations with reviews (`POST /qa_evaluations/{id}/reviews`) of calls made in the period. Scores agree if they are in the same band: not applicable, below 50, below 80, from 80.',
     tag: 'Quality',
     scope: 'quality:read',
     query: Type.Object(periodFields, { additionalProperties: false }),

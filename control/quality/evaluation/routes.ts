@@ -23,7 +23,7 @@ const common = { tag: 'Quality', reply: qaEvaluationSchema } as const
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
-const moment = timestamp('Only of calls made then: `call_created[gte]=2026-11-01T00:00:00Z`.')
+const moment = timestamp('Only evaluations of calls created in this range: `call_created[gte]=2026-11-01T00:00:00Z`.')
 const listQuery = Type.Object(
   {
     ...listParameters,
@@ -81,7 +81,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       id: 'updateQaEvaluation',
       summary: 'Change a QA evaluation',
       description:
-        'What a person decides stands above the machine, also when the call is evaluated again; `history` keeps what it was. Needs a reason.',
+        "A person's decision overrides the machine's, also if the call is evaluated again; `history` keeps the former values. Requires a reason.",
       scope: 'quality:write',
       body: changeBody,
       handler: (context, { params, body }) => changeEvaluation(deps, context, params.id, body),
@@ -91,8 +91,8 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       method: 'POST',
       path: '/qa_evaluations/:id/reviews',
       id: 'reviewQaEvaluation',
-      summary: 'Score a call beside the machine',
-      description: 'For calibration: it changes no score. `GET /qa_calibration` tells how far all of them agree.',
+      summary: 'Review an evaluation',
+      description: 'For calibration: it changes no score. `GET /qa_calibration` reports the agreement.',
       scope: 'quality:write',
       body: reviewBody,
       handler: (context, { params, body }) => addReview(deps, context, params.id, body),
@@ -118,9 +118,9 @@ function evaluateNow(deps: EvaluationRouteDeps, context: Context, callId: string
   return context.transaction(async trx => {
     const call = await forTenant(trx, context).find('calls', callId)
     if (call === undefined) return missing('call', callId)
-    if (call.ended_at === null) return conflict('running', 'The call is going on.')
+    if (call.ended_at === null) return conflict('running', 'The call has not ended.')
     const conversation = await readConversation(trx, context, callId)
-    if (conversation === null) return conflict('not_possible', 'Nothing of the call was written down.')
+    if (conversation === null) return conflict('not_possible', 'The call has no transcript.')
     const settings = await qualityOfTenant(trx, context)
     const models = modelsFor(deps.models, context, conversation)
     const options = { settings, models, at: deps.now().toISOString(), request: context }

@@ -4,7 +4,7 @@ import { showRow } from '../../kernel/show-row.ts'
 import { evidenceSchema } from '../summary/schema.ts'
 import type { QaEvaluationRow } from '../tables.ts'
 
-const score = nullable(Type.Number({ minimum: 0, maximum: 100, description: '0 to 100; null: it has none.' }))
+const score = nullable(Type.Number({ minimum: 0, maximum: 100, description: '0 to 100; null: not scored.' }))
 
 const criterionSchema = Type.Object({
   key: Type.String(),
@@ -12,11 +12,11 @@ const criterionSchema = Type.Object({
   weight: Type.Number(),
   score,
   outcome: oneOf(['scored', 'not_applicable', 'needs_model'], {
-    description: 'needs_model: words and figures do not decide it, and no model has.',
+    description: 'needs_model: rules and figures cannot decide it, and no model has.',
   }),
   scored_by: nullable(oneOf(['words', 'model', 'person'])),
-  reason: Type.String({ description: 'Why it is so.' }),
-  machine_score: nullable(Type.Number({ description: 'What it was before a person has changed it.' })),
+  reason: Type.String({ description: 'Reason of the score.' }),
+  machine_score: nullable(Type.Number({ description: 'The value before a person changed it.' })),
   evidence: Type.Array(evidenceSchema),
 })
 export type ScoredCriterion = Static<typeof criterionSchema>
@@ -25,8 +25,8 @@ const failureSchema = Type.Object({
   kind: oneOf(['missed_disclosure', 'forbidden_phrase']),
   key: Type.String(),
   label: Type.String(),
-  dismissed: Type.Boolean({ description: 'A person has found that it does not count.' }),
-  evidence: Type.Array(evidenceSchema, { description: 'Where it was said; of what was not said nothing.' }),
+  dismissed: Type.Boolean({ description: 'A person has dismissed it.' }),
+  evidence: Type.Array(evidenceSchema, { description: 'Where it was said; empty for what was not said.' }),
 })
 export type AutomaticFailure = Static<typeof failureSchema>
 
@@ -51,26 +51,26 @@ export const qaEvaluationSchema = Type.Object({
   object: Type.Literal('qa_evaluation'),
   livemode: Type.Boolean(),
   call_id: Type.String(),
-  user_id: nullable(Type.String({ description: 'The agent who is evaluated.' })),
+  user_id: nullable(Type.String({ description: 'ID of the agent who is evaluated.' })),
   queue_id: nullable(Type.String()),
   copilot_profile_id: nullable(Type.String()),
   copilot_profile_version: nullable(Type.Integer()),
-  rubric: oneOf(['profile', 'organisation'], { description: 'Whose rubric it was scored against.' }),
+  rubric: oneOf(['profile', 'organisation'], { description: 'Source of the rubric.' }),
   status: oneOf(['pending', 'scored', 'needs_model'], {
-    description: 'pending: a model is at it. needs_model: some criteria wait for one, or for a person.',
+    description: 'pending: a model is working on it. needs_model: some criteria need a model or a person.',
   }),
   score: nullable(
     Type.Number({
-      description: 'The mean of the scores by their weights; 0 with an automatic failure; null: nothing is scored.',
+      description: 'Weighted mean of the scores; 0 with an automatic failure; null: nothing is scored.',
     }),
   ),
   criteria: Type.Array(criterionSchema),
   automatic_failures: Type.Array(failureSchema),
-  review: oneOf(['none', 'wanted', 'done'], { description: 'Whether a person is to look at it, or has.' }),
+  review: oneOf(['none', 'wanted', 'done'], { description: 'Whether a person should review it, or has.' }),
   reviews: Type.Array(reviewSchema, {
-    description: 'For calibration: what reviewers would have given, beside the machine.',
+    description: 'For calibration: the scores that reviewers would have given.',
   }),
-  history: Type.Array(changeSchema, { description: 'What persons have changed, oldest first.' }),
+  history: Type.Array(changeSchema, { description: 'Changes by people, oldest first.' }),
   created: timestamp(),
   updated: timestamp(),
 })
@@ -91,12 +91,12 @@ export const changeBody = input({
     Type.Array(input({ key, dismissed: Type.Boolean() }), { minItems: 1, maxItems: 200 }),
   ),
   review: Type.Optional(oneOf(['none', 'wanted', 'done'])),
-  reason: Type.Optional({ ...reason, description: 'Needed with criteria and automatic_failures.' }),
-  user_id: Type.Optional(member('The member who changes it.')),
+  reason: Type.Optional({ ...reason, description: 'Required with criteria and automatic_failures.' }),
+  user_id: Type.Optional(member('The member who makes the change.')),
 })
 
 export const reviewBody = input({
-  reviewer_user_id: member('One review for each; another one takes its place.'),
+  reviewer_user_id: member('A reviewer has one review; a new one replaces it.'),
   criteria: scores,
   note: Type.Optional(Type.String({ maxLength: 2000, default: '' })),
 })

@@ -52,8 +52,8 @@ function byFigure(kind: FigureKind, { least, most }: { least?: number; most?: nu
   const value = figures[kind]
   if (value === null) {
     return kind === 'sentiment'
-      ? needsModel('How the customer felt cannot be told by words here.')
-      : notApplicable('There was too little speech to tell.')
+      ? needsModel("The customer's sentiment cannot be determined from words in this language.")
+      : notApplicable('There was too little speech to decide.')
   }
   const bounds = [
     ...(least === undefined ? [] : [`at least ${least}`]),

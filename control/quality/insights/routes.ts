@@ -31,9 +31,9 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
       ...common,
       path: '/insights',
       id: 'getInsights',
-      summary: 'Retrieve what the calls of a period tell',
+      summary: 'Retrieve insights into the calls of a period',
       description:
-        'Volumes, handling time, talk ratio, sentiment, reasons, topics, objections and what followed them, disclosures and QA by criterion, beside the period before.',
+        'Volumes, handling time, talk ratio, sentiment, reasons, topics, objections and what followed them, disclosures, and QA by criterion. The previous period is included.',
       query: Type.Object(
         {
           ...periodFields,

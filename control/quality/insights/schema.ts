@@ -8,15 +8,15 @@ const count = (description = '') => Type.Integer(description === '' ? {} : { des
 const mean = (description: string) => nullable(Type.Number({ description }))
 
 export const measures = {
-  calls: count('Calls of one phone, in and out.'),
+  calls: count('Calls of phones, in both directions; sessions are not counted.'),
   answered: count(),
-  transcribed: count('Of which was written down what was said: all that follows is of these.'),
-  handling_seconds: mean('From the answer to the end, the mean of the answered calls.'),
-  talk_ratio: mean("The agent's share of what agent and customer said."),
+  transcribed: count('Calls with a transcript. All figures below are about these.'),
+  handling_seconds: mean('From answer to end, mean of the answered calls.'),
+  talk_ratio: mean("The agent's share of the speech of agent and customer."),
   sentiment: mean("The customer's, -1 to 1; null: no word of a known list was said."),
-  sentiment_calls: count('Calls of which it is known: English and Hebrew.'),
-  disclosure_rate: mean('Of the disclosures that were required so many were said, 0 to 1.'),
-  qa_score: mean('The mean of the evaluations, 0 to 100.'),
+  sentiment_calls: count('Calls whose sentiment is known: English and Hebrew.'),
+  disclosure_rate: mean('Share of the required disclosures that were said, 0 to 1.'),
+  qa_score: mean('Mean of the evaluations, 0 to 100.'),
   qa_evaluations: count(),
 }
 const measuresSchema = Type.Object(measures)
@@ -33,7 +33,7 @@ const changes = Type.Object(
 const mark = Type.Object({
   value: Type.String({ description: '`GET /insights/calls` lists its calls.' }),
   calls: count(),
-  calls_before: count('In the period before.'),
+  calls_before: count('In the previous period.'),
   sentiment: mean('Of these calls.'),
 })
 
@@ -44,17 +44,17 @@ export const insightsSchema = Type.Object({
   to: timestamp(),
   group_by: oneOf([...GROUPS]),
   total: measuresSchema,
-  before: Type.Object(measures, { description: 'The period of the same length before it.' }),
-  change: Type.Object(changes.properties, { description: '`total` less `before`.' }),
+  before: Type.Object(measures, { description: 'The previous period of the same length.' }),
+  change: Type.Object(changes.properties, { description: '`total` minus `before`.' }),
   groups: Type.Array(
     Type.Object({
-      key: nullable(Type.String({ description: 'An ID, or a day by the clock of the organisation; null: none.' })),
+      key: nullable(Type.String({ description: "An ID, or a day in the organisation's time zone; null: none." })),
       label: Type.String(),
       ...measures,
     }),
-    { description: 'Those with most calls first; days in their order.' },
+    { description: 'Most calls first; days in chronological order.' },
   ),
-  reasons: Type.Array(mark, { description: 'What customers called about, by the words of their reason.' }),
+  reasons: Type.Array(mark, { description: 'Why customers called, by the words of the reason.' }),
   topics: Type.Array(mark),
   objections: Type.Array(
     Type.Object({
@@ -62,9 +62,9 @@ export const insightsSchema = Type.Object({
       label: Type.String(),
       calls: count(),
       calls_before: count(),
-      answered: count("Calls in which the agent's next words were those of the library."),
+      answered: count('Calls in which the agent answered as the library suggests.'),
       dispositions: Type.Array(
-        Type.Object({ key: nullable(Type.String()), calls: count() }, { description: 'How these calls ended.' }),
+        Type.Object({ key: nullable(Type.String()), calls: count() }, { description: 'Outcomes of these calls.' }),
       ),
     }),
   ),
@@ -74,7 +74,7 @@ export const insightsSchema = Type.Object({
       label: Type.String(),
       calls: count(),
       said: count(),
-      calls_before: count('In the period before.'),
+      calls_before: count('In the previous period.'),
       said_before: count(),
     }),
   ),
@@ -83,9 +83,9 @@ export const insightsSchema = Type.Object({
       key: Type.String(),
       label: Type.String(),
       evaluations: count(),
-      score: mean('Of those that are scored.'),
-      evaluations_before: count('In the period before.'),
-      score_before: mean('In the period before.'),
+      score: mean('Of the scored ones.'),
+      evaluations_before: count('In the previous period.'),
+      score_before: mean('In the previous period.'),
       not_applicable: count(),
       needs_model: count(),
     }),
@@ -94,7 +94,7 @@ export const insightsSchema = Type.Object({
 export type Insights = Static<typeof insightsSchema>
 
 export const insightCallSchema = Type.Object({
-  id: Type.String({ description: 'The call.' }),
+  id: Type.String({ description: 'ID of the call.' }),
   object: Type.Literal('insight_call'),
   livemode: Type.Boolean(),
   created: timestamp(),

@@ -24,7 +24,7 @@ const searchQuery = Type.Object(
         minLength: 1,
         maxLength: 500,
         description:
-          'Words that are all said in one utterance, in any form; those in double quotes one after the other. Absent: all that was said.',
+          'Words that all occur in one utterance, in any form; those in double quotes one after the other. Absent: everything that was said.',
       }),
     ),
     call_id: only('what was said in this call'),
@@ -51,7 +51,7 @@ const hitSchema = Type.Object({
   start_ms: Type.Integer({ description: 'From the beginning of the transcript [ms].' }),
   end_ms: Type.Integer(),
   highlights: Type.Array(Type.Object({ start: Type.Integer(), end: Type.Integer() }), {
-    description: 'Where the words stand in `text` [characters].',
+    description: 'Position of the words in `text` [characters].',
   }),
 })
 
@@ -65,8 +65,8 @@ export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
     method: 'GET',
     path: '/transcripts/search',
     id: 'searchTranscripts',
-    summary: 'Search what was said',
-    description: 'In the transcripts of all calls that are over, newest first; each hit is one utterance.',
+    summary: 'Search transcripts',
+    description: 'In the transcripts of all finished calls, newest first; each hit is one utterance.',
     tag: 'Quality',
     scope: 'recordings:read',
     query: searchQuery,
@@ -74,7 +74,7 @@ export const transcriptSearchRoute = ({ store }: { store: Store }): Route =>
     handler: async (context, { query }) => {
       const parts = partsOf(query.query ?? '')
       if (parts.length === 0 && query.query !== undefined) {
-        return problem('parameter_invalid', 'There is no word to look for.', { param: 'query' })
+        return problem('parameter_invalid', 'The query has no word to search for.', { param: 'query' })
       }
       const rows = hits(store.db, context, parts, query)
       const ordering = 'transcript_segments.id'

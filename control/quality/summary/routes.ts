@@ -46,7 +46,7 @@ export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
       id: 'getCallSummary',
       summary: "Retrieve a call's summary",
       description:
-        'Made when the call is over, of what was written down; `call.summary.ready` tells of it. Without a model it is made of sentences that were said. 404 until then, and for a call without a transcript.',
+        'Made from the transcript after the call; `call.summary.ready` reports it. Without a model it consists of sentences that were said. 404 until then, and for a call without a transcript.',
       scope: 'recordings:read',
       handler: async (context, { params: { id } }) => {
         const row = await forTenant(deps.store.db, context).find('call_summaries', id)
@@ -60,7 +60,7 @@ export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
       id: 'correctCallSummary',
       summary: "Correct a call's summary",
       description:
-        'What a person sends takes the place of what was made, also when it is made again; `fields` merge, lists replace.',
+        "A person's values replace the generated ones, also if the summary is made again; `fields` merge, lists replace.",
       scope: 'recordings:write',
       body: correctBody,
       handler: (context, { params: { id }, body }) => correct(deps, context, id, body),
@@ -85,9 +85,9 @@ function makeAgain(deps: SummaryRouteDeps, context: Context, id: string): Promis
   return context.transaction(async trx => {
     const call = await forTenant(trx, context).find('calls', id)
     if (call === undefined) return missing('call', id)
-    if (call.ended_at === null) return conflict('running', 'The call is going on.')
+    if (call.ended_at === null) return conflict('running', 'The call has not ended.')
     const conversation = await readConversation(trx, context, id)
-    if (conversation === null) return conflict('not_possible', 'Nothing of the call was written down.')
+    if (conversation === null) return conflict('not_possible', 'The call has no transcript.')
     const { dispositions } = await qualityOfTenant(trx, context)
     const now = deps.now()
     const stored = await forTenant(trx, context).find('call_summaries', id)
@@ -96,7 +96,7 @@ function makeAgain(deps: SummaryRouteDeps, context: Context, id: string): Promis
       isWritten && stored !== undefined
         ? stored
         : await saveSummary(trx, context, conversation, extractedSummary(conversation, dispositions), now)
-    if (row === null) return conflict('not_possible', 'Nothing of the call was written down.')
+    if (row === null) return conflict('not_possible', 'The call has no transcript.')
     const object = toCallSummary(row)
     const { organisationId, livemode } = context
     if (isWritten) {

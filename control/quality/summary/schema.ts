@@ -12,7 +12,7 @@ const fields = Type.Unsafe<Record<string, string>>({
   maxProperties: 200,
   propertyNames: { maxLength: 64 },
   additionalProperties: { type: 'string', maxLength: MAX_TEXT },
-  description: "What was picked out, by the keys of the profile's `fields`.",
+  description: "Extracted details, by the keys of the profile's `fields`.",
 })
 
 const evidence = Type.Object({
@@ -25,8 +25,8 @@ const evidence = Type.Object({
 export const evidenceSchema = evidence
 
 const content = {
-  reason: text('Why the customer called; null: it was not understood.'),
-  outcome: text('What came of it.'),
+  reason: text('Why the customer called; null: not understood.'),
+  outcome: text('Result of the call.'),
   next_steps: Type.Array(Type.String({ minLength: 1, maxLength: MAX_TEXT }), { maxItems: MAX_STEPS }),
   fields,
   disposition: nullable(
@@ -51,13 +51,13 @@ export const callSummarySchema = Type.Object({
   call_id: Type.String(),
   livemode: Type.Boolean(),
   made_by: oneOf(['words', 'model'], {
-    description: 'words: sentences of the call as they were said; nothing is made up.',
+    description: 'words: sentences of the call as they were said; nothing is invented.',
   }),
   ...content,
-  disposition_by: nullable(oneOf(['proposal', 'person'], { description: 'Who has decided it; null: it has none.' })),
+  disposition_by: nullable(oneOf(['proposal', 'person'], { description: 'Who decided it; null: undecided.' })),
   topics: Type.Array(Type.String()),
-  evidence: Type.Array(evidence, { description: 'The lines that it was made from.' }),
-  corrected: Type.Array(Type.String(), { description: 'What a person has put in place of what was made.' }),
+  evidence: Type.Array(evidence, { description: 'The lines of the transcript that it is based on.' }),
+  corrected: Type.Array(Type.String(), { description: 'Fields that a person has corrected.' }),
   corrected_at: nullable(timestamp()),
   corrected_by_user_id: nullable(Type.String()),
   created: timestamp(),
@@ -67,7 +67,9 @@ export type CallSummary = Static<typeof callSummarySchema>
 
 export const correctBody = input({
   ...partialInput(content).properties,
-  user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'The member who corrects it.' })),
+  user_id: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'The member who makes the correction.' }),
+  ),
 })
 export type Correction = Partial<Pick<SummaryContent, keyof typeof content>>
 

@@ -29,7 +29,7 @@ const fields = {
   object: Type.Literal('sip_credential'),
   user_id: Type.String(),
   livemode: Type.Boolean(),
-  username: Type.String({ description: 'Begins with `live-` or `test-`: the mode that calls of this phone are in.' }),
+  username: Type.String({ description: "Begins with `live-` or `test-`, the mode of this phone's calls." }),
   realm: Type.String(),
   registrar: Type.String({ description: 'Host and port where the phone registers, over UDP or TCP.' }),
   ws_url: Type.String({ description: 'Where a phone in a browser registers: SIP over WebSocket (RFC 7118).' }),
@@ -42,17 +42,17 @@ const credentialSchema = Type.Object({
     Type.Object({
       contact: Type.String({ description: "The phone's SIP URI." }),
       transport: Type.String({ description: 'udp, tcp, tls, ws or wss.' }),
-      source: Type.String({ description: 'Address that it registered from; calls go there.' }),
+      source: Type.String({ description: 'Address from which it registered; calls are sent there.' }),
       registered_at: timestamp(),
       expires_at: timestamp(),
     }),
-    { description: 'Phones that are registered now.' },
+    { description: 'Phones that are currently registered.' },
   ),
 })
 const newCredentialSchema = Type.Object(
   {
     ...fields,
-    password: Type.String({ description: 'Shown only now.' }),
+    password: Type.String({ description: 'Returned only once.' }),
   },
   { title: 'SipCredentialWithPassword' },
 )
@@ -72,7 +72,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       id: 'createSipCredential',
       summary: "Make a member's SIP account",
       description:
-        'With it any number of SIP phones register and ring when the member is called. Replaces the one before, whose phones are no longer registered. The password is shown only now. 409 for a member who is not active.',
+        'Any number of SIP phones can register with it, and ring when the member is called. It replaces the previous account, whose phones are unregistered. The password is returned only once. 409 for a member who is not active.',
       tag: 'Users',
       scope: 'users:write',
       status: 201,
@@ -85,7 +85,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       path: '/users/:id/sip_credential',
       id: 'getSipCredential',
       summary: "Retrieve a member's SIP account",
-      description: 'With the phones that are registered now.',
+      description: 'Includes the phones that are currently registered.',
       tag: 'Users',
       scope: 'users:read',
       reply: credentialSchema,
@@ -100,7 +100,7 @@ export function sipCredentialRoutes(deps: SipCredentialDeps): Route[] {
       path: '/users/:id/sip_credential',
       id: 'deleteSipCredential',
       summary: "Delete a member's SIP account",
-      description: 'Its phones ring no more.',
+      description: 'Its phones no longer ring.',
       tag: 'Users',
       scope: 'users:write',
       reply: deletedSchema,
@@ -141,7 +141,7 @@ async function make(
   return context.transaction(async trx => {
     const user = await forTenant(trx, context).find('users', userId)
     if (user === undefined) return missing('user', userId)
-    if (user.status !== 'active') return conflict('not_active', `The member is ${user.status}.`)
+    if (user.status !== 'active') return conflict('not_active', `The member has status ${user.status}.`)
     await drop(trx, context, userId)
     await forTenant(trx, context).insert('sip_credentials', row)
     return { ...shown(row, deps), password }

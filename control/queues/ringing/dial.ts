@@ -119,14 +119,14 @@ async function dialTarget(
     if ('problem' in way) return { failure: 'invalid', message: way.message }
     const startMs = nowMs + waitOf(target, nowMs)
     const turn = await inTurn(store.db, way, startMs)
-    if (turn === null) return { failure: 'capacity', message: 'the connection places its `calls_per_second` already' }
+    if (turn === null) return { failure: 'capacity', message: 'the connection has reached its `calls_per_second`' }
     const { connection, alternatives } = turn
     const isFree = connection === null || (await takeLine(store, leg, connection))
     const { replaces } = target
     const of = (to: DialTarget): DialTarget => (replaces === undefined ? to : { ...to, replaces })
     const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
     if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
-    return { failure: 'capacity', message: 'the connection carries its `max_calls` already' }
+    return { failure: 'capacity', message: 'the connection has reached its `max_calls`' }
   }
   const caller =
     call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address

@@ -33,7 +33,7 @@ export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Pr
   const answered = rings.find(ring => ring.open_call !== null)
   if (caller === undefined || placed === undefined || answered === undefined) return conflict('not_connected', NOBODY)
   if (await isPaused(trx, tenant, callId)) {
-    return conflict('already_paused', 'A card payment is being made: who takes part in it stays.')
+    return conflict('already_paused', 'A card payment is in progress: its participants cannot be removed.')
   }
   const scoped = forTenant(trx, tenant)
   const inside = { purpose: 'placed' as const, open_call: null }

@@ -67,7 +67,7 @@ export function settingsProblem({ overflow, hold, wait_keys, callbacks }: QueueS
     return need(`callbacks.${returner}`, `The callback route ${callbacks.route}`)
   }
   if (wait_keys.voicemail !== '' && wait_keys.voicemail === wait_keys.callback) {
-    return problem('parameter_invalid', 'One key cannot mean two things.', { param: 'wait_keys.callback' })
+    return problem('parameter_invalid', 'One key cannot have two meanings.', { param: 'wait_keys.callback' })
   }
   return null
 }

@@ -46,7 +46,7 @@ export function queueRoutes(deps: QueueDeps): Route[] {
       { createBody, create: create(deps), changeBody, change: change(deps) },
       {
         description:
-          '409 while calls wait in it, or while another queue overflows into it or an open callback waits for it, which `details.used_by` lists.',
+          '409 while calls wait in it, another queue overflows into it, or an open callback waits for it; `details.used_by` lists the latter two.',
         usesOf: deps.usesOf,
         before: async (trx, context, { id }) =>
           (await waitingIn(trx, context, id)).length > 0 ? conflict('in_use', 'Calls wait in the queue.') : null,

@@ -19,15 +19,15 @@ const overflow = {
   number: Type.String({ pattern: '^(\\+[1-9][0-9]{1,14})?$', description: 'E.164; used by action `number`.' }),
 }
 const voicemail = {
-  message: Type.String({ maxLength: 2000, description: 'Played before the beep; empty: the default.' }),
-  max_seconds: seconds(5, 600, 'The longest message.'),
+  message: Type.String({ maxLength: 2000, description: 'Played before the beep; empty: the default greeting.' }),
+  max_seconds: seconds(5, 600, 'Maximum length of a message.'),
 }
 const hold = {
-  audio: oneOf(['music', 'ringback', 'silence', 'asset'], { description: 'asset plays `audio_asset_id` in a loop.' }),
+  audio: oneOf(['music', 'ringback', 'silence', 'asset'], { description: 'asset: plays `audio_asset_id` in a loop.' }),
   audio_asset_id: reference('`aud_…`'),
-  announcement: Type.String({ maxLength: 2000, description: 'Said to callers when they join.' }),
+  announcement: Type.String({ maxLength: 2000, description: 'Spoken to callers when they join.' }),
   announce_position: Type.Boolean({ description: 'Tell callers their place in line.' }),
-  position_interval_seconds: seconds(10, 3600, 'Between two announcements of the place.'),
+  position_interval_seconds: seconds(10, 3600, 'Time between two announcements of the position.'),
 }
 const waitKeys = {
   voicemail: key('Key pressed while waiting to leave voicemail'),
@@ -46,7 +46,7 @@ const plain = {
   strategy: oneOf(['longest_idle', 'round_robin'], { description: 'Which available agent rings first.' }),
   member_user_ids: members('^usr_[A-Za-z0-9]+$', 'Users answering the queue.'),
   member_team_ids: members('^team_[A-Za-z0-9]+$', 'Teams whose members answer.'),
-  ring_timeout_seconds: seconds(5, 120, "How long an agent's phone rings before the next agent."),
+  ring_timeout_seconds: seconds(5, 120, "How long an agent's phone rings before the next agent's."),
   max_wait_seconds: seconds(0, 86_400, 'Wait before the overflow action; 0: no limit.'),
   wrap_up_seconds: seconds(0, 3600, 'After-call time before the agent gets the next call.'),
   away_on_missed: Type.Boolean({ description: 'An agent who misses a call is set to away.' }),

@@ -26,16 +26,21 @@ export const queueStatsSchema = Type.Object({
   livemode: Type.Boolean(),
   queue_id: Type.String(),
   name: Type.String(),
-  waiting: Type.Integer({ description: 'Calls in line now.' }),
-  longest_wait_since: nullable(timestamp('Since when the one that waits longest has waited; null: nobody waits.')),
-  from: timestamp('What follows is of calls that have left the line since then.'),
+  waiting: Type.Integer({ description: 'Calls waiting now.' }),
+  longest_wait_since: nullable(timestamp('Since when the longest waiting caller has waited; null: nobody is waiting.')),
+  from: timestamp('Start of the time for the figures below. They count calls that have left the line since then.'),
   answered: Type.Integer(),
   abandoned: Type.Integer({ description: 'Callers who hung up.' }),
-  other: Type.Integer({ description: 'Overflowed, transferred, left for voicemail or a callback.' }),
-  average_wait_ms: nullable(Type.Integer({ description: 'Of those that were answered.' })),
+  other: Type.Integer({
+    description: 'Those that overflowed, were transferred, left a voicemail or requested a callback.',
+  }),
+  average_wait_ms: nullable(Type.Integer({ description: 'Of the answered calls.' })),
   service_level_seconds: Type.Integer(),
   service_level_pct: nullable(
-    Type.Number({ description: 'Answered in that time, of all answered and abandoned [%]; null: there were none.' }),
+    Type.Number({
+      description:
+        'Share of all answered and abandoned calls that were answered within that time [%]; null: there were none.',
+    }),
   ),
 })
 type QueueStats = Static<typeof queueStatsSchema>
@@ -56,7 +61,7 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
       ...common,
       path: '/queues/stats',
       id: 'listQueueStats',
-      summary: 'How all queues do',
+      summary: 'Retrieve figures of all queues',
       description: `In the order of the list of queues. ${LIVE}`,
       query: allQuery,
       reply: listOf(queueStatsSchema),
@@ -73,7 +78,7 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
       ...common,
       path: '/queues/:id/stats',
       id: 'getQueueStats',
-      summary: 'How a queue does',
+      summary: 'Retrieve figures of a queue',
       description: LIVE,
       query: oneQuery,
       reply: queueStatsSchema,

@@ -9,7 +9,7 @@ import { finishRing, isCaller, ringsOf } from '../ringing/rings.ts'
 import { changePlaces, isPaused, place } from '../ringing/sides.ts'
 import type { RingRow } from '../tables.ts'
 
-const NOBODY = 'On one of the two calls there is nobody who could be given on.'
+const NOBODY = 'One of the two calls has no other party that could be connected.'
 
 /** Whoever this member talks with on one call comes into the other, and the member leaves both: an attended transfer of its phone. */
 export async function joinCalls(
@@ -18,7 +18,7 @@ export async function joinCalls(
   { callId, otherCallId, userId, at }: { callId: string; otherCallId: string; userId: string; at: string },
 ): Promise<Problem | null> {
   if ((await isPaused(trx, tenant, callId)) || (await isPaused(trx, tenant, otherCallId))) {
-    return conflict('already_paused', 'A card payment is being made: who takes part in it stays.')
+    return conflict('already_paused', 'A card payment is in progress: its participants cannot be removed.')
   }
   const given = await otherParty(trx, tenant, otherCallId, userId, at)
   if ('problem' in given) return given

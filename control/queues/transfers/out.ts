@@ -38,7 +38,7 @@ export async function askFarEnd(
   { callId, leg, connection, to, inPlaceOf, at }: Asking,
 ): Promise<Problem | null> {
   if (await isPaused(trx, tenant, callId)) {
-    return conflict('already_paused', 'A card payment is being made: the call stays here until it is over.')
+    return conflict('already_paused', 'A card payment is in progress: the call cannot leave before it is over.')
   }
   const row: CallTransferRow = {
     organisation_id: tenant.organisationId,
@@ -55,7 +55,7 @@ export async function askFarEnd(
     created: at,
   }
   if (!(await insertTransfer(trx, row))) {
-    return conflict('already_transferring', 'A transfer of this call is under way.')
+    return conflict('already_transferring', 'A transfer of this call is already in progress.')
   }
   await transferBegun(trx, row, null, at)
   follow(trx, callId, ({ media }) => pass(store, media, row.id, at))

@@ -8,13 +8,15 @@ export const callTransferSchema = Type.Object({
   object: Type.Literal('call_transfer'),
   livemode: Type.Boolean(),
   call_id: Type.String(),
-  participant_id: Type.String({ description: 'Who has asked for it, or whom we have asked.' }),
-  direction: Type.String({ description: 'in: the participant has asked us by REFER; out: we have asked its far end.' }),
+  participant_id: Type.String({ description: 'The participant that requested it, or whose far end was asked.' }),
+  direction: Type.String({
+    description: 'in: the participant requested it by REFER; out: we sent REFER to its far end.',
+  }),
   to: Type.String(),
   status: Type.String({
-    description: 'trying, ringing, completed, failed. After failed the call is as it was before.',
+    description: 'trying, ringing, completed, failed. After failed, the call is as before.',
   }),
-  sip_code: nullable(Type.Integer({ description: 'What the target, or the far end, answered last; 408: nothing.' })),
+  sip_code: nullable(Type.Integer({ description: 'Last answer of the target or the far end; 408: none.' })),
 })
 
 export type CallTransfer = Static<typeof callTransferSchema>

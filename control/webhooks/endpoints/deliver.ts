@@ -24,7 +24,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
       path: '/webhook_endpoints/:id/ping',
       id: 'pingWebhookEndpoint',
       summary: 'Send a ping to a webhook endpoint',
-      description: 'An event `ping` for this endpoint alone, whatever it subscribes to.',
+      description: 'An event `ping` for this endpoint alone, whatever its `event_types`.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       status: 201,
@@ -37,7 +37,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
       path: '/webhook_endpoints/:id/replay',
       id: 'replayWebhookEndpoint',
       summary: 'Deliver past events to a webhook endpoint',
-      description: `The events of a stretch of time that the endpoint subscribes to, with the same \`webhook-id\`; those that are waiting for delivery anyway are left out. At most ${MAX_REPLAYED} at once.`,
+      description: `Events of a range of time to which the endpoint subscribes, with the same \`webhook-id\`. Those with a pending delivery are left out. At most ${MAX_REPLAYED} at once.`,
       tag: 'Webhooks',
       scope: 'webhooks:write',
       body: replayBody(),
@@ -51,7 +51,7 @@ export function deliveryRoutes(deps: DeliverDeps): Route[] {
           if ('problem' in endpoint) return endpoint
           const events = await eventsToReplay(trx, context, endpoint, { ...body, ...times })
           if (events.length > MAX_REPLAYED) {
-            const message = `More than ${MAX_REPLAYED} events: replay a shorter stretch of time.`
+            const message = `More than ${MAX_REPLAYED} events: replay a shorter range of time.`
             return problem('parameter_invalid', message, { param: 'since' })
           }
           await enqueueFor(trx, context, endpoint.id, events, deps.now().toISOString())

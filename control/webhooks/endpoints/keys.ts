@@ -25,7 +25,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
       id: 'rotateWebhookEndpointKey',
       summary: 'Rotate the signing key of a webhook endpoint',
       description:
-        'Deliveries are signed with the new key at once, and with the key of before too until `previous_expires_at`. A second rotation meanwhile ends the older overlap.',
+        'Deliveries are signed with the new key at once, and with the previous key too until `previous_expires_at`. A second rotation ends an older overlap.',
       tag: 'Webhooks',
       scope: 'webhooks:write',
       body: rotateBody,
@@ -37,8 +37,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
       path: '/webhook_endpoints/:id/public_key',
       id: 'getWebhookEndpointPublicKey',
       summary: 'Retrieve the public key of a webhook endpoint',
-      description:
-        'Verifies the `v1a` signatures. An endpoint that signs with hmac alone has none: 409 `resource_conflict`.',
+      description: 'Verifies the `v1a` signatures. 409 `resource_conflict` for an endpoint that signs with hmac only.',
       tag: 'Webhooks',
       scope: 'webhooks:read',
       reply: publicKeySchema,

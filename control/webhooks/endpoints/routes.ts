@@ -50,7 +50,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       path: '/webhook_endpoints',
       id: 'createWebhookEndpoint',
       summary: 'Create a webhook endpoint',
-      description: `Of its mode's events, from now on. The answer alone shows the secret. At most ${MAX_ENDPOINTS} in each mode: 409 \`endpoint_limit\`.`,
+      description: `For its mode's events, from now on. The secret is only in this answer. At most ${MAX_ENDPOINTS} in each mode: 409 \`endpoint_limit\`.`,
       tag: TAG,
       scope: 'webhooks:write',
       body: createBody(),
@@ -66,7 +66,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       path: '/webhook_endpoints/:id',
       id: 'updateWebhookEndpoint',
       summary: 'Change a webhook endpoint',
-      description: 'Metadata merges, `event_types` replaces. What waits for delivery goes to the new URL.',
+      description: 'Metadata merges, `event_types` replaces. Pending deliveries go to the new URL.',
       tag: TAG,
       scope: 'webhooks:write',
       body: changeBody(),
@@ -78,7 +78,7 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       path: '/webhook_endpoints/:id',
       id: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint',
-      description: 'With its deliveries; nothing more is sent to it.',
+      description: 'Also deletes its deliveries; nothing more is sent to it.',
       tag: TAG,
       scope: 'webhooks:write',
       reply: deletedObject('webhook_endpoint'),
@@ -116,7 +116,7 @@ async function create(deps: WebhookEndpointDeps, context: Context, body: Static<
       .select(eb => eb.fn.countAll().as('count'))
       .executeTakeFirstOrThrow()
     if (Number(count) >= MAX_ENDPOINTS) {
-      return conflict('endpoint_limit', `There are ${MAX_ENDPOINTS} webhook endpoints already.`)
+      return conflict('endpoint_limit', `The limit of ${MAX_ENDPOINTS} webhook endpoints is reached.`)
     }
     await scoped.insert('webhook_endpoints', columns)
     const row = await scoped.find('webhook_endpoints', id)
@@ -179,7 +179,7 @@ const remove = (context: Context, id: string) =>
 
 async function bodyProblem(deps: WebhookEndpointDeps, body: ChangeBody): Promise<Problem | null> {
   if (body.event_types?.includes('*') && body.event_types.length > 1) {
-    return problem('parameter_invalid', 'event_types has * beside others.', { param: 'event_types' })
+    return problem('parameter_invalid', 'event_types must not have * together with others.', { param: 'event_types' })
   }
   if (body.api_version !== undefined && !VERSIONS.includes(body.api_version)) {
     return problem('unknown_version', `There is no version ${body.api_version}.`, { param: 'api_version' })

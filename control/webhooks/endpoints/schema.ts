@@ -18,7 +18,7 @@ const subscribed = () =>
     description: 'Event types to subscribe to; `*` stands for every type, future ones too.',
   })
 const algorithm = (text: string) => oneOf([...ALGORITHMS], { description: text })
-const apiVersion = Type.String({ maxLength: 40, description: 'The version that payloads follow.' })
+const apiVersion = Type.String({ maxLength: 40, description: 'API version of the payloads.' })
 
 export const createBody = () =>
   input({
@@ -35,22 +35,20 @@ export const changeBody = () =>
     url: Type.Optional(url),
     description: Type.Optional(description),
     event_types: Type.Optional(subscribed()),
-    status: Type.Optional(
-      oneOf(['enabled', 'disabled'], { description: 'Disabling gives up what waits for the endpoint.' }),
-    ),
+    status: Type.Optional(oneOf(['enabled', 'disabled'], { description: 'Disabling makes pending deliveries fail.' })),
     api_version: Type.Optional(apiVersion),
     metadata: Type.Optional(metadata),
   })
 export type ChangeBody = Static<ReturnType<typeof changeBody>>
 
 export const rotateBody = input({
-  algorithm: Type.Optional(algorithm("Switches the endpoint to the other algorithm; absent: the endpoint's own.")),
+  algorithm: Type.Optional(algorithm('Switches the endpoint to the other algorithm; absent: keeps it.')),
   overlap_s: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 7 * DAY_S,
       default: DEFAULT_OVERLAP_S,
-      description: 'How long the key of now signs too [s]; 0 when it has leaked.',
+      description: 'How long the current key signs too [s]; 0 if it has leaked.',
     }),
   ),
 })
@@ -61,7 +59,7 @@ export const replayBody = () =>
     until: Type.Optional(timestamp('Events that happened before this time; absent: now.')),
     event_types: Type.Optional(subscribed()),
     undelivered_only: Type.Optional(
-      Type.Boolean({ default: false, description: 'Leaves out events that this endpoint has taken (2xx).' }),
+      Type.Boolean({ default: false, description: 'Leaves out events that this endpoint has accepted (2xx).' }),
     ),
   })
 export type ReplayBody = Static<ReturnType<typeof replayBody>>
@@ -82,12 +80,12 @@ export const publicKeySchema = Type.Object({
   public_key: nullable(
     Type.String({
       description:
-        '`whpk_` and base64 of the 32 bytes; null while an endpoint that is hmac again overlaps with its last key.',
+        '`whpk_` and base64 of the 32 bytes; null after a switch back to hmac, while the last key still overlaps.',
     }),
   ),
   public_key_pem: nullable(Type.String({ description: 'The same key as SPKI PEM.' })),
   previous_public_key: nullable(
-    Type.String({ description: 'The key before the last rotation; it signs too until `previous_expires_at`.' }),
+    Type.String({ description: 'The previous key; it signs too until `previous_expires_at`.' }),
   ),
   previous_public_key_pem: nullable(Type.String()),
   previous_expires_at: nullable(timestamp()),

@@ -25,8 +25,8 @@ test('an agent transfers to whom it could dial: a number or an extension, and no
   for (const to of ['sip:anybody@example.com', '2000', '+15550100123']) {
     await softphones.handle({ browserId: 'brw_1', body: { type: 'transfer', to } }, media)
   }
-  const nobody = { type: 'refused', message: 'That is no number or extension.' }
-  assert.equal(told, [nobody, nobody, { type: 'refused', message: 'You are in no call.' }])
+  const nobody = { type: 'refused', message: 'That is not a number or extension.' }
+  assert.equal(told, [nobody, nobody, { type: 'refused', message: 'You are not in a call.' }])
   await store.close()
 })
 
@@ -58,7 +58,7 @@ test('an agent books a callback to whom it talks with: its source is manual, and
   const softphones = new Softphones(deps as unknown as SoftphoneDeps)
   const wish = { browserId: 'brw_1', body: { type: 'callback', note: ' Wants an offer. ' } }
   await softphones.handle(wish, port)
-  assert.equal(told.pop(), { type: 'refused', message: 'You are in no call.' })
+  assert.equal(told.pop(), { type: 'refused', message: 'You are not in a call.' })
   await store.transaction(trx => holdLine(trx, tenant, { userId: 'usr_1', callId, legId: 'part_1', at }))
   await softphones.handle(wish, port)
   assert.equal(told, [{ type: 'done', message: 'A callback to +15550100199 is booked.' }])

@@ -250,7 +250,7 @@ test('who agrees to be recorded later is heard from then on; who refuses never i
   assert.is(await kept(), 1)
   const refused = await answer('refused')
   assert.equal([refused.hearing, asked], ['none', ['transcript.stop']])
-  assert.match(refused.hearing_reason, /does not want/)
+  assert.match(refused.hearing_reason, /has refused recording/)
   assert.is((await answer('refused')).hearing, 'none')
   assert.equal(asked, [])
 })
@@ -280,7 +280,7 @@ test('where the organisation demands consent to record, who has given none is no
   }
   const unasked = await hearing()
   assert.equal([unasked.hearing, asked], ['none', []])
-  assert.match(unasked.hearing_reason, /no consent/)
+  assert.match(unasked.hearing_reason, /has not given the consent/)
   const evidence = { type: 'form', url: 'https://example.com/consent' }
   const consent = await world.test('POST /v1/consents', { phone, purpose: 'record', evidence })
   assert.is(consent.status, 201, consent.text)

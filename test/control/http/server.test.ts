@@ -114,7 +114,7 @@ test('a slash at the end of a path is no empty ID: 404 that says what to do', as
   for (const path of ['/v1/things/', '/v1/things//poke']) {
     const { status, body } = await ask(app, `GET ${path}`, { key: live })
     assert.is(status, 404)
-    assert.match(body.error.message, 'remove the slash at the end')
+    assert.match(body.error.message, 'remove the trailing slash')
   }
 })
 

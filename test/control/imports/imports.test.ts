@@ -65,7 +65,7 @@ test('rows become numbers; each that does not is told of by its line, and nothin
   assert.equal([first.reason, first.source, first.import_id], ['said; "no"', 'import', done.id])
   assert.equal(await app.report(done.id), [
     '4,invalid,phone,nobody,It is not a number in E.164 or in the local form of IL.',
-    '5,duplicate,,+972501234567,"It is there already, or earlier in the file."',
+    '5,duplicate,,+972501234567,"It already exists, or is earlier in the file."',
     '6,invalid,phone,,phone is missing.',
     '8,invalid,,,"The row has 3 cells, and the file 2 columns."',
   ])

@@ -481,7 +481,7 @@ test('a file that grows too large is refused with what to do about it', async ()
     .write(Buffer.alloc(1))
     .then(() => writer.end())
     .catch((reason: Error) => reason.message)
-  assert.match(String(error), 'take a shorter period')
+  assert.match(String(error), 'choose a shorter period')
   await removeArtifacts(store.db, tenant, 'rptrun_large')
 })
 

@@ -17,10 +17,7 @@ export async function roomProblem(
 ): Promise<Problem | null> {
   if (room.active === 0) return conflict('room_inactive', 'The conference room is switched off.')
   if (!isJoinable(scheduleOf(room), now)) {
-    return conflict(
-      'room_closed',
-      'The conference room can be joined in its join window only, and this is another time.',
-    )
+    return conflict('room_closed', 'The conference room can be joined only in its join window, which is not open now.')
   }
   const session = isInvited ? undefined : await runningSession(db, room)
   if (session === undefined || !(await isLocked(db, session, room))) return null
