@@ -3,7 +3,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type SharedTool, sharedTools } from '../tools/store.ts'
 
-/** Who an assistant may give its calls to, and how the model knows them. */
+/** The targets to which an assistant may hand its calls over, and how the model knows them. */
 export interface HandOver {
   name: string
   description: string
@@ -18,7 +18,7 @@ export interface AssistantTool {
   parameters: Record<string, unknown>
 }
 
-/** What of an assistant a live call needs (`assistantSchema`). */
+/** The fields of an assistant that a live call needs (`assistantSchema`). */
 export interface AssistantSettings {
   prompt: string
   greeting: string
@@ -53,7 +53,7 @@ export async function assistantSettings(
   return { ...stored, shared, hand_overs: [...(stored.hand_overs ?? []), ...shared.flatMap(handOverBy)] }
 }
 
-/** Of a tool that gives calls to somebody. */
+/** For a tool that transfers calls. */
 const handOverBy = ({ name, definition: { description, target } }: SharedTool): HandOver[] =>
   target === null ? [] : [{ name, description, target }]
 

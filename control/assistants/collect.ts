@@ -11,7 +11,7 @@ const MAX_UTTERANCE_MS = 20_000
 /** Voice of this length silences a prompt [ms]. */
 export const BARGE_IN_AFTER_MS = 200
 
-/** What a flow waits for, as media is asked for it. */
+/** The collection that a flow requests from media. */
 export function collectCommand(
   { modes, timeoutMs, bargeIn, sensitive, options }: CollectRequest,
   at: { legId: string; collectId: string; language: string | null; prompts: PlaySource[] },
@@ -22,7 +22,7 @@ export function collectCommand(
     collectId,
     prompts,
     maxDigits: options.length === 0 ? MAX_FREE_DIGITS : Math.max(...options.map(option => option.length)),
-    // Where keys are collected freely, `#` ends them; among options it may be one.
+    // If keys are collected freely, `#` ends them; among options it may be one.
     terminators: options.length === 0 ? '#' : '',
     firstDigitTimeoutMs: timeoutMs,
     interDigitTimeoutMs: INTER_DIGIT_TIMEOUT_MS,
@@ -40,7 +40,7 @@ export function collectCommand(
   }
 }
 
-/** What the caller did, out of the end of this collection; null: it is another's. */
+/** The caller's input from the end of this collection; null: it belongs to another one. */
 export function inputOf(input: ProgramInput, collectId: string): CallerInput | null {
   if (input.kind !== 'collected' || input.collectId !== collectId) return null
   const { digits, utterance } = input

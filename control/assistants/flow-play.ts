@@ -35,17 +35,17 @@ export interface FlowProgress extends NodeProgress {
   acting: { nodes: number; playId: string | null; memo: unknown } | null
 }
 
-/** What an action may use beside the stage. */
+/** What an action may use besides the stage. */
 export interface ActionScene {
   stage: Stage
   request: ActionRequest
   assistantId: string | null
-  /** Of the flow that asks; null: an assistant asks itself. */
+  /** The flow that asks; null: an assistant. */
   flowKind: Graph['kind'] | null
   language: string | null
   /** Says what is pending and waits until it has been heard. */
   flush: (more?: PlaySource[]) => Promise<void>
-  /** What this action stored of itself before the process died; null: it begins. */
+  /** What this action stored before the process died; null: it is just beginning. */
   memo: unknown
   remember: (memo: unknown, commit?: Parameters<Stage['commit']>[0]) => Promise<void>
   nextId: (what: string) => string
@@ -105,7 +105,10 @@ class FlowPlay implements FlowEffects {
   readonly #kind: Graph['kind']
   readonly #voice: Speaker
   readonly #progress: FlowProgress
-  /** What the row said when this process took it up: it may be under way in media. Null: all of it is ours. */
+  /**
+   * The state in the row when this process took over: media may still be carrying it out. Null: this process did
+   * everything.
+   */
   #left: { collectId: string | null; ended: boolean } | null
   /** The state at the entry of the present node, from which it can be done over. */
   #entry: FlowState
@@ -157,7 +160,7 @@ class FlowPlay implements FlowEffects {
   /** The flow is at the door of a node: it can begin again from here. */
   async #entered(): Promise<void> {
     this.#progress.acting = null
-    // What the caller says from here on answers something else.
+    // Words from here on belong to another question.
     this.#progress.collectId = null
     await this.#save()
     this.#entry = jsonCopy(this.#progress.flow)
@@ -279,8 +282,8 @@ class FlowPlay implements FlowEffects {
   }
 
   /**
-   * What cannot be said is left out, and so is listening in a language that no engine understands: to ask in silence or for keys alone
-   * is better than to lose the call. False: nothing is asked at all, and nobody would ever answer.
+   * Text that cannot be spoken is left out, and so is listening in a language that no engine understands: asking in silence or for
+   * keys alone is better than losing the call. False: nothing is asked, so no answer would ever come.
    */
   async #askFor(command: ReturnType<typeof collectCommand>): Promise<boolean> {
     const less = [{}, { prompts: [] }, { speech: null }, { prompts: [], speech: null }]
@@ -312,7 +315,7 @@ class FlowPlay implements FlowEffects {
         await saveActing(commit)
       },
       flush: async (more = []) => {
-        // What it remembers, it has stored after its words were heard.
+        // It stores its memory after its words were heard.
         if (acting.memo !== null) return
         const sources = [...progress.pending, ...more]
         const isNew = acting.playId === null

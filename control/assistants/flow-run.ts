@@ -7,7 +7,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { FlowProgress } from './flow-play.ts'
 
-/** Where a flow is in its call, fit to be shown; an assistant has neither nodes nor variables. */
+/** Where a flow is in its call, without secrets. An assistant has neither nodes nor variables. */
 export async function flowPosition(
   db: Db,
   vault: Vault,

@@ -5,7 +5,7 @@ export type LedRing =
   | { kind: 'ring_answered'; ringId: string; legId: string }
   | { kind: 'ring_ended'; ringId: string; reason: EndedReason; talked: boolean }
 
-/** What happens to a call that a program leads, as the program gets to know it. Times are ISO-8601 UTC. */
+/** Events of a call that a program leads, as the program sees them. Times are ISO-8601 UTC. */
 export type ProgramInput =
   | { kind: 'collected'; collectId: string; digits: string; utterance: Utterance | null }
   | { kind: 'play_started'; playId: string; clockMs: number }
@@ -21,7 +21,7 @@ export interface WaitingInput {
   input: ProgramInput
 }
 
-/** What concerns a program, or what is written of its call. */
+/** Events that concern a program or the records of its call. */
 const HEARD_EVENTS = [
   'leg.answered',
   'leg.collected',
@@ -41,7 +41,7 @@ export const HEARD: ReadonlySet<EventName> = new Set(HEARD_EVENTS)
 
 export type HeardEvent = MediaEvent & { name: (typeof HEARD_EVENTS)[number] }
 
-/** What a program gets to know of an event of its own leg; null: nothing. */
+/** The input that an event of its own leg becomes for a program; null: none. */
 export function inputOfEvent(event: HeardEvent): ProgramInput | null {
   const { at } = event
   switch (event.name) {

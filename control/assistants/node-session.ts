@@ -15,7 +15,7 @@ const LISTEN_MS = 600_000
 /** Collections of a conversation, among those of questions. */
 const PREFIX = 'talk-'
 
-/** What of a flow's progress belongs to its conversations. */
+/** The part of a flow's progress that belongs to its conversations. */
 export interface NodeProgress {
   /** Said by the flow, and not yet sent to media: it goes with the next thing that the caller can answer. */
   pending: PlaySource[]
@@ -49,7 +49,7 @@ export class NodeSession implements Listener<CallerInput> {
   readonly isCollecting = true
   /** How long the parts of the last line took. */
   timing: TurnTiming = UNTIMED
-  /** Of what the caller said last. */
+  /** For the caller's last words. */
   heard: Heard | null = null
   readonly #parts: NodeSessionParts
   readonly #stage: Stage
@@ -99,7 +99,7 @@ export class NodeSession implements Listener<CallerInput> {
     return made
   }
 
-  /** What the caller does once our line is over. */
+  /** The caller's reaction after our line has ended. */
   async answer({ timeoutMs }: CollectRequest): Promise<CallerInput> {
     if (this.#answer === null) {
       const happened = await this.#conversation.next(timeoutMs)
@@ -118,7 +118,7 @@ export class NodeSession implements Listener<CallerInput> {
     if (!isListening) progress.collectId = listen.bargeIn ? `${PREFIX}${++progress.count}` : null
     await save()
     if (progress.collectId !== null && !isListening) await this.#collect(listen, progress.collectId)
-    // What the flow has said so far comes first, and is nothing of the model's.
+    // What the flow itself has said so far comes first, and is not the model's.
     if (progress.pending.length > 0) await this.#conversation.play(turn, '', progress.pending)
     this.#make(turn, request)
   }

@@ -55,14 +55,14 @@ export interface ProgramsParts extends StageParts {
 const MAX_HOPS = 10
 
 /**
- * What leads calls: for each answered call with a program one run, which is stopped when the call ends, and begun again from its
- * row after a restart of either process. Events of media become inputs of the run in the transaction that commits them.
+ * What leads calls: one run for each answered call with a program. It is stopped when the call ends, and resumed from its row
+ * after a restart of either process. Media's events become inputs of the run in the transaction that commits them.
  */
 export class LivePrograms {
   readonly hears = HEARD
   readonly #parts: ProgramsParts
   readonly #runs = new Runs()
-  /** Of the connection in use; null before the first. */
+  /** Of the current connection; null before the first. */
   #media: MediaPort | null = null
 
   constructor(parts: ProgramsParts) {

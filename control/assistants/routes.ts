@@ -26,7 +26,7 @@ export interface AssistantDeps {
   exists: { flow: Exists; queue: Exists; kbDocument: Exists; tool: Exists }
   /** Judges where tools are called. */
   urlProblem: ServerUrlProblem
-  /** Who keeps an assistant from being deleted. */
+  /** Why an assistant cannot be deleted. */
   usesOf: UsesOf
   streamsProblem: StreamsProblem
   voices: OfferedVoices
@@ -139,7 +139,7 @@ const parts = {
 const createBody = input({ name, ...partialInput(parts).properties })
 const changeBody = partialInput({ name, ...parts })
 
-/** What an assistant has that is told nothing. */
+/** Defaults of an assistant. */
 export const ASSISTANT_DEFAULTS: Settings = {
   prompt: '',
   greeting: '',
@@ -177,7 +177,7 @@ export function assistantRoutes(deps: AssistantDeps): Route[] {
   )
 }
 
-/** Of what the installation offers: what older versions stored stays as it is until another is named. */
+/** Checks names against what the installation offers. A stored older name stays valid until it is changed. */
 const offerProblem = (
   { voices, models }: AssistantDeps,
   { voice, model }: Pick<Static<typeof changeBody>, 'voice' | 'model'>,
@@ -249,7 +249,7 @@ async function refusal(
   return refused ?? handOverProblem(trx, context, sent.hand_overs ?? [])
 }
 
-/** What older versions stored lacks what came later. */
+/** Rows of older versions lack newer fields. */
 const settingsOf = (row: AssistantRow): Settings => ({
   ...NO_CAPTURE,
   tool_ids: ASSISTANT_DEFAULTS.tool_ids,

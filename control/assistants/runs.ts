@@ -36,7 +36,7 @@ export class Runs {
     }
     this.#runs.set(callId, run)
     const over = go()
-    // Who waits for its end does not care how it ended.
+    // The outcome does not matter to those who wait for the end.
     run.done = over.catch(() => {})
     return over
   }

@@ -40,7 +40,7 @@ const MAX_WAITING_INPUTS = 200
 export class Stage {
   readonly call: CallRow
   readonly legId: string
-  /** What media had at hand when the run began; null: it began with the answer. */
+  /** What media still had when the run began; null: it began with the answer. */
   readonly resumed: { playing: boolean; collecting: boolean } | null
   readonly tenant: Tenant
   /** It waits for somebody who is rung. */
@@ -88,7 +88,7 @@ export class Stage {
     return this.#parts.store.db
   }
 
-  /** Where the run left off, or null when it begins. */
+  /** The state where the run left off; null: a new run. */
   state<T>(): T | null {
     return this.#row.state === null ? null : (JSON.parse(this.#parts.vault.open(this.#row.state, this.#row.id)) as T)
   }
@@ -183,7 +183,7 @@ export class Stage {
     this.#held.set(input, taken)
   }
 
-  /** What is made of it now is stored by the next commit. Idempotent. */
+  /** The next commit stores the result. Idempotent. */
   release(input: ProgramInput): void {
     const held = this.#held.get(input)
     if (held === undefined) return

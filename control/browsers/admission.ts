@@ -58,7 +58,9 @@ export class BrowserAdmission {
     })
   }
 
-  /** Whoever is rung while its softphone connects is rung there too, unless that goes on with what rings. */
+  /**
+   * A member who is rung while its softphone connects is rung there too, unless the softphone resumes a ringing call.
+   */
   async connected(trx: Trx, { body, at }: Of<'browser.connected'>): Promise<void> {
     const { browserId, goesOn } = body
     const session = await sessionOf(trx, browserId)
@@ -168,7 +170,7 @@ export class BrowserAdmission {
 const sessionOf = (trx: Trx, browserId: string): Promise<BrowserSessionRow | undefined> =>
   trx.selectFrom('browser_sessions').selectAll().where('id', '=', browserId).executeTakeFirst()
 
-/** Whose running call it may go on with. */
+/** The owner of the running call that it may resume. */
 const phoneOf = ({ tenant, token }: Redemption, browserId: string) =>
   token.agent_user_id === null
     ? null

@@ -8,7 +8,7 @@ import { returnedByQueue } from '../queues/callbacks/of-queue.ts'
 interface Wish {
   tenant: Tenant
   userId: string
-  /** Whom the agent talks with. */
+  /** The party that the agent talks with. */
   callId: string
   note: string
 }

@@ -18,7 +18,7 @@ export type TokenUse = 'call' | 'softphone'
 export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8Array> {
   const fresh = vault.seal(randomBytes(KEY_BYTES).toString('base64url'), KEY_SETTING)
   const row = { name: KEY_SETTING, value: fresh }
-  // Of two that come first at once one inserts, and both read what is there.
+  // Of two simultaneous first uses, one inserts the row, and both read it.
   await store.db
     .insertInto('settings')
     .values(row)
@@ -98,7 +98,7 @@ interface Asked {
   now: Date
 }
 
-/** What a token says that our key has signed, for this use and not expired. */
+/** The claims of a token that our key has signed, for this use and not expired. */
 export interface TokenClaims {
   id: string
   tenant: Tenant

@@ -15,7 +15,7 @@ import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 
 /** The newest messages of a session that a page gets when it is loaded again. */
 const MAX_AGAIN = 500
-/** What waits for the desktops of a member; when more comes its sessions are shown anew instead. */
+/** Maximum number of messages waiting for a member's desktops. Beyond it, the sessions are sent anew. */
 const MAX_WAITING = 100
 const MAX_QUESTION = 1000
 const MAX_VALUE = 2000
@@ -28,21 +28,21 @@ const pushBy =
   (browserId, body) =>
     media.request('browser.send', { browserId, body: { ...body } })
 
-/** Of no messages: the session is to be shown anew. */
+/** No messages: the session is to be sent anew. */
 interface Told {
   row: CopilotSessionRow
   messages: readonly CopilotMessageRow[]
 }
 
 /**
- * Tells the desktops of agents what their copilots tell, in its order. A page drops what it has already, so that all that holds is told
- * again when it may have missed some: when it was loaded again, and when control has been started again.
+ * Sends copilots' messages to the desktops of their agents, in order. A page ignores repeated messages, so all current ones are sent
+ * again after a reload of the page or a restart of control.
  */
 export class CopilotDesktops {
   readonly #db: Db
   readonly #log: Log
   readonly #push: Push
-  /** What waits, by member, while something is under way: one after the other. */
+  /** Pending work by member, done one after the other. */
   readonly #waiting = new Map<string, Told[]>()
 
   constructor(parts: { store: { db: Db }; log: Log; feed: Feed; media: MediaPort }) {
@@ -79,7 +79,7 @@ export class CopilotDesktops {
   }
 }
 
-/** Who will be shown the whole session needs none of its messages. */
+/** If the whole session is to be sent, single messages are not needed. */
 function add(waiting: Told[], told: Told): void {
   if (waiting.some(({ row, messages }) => row.id === told.row.id && messages.length === 0)) return
   waiting.push(told)
@@ -130,7 +130,7 @@ export type DesktopParts = AskParts
 
 type Wish = Record<string, unknown>
 
-/** What an agent wants of the copilot on the desktop. Null: the copilot tells what came of it. */
+/** An agent's command to the copilot from the desktop. Null: the copilot's own message reports the result. */
 export async function actOnCopilot(
   parts: DesktopParts,
   media: MediaPort,

@@ -19,7 +19,7 @@ export type DeviceDeps = AdmissionDeps &
   SoftphoneDeps &
   Pick<PhoneAskDeps, 'subscriptions'>
 
-/** What calls come from and ring at besides trunks: guests, web calls, softphones, registered phones. */
+/** Devices other than trunks that place and receive calls: guests, web calls, softphones, registered phones. */
 export class Devices implements DevicePort {
   readonly #admission: BrowserAdmission
   readonly #phoneCalls: PhoneCalls

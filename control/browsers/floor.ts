@@ -14,9 +14,9 @@ import { type Handling, type SuperviseMode, supervise } from '../queues/call-han
 import { queueStatsOf } from '../queues/settings/stats.ts'
 import type { RingRow } from '../queues/tables.ts'
 
-/** Who may see what the others do, and listen in. */
+/** Who may see the calls of others and listen in. */
 const SUPERVISORS: readonly UserRole[] = ['owner', 'admin', 'supervisor']
-/** Of each list; who has more uses the API. */
+/** Limit of each list; beyond it, use the API. */
 const MAX_SHOWN = 100
 const SERVICE_S = 20
 const MODES: readonly unknown[] = ['monitor', 'whisper', 'barge', 'stop'] satisfies SuperviseMode[]

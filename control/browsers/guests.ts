@@ -69,12 +69,12 @@ const CLOSED = {
   closed: 'The room is closed.',
 } as const
 
-/** What a guest page shows of its call. */
+/** The data of a call that a guest page shows. */
 export interface GuestState {
   state: 'connecting' | 'waiting' | 'seated' | 'refused' | 'ended'
   /** `moderator` while waiting; `room-locked`, `room-full`, `room-closed` when refused; else why the call ended. */
   reason: string | null
-  /** Who is in the session now. */
+  /** The participants of the session now. */
   participants: number
 }
 

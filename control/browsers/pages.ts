@@ -12,13 +12,13 @@ import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from '
 import { guestPage, missingLinkPage, softphonePage, supervisorPage, webCallPage } from './pages/pages.ts'
 
 export interface PageDeps extends GuestDeps {
-  /** Where browsers find the call WebSocket; no slash at its end. */
+  /** Where browsers find the call WebSocket; no trailing slash. */
   wsUrl: string
-  /** Who is believed about X-Forwarded-For (CIDR). */
+  /** Trusted proxies for X-Forwarded-For (CIDR). */
   trustedProxies: readonly string[]
 }
 
-/** Of one client's network (`clientNetwork`): forms in a burst, and a second. */
+/** For one client's network (`clientNetwork`): forms in a burst, and per second. */
 const FORM_RATE = { burst: 20, perSecond: 1 }
 const ASSETS: Record<string, string> = {
   'calls.css': 'text/css; charset=utf-8',
@@ -90,7 +90,7 @@ function serveGuests(app: FastifyInstance, deps: PageDeps): void {
 
 const NO_LINK = problem('resource_missing', 'The link does not work any more; ask for a new one.')
 
-/** Who types no PIN guesses none. */
+/** Without a PIN there is no guess. */
 const NO_TRY = { lockedS: 0, left: 0 }
 
 async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): Promise<object | Problem> {
@@ -116,7 +116,7 @@ async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): 
   if (isProblem(admitted)) {
     return admitted.param === 'pin' && pin !== '' ? { ...admitted, details: { tries_left: left } } : admitted
   }
-  // Who knows the members' PIN, or needs none, is not to guess the moderator's between two of his own.
+  // A guest who knows the members' PIN, or needs none, must not guess the moderators' between two right ones.
   const forgives = admitted.role === 'moderator' || room.moderator_pin_hash === null
   if (pin !== '') await deps.store.transaction(trx => wasRight(trx, tenant, limits, { forgives }))
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }

@@ -6,7 +6,7 @@ import type { Trx } from '../kernel/store/store.ts'
 import { tenantOf } from '../kernel/tenancy.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 
-/** Of a reason for a skipped contact [characters]. */
+/** Maximum length of a reason for skipping a contact [characters]. */
 const MAX_REASON = 500
 const MAX_MINUTES = 43_200
 
@@ -15,7 +15,7 @@ export type PreviewSaid = { type: 'preview'; refused: string | null } & Desk
 
 type Wish = Record<string, unknown>
 
-/** What an agent wants of campaigns on the desktop: the next contact, to have it called, or not. Answers how things are then. */
+/** An agent's command to campaigns from the desktop: claim, dial or skip a contact. Returns the new state. */
 export async function actOnPreview(deps: PreviewDeps, session: BrowserSessionRow, wish: Wish): Promise<PreviewSaid> {
   const { store, now } = deps
   const done = wish.do === undefined ? null : await store.transaction(trx => carryOut(deps, trx, session, wish))

@@ -30,7 +30,7 @@ export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, Previ
   log: { warn(fields: object, message: string): void }
   centre: Pick<CallCentre, 'handle' | 'run' | 'changeSupervision'>
   booking: BookingDeps
-  /** What agents decide on their desktops is told to who listens here. */
+  /** Notified of agents' decisions on their desktops. */
   feed: Feed
   search: PassageSearch
 }
@@ -39,15 +39,15 @@ export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, Previ
 const RENEWED_S = 3600
 /** Tokens of one member: each connection asks for one, and every five minutes for the next. */
 const RENEWALS = { burst: 20, perSecond: 1 / 15 }
-/** Of a note to a callback [characters]. */
+/** Maximum length of a note to a callback [characters]. */
 const MAX_NOTE = 500
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
 const E164 = /^\+[1-9][0-9]{1,14}$/
 const EXTENSION = /^[0-9]{2,8}$/
-/** What can be dialled: a number, an extension, or the name that a route has. */
+/** Possible targets of a dialled call: a number, an extension, or the name of a route. */
 const DIALLED = /^\+?[A-Za-z0-9._-]{1,64}$/
 
-/** What the page is told: its agent's status, that the call is on hold or not, that something was done, or why it was not. */
+/** Messages to the page: its agent's status, hold, confirmations, and refusals. */
 type Said =
   | { type: 'status'; status: string }
   | { type: 'hold'; held: boolean }
@@ -57,7 +57,7 @@ type Said =
   | PreviewSaid
   | { type: 'done' | 'refused'; message: string }
 
-/** What an agent wants from the softphone, beyond accepting and hanging up: status, hold, transfer, a callback. */
+/** Requests of the softphone besides accepting and hanging up: status, hold, transfer, callback. */
 export class Softphones {
   readonly #deps: SoftphoneDeps
   readonly #renewals = new RateLimits(RENEWALS)
@@ -150,7 +150,7 @@ export class Softphones {
     return { type: 'status', status }
   }
 
-  /** What a supervisor sees; asked for again and again. */
+  /** A supervisor's view, polled by the page. */
   async #floor(session: BrowserSessionRow): Promise<Said | Problem> {
     const { db } = this.#deps.store
     const tenant = tenantOf(session)
@@ -246,7 +246,7 @@ export class Softphones {
       .where('open_user', '=', session.user_id)
       .where('state', '=', 'talking')
       .executeTakeFirst()
-    // Who listens in, or is asked, has no say.
+    // Supervisors and consulted parties cannot do this.
     const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
     return isParty ? ring : conflict('not_running', 'You are not in a call.')
   }

@@ -20,7 +20,7 @@ export interface WebCallTable extends TenantColumns {
 }
 
 export interface ClientTokenTable extends TenantColumns {
-  /** Of the call that the token opens: one token, one call. */
+  /** For the call that the token opens: one token, one call. */
   id: string
   assistant_id: string | null
   agent_user_id: string | null

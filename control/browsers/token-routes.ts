@@ -16,7 +16,7 @@ export interface ClientTokenDeps {
   vault: Vault
   now: () => Date
   exists: { assistant: Exists; user: Exists }
-  /** Where browsers find the call WebSocket; no slash at its end. */
+  /** Where browsers find the call WebSocket; no trailing slash. */
   wsUrl: string
 }
 

@@ -23,7 +23,7 @@ export interface CallbackDeps extends BookingDeps {
   exists: { user: Exists; assistant: Exists; queue: Exists; call: Exists }
 }
 
-/** What a booking needs to know of its organisation. */
+/** The organisation's data that a booking needs. */
 export interface BookingDeps {
   now: () => Date
   settings: (
@@ -163,7 +163,7 @@ async function newCallback(
 
 const webContextOf = ({ page, language }: NonNullable<SourcedBooking['site']>) => ({ page, language })
 
-/** Who is named by a request must be there. */
+/** Objects named by a request must exist. */
 export const referencesProblem = (
   { store, exists }: CallbackDeps,
   context: Context,

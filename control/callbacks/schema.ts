@@ -13,7 +13,7 @@ const priority = Type.Integer({ minimum: 1, maximum: 10, description: '1 (low) t
 const dueAt = time('Earliest time; moved into business hours; at most 90 days ahead.')
 const windowEnd = time('Do not call after this time.')
 
-/** What may be said of a callback when it is made, and later. */
+/** Fields of a callback that can be set when it is created, and later. */
 const always = {
   due_at: Type.Optional(dueAt),
   max_attempts: Type.Optional(maxAttempts),

@@ -66,7 +66,9 @@ interface Cancelling {
   request?: { requestId: string; idempotencyKey: string | null }
 }
 
-/** Cancels the callbacks to numbers that must not be called any more, unless they are on a call: E.164, or a beginning with `*` at its end. */
+/**
+ * Cancels callbacks to numbers that must not be called any more, unless they are on a call. Numbers in E.164, or a prefix that ends in `*`.
+ */
 export async function cancelCallbacksTo(
   trx: Trx,
   tenant: Tenant,
@@ -107,7 +109,7 @@ export async function expireCallbacks(store: Store, now: Date): Promise<number> 
   return count
 }
 
-/** Whoever was not reached by `sla_at` is told of, once; it is called all the same. Returns how many. */
+/** Reports each callback that was not reached by `sla_at`, once; it is still called. Returns how many. */
 export async function tellMissed(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()
   let count = 0
@@ -121,7 +123,7 @@ export async function tellMissed(store: Store, now: Date): Promise<number> {
   return count
 }
 
-/** Of several control processes, one tells. */
+/** Only one of several control processes sends the event. */
 async function tellLate(trx: Trx, row: CallbackRow, at: string): Promise<void> {
   const tenant = tenantOf(row)
   const untold = forTenant(trx, tenant).update('callbacks').set({ sla_missed_at: at }).where('id', '=', row.id)
@@ -141,7 +143,7 @@ const late = (db: Db, at: string): Promise<CallbackRow[]> =>
     .limit(EXPIRY_BATCH)
     .execute()
 
-/** Of several control processes, one closes the callback and tells. */
+/** Only one of several control processes closes the callback and sends the event. */
 async function expire(trx: Trx, row: CallbackRow, at: string): Promise<void> {
   const tenant = tenantOf(row)
   const change = { status: 'expired' as const, open_phone: null, updated: at }

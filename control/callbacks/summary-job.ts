@@ -6,7 +6,7 @@ declare module '../kernel/jobs/kinds.ts' {
   }
 }
 
-/** What was said in the call that asked for a callback is to be summed up. */
+/** The call that asked for a callback is to be summarised. */
 export interface SummaryJob {
   tenant: Tenant
   /** The call that asked. */

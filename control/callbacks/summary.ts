@@ -16,7 +16,7 @@ export interface SummaryDeps {
 
 const MAX_ATTEMPTS = 5
 const BACKOFF_MS = 10_000
-/** What a model is asked to read at most; callers say at the end what they want to be called for. */
+/** Limit of the text for the model. Callers say at the end why they want to be called. */
 const MAX_TEXT = 20_000
 const MAX_SUMMARY = 1000
 
@@ -29,8 +29,8 @@ const summarySchema = Type.Object(
 )
 
 /**
- * Fills the summary of a callback from the call that asked for it: by a model, without one, or when it fails for good, with what the
- * caller said, word by word. Where nothing was written down there is no summary.
+ * Fills the summary of a callback from the call that asked for it, by a model. Without one, or if it fails for good, the summary is
+ * the caller's own words. Without a transcript there is none.
  */
 export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandler<SummaryJob> => ({
   maxAttempts: MAX_ATTEMPTS,
@@ -63,7 +63,7 @@ interface SaidLine {
   text: string
 }
 
-/** What was written down of a call: its transcript, else the turns of the flow or assistant that led it. */
+/** The words of a call: its transcript, otherwise the turns of its flow or assistant. */
 async function saidIn(db: Db, tenant: Tenant, callId: string): Promise<{ lines: SaidLine[]; language: string }> {
   const scoped = forTenant(db, tenant)
   const own = await scoped

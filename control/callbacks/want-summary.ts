@@ -35,7 +35,7 @@ export const onCallTold = only(
     wantSummary(trx, tenant, type === 'call.ended' ? (object as Call).id : (object as CallTranscript).call_id, at),
 )
 
-/** What was said is deleted: what was made of it as well. */
+/** When a call's words are deleted, summaries made from them are deleted too. */
 export async function forgetSummary(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   const callback = await callbackOfOrigin(trx, tenant, callId)
   if (callback === undefined) return

@@ -4,7 +4,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { languageTag, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 
-/** Who answers the calls of a campaign, and what is done with who is no person. */
+/** Answering machine detection of a campaign's calls, and what is done with those that no person answers. */
 
 const ACTIONS = ['hang_up', 'leave_message', 'connect'] as const
 
@@ -61,7 +61,7 @@ const byDefault = (): CampaignAnswering => ({
   message: null,
 })
 
-/** What was sent, merged into what is stored. */
+/** The sent fields, merged into the stored ones. */
 export function changedAnswering(stored: CampaignAnswering | null, sent: Sent | null): CampaignAnswering | null {
   if (sent === null) return null
   const before = stored ?? byDefault()
@@ -99,7 +99,7 @@ export function answeringProblem(answering: CampaignAnswering | null): Problem |
     : null
 }
 
-/** What a call of the campaign is listened to for, and what is done then. */
+/** Detection in the campaign's calls, and what follows from it. */
 export function listeningOf(answering: CampaignAnswering | null): StoredAnswering | null {
   if (answering === null) return null
   const { on_machine, on_unknown, message, ...settings } = answering

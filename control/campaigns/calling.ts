@@ -13,7 +13,7 @@ import type { CampaignSettings } from './schema.ts'
 import { moveContact } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
 
-/** Whom a campaign may call now, and the call. */
+/** Which contacts a campaign may call now, and their calls. */
 
 /** Contacts that one transaction looks at: it holds up nobody for long. */
 export const MAX_LOOKED_AT = 50
@@ -34,7 +34,7 @@ const NEVER = { status: 'failed', next_attempt_at: null } as const
 interface Asked {
   contact: ContactRow
   settings: CampaignSettings
-  /** Of the campaign. */
+  /** The campaign's settings. */
   timezone: string
   /** Calls to its number. */
   before: { at: number[]; isRunning: boolean } | undefined
@@ -45,14 +45,14 @@ interface Asked {
 /** Whether a connection takes calls to this number out. */
 export type HasLine = (phone: string) => boolean
 
-/** Of a campaign's calls. Calls of test mode need no connection. */
+/** For a campaign's calls. In test mode they need no connection. */
 export const hasLineFor = (
   db: Db,
   tenant: Tenant,
   { caller_ids: numbers }: CampaignSettings,
 ): Promise<HasLine> | HasLine => (tenant.livemode ? linesOut(db, tenant, numbers) : () => true)
 
-/** What becomes of a contact that must not be called now; null: it may be. */
+/** What happens to a contact that must not be called now; null: it may be called. */
 export async function whyNotNow(
   trx: Trx,
   tenant: Tenant,

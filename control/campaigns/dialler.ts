@@ -29,15 +29,15 @@ export interface DiallerDeps {
   log: { error(fields: object, message: string): void }
 }
 
-/** Of these one after the other, while contacts are due that must not be called now. */
+/** Campaigns are handled one after the other while due contacts must not be called. */
 const MAX_TURNS = 10
 /** An organisation that is suspended or at its limit is asked again so late [ms]. */
 const HELD_MS = 1000
 
 /**
- * Takes the contacts of running campaigns that are due, and writes their calls down in the transaction that takes them: a contact that is
- * taken has its call, whoever dies, and no other node sees it due any more. The call's leg is in the step `to_dial`, by which it is dialled
- * after the commit, and by the process that follows one that died before it was.
+ * Takes the due contacts of running campaigns and stores their calls in the same transaction. So a contact that is taken has its call even
+ * if the process dies, and no other node sees it as due. The call's leg is in the step `to_dial`: it is dialled after the commit, or by the
+ * next process.
  */
 export class Dialler {
   readonly #deps: DiallerDeps
@@ -128,7 +128,7 @@ export class Dialler {
       })
       if (refused !== null) await moveContact(trx, tenant, contact, { ...refused, updated })
       else {
-        // Of an organisation that is suspended or at its limit they wait.
+        // They wait while their organisation is suspended or at its limit.
         if ((await callProblem(trx, tenant, updated)) !== null) return { calls, isHeld: true }
         const [turn, startMs] = [campaign.calls_begun + calls, startOf(rate, calls)]
         await callContact(trx, tenant, { campaign, settings, now, contact, turn, startMs })

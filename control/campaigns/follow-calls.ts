@@ -22,7 +22,7 @@ const NO_LINE_MS = 200
 
 type Deps = Pick<CallCentreParts, 'devicesOf'>
 
-/** What happens to a campaign's call, in the transaction that tells of it (`store.within`). */
+/** Events of a campaign's calls, handled in the transaction of the event (`store.within`). */
 export const onCampaignCall = (deps: Deps) =>
   only(
     ['agent.status.changed', 'call.answered', 'call.answered_by', 'call.ended', 'queue.call.left'],
@@ -40,7 +40,7 @@ async function isLedOn(trx: Trx, tenant: Tenant, { id, answered_by }: Call): Pro
   return leg !== undefined && !isGoing(leg.step)
 }
 
-/** Whoever is unknown counts as what it was taken for. */
+/** An unknown party counts as what it was treated as. */
 async function takenFor(trx: Trx, { tenant }: Fact, { id, answered_by: by }: Call): Promise<'machine' | 'fax' | null> {
   if (by === null || by === 'human') return null
   if (by !== 'unknown') return by
@@ -78,7 +78,7 @@ async function leftQueue(trx: Trx, { object, tenant, at }: Fact): Promise<void> 
 
 async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const call = fact.object as Call
-  // What campaigns place says so; anybody else's call costs no query.
+  // Calls of campaigns are marked, so other calls cost no query.
   if (call.direction !== 'outbound' || call.metadata.campaign_contact_id === undefined) return
   const scoped = forTenant(trx, fact.tenant)
   const attempt = await scoped.findBy('campaign_attempts', { call_id: call.id })

@@ -28,8 +28,8 @@ export async function agentsCouldTake(
 }
 
 /**
- * Calls of all campaigns for this queue. `ringing`: those that need an agent or will: they ring, or have just answered; who waits in the queue is counted
- * there, and whom an agent has asked for has one. `leaving`: those of this campaign that hear that nobody is free: they are as good as abandoned.
+ * Calls of all campaigns for this queue. `ringing`: those that need an agent or will: ringing or just answered. Those waiting in the queue are counted
+ * there, and preview calls have their agent. `leaving`: those of this campaign that hear that nobody is free, and count as abandoned.
  */
 async function inTheAir(
   trx: Trx,
@@ -70,7 +70,7 @@ async function leavingOf(trx: Trx, tenant: Tenant, callIds: readonly string[]): 
   return new Set(rows.map(row => row.call_id))
 }
 
-/** What has become of a campaign's attempts in the last 24 hours. */
+/** Results of a campaign's attempts in the last 24 hours. */
 async function reachedBy(trx: Trx, tenant: Tenant, campaignId: string, now: Date): Promise<Reached> {
   const since = new Date(now.getTime() - DAY_MS).toISOString()
   const rows = await attempts(trx, tenant)

@@ -29,7 +29,7 @@ export type Retry = Record<RetriedResult, number | null>
 /** A call found no line: it was no attempt, and comes again soon [ms]. */
 export const CAPACITY_RETRY_MS = 5000
 
-/** What came of a call, by how it ended. `takenFor`: who is no person; null: a person, or nobody knows. */
+/** The result of a call, by how it ended. `takenFor`: what answered instead of a person; null: a person, or unknown. */
 export function resultOf({
   reason,
   takenFor,
@@ -58,7 +58,7 @@ export function resultOf({
   }
 }
 
-/** What becomes of a contact: it is done, or due again no earlier than this [Unix time, ms]. */
+/** The contact's next state: finished, or due again no earlier than this [Unix time, ms]. */
 export type Outcome = { status: 'completed' | 'failed' | 'excluded' } | { status: 'pending'; notBeforeMs: number }
 
 export function outcomeOf(

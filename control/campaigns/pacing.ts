@@ -27,9 +27,9 @@ export const startOf = ({ nextCallMs, perSecond, nowMs }: Rate, nth: number): nu
 export interface Reached {
   /** Attempts that are over. */
   tried: number
-  /** Of them answered by somebody. */
+  /** Of these, answered by somebody. */
   answered: number
-  /** Of those found no agent. */
+  /** Of these, without a free agent. */
   abandoned: number
 }
 
@@ -41,8 +41,9 @@ const MAX_RATIO = 5
 const MARGIN = 0.8
 
 /**
- * Calls that may begin now for agents. `progressive`: one for each free agent. `predictive`: as many as are likely to give each free agent one who
- * answers, and never more beyond the free agents than may be abandoned: were all in the air answered, the limit [%] would hold.
+ * Number of calls that may begin now for agents. `progressive`: one for each free agent. `predictive`: as many as are likely to give each free
+ * agent one answered call. The calls beyond the free agents never exceed what may be abandoned: the limit [%] would hold even if all of them were
+ * answered.
  */
 export function callsForAgents(
   mode: 'progressive' | 'predictive',

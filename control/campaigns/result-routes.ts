@@ -20,7 +20,7 @@ const PAGE = 500
 
 const common = { tag: 'Campaigns', method: 'GET', scope: 'campaigns:read' } as const
 
-/** What came of a campaign's calls. */
+/** Results of a campaign's calls. */
 export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
   const isThere = async (tenant: Tenant, id: string) =>
     (await forTenant(store.db, tenant).find('campaigns', id)) !== undefined

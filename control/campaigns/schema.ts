@@ -142,7 +142,7 @@ export const campaignListQuery = Type.Object(
   { additionalProperties: false },
 )
 
-/** What came to the settings later is as by default where it was never set. */
+/** Fields that are newer than the stored settings get their defaults. */
 export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings {
   const stored = JSON.parse(row.settings) as CampaignSettings
   const retry_minutes = { ...DEFAULT_SETTINGS.retry_minutes, ...stored.retry_minutes }

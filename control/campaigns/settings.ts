@@ -34,7 +34,7 @@ export const timezoneProblem = (timezone: string, param: string): Problem | null
 /** Settings that one mode has, and no other. */
 const OF_MODE = { abandoned_limit_pct: 'predictive', claim_seconds: 'preview' } as const
 
-/** Why what was sent would have no effect. What is stored stays for when the mode is changed again. */
+/** Why the sent fields would have no effect. Stored ones stay, in case the mode is changed back. */
 export function idleProblem(before: CampaignSettings, after: CampaignSettings): Problem | null {
   for (const [param, mode] of Object.entries(OF_MODE) as [keyof typeof OF_MODE, CampaignSettings['mode']][]) {
     if (after[param] === before[param] || after.mode === mode) continue
@@ -43,7 +43,7 @@ export function idleProblem(before: CampaignSettings, after: CampaignSettings): 
   return null
 }
 
-/** What its settings name. */
+/** The objects that its settings refer to. */
 export interface SettingsDeps {
   exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists }
   voices: OfferedVoices

@@ -11,7 +11,7 @@ export const ON_CALL: ContactStatus[] = ['calling', 'connected']
 
 export type Verb = 'start' | 'pause' | 'resume' | 'stop' | 'archive'
 
-/** What a verb leads to; absent: it is refused. A campaign that stops lets its running calls finish. */
+/** The state after each verb; absent: refused. A campaign that stops lets its running calls finish. */
 const NEXT: Record<CampaignStatus, Partial<Record<Verb, CampaignStatus>>> = {
   draft: { start: 'running', archive: 'archived' },
   running: { pause: 'paused', stop: 'stopping' },

@@ -45,7 +45,7 @@ export interface CampaignContactTable extends TenantColumns {
   next_attempt_at: string | null
   last_attempt_at: string | null
   last_result: AttemptResult | null
-  /** Of the attempt that is under way. */
+  /** For the attempt in progress. */
   call_id: string | null
   /** The agent who looks at it before it is called, in the mode `preview`. */
   claimed_by: string | null

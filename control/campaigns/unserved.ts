@@ -4,7 +4,7 @@ import type { Db, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { leaveQueue } from '../queues/waiting-calls.ts'
 
-/** Whoever was called and has answered waits so long for an agent, at most [ms]. */
+/** Maximum time that an answered contact waits for an agent [ms]. */
 const MOST_WAIT_MS = 2000
 
 /** Calls of campaigns that were answered, and now wait in a queue without an agent's phone ringing for them: the one who was free did not take it. */
@@ -15,7 +15,7 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
     .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
     .where('queue_calls.offered_to', 'is', null)
     .where('campaign_attempts.ended_at', 'is', null)
-    // Who was listened to first waits since it was known who that is.
+    // After detection, the time counts from its result.
     .where(
       eb => eb.fn.coalesce('campaign_attempts.found_out_at', 'campaign_attempts.answered_at'),
       '<=',

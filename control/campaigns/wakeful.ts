@@ -10,8 +10,8 @@ import { type ContactStatus, ON_CALL } from './states.ts'
 type Campaigns = ExpressionBuilder<Database, 'campaigns'>
 
 /**
- * The campaigns that have something to do now: a call may begin, and somebody is due; or nothing is left of them. One statement, by indexes,
- * however many wait for a later time; one more where agents lead some. What they do is decided in a transaction that looks again.
+ * Campaigns with something to do now: a call may begin and a contact is due, or no contact is left. One indexed statement, however many
+ * contacts are due later; another one if agents lead some of them. The transaction that acts checks again.
  */
 export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string; tenant: Tenant }[]> {
   const rows = await db
@@ -39,7 +39,7 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
     available.some(one => one.organisation_id === row.organisation_id && one.livemode === row.livemode)
   return awake
     .filter(({ row, settings: { queue_id, mode, max_concurrent } }) => {
-      // What is over needs nobody.
+      // A finished campaign needs no agents.
       if (!row.isDue) return true
       // Its agents say when.
       if (mode === 'preview') return false

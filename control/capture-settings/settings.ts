@@ -19,7 +19,9 @@ const consent = input({
   ),
 })
 
-/** What is kept of calls: fields of routes, queues, assistants, flows and the organisation. Each is inherited by itself. */
+/**
+ * Capture settings: fields of routes, queues, assistants, flows and the organisation. Each field is inherited separately.
+ */
 export const captureFields = {
   record: nullable(Type.Boolean({ description: `Record the calls. ${INHERITED}` })),
   transcribe: nullable(Type.Boolean({ description: `Transcribe the calls. ${INHERITED}` })),
@@ -38,7 +40,7 @@ export const captureFields = {
 const settings = Type.Object(captureFields)
 export type CaptureSettings = Static<typeof settings>
 
-/** Of who says nothing about it. */
+/** If nobody sets it. */
 export const NO_CAPTURE: CaptureSettings = {
   record: null,
   transcribe: null,
@@ -47,7 +49,7 @@ export const NO_CAPTURE: CaptureSettings = {
   recording_consent: null,
 }
 
-/** What is stored, as settings; null: nothing was ever said. */
+/** The stored settings; null: never set. */
 export const captureOf = (json: string | null): CaptureSettings => ({
   ...NO_CAPTURE,
   ...(json === null ? {} : (JSON.parse(json) as Partial<CaptureSettings>)),
@@ -55,7 +57,7 @@ export const captureOf = (json: string | null): CaptureSettings => ({
 
 type Field = keyof CaptureSettings
 
-/** What the first who says something about a field says; the strongest in front. */
+/** The value of a field from the first that sets it, in order of precedence. */
 export const firstSaid = <K extends Field>(layers: readonly Partial<CaptureSettings>[], name: K): CaptureSettings[K] =>
   layers.find(layer => (layer[name] ?? null) !== null)?.[name] ?? null
 
@@ -65,7 +67,7 @@ export function saidIn(settings: Partial<CaptureSettings>): Partial<CaptureSetti
   return said.length === 0 ? null : Object.fromEntries(said.map(name => [name, settings[name]]))
 }
 
-/** What is stored with a change; lists and `recording_consent` replace what was there. */
+/** The stored value after a change; lists and `recording_consent` replace. */
 export function changedCapture(json: string | null, sent: Partial<CaptureSettings>): string | null {
   const changed = captureOf(json)
   let isChanged = false

@@ -31,7 +31,7 @@ export async function runOperation(terminal: Terminal, account: Account, words: 
     terminal.out(operationHelp(operation))
     return 0
   }
-  if (rest.length !== parameters.length) return refuse(terminal, failed(`Say: ${usageOf(operation)}.`))
+  if (rest.length !== parameters.length) return refuse(terminal, failed(`Usage: ${usageOf(operation)}.`))
   const path = parameters.reduce(
     (filled, name, i) => filled.replace(`{${name}}`, encodeURIComponent(rest[i]!)),
     operation.path,
@@ -50,7 +50,7 @@ async function find(terminal: Terminal, account: Account, words: readonly string
   throw new Error('the second round ends it')
 }
 
-/** What could have been meant, by the words that are right. */
+/** Suggestions, by the words that are right. */
 function unknown({ operations }: Api, words: readonly string[]): Failed {
   const near = operations.filter(one => one.words[0] === words[0]).map(one => one.words.slice(1).join(' '))
   const known = near.length === 0 ? '' : ` Of ${words[0]} there is: ${near.join(', ')}.`
@@ -69,7 +69,7 @@ async function send(terminal: Terminal, account: Account, operation: Sent, words
   return 0
 }
 
-/** Flags become the query or the body. What they may be is for the API to say: it refuses what it does not know. */
+/** Flags become the query or the body. The API validates them and refuses unknown ones. */
 function requestOf({ method, path, query, body: fields, file }: Sent, words: Words) {
   const data = takeFlag(words, 'data')
   const upload = file === null ? undefined : takeFlag(words, file)

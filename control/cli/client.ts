@@ -99,7 +99,7 @@ const HINTS: Readonly<Record<string, (account: Account) => string>> = {
   scope_missing: ({ from }) => `use another key than that of ${from}`,
 }
 
-/** What the API said, as a line that says what to change. */
+/** The API's error as one line that says what to change. */
 export function refusalOf(account: Account, status: number, text: string): Failed {
   const error = errorIn(text)
   if (error === null)

@@ -5,7 +5,7 @@ import { PROFILE_VERBS } from './profile-command.ts'
 import { accountOf, readConfigFile } from './profiles.ts'
 import { isFailed, type Terminal } from './terminal.ts'
 
-/** What the shells call: `tandem __complete WORD …`, the last one being written. */
+/** Called by the shells: `tandem __complete WORD …`, the last word being typed. */
 export const COMPLETE = '__complete'
 export const SHELLS = ['bash', 'zsh']
 
@@ -30,7 +30,7 @@ export const completionScript = (shell: string | undefined): string | null =>
 
 const NO_API: Api = { operations: [], eventTypes: [] }
 
-/** What may stand in the place of the last word. Who has no key yet, or reaches nobody, gets what needs neither. */
+/** Candidates for the last word. Without a key or a connection, only those that need neither. */
 export async function complete(
   terminal: Terminal,
   words: readonly string[],

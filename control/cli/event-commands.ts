@@ -52,7 +52,7 @@ async function forward(terminal: Terminal, target: Target, id: string, body: str
   return isGood
 }
 
-/** Where deliveries go; null: nowhere. */
+/** Where events are delivered; null: nowhere. */
 function takeTarget({ env }: Terminal, words: Words): Target | Failed | null {
   const url = takeFlag(words, 'forward-to')
   if (url === undefined) return null

@@ -1,4 +1,4 @@
-/** What `tandem --help` says of the commands that speak to a Tandem elsewhere. */
+/** The part of `tandem --help` about remote commands. */
 export const CLIENT_HELP = `With a key (tandem profile add NAME --key KEY [--url URL], or TANDEM_API_KEY and TANDEM_API_URL):
 
   tandem listen [--events call.*,queue.*] [--forward-to URL] [--from EVENT_ID] [--json]

@@ -7,7 +7,7 @@ const INDENT = '      '
 export const usageOf = (operation: Operation): string =>
   ['tandem', ...operation.words, ...parametersOf(operation).map(name => name.toUpperCase())].join(' ')
 
-/** What an operation does, and each thing that it takes: what it may be and what it means, as the API's description has it. */
+/** Help of an operation: its purpose, and its parameters with types and meaning, from the API's description. */
 export function operationHelp(operation: Operation): string {
   const { summary, query, body, file } = operation
   const fields = [...query, ...body].map(field => helpOf(field, field.name === file))

@@ -12,9 +12,9 @@ export interface Operation {
   /** With its parameters in braces. */
   path: string
   summary: string
-  /** What its query takes. */
+  /** Parameters of its query. */
   query: Field[]
-  /** What its body takes. */
+  /** Fields of its body. */
   body: Field[]
   /** Which of that may be a file; null: none. */
   file: string | null
@@ -24,17 +24,17 @@ export interface Operation {
 export interface Field {
   name: string
   isRequired: boolean
-  /** Where it is plain. */
+  /** If it has a simple type. */
   type: string | null
-  /** Of the items of an array, where it is plain. */
+  /** For the items of an array with a simple type. */
   itemType: string | null
-  /** What it may be, for a person: a type, or the words that there are. */
+  /** Type for a person to read, or the allowed words. */
   values: string
-  /** What it means. */
+  /** Meaning. */
   meaning: string
 }
 
-/** What `/openapi.json` says of them all; nothing of it is written down here. */
+/** All operations as `/openapi.json` describes them; none is listed here. */
 export interface Api {
   operations: Operation[]
   eventTypes: string[]
@@ -152,12 +152,15 @@ export function findOperation(
   return operation === undefined ? null : { operation, rest: words.slice(operation.words.length) }
 }
 
-/** What was read last is good for so long [ms]. */
+/** How long a cached description is used [ms]. */
 const FRESH_MS = 60 * 60 * 1000
-/** Of `Api` as it is kept: another `tandem` may have kept another. */
+/** Format of the cache: another version of `tandem` may have written another. */
 const VERSION_OF_FORM = 2
 
-/** What this account's API can do; kept for an hour, for completion asks at each key. `isNew`: it is asked for again. */
+/**
+ * The operations of this account's API, cached for an hour, because completion needs them at each key. `isNew`: fetch
+ * again.
+ */
 export async function loadApi({ env, signal }: Terminal, account: Account, isNew = false): Promise<Api | Failed> {
   const folder = cacheFolder(env)
   const file = join(

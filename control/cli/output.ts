@@ -14,7 +14,7 @@ const STYLE = { chars: BARE, style: { head: [], border: [], 'padding-left': 0, '
 
 type Json = Record<string, unknown>
 
-/** An answer of the API, as a table or as it came. What is no JSON, such as audio, is handed on. */
+/** An answer of the API, as a table or unchanged. Anything but JSON, such as audio, is passed on. */
 export function show(terminal: Terminal, { type, bytes }: ApiAnswer, asJson: boolean): void {
   if (!type.startsWith('application/json')) {
     terminal.out(bytes)
@@ -43,7 +43,7 @@ function cell(value: unknown): string {
   return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text
 }
 
-/** `{a: {b: 1}}` as `a.b` 1: what is in it can be read, and set by the same name. Lists stay whole. */
+/** `{a: {b: 1}}` as `a.b` 1, the name by which it can also be set. Lists stay whole. */
 function flat(one: Json, prefix = ''): [name: string, value: unknown][] {
   return Object.entries(one).flatMap(([name, value]) =>
     isPlain(value) || Array.isArray(value) || Object.keys(value as Json).length === 0
@@ -52,7 +52,7 @@ function flat(one: Json, prefix = ''): [name: string, value: unknown][] {
   )
 }
 
-/** A line for each, and a column for what they all say: the ID first, what is the same kind of thing in all of them; then what is in them. */
+/** A line for each object, and columns for their common fields: the ID first, then those of one kind, then nested ones. */
 function tableOfMany(all: readonly Json[]): string {
   const rows = all.map(one => Object.fromEntries(flat(one)))
   const [first] = rows

@@ -11,16 +11,16 @@ const configSchema = Type.Object({
   /** The profile that counts where none is named. */
   current: Type.Optional(Type.String()),
   profiles: Type.Optional(Type.Record(Type.String(), profileSchema)),
-  /** What deliveries to a local address are signed with (`whsec_…`). */
+  /** Secret for signing local deliveries (`whsec_…`). */
   webhook_secret: Type.Optional(Type.String()),
 })
 type ConfigFile = Type.Static<typeof configSchema>
 
-/** Whose API is asked, and by which key. */
+/** Address and key of the API. */
 export interface Account {
   url: string
   key: string
-  /** Where the key is from, for who has to change it. */
+  /** Source of the key, for whoever has to change it. */
   from: string
 }
 

@@ -35,7 +35,7 @@ export async function runClient(
   const account = accountOf(terminal.env, profile)
   if (isFailed(account)) {
     const isOurs = COMMANDS.includes(command)
-    const error = `Without a key there is no command "${args.join(' ')}"; see tandem --help. ${account.error}`
+    const error = `There is no command "${args.join(' ')}" without a key; see tandem --help. ${account.error}`
     return refuse(terminal, isOurs ? account : { error })
   }
   if (METHODS.includes(command)) return runMethod(terminal, account, command, behind)

@@ -1,4 +1,4 @@
-/** What a command has to do with the world around it. */
+/** A command's interface to its environment. */
 export interface Terminal {
   out(text: string | Uint8Array): void
   err(line: string): void
@@ -28,5 +28,5 @@ export function refuse(terminal: Terminal, { error }: Failed): number {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g
 
-/** What strangers have written, such as a caller's name, without what would steer the terminal. */
+/** Text from strangers, such as a caller's name, without control characters for the terminal. */
 export const plain = (text: string): string => text.replace(CONTROLS, '·')

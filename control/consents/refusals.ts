@@ -1,6 +1,6 @@
 import { LANGUAGE_CODES, type LanguageCode } from '../kernel/languages.ts'
 
-/** What may end such a sentence without changing what it says. */
+/** Endings that do not change the meaning of such a sentence. */
 const POLITE: Readonly<Record<LanguageCode, string>> = {
   en: 'please|thank you|thanks|ok|okay|sir|madam|all right|alright|understood|got it|you hear me',
   he: 'בבקשה|תודה|טוב|בסדר|אוקיי',
@@ -14,8 +14,8 @@ const POLITE: Readonly<Record<LanguageCode, string>> = {
 type Asked = Readonly<Record<LanguageCode, readonly string[]>>
 
 /**
- * What asks not to be called again, in folded words with a bar where a clause ends; `$` in them: the clause ends here, but for what is polite. An hour, a place or a
- * condition behind it makes it something else.
+ * Requests not to be called again, in folded words with a bar at the end of a clause. `$` means that the clause ends there, apart from polite words: with an hour, a
+ * place or a condition after it, the sentence means something else.
  */
 const NO_CALLS: Asked = {
   en: [
@@ -129,7 +129,7 @@ const NO_RECORDING: Asked = {
   ],
 }
 
-/** What is asked not to be done, and what is told of others, is no wish of the one who speaks. */
+/** Negated requests and reports about others are not the speaker's wish. */
 const UNSAID: Partial<Record<LanguageCode, RegExp>> = {
   en: /\b(?:do not|dont|never|without|not asking you to|rather you didnt|please do not|why would (?:you|i)|if (?:you|i|we)|unless (?:you|i|we)) (?:\w+ ){0,4}?(?=(?:take|remove|delete|put|add|get|have|stop) )/,
 }

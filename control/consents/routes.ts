@@ -39,7 +39,7 @@ const listQuery = Type.Object(
   { additionalProperties: false },
 )
 
-/** Who has agreed to what. A record is never deleted: it is what proves that something was allowed. */
+/** Who has agreed to what. Records are never deleted, since they prove that something was allowed. */
 export function consentRoutes(deps: ConsentDeps): Route[] {
   const { store, now } = deps
   const plain: Omit<Plain<'consents', typeof consentSchema>, 'toObject'> = {

@@ -5,7 +5,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { toConsent } from './schema.ts'
 import type { ConsentRow, Evidence, Purpose } from './tables.ts'
 
-/** What the one consent of a number for a purpose that counts is found by. */
+/** The key of the one valid consent of a number for a purpose. */
 export const standingOf = ({ phone, purpose }: { phone: string; purpose: Purpose }): string => `${purpose} ${phone}`
 
 /** A consent, as it was given. */

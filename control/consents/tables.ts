@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
-/** What somebody may agree to. */
+/** The purposes of consents. */
 export const PURPOSES = ['call', 'record', 'text', 'marketing'] as const
 export type Purpose = (typeof PURPOSES)[number]
 

@@ -10,7 +10,7 @@ import { numberIn } from '../trunks/do-not-call.ts'
 import type { DoNotCallRow } from '../trunks/tables.ts'
 import { listNumber } from './list.ts'
 
-/** What is taken back with it: who agrees to be recorded does not take that back. */
+/** The consents that are revoked too; a consent to be recorded stays. */
 const TAKEN_BACK = ['call', 'marketing'] as const
 const REASON = 'asked in a call not to be called again'
 const NOT_RECORDED = 'asked in a call not to be recorded'
@@ -25,9 +25,8 @@ export interface SaidInCall {
 }
 
 /**
- * Puts the other party of a call on the do-not-call list when these words ask for it, and takes back what that party had agreed to: in the
- * transaction in which the words are written down. What is said again changes nothing. Returns the entry; null: nobody has asked, or
- * nobody can be listed.
+ * If these words ask for it, puts the other party of a call on the do-not-call list and revokes its consents, in the transaction that
+ * stores the words. Repeating them changes nothing. Returns the entry; null: not requested, or the party cannot be listed.
  */
 export async function listWhoAsks(
   trx: Trx,
@@ -47,8 +46,8 @@ export async function listWhoAsks(
 }
 
 /**
- * Takes back that the other party of a call may be recorded when these words ask for it: its consent, by which its later calls go too; and what
- * rests on one in this call ends. What is kept of those who need not agree goes on.
+ * If these words ask for it, revokes the other party's consent to recording, also for later calls, and ends what depends on it in this call.
+ * Recording of parties who need no consent continues.
  */
 export async function takeBackRecording(trx: Trx, tenant: Tenant, { callId, text, at }: SaidInCall): Promise<void> {
   if (!asksNotToBeRecorded(text)) return
@@ -62,7 +61,7 @@ export async function takeBackRecording(trx: Trx, tenant: Tenant, { callId, text
   else await revokeConsent(trx, tenant, consent, { at, reason: NOT_RECORDED, callId })
 }
 
-/** What callers say to assistants and flows, within the transaction that writes it down (`store.within`). */
+/** Callers' words to assistants and flows, in the transaction that stores them (`store.within`). */
 export const onSpokenRefusal = only(['call.turn'], async (trx: Trx, { object, tenant, at }: Fact): Promise<void> => {
   const { call_id: callId, turn } = object as CallStep
   if (turn === null || turn.role !== 'customer' || turn.source !== 'speech') return

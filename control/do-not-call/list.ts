@@ -16,7 +16,7 @@ export interface Listing {
   expires_at: string | null
 }
 
-/** Who lists them, and when. */
+/** Who listed them, and when. */
 export interface Lister {
   at: string
   source: DoNotCallSource

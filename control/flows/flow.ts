@@ -108,7 +108,7 @@ function kindProblem(kind: string, graph: GraphInput | undefined): Problem | nul
   return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
 }
 
-/** What its nodes ask: servers, and models. */
+/** What its nodes contact: servers and models. */
 const asksProblem = async (
   { urlProblem, models }: FlowDeps,
   graph: GraphInput | undefined,
@@ -138,7 +138,7 @@ export async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow
   return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
 }
 
-/** What is kept of its calls; versions have nothing of it, so it holds for the next call. */
+/** What is kept of its calls. It is not part of a version, so it applies to the next call. */
 export async function changeFlow(
   deps: FlowDeps,
   context: Context,

@@ -24,7 +24,7 @@ export interface SimulateDeps extends FlowDeps {
   streams: OpenStreams
   /** The model of the flow's assistant; a mock in test mode. `signal` gives up what is under way. */
   modelFor: (context: Context, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
-  /** Where `doc_url` of a streamed error leads. */
+  /** Base of `doc_url` in a streamed error. */
   publicUrl: string
 }
 
@@ -115,8 +115,8 @@ interface Run {
 }
 
 /**
- * The events of one request, `sim.done` last, and what becomes of the simulation: it goes on from here; or it is over, because the
- * client closed the connection; or it is as before, because we failed.
+ * The events of one request, `sim.done` last, and the simulation's fate: it can be continued; it has ended, because the client
+ * closed the connection; or it is unchanged, because we failed.
  */
 async function* events({
   deps,

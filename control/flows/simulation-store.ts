@@ -69,7 +69,7 @@ export async function resumeSimulation(
   if ((await claim.executeTakeFirst()).numUpdatedRows === 0n) {
     return conflict('simulation_busy', 'Another request is running this simulation.')
   }
-  // What was read before the claim may be a turn old.
+  // A row that was read before the claim may be a turn old.
   const claimed = (await rows.find('flow_simulations', row.id)) ?? row
   return {
     id,

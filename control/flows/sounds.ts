@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 10_000
 
 const DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
 
-/** What is written differently and sounds alike on the phone, in this order. `S`: as in she, judge, change. */
+/** Spellings that sound alike on the phone, in this order. `S`: as in she, judge, change. */
 const SPELLINGS: readonly (readonly [RegExp, string])[] = [
   [/ph/g, 'f'],
   [/gh/g, ''],

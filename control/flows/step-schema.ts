@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { nullable } from '../kernel/schema.ts'
 
-/** What a run of a flow reports, in a simulation as in a call. */
+/** What a run of a flow reports, in a simulation and in a call. */
 
 export const turnSchema = Type.Object({
   node_key: Type.String(),

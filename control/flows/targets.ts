@@ -6,7 +6,7 @@ import { targetKey } from './engine/validation.ts'
 type Target = NonNullable<FlowNode['target']>
 type Find = (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<{ id: string }[]>
 
-/** Who may be given a call: what is there and not switched off. Numbers and SIP URIs are nobody's. */
+/** Objects that a call can be given to: they exist and are switched on. Numbers and SIP URIs are not objects. */
 const FIND: Partial<Record<Target['type'], Find>> = {
   queue: (db, tenant, ids) => forTenant(db, tenant).select('queues').select('id').where('id', 'in', ids).execute(),
   assistant: (db, tenant, ids) =>

@@ -25,7 +25,7 @@ const fieldsOf = (holder: object): string[] =>
     .filter(isThere)
     .map(([field]) => field)
 
-/** What a node says that nothing will ever come of. */
+/** Fields of a node that have no effect. */
 export function unusedFields(node: FlowNode): string[] {
   const type = typeOf(node)
   if (type === undefined) return []

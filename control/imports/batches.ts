@@ -19,9 +19,9 @@ interface Line {
 
 /** Some records, judged. */
 export interface Batch {
-  /** Of all records. */
+  /** Number of all records. */
   size: number
-  /** What is to be written; no two have the same key. */
+  /** Rows to write; no two have the same key. */
   rows: { line: number; key: string; row: unknown }[]
   failed: number
   /** Rows of a key that the file had before. */
@@ -35,7 +35,7 @@ export class Batches {
   readonly #target: ImportTarget
   readonly #columns: Columns
   readonly #judging: Omit<Judging, 'others'>
-  /** Of a trial, which finds nothing in the database that it has written. */
+  /** For a dry run, which has written nothing that it could find in the database. */
   readonly #seen: SeenKeys | null
 
   constructor(target: ImportTarget, row: Pick<ImportRow, 'country' | 'created' | 'dry_run' | 'livemode' | 'reading'>) {

@@ -23,7 +23,7 @@ export interface ImportDeps {
   settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>
 }
 
-/** Of an organisation in one mode, at once. */
+/** Maximum for an organisation in one mode. */
 const MAX_OPEN = 10
 const FULL_RETRY_S = 60
 
@@ -74,7 +74,7 @@ export async function createImport(
   })
 }
 
-/** What is said of CSV and has no effect on another format. */
+/** Options of CSV that have no effect for another format. */
 function csvProblem({ format, delimiter, header }: CreateBody): Problem | null {
   if (format !== 'ndjson') return null
   const param = delimiter != null ? 'delimiter' : header === false ? 'header' : null
@@ -121,7 +121,7 @@ async function readingOf(upload: Upload, body: CreateBody): Promise<Reading> {
   }
 }
 
-/** What the mapping and the first record tell already. */
+/** Faults that the mapping and the first record already show. */
 async function columnsProblem(upload: Upload, reading: Reading, target: ImportTarget): Promise<Problem | null> {
   const columns = new Columns(target, reading.mapping)
   for (const column of Object.keys(reading.mapping)) {

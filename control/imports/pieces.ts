@@ -3,9 +3,9 @@ import { idAt } from '../kernel/ids.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { ImportPieceTable } from './tables.ts'
 
-/** Of what was uploaded [bytes]: a row that neither database finds long. */
+/** Size of a stored piece of the upload [bytes], small enough for a row in both databases. */
 const PIECE_BYTES = 256 * 1024
-/** Whoever reads a file is handed so much at once: to parse it takes the loop a few milliseconds [bytes]. */
+/** A reader gets this much at once, because parsing blocks the event loop for some milliseconds [bytes]. */
 const READ_BYTES = 16 * 1024
 /** Longer than any upload takes [ms]. */
 const ORPHAN_MS = 60 * 60 * 1000

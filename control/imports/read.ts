@@ -7,7 +7,7 @@ import type { ImportFailure, Reading } from './tables.ts'
 const MAX_RECORD = 64 * 1024
 const HEAD_BYTES = 64 * 1024
 const DELIMITERS = [',', ';', '\t', '|']
-/** What a decoder writes for bytes that are none of its encoding. */
+/** What a decoder writes for bytes that are invalid in its encoding. */
 export const UNREADABLE = '\ufffd'
 /** A spreadsheet's guard, with which our own exports begin such cells as well. */
 const GUARDED = /^'(?=[=@\t\r+-])/

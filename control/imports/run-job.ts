@@ -71,7 +71,7 @@ async function run(deps: ImportJobDeps, tenant: Tenant, id: string, attempt: Job
   }
 }
 
-/** Of one that is over nothing is left to do; what goes on is tried again, from where it stands. */
+/** A finished import needs no more work; a running one is retried from where it stands. */
 async function unlessOver({ store }: ImportJobDeps, tenant: Tenant, id: string, error: unknown): Promise<void> {
   const row = error instanceof NotOurs ? await forTenant(store.db, tenant).find('imports', id) : undefined
   if (!(error instanceof NotOurs) || isOpen(row)) throw error
@@ -97,7 +97,7 @@ const begin = ({ store, now }: ImportJobDeps, tenant: Tenant, id: string): Promi
     return { ...row, ...change }
   })
 
-/** What is not done yet, some records at a time; also what comes before a place that cannot be read. */
+/** The remaining records, in batches; includes those before an unreadable place. */
 async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: ImportRow, size: number) {
   let batch: FileRecord[] = []
   let read = 0
@@ -109,7 +109,7 @@ async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: Im
         throw new Unreadable('too_many_rows', `The file has more than ${MAX_ROWS} rows.`, record.line)
       }
       if (read <= rows_read) {
-        // What comes from memory and from SQLite never waits for the loop by itself: a million rows would hold up calls for seconds.
+        // Memory and SQLite answer without yielding to the event loop: a million rows would hold up calls for seconds.
         if (read % size === 0) await setImmediate()
         continue
       }
@@ -187,7 +187,7 @@ async function advance(trx: Trx, tenant: Tenant, row: ImportRow, change: Partial
   if (numUpdatedRows === 0n) throw new NotOurs()
 }
 
-/** Of what was uploaded nothing is kept. */
+/** The upload is deleted completely. */
 const end = (
   { store, now }: ImportJobDeps,
   tenant: Tenant,

@@ -7,7 +7,7 @@ import type { ImportTargets } from './target.ts'
 
 export const MAX_ROWS = 1_000_000
 export const MAX_FILE_BYTES = 256 * 1024 * 1024
-/** Of a file that comes as base64 in JSON. */
+/** Limit for a file in JSON as base64. */
 export const MAX_JSON_BYTES = 8 * 1024 * 1024
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
@@ -79,7 +79,7 @@ const file = input({
   filename: Type.Optional(Type.String({ maxLength: 255, default: '' })),
 })
 
-/** What `POST /imports` takes, with these targets. */
+/** The body of `POST /imports` with these targets. */
 export const createBodyOf = (targets: ImportTargets) =>
   input({
     target: Type.Unsafe<string>({

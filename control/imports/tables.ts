@@ -64,6 +64,6 @@ export interface Reading {
 export interface ImportFailure {
   code: string
   message: string
-  /** Of the file, from 1; null: of no line. */
+  /** Line in the file, from 1; null: no line. */
   line: number | null
 }

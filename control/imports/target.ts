@@ -8,9 +8,9 @@ export interface TargetColumn {
   isRequired?: boolean
 }
 
-/** What a row is judged with. */
+/** Context for checking a row. */
 export interface Judging {
-  /** Whose local numbers are meant, ISO 3166; null: E.164 only. */
+  /** Country of local numbers, ISO 3166; null: E.164 only. */
   country: string | null
   /** When the import was asked for. */
   at: string
@@ -19,7 +19,7 @@ export interface Judging {
   others: Readonly<Record<string, string>>
 }
 
-/** What rows are written with. */
+/** Context for writing rows. */
 export interface Writing {
   tenant: Tenant
   importId: string
@@ -37,8 +37,8 @@ export interface RowFault {
 export type Checked<Row> = { key: string; row: Row } | { fault: RowFault }
 
 /**
- * What rows of a file become: one file in the folder of its noun, and one line in `wiring/import-targets.ts` (docs/imports.md). It
- * keeps nothing between two calls, and knows nothing of files.
+ * A target of imports: one file in the folder of its noun, and one line in `wiring/import-targets.ts` (docs/imports.md). It has no
+ * state between calls, and knows nothing about files.
  */
 export interface ImportTarget<Row = unknown> {
   /** By name. */

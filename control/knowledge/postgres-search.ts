@@ -32,7 +32,7 @@ export const postgresSearch: PassageSearch = {
   },
 }
 
-/** Of two passages that say it as often, the shorter one: `ts_rank` divides by 1 + the logarithm of the length. */
+/** Of two passages with equal matches, the shorter one: `ts_rank` divides by 1 + the logarithm of the length. */
 const BY_LENGTH = 1
 
 /** How many of these words a passage has. */

@@ -12,7 +12,7 @@ export interface Found {
   score: number
 }
 
-/** What finds passages: full text of the database, each kind of database with its own. */
+/** Finds passages by full-text search, for each kind of database in its own way. */
 export interface PassageSearch {
   add(trx: Trx, tenant: Tenant, documentId: string, passages: Passage[]): Promise<void>
   /** Forgets a document's passages. */

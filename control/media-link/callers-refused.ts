@@ -8,7 +8,7 @@ interface Rejecting {
 /** After which callers may try again [s]. */
 const RETRY_AFTER_S = 10
 
-/** While the store is away nobody who calls can be taken: each is told so at once, and once. What is told is written when it is back. */
+/** While the store is unavailable, no caller can be taken. Each is refused at once, and once. This is stored when the store is back. */
 export class CallersRefused {
   readonly #media: Rejecting
   readonly #publicUrl: string

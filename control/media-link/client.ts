@@ -24,9 +24,9 @@ const HELLO_DEADLINE_MS = 2000
 /** After a snapshot that could not be asked for [ms]. */
 const LOOK_AGAIN_MS = 500
 
-/** What control does with what media reports. Calls never overlap. */
+/** Control's handlers of media's reports. Calls never overlap. */
 export interface MediaHandler extends EventSink {
-  /** What has thrown so far; each has ended the call that it belongs to. */
+  /** Handlers that have thrown so far; each ended its call. */
   readonly faults: number
   /** How far the events have been committed, and of which media process. */
   position(): Promise<Position>
@@ -41,7 +41,7 @@ export interface MediaHandler extends EventSink {
 /** `ready`: connected and reconciled; only then are requests of the API let through. */
 export type MediaState = 'disconnected' | 'reconciling' | 'ready'
 
-/** What changes nothing in media, so that nobody has to know whether it was carried out. */
+/** Commands that change nothing in media, so it does not matter whether they were carried out. */
 const READS: ReadonlySet<CommandName> = new Set(['leg.read', 'stream.read', 'media.snapshot', 'media.stats'])
 
 /** The leg or room that a command is about. */
@@ -53,11 +53,11 @@ function subjectOf(body: object): string | null {
 
 type Position = { bootId: string | null; lastSeq: number }
 
-/** What media has not been told is committed it sends once more. */
+/** Media sends again what it has not been told is committed. */
 const NOWHERE: Position = { bootId: null, lastSeq: 0 }
 
 export interface MediaClientOptions {
-  /** Of requests that name none [ms]. */
+  /** Default deadline of requests [ms]. */
   deadlineMs?: number
   /** For `doc_url` of those who are refused; no slash at its end. */
   publicUrl?: string
@@ -79,7 +79,7 @@ export class MediaClient implements MediaPort {
     settled: () => Promise.resolve(),
   }
   readonly #events: MediaEvents
-  /** What commands without an answer were about. */
+  /** The subjects of unanswered commands. */
   #doubts = new Set<string>()
   #isLooking = false
   #looking: Promise<void> = Promise.resolve()
@@ -101,7 +101,7 @@ export class MediaClient implements MediaPort {
     this.#events = new MediaEvents(handler, this.#inner, log, options.publicUrl ?? '')
   }
 
-  /** What has happened on the channel so far. */
+  /** Counts of the channel so far. */
   get counters(): Readonly<Record<string, number>> {
     const [connections, eventsLost] = [this.#connections, this.#eventsLost]
     const faults = this.#handler.faults
@@ -117,7 +117,7 @@ export class MediaClient implements MediaPort {
     return this.#events.batchSizes
   }
 
-  /** Of the media process that is or was last connected. */
+  /** Of the media process that is, or was last, connected. */
   get bootId(): string | null {
     return this.#bootId
   }
@@ -168,7 +168,7 @@ export class MediaClient implements MediaPort {
     await this.#events.idle()
     if (this.#closed) return
     const position = await this.#handler.position().catch((error: unknown) => {
-      // Who calls meanwhile hears at once that it is away.
+      // Callers are refused at once meanwhile.
       if (this.#events.storeAway(error)) return NOWHERE
       this.#log.error({ err: error }, 'cannot read which media events are committed')
       return null
@@ -262,7 +262,7 @@ export class MediaClient implements MediaPort {
     }
   }
 
-  /** What stands between hello and normal service: the old process's end, the events missed, the comparison. */
+  /** Steps between hello and normal service: the end of the old process, missed events, the comparison. */
   async #begin(socket: Socket, bootId: string): Promise<void> {
     const position = await this.#handler.position()
     if (position.bootId !== bootId) await this.#handler.booted(bootId)
@@ -271,7 +271,7 @@ export class MediaClient implements MediaPort {
     if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
     // Later events wait: a leg that is younger than the snapshot must not be missed in it.
     await this.#events.drain(this.#source(socket), snapshot.seq)
-    // What they have led to is seen by the comparison.
+    // The comparison sees their effects.
     await this.#events.idle()
     if (this.#socket !== socket) return
     await this.#handler.reconcile(snapshot, this.#inner)
@@ -301,7 +301,7 @@ export class MediaClient implements MediaPort {
 
   async #drain(): Promise<void> {
     const socket = this.#socket
-    // What came in the same read from the socket is queued first.
+    // Messages from the same read of the socket are queued first.
     await null
     if (socket === null) return
     try {
@@ -330,7 +330,7 @@ export class MediaClient implements MediaPort {
       return Promise.resolve(unavailable('no media process'))
     }
     const write = (id: number): void => this.#write({ type: 'request', id, name, body })
-    // What is not even sent is found by the comparison too.
+    // The comparison also finds commands that were never sent.
     const isSent = !this.#requests.isFull
     return this.#requests.send(write, name, deadlineMs ?? this.#deadlineMs).then(reply => {
       if (!isSent || (isFailure(reply) && reply.failure === 'unanswered')) this.#doubt(name, body)

@@ -10,7 +10,7 @@ import { CallersRefused } from './callers-refused.ts'
 const MAX_WAITING = 100_000
 /** Events of one commit: enough to make the disk's part of each small, few enough that requests of the API get their turn. */
 const MAX_BATCH = 32
-/** Of the counts of batches by their size. */
+/** Buckets for batch sizes. */
 const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
 /** An event whose handling failed this often is set aside, lest it hold up all that follow. */
 const MAX_ATTEMPTS = 3
@@ -20,7 +20,7 @@ const RETRY_MS = 50
 const FIRST_STORELESS_MS = 200
 const STORELESS_MS = 1000
 
-/** Asks the media process for something. What it cannot do, and that it cannot be reached, are values. */
+/** Sends a request to the media process. Refusal and an unreachable process are values. */
 export interface CommandPort<C extends CommandName> {
   request<N extends C>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
   /** Resolves when every event that has arrived by now is committed, or the channel broke. */
@@ -34,17 +34,17 @@ export interface NumberedEvent {
   event: MediaEvent
 }
 
-/** What control does with the events of media. Calls never overlap. */
+/** Control's handlers of media's events. Calls never overlap. */
 export interface EventSink {
   /** Commits the events, in order, and the position of the last, all or none. After a failure the same events come again, one at a time. */
   events(batch: readonly NumberedEvent[], media: MediaPort): Promise<void>
-  /** What follows commits: of events, and of all else that this process writes. */
+  /** Follow-ups of commits: of events, and of everything else that this process writes. */
   readonly followUps: FollowUps
   /** Does what follows a commit. */
   perform(task: FollowUpTask, media: MediaPort): Promise<void>
   /** Commits the position without an event that cannot be applied; the call that it belongs to is ended for it. */
   setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
-  /** What follows a commit has thrown, of this key: the call that it belongs to is ended for it. */
+  /** A follow-up with this key has thrown; the call that it belongs to is ended. */
   faulted(key: string, media: MediaPort, error: unknown): Promise<void>
   /** Whether the store takes what is written: one on a full disk still answers. Throws when it does not. */
   write(): Promise<void>
@@ -76,8 +76,8 @@ const nameOf = (event: unknown): string | null =>
   typeof event === 'object' && event !== null && 'name' in event && typeof event.name === 'string' ? event.name : null
 
 /**
- * Events of media on their way into the database. What has come while the last commit was on its way is committed together: a
- * lone event never waits for company, and under load the disk is not asked for each one.
+ * Media's events on their way into the database. Events that arrive during a commit are committed together next. So a single
+ * event does not wait, and under load there is no commit for each.
  */
 export class MediaEvents {
   /** `events` in `batches`; `split`: batches that failed and were handled one by one; `skipped`: events set aside. */
@@ -87,13 +87,13 @@ export class MediaEvents {
   readonly #media: MediaPort
   readonly #log: Logger
   #jobs: Job[] = []
-  /** Of the connection in use; null before the first. */
+  /** Of the current connection; null before the first. */
   #source: EventSource | null = null
   readonly #outage: StoreOutage
   /** It was away when it was last tried. */
   #isAway = false
   readonly #callers: CallersRefused
-  /** What follows some event could not be done while the store was away. */
+  /** A follow-up could not be done while the store was unavailable. */
   #isOwed = false
   /** Events wait until the store takes them: they tell when it is back, for where little can be written more may not. */
   #isWaiting = false
@@ -203,7 +203,7 @@ export class MediaEvents {
       } catch (error) {
         this.#isWaiting = isOutage(error)
         if (!this.#isWaiting) throw error
-        // What was only a moment costs no caller.
+        // A momentary failure costs no caller.
         if (tries === 0) this.#note(error, { waiting: this.#jobs.length + events.length })
         else {
           this.storeAway(error)
@@ -238,7 +238,7 @@ export class MediaEvents {
     this.#isOwed = false
   }
 
-  /** What is next: events to be committed together, and the marks that stand before, between and right behind them. */
+  /** The next piece of work: events to be committed together, with the marks before, between and right after them. */
   #take(through: number): Batch {
     const batch: Batch = { events: [], marks: [] }
     let count = 0
@@ -250,7 +250,7 @@ export class MediaEvents {
         batch.events.push(job)
       }
       count++
-      // What is no event fails alone.
+      // An invalid event fails alone.
       if (job.kind === 'event' && nameOf(job.event) === null) break
     }
     this.#jobs.splice(0, count)
@@ -312,7 +312,7 @@ export class MediaEvents {
     if (this.#sink.followUps.pending >= MAX_PENDING) await this.#sink.followUps.room()
   }
 
-  /** What cannot be sent now is found again by the comparison with the next connection's snapshot. */
+  /** A command that cannot be sent now is found by the comparison with the next connection's snapshot. */
   async #perform(task: FollowUpTask): Promise<void> {
     const source = this.#source
     if (source === null || !source.isOpen) return

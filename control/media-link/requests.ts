@@ -1,6 +1,6 @@
 import type { CommandName, Failure, Reply } from '../../media/protocol.ts'
 
-/** Of what control waits for at most, unless it says otherwise [ms]. */
+/** Default deadline of a reply [ms]. */
 export const DEFAULT_DEADLINE_MS = 5000
 /** Requests that wait for a reply at most; more are answered `unavailable` at once and counted. */
 const MAX_PENDING = 2000
@@ -25,7 +25,10 @@ export class MediaRequests {
     return this.#pending.size >= MAX_PENDING
   }
 
-  /** Sends one by `write`, which gets its ID, and resolves to its reply; never rejects. What was sent and has no reply is `unanswered`. */
+  /**
+   * Sends a request by `write`, which gets its ID, and resolves to its reply; never rejects. A request that was sent without a reply is
+   * `unanswered`.
+   */
   send<N extends CommandName>(write: (id: number) => void, name: N, deadlineMs: number): Promise<Reply<N> | Failure> {
     if (this.isFull) {
       this.counters.refused++
@@ -42,7 +45,7 @@ export class MediaRequests {
     })
   }
 
-  /** What the other side answered; a reply that nobody waits for any more is ignored. */
+  /** The other side's reply; one that is no longer expected is ignored. */
   replied(id: number, body: unknown): void {
     const pending = this.#pending.get(id)
     if (pending === undefined) return

@@ -16,7 +16,7 @@ import type { MessageRow } from './tables.ts'
 
 /** Texts of one member's phones. */
 const RATE = { burst: 20, perSecond: 1 }
-/** Whom a phone answers to when the organisation has written. */
+/** The address for replies when the organisation has written. */
 export const PRODUCT = 'tandem'
 
 export interface MessageDeps {
@@ -37,7 +37,7 @@ export async function phonesOf(
   return devices.filter(device => device.kind === 'sip').slice(0, MAX_PHONES)
 }
 
-/** Where an answer goes: a member by its extension or account, or the organisation. */
+/** The recipient of a reply: a member by extension or account, or the organisation. */
 export async function senderUri(
   { store, sipHost }: Pick<MessageDeps, 'store' | 'sipHost'>,
   tenant: Tenant,
@@ -49,7 +49,7 @@ export async function senderUri(
   return `sip:${user?.extension ?? account?.username ?? PRODUCT}@${sipHost}`
 }
 
-/** What becomes of a text of a member's phone: for a colleague's phones (202), or for the organisation (200): whose webhook hears of it. */
+/** Handles a text of a member's phone: for a colleague's phones (202), or for the organisation (200), whose webhooks get it. */
 export function textsOfPhones(deps: MessageDeps): TakeText {
   const limits = new RateLimits(RATE)
   return async ({ account, to, text }) => {

@@ -3,7 +3,7 @@ import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { MessageRow } from './tables.ts'
 
-/** Of a text [characters]; in UTF-8 it fits a datagram all the same (RFC 3428 §8). */
+/** Maximum length of a text [characters]; in UTF-8 it still fits a datagram (RFC 3428 §8). */
 const MAX_TEXT = 1000
 export const MAX_TEXT_BYTES = 1300
 

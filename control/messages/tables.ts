@@ -10,11 +10,11 @@ declare module '../kernel/store/tables.ts' {
 /** A text (RFC 3428). */
 export interface MessageTable extends TenantColumns {
   id: string
-  /** Whose phone has sent it, or in whose name; null: the organisation's. */
+  /** The member whose phone sent it, or in whose name it was sent; null: the organisation. */
   from_user_id: string | null
-  /** Whose phones it is for; null: the product's. */
+  /** The member whose phones it is for; null: the product. */
   to_user_id: string | null
-  /** What the phone has called; null: it came by the API. */
+  /** The address to which the phone sent it; null: it came by the API. */
   to_address: string | null
   /** As it is kept: what is redacted is not in it. */
   text: string

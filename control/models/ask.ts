@@ -17,7 +17,7 @@ export interface AskOptions {
   signal: AbortSignal
   /** For one answer of one model [ms]. */
   timeoutMs: number
-  /** What each answer has cost, bad ones too. */
+  /** The cost of each answer, bad ones included. */
   paid?: (model: string, tokens: TokenCounts) => void
 }
 
@@ -25,13 +25,11 @@ export interface AskOptions {
 export interface Answer<T extends TSchema = TSchema> {
   value: Static<T> | null
   text: string
-  /** Who has answered. */
+  /** The model that answered. */
   model: string
 }
 
-/**
- * Asks the first model, when it fails the next one. What does not keep to the schema is sent back once, with what is wrong. Never throws.
- */
+/** Asks the first model, then the next if it fails. An answer that violates the schema is sent back once with the fault. Never throws. */
 export async function ask<T extends TSchema>(
   models: readonly ChatModel[],
   question: Question<T>,
@@ -73,7 +71,7 @@ async function answerTo(
   return made.text.trim() === '' ? { failure: 'bad_answer', message: 'the answer is empty' } : made
 }
 
-/** What keeps an answer from being of the schema. */
+/** Why an answer does not match the schema. */
 function faultOf(schema: TSchema, text: string): string | undefined {
   const value = jsonIn(text)
   if (value === undefined) return 'it is no JSON object'

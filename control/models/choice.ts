@@ -3,7 +3,7 @@ import type { ChatModel } from './model.ts'
 import { type ModelProvider, OpenAiClient } from './openai-client.ts'
 import type { WireSettings } from './openai-wire.ts'
 
-/** Which model somebody wishes: a flow's node, an assistant, a copilot profile. What is absent, or empty, others decide. */
+/** A wish for a model: by a flow's node, an assistant or a copilot profile. Absent or empty fields are left to others. */
 export interface ModelWish {
   model?: string | null
   /** Asked when the model fails. */
@@ -30,8 +30,8 @@ export class Models {
   }
 
   /**
-   * The models to be asked, in their order. Of several wishes the first that says something counts: the narrower one stands before the
-   * wider one, the operator's choice is behind all. None in test mode, which reaches nobody, and where no provider is configured.
+   * The models to ask, in order. Wishes go from specific to general, and the first that sets a field wins; the operator's choice comes
+   * last. None in test mode, and none without a provider.
    */
   for({ livemode }: Pick<Tenant, 'livemode'>, ...wishes: readonly (ModelWish | null)[]): ChatModel[] {
     const client = this.#client

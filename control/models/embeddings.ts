@@ -9,7 +9,7 @@ import type { Json } from './openai-wire.ts'
 const MAX_BATCH = 96
 const MAX_REQUESTS = 4
 const MAX_WAITING = 2000
-/** What comes later is of no use to a conversation [ms]. */
+/** Later results are useless for a conversation [ms]. */
 const TIMEOUT_MS = 2500
 /** A provider that has failed is asked again after so long [ms]. */
 const REST_MS = 10_000
@@ -18,7 +18,7 @@ const MAX_DIMENSIONS = 8192
 const MAX_TEXT = 2000
 const CACHE_BYTES = 96 * 1024 * 1024
 
-/** Who pays for what is asked. */
+/** The tenant that pays for the request. */
 export interface Payer {
   key: string
   paid: (model: string, tokens: TokenCounts) => void
@@ -33,8 +33,8 @@ interface Waiting {
 export type EmbeddingProvider = ModelProvider & { model: string }
 
 /**
- * What texts mean, as directions of length 1, by an OpenAI-compatible `/embeddings` address. Whoever cannot wait takes what is known, and
- * has it learn the rest. Texts are remembered by their hash alone, and none is logged.
+ * Embeddings of texts, as vectors of length 1, by an OpenAI-compatible `/embeddings` address. Callers that cannot wait get the known
+ * ones, and the rest is fetched for later. Texts are remembered by their hash only, and never logged.
  */
 export class Embeddings {
   readonly #provider: EmbeddingProvider
@@ -46,7 +46,7 @@ export class Embeddings {
     sizeCalculation: vector => vector.byteLength + 100,
   })
   readonly #waiting: Waiting[] = []
-  /** Who waits for a text to be known, or given up. */
+  /** Waits until a text is known or has failed. */
   readonly #asked = new Map<string, { done: Promise<void>; settle: () => void }>()
   #requests = 0
   #isBegun = false
@@ -106,7 +106,7 @@ export class Embeddings {
     })
   }
 
-  /** Of one payer. */
+  /** For one payer. */
   #batch(): Waiting[] {
     const payer = this.#waiting[0]!.payer.key
     const batch = this.#waiting.filter(one => one.payer.key === payer).slice(0, MAX_BATCH)
@@ -121,7 +121,8 @@ export class Embeddings {
       for (const [i, { key }] of batch.entries()) this.#known.set(key, vectors[i]!)
       batch[0]?.payer.paid(this.#provider.model, { inputTokens: tokens, outputTokens: 0 })
     } catch {
-      // Whoever is slow, fails or answers nonsense is left alone for a while, with all that waits for it.
+      // A provider that is slow, fails or answers nonsense is not asked for a while, and everything that waits for it
+      // fails.
       this.#restsUntil = this.#now() + REST_MS
       for (const { key } of this.#waiting.splice(0)) this.#settle(key)
     }

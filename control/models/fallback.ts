@@ -4,7 +4,7 @@ export interface FallbackOptions {
   signal: AbortSignal
   /** A model that has nothing by then is too slow [ms]. */
   firstPartMs: number
-  /** Who is asked now. */
+  /** The model that is asked now. */
   used: (model: string) => void
 }
 
@@ -41,7 +41,7 @@ export async function* chatWithFallback(
       yield first.value
       for (let next = await parts.next(); next.done !== true; next = await parts.next()) yield next.value
     } finally {
-      // Who has heard enough pays for no more.
+      // A caller that stops reading pays for no more.
       slow.abort()
     }
     return

@@ -14,7 +14,7 @@ export interface MeterParts {
   prices: Prices
 }
 
-/** Counts what models are paid for, when they are. What it costs is what it cost then: prices change. */
+/** Counts the paid usage of models, at the prices of that time, because prices change. */
 export class ModelMeter {
   readonly #parts: MeterParts
   readonly #running = new Set<Promise<void>>()

@@ -4,7 +4,7 @@ export interface ModelLine {
   text: string
 }
 
-/** What was said and done in a call so far, as a model gets to see it. */
+/** What was said and done in a call so far, in the form that a model gets. */
 export type ChatMessage =
   | ModelLine
   | { role: 'call'; id: string; name: string; input: Record<string, unknown> }
@@ -41,7 +41,7 @@ export type ChatPart =
   | ({ kind: 'usage' } & TokenCounts)
   | { kind: 'failure'; failure: ModelFailure }
 
-/** What an answer costs, as the provider counts it. */
+/** Token counts of an answer, by the provider. */
 export interface TokenCounts {
   inputTokens: number
   outputTokens: number

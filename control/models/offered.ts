@@ -35,7 +35,7 @@ export class OfferedModels {
   constructor(config: ModelConfig) {
     this.#config = config
     const { modelUrl = null, modelName = '', modelNames = [], modelPrices = new Map() } = config
-    // Of priority processing there is a price, but no other model.
+    // Priority processing has a price of its own, but is not another model.
     const priced = [...modelPrices.keys()].map(name => name.replace(/:priority$/, ''))
     const named = modelUrl === null ? [] : [modelName, ...modelNames, ...priced]
     this.#ids = [...new Set([OPERATORS_CHOICE, ...named])].filter(id => id !== '')

@@ -15,12 +15,12 @@ type Send = (request: OutgoingRequest) => Promise<OutgoingAnswer>
 /** A caller waits no longer for an answer [ms]. */
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** What providers answer that know no structured output. */
+/** Answers of providers that do not support structured output. */
 const REFUSALS = [400, 404, 415, 422, 501]
 
 /**
- * The one client of OpenAI-compatible addresses: chat and responses API, streamed or in one piece, free words or JSON of a schema. Where
- * a model refuses a schema it is asked without, and from then on at once. What it is given and what it says is not logged.
+ * The only client of OpenAI-compatible addresses: chat and responses API, streamed or whole, text or JSON of a schema. A model that
+ * refuses a schema is asked without one, from then on at once. Requests and answers are not logged.
  */
 export class OpenAiClient {
   readonly #provider: ModelProvider

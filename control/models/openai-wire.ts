@@ -9,7 +9,7 @@ export interface WireSettings {
   priority: boolean
 }
 
-/** Of a tool that the model asks for: its name and ID, and its arguments, which are journalled [characters]. */
+/** Maximum length of a tool call's name, ID and arguments, which are journalled [characters]. */
 const MAX_NAME = 128
 const MAX_ARGUMENTS = 16_384
 

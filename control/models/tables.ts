@@ -6,7 +6,7 @@ declare module '../kernel/store/tables.ts' {
   }
 }
 
-/** What a model is asked for. */
+/** The purpose of a request to a model. */
 export const PURPOSES = [
   'copilot',
   'copilot_ask',
@@ -18,11 +18,11 @@ export const PURPOSES = [
 export type Purpose = (typeof PURPOSES)[number]
 
 export interface ModelUsageTable extends TenantColumns {
-  /** Of UTC, `2026-11-21`. */
+  /** UTC day, `2026-11-21`. */
   day: string
   purpose: Purpose
   model: string
-  /** What it cost is known; what is not has rows of its own. */
+  /** Usage with a known price; usage without one has rows of its own. */
   is_priced: 0 | 1
   input_tokens: number
   output_tokens: number

@@ -10,9 +10,9 @@ export interface Task<T extends TSchema = TSchema> {
   name: string
   schema: T
   instructions: string
-  /** Of what is written, as a language code. */
+  /** Language of the text, as a code. */
   language: string
-  /** What it is written from. */
+  /** The input of the text. */
   text: string
 }
 
@@ -26,7 +26,7 @@ export interface Writer {
   write<T extends TSchema>(task: Task<T>): Promise<Written<T> | ModelFailure>
 }
 
-/** What writes for a tenant: the operator's model, in test mode a mock; null where none is configured. */
+/** Writes texts for a tenant: the operator's model, in test mode a mock; null: none is configured. */
 export type WriterFor = (tenant: Tenant, signal: AbortSignal) => Writer | null
 
 /** Nobody is on the line while something is written, and a long meeting takes long to read [ms]. */
@@ -56,7 +56,7 @@ const modelWriter = (models: readonly ChatModel[], signal: AbortSignal): Writer 
 
 const languageName = (code: string): string => new Intl.DisplayNames(['en'], { type: 'language' }).of(code) ?? code
 
-/** Of test keys: reaches nobody and tells what it would have read. */
+/** For test keys: contacts nobody and returns what it would have read. */
 const mockWriter: Writer = {
   write: async ({ text }) => ({ value: null, text: `(mock) ${text.split('\n', 1)[0]}` }),
 }

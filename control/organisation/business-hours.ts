@@ -36,7 +36,7 @@ function* spansFrom(hours: OpeningHours, timezone: string, from: DateTime): Gene
   }
 }
 
-/** Of spans in order of their start: the same time, without overlaps. */
+/** Spans in order of their start, merged so that none overlap. */
 function merged(spans: Span[]): Span[] {
   const result: Span[] = []
   for (const span of spans) {

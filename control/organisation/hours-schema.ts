@@ -4,7 +4,7 @@ import { merge } from '../http/merge.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import { DAYS, type OpeningHours } from './business-hours.ts'
 
-/** What an organisation sets for its callbacks, and when it is there. */
+/** An organisation's settings for callbacks, and its business hours. */
 
 const time = (last: string) => Type.String({ pattern: `^(([01][0-9]|2[0-3]):[0-5][0-9]${last})$` })
 

@@ -23,7 +23,7 @@ export interface InvitationDeps {
   now: () => Date
   teamExists: Exists
   hasMailServer: boolean
-  /** What the link begins with; without a slash at its end. */
+  /** Base of the link; no trailing slash. */
   publicUrl: string
 }
 

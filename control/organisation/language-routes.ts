@@ -27,7 +27,7 @@ export const languageSchema = Type.Object({
 })
 type Language = Static<typeof languageSchema>
 
-/** What is spoken and understood by what. */
+/** Which engines speak and understand each language. */
 export const languageRoutes = ({ config }: LanguageDeps): Route[] => [
   route({
     method: 'GET',

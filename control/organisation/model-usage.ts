@@ -17,7 +17,7 @@ export interface ModelUse extends Paid {
 const NOTHING: Paid = { input_tokens: 0, output_tokens: 0, cost: 0 }
 const MICROS = 1_000_000
 
-/** What models were paid for, by day or month of UTC; of a day that is cut all of it. */
+/** Paid usage of models, by UTC day or month; a partial day counts in full. */
 export async function modelUsage(
   db: Db,
   tenant: Tenant,

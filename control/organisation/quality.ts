@@ -35,7 +35,7 @@ const sampling = {
   review_failures: Type.Boolean({ description: 'Evaluations with an automatic failure need a review too.' }),
 }
 
-/** What happens with calls after their end. */
+/** What happens to calls after their end. */
 export const qualityFields = {
   dispositions: Type.Array(disposition, { maxItems: 200, description: 'Possible outcomes of calls; agents pick one.' }),
   qa_rubric: Type.Array(criterionSchema, {

@@ -6,7 +6,7 @@ export interface Retention {
   calls_days: number | null
   summaries_days: number | null
   evaluations_days: number | null
-  /** Of campaigns, since they are over. */
+  /** For campaigns, since their end. */
   campaign_contacts_days: number | null
 }
 

@@ -163,7 +163,7 @@ export function organisationRoutes(deps: { store: Store; now: () => Date; stream
   ]
 }
 
-/** What other resources may know of the organisation that a tenant is. */
+/** The organisation's data that other resources may use. */
 export interface OrganisationSettings {
   name: string
   timezone: string

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { type Problem, problem } from '../http/errors.ts'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
 
-/** What calls are scored against. The same for the organisation and for copilot profiles. */
+/** What calls are evaluated against, both for the organisation and for copilot profiles. */
 
 const key = Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' })
 const limit = (description: string) => Type.Optional(Type.Number({ minimum: -10_000, maximum: 10_000, description }))

@@ -15,7 +15,7 @@ export interface TeamDeps {
   now: () => Date
   /** Active members of each team that has any. */
   memberCounts: (db: Db, tenant: Tenant, teamIds: string[]) => Promise<Map<string, number>>
-  /** What a deleted team leaves: its members without a team, the queues that list it without it. */
+  /** After a team is deleted, its members have no team, and queues no longer list it. */
   forgetTeam: (trx: Trx, tenant: Tenant, teamId: string) => Promise<void>
 }
 

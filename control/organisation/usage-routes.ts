@@ -104,7 +104,7 @@ export function usageRoutes(deps: UsageDeps): Route[] {
   ]
 }
 
-/** What an organisation has used in one mode. */
+/** An organisation's usage in one mode. */
 export async function usageOf(
   { store, now }: UsageDeps,
   tenant: Tenant,

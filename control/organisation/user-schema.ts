@@ -5,7 +5,7 @@ import type { UserRow } from './tables.ts'
 
 export const userRole = oneOf(['owner', 'admin', 'supervisor', 'agent'])
 
-/** What can be set of a member. */
+/** The fields of a member that can be set. */
 export const userFields = {
   name: Type.String({ maxLength: 200 }),
   team_id: nullable(Type.String({ maxLength: 200 })),

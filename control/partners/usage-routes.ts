@@ -33,7 +33,7 @@ const range = Type.Object(
   { additionalProperties: false },
 )
 
-/** What clients have used: of one by day, of all of them together. */
+/** Usage of clients: of one by day, or of all together. */
 export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
   route({
     method: 'GET',

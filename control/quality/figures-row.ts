@@ -14,7 +14,7 @@ import { topicsOf } from './analysis/topics.ts'
 import type { SummaryContent } from './summary/schema.ts'
 import type { MarkKind } from './tables.ts'
 
-/** What insights count of a call, and nobody's words. JSON of `call_summaries.figures`. */
+/** The figures that insights count of a call, without anybody's words. JSON of `call_summaries.figures`. */
 export interface CallFigures extends Pick<Figures, 'talk_ratio' | 'sentiment'> {
   profile_id: string | null
   objections: Pick<Objection, 'key' | 'label' | 'answered'>[]
@@ -33,7 +33,7 @@ export const callFigures = (conversation: Conversation): CallFigures => {
   }
 }
 
-/** What insights count of a call, as it is now. JSON of `call_summaries.counted`. */
+/** What insights count of a call in its present state. JSON of `call_summaries.counted`. */
 export interface CountedFigures
   extends Pick<CallFigures, 'talk_ratio' | 'sentiment' | 'profile_id' | 'objections' | 'disclosures'> {
   disposition: string | null
@@ -53,7 +53,7 @@ export function countedFigures(summary: SummaryContent, figures: CallFigures): C
   }
 }
 
-/** Of one kind a call has so many at most. */
+/** Maximum number of one kind in a call. */
 const MAX_MARKS = 12
 const MAX_VALUE = 200
 

@@ -35,7 +35,7 @@ export function periodBefore({ from, to }: Period): Period {
   return { from: new Date(start - (Date.parse(to) - start)).toISOString(), to: from }
 }
 
-/** Of rows that know when their call was made. */
+/** For rows that have the time of their call. */
 export const inPeriod = <DB, T extends keyof DB & string, O>(
   rows: SelectQueryBuilder<DB, T, O>,
   { from, to }: Period,

@@ -31,7 +31,7 @@ export async function removeEvaluation(trx: Trx, tenant: Tenant, id: string): Pr
   return null
 }
 
-/** What was said in a call is deleted: all that quotes it goes along. */
+/** Deleting a call's words also deletes everything that quotes them. */
 export async function forgetWords(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   await forgetTranscript(trx, tenant, callId)
   await removeSummary(trx, tenant, callId)

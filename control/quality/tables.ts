@@ -12,7 +12,7 @@ declare module '../kernel/store/tables.ts' {
   }
 }
 
-/** What is made of a call whose words were written down. */
+/** Results for a call with a transcript. */
 export interface CallSummaryTable extends TenantColumns {
   /** The call's ID. */
   id: string
@@ -76,7 +76,7 @@ export interface InsightDayTable extends TenantColumns {
   timezone: string | null
 }
 
-/** What is kept of the calls of a day with one agent, queue and profile; `''`: none; `*`: of all calls. */
+/** Figures of a day's calls with one agent, queue and profile; `''`: none; `*`: all calls. */
 export interface InsightTallyTable extends TenantColumns {
   day: string
   /** By the clock of the organisation. */

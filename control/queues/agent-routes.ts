@@ -90,7 +90,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
   ]
 }
 
-/** Who has no row of presence has never been anything but offline. */
+/** A member without a row of presence has always been offline. */
 async function presence(db: Db, context: Context, query: Static<typeof agentListQuery>) {
   let users = forTenant(db, context).select('users').selectAll().where('status', '=', 'active')
   if (query.team_id !== undefined) users = users.where('team_id', '=', query.team_id)

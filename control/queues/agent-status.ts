@@ -87,7 +87,7 @@ export async function agentStatusesOf(db: Db, tenant: Tenant, users: readonly Us
   })
 }
 
-/** What the agent sets: at once, or when the call is over. It ends a wrap-up. */
+/** The agent's own setting, effective at once or when the call is over. It ends a wrap-up. */
 export async function setWish(
   trx: Trx,
   tenant: Tenant,
@@ -158,7 +158,7 @@ export async function missedRing(
 export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> =>
   save(trx, tenant, await rowOf(trx, tenant, userId), { last_offered_at: at }, at)
 
-/** Whose wrap-up is over, of all organisations. */
+/** Agents whose wrap-up is over, of all organisations. */
 export const wrapUpsOver = (db: Db, at: string): Promise<AgentStatusRow[]> =>
   db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
 
@@ -175,7 +175,7 @@ export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Pr
 export const noteDeviceless = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
   save(trx, tenantOf(row), row, { deviceless_since: at }, at)
 
-/** It has had no device for a while. What was set is kept for when it has one again. */
+/** The agent has had no device for a while. The setting is kept for when it has one again. */
 export const goWithout = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
   save(trx, tenantOf(row), row, { status: 'offline', wanted: row.wanted ?? (row.status as AgentWish) }, at)
 
@@ -186,7 +186,7 @@ export function comeBack(trx: Trx, row: AgentStatusRow, at: string): Promise<voi
   return save(trx, tenantOf(row), row, { ...back, deviceless_since: null }, at)
 }
 
-/** Writes the row; another status is an event. Whoever is free may have something to do. */
+/** Writes the row, and an event if the status changes. Wakes the run, because a free agent may get work. */
 async function save(
   trx: Trx,
   tenant: Tenant,

@@ -44,8 +44,8 @@ const MAX_ROUNDS = 5
 const MAX_APART = 1000
 
 /**
- * Everything between a call and the people who answer it: queues, agents, those who are rung, callbacks. What happens changes rows
- * in the transaction that tells of it, and what the rows call for is sent after it; `run` then decides anew.
+ * Everything between a call and the people who answer it: queues, agents, rings, callbacks. An event changes rows in its own
+ * transaction, the commands that follow are sent after it, and `run` then decides again.
  */
 export class CallCentre implements CallCentrePort {
   readonly #deps: CallCentreParts
@@ -104,7 +104,7 @@ export class CallCentre implements CallCentrePort {
     await this.#deps.led?.told(trx, tenant, callId, { kind: 'ring_ended', ringId, reason, talked: false })
   }
 
-  /** Who was rung for a program talks with its caller from now on as any agent does. */
+  /** Whoever was rung for a program now talks with its caller as any agent does. */
   async putThrough(trx: Trx, tenant: Tenant, { callId, legId, at }: Led): Promise<void> {
     const ring = await mainRing(trx, tenant, callId)
     if (ring !== undefined) await takeOver(trx, tenant, ring, at)
@@ -116,7 +116,7 @@ export class CallCentre implements CallCentrePort {
     this.#conducting = conducting
   }
 
-  /** What an API client does with a call: in one transaction, and its commands follow it. */
+  /** An operation of the API on a call: one transaction, then the commands that follow from it. */
   handle<T>(by: Pick<Handling, 'tenant' | 'callId' | 'request'>, act: (handling: Handling) => Promise<T>): Promise<T> {
     const { store, now } = this.#deps
     return store.transaction(trx => {
@@ -311,8 +311,8 @@ export class CallCentre implements CallCentrePort {
   }
 
   /**
-   * Decides for an organisation until nothing is left to decide. Whose turn throws is set apart, and ends if it is a call; the round is
-   * done anew.
+   * Decides for an organisation until nothing is left to decide. A call or callback whose turn throws is set apart (a call ends), and
+   * the round is repeated.
    */
   async #rounds(tenant: Tenant, now: Date, media: MediaPort): Promise<void> {
     const { store } = this.#deps
@@ -350,7 +350,7 @@ async function ownLegOf(db: Db, callId: string): Promise<string | null> {
   return (await legs.where('step', '!=', 'ended').executeTakeFirst())?.id ?? null
 }
 
-/** Whoever is to be hung up is so by the next run. */
+/** The next run hangs up every leg that is to be hung up. */
 const OWN_STEPS: readonly string[] = [...stepsOf('queue'), 'hanging_up']
 
 /** Over all tenants: the media process knows none. */

@@ -12,7 +12,7 @@ import { leadAnswered, leadTo } from './targets.ts'
 import { transferLost } from './transfers/records.ts'
 import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
 
-/** What happens to a call's own leg, as far as it concerns those who answer it. */
+/** Events of a call's own leg, as far as they concern those who answer it. */
 
 /** A call that is for a queue, a user, a number or a callback has been answered. */
 export async function callAnswered(

@@ -18,7 +18,7 @@ import { leadTo, ringParty, type Target, tellCall } from './targets.ts'
 import { askFarEnd, followedBy } from './transfers/out.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
-/** What an API client does with a call that is going on. Each runs in one transaction and answers a problem, or null. */
+/** Operations of the API on a running call. Each is one transaction and returns a problem, or null. */
 
 export interface Handling {
   deps: CallCentreParts
@@ -82,7 +82,7 @@ export async function transferBlind(
   return null
 }
 
-/** Whom nobody can be given to. */
+/** A member without a device, who cannot get a call. */
 async function targetProblem(handling: Handling, target: Target): Promise<Problem | null> {
   if (target.type === 'user') return unreachable(handling, target.id)
   if (target.type === 'room') {

@@ -7,7 +7,7 @@ import type { Vault } from '../kernel/vault.ts'
 import type { BusinessHours } from '../organisation/business-hours.ts'
 import type { Device } from './ringing/rings.ts'
 
-/** What takes a caller over who nobody answers, or whom a callback reached. */
+/** Takes over a caller whom nobody answers, or whom a callback has reached. */
 export type Program =
   | { type: 'assistant'; id: string }
   | { type: 'flow'; id: string }
@@ -31,7 +31,7 @@ export interface LedCalls {
 /** Does one step of many in a transaction of its own; what it throws ends this call, if it is one's, and nothing else. */
 export type Step = (callId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
-/** What the call centre is made of. */
+/** The parts of the call centre. */
 export interface CallCentreParts {
   store: Store
   now: () => Date
@@ -48,7 +48,7 @@ export interface CallCentreParts {
   streams: StreamDeps
   businessHoursOf: (db: Db, tenant: Tenant) => Promise<BusinessHours>
   booking: BookingDeps
-  /** Where an audio asset lies. */
+  /** Path of an audio asset. */
   assetFile: (id: string) => string
   handOver: HandOver
   /** Absent: no program rings anybody. */

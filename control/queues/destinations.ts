@@ -8,7 +8,7 @@ import { isInHours, scoreOf } from '../trunks/inbound.ts'
 import type { InboundRouteRow } from '../trunks/tables.ts'
 import type { Onward } from './ringing/rings.ts'
 
-/** Whom a member reaches by what it dials: a colleague, what a route leads to, or somebody outside. */
+/** Where a dialled address leads a member: a colleague, the target of a route, or an outside number. */
 export type Destination =
   | { kind: 'user'; userId: string }
   | { kind: 'route'; route: InboundRouteRow }
@@ -21,8 +21,8 @@ const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
  * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number
- * over the organisation's connections, or of the sandbox in test mode. Nothing else is reached, neither emergency numbers nor SIP
- * addresses of strangers.
+ * over the organisation's connections, or of the sandbox in test mode. Emergency numbers and SIP addresses of strangers are not
+ * reachable.
  */
 export async function destinationOf(
   { db, sipHost, vault }: { db: Db; sipHost: string; vault: Vault },

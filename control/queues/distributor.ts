@@ -1,4 +1,4 @@
-/** Who rings for what: rows and the time in, decisions out. Times are milliseconds since 1970. */
+/** Decides who rings for what, from rows and the time. Times are milliseconds since 1970. */
 
 export interface QueueRules {
   id: string
@@ -18,7 +18,7 @@ export interface Waiting {
   /** The one who is to return a callback of route `agent`; null: whoever answers its queue. */
   onlyAgent: string | null
   since: number
-  /** Of callbacks: 1 (low) to 10 (urgent). Callers on the line all have the same. */
+  /** For callbacks: 1 (low) to 10 (urgent). All callers on the line have the same. */
   priority: number
   /** Agents whose phone rang for it in vain. */
   tried: ReadonlySet<string>
@@ -55,8 +55,8 @@ export interface QueueWorld {
 }
 
 /**
- * One round. Callers come before callbacks, callers by the time they have waited, callbacks by priority and then by their due
- * time; each gets one of the free agents of its queue, or the one it is for, and an agent gets one of them.
+ * One round. Callers come before callbacks. Callers are ordered by waiting time, callbacks by priority and then by due time.
+ * Each gets one free agent of its queue, or the agent it is for; an agent gets one of them.
  */
 export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueDecision[] {
   const rules = new Map(queues.map(queue => [queue.id, queue]))
@@ -120,7 +120,10 @@ function mayTake(agent: Agent, { onlyAgent, queueId }: Waiting, queue: QueueRule
   return queueId === null || queue?.members.has(agent.id) === true
 }
 
-/** Who has not been tried for it yet comes first, then the strategy decides, then the ID: the choice is the same everywhere. */
+/**
+ * Agents who have not been tried for it come first, then the strategy decides, then the ID, so every node makes the same
+ * choice.
+ */
 function choose(agents: readonly Agent[], item: Waiting, queue: QueueRules | undefined): Agent | undefined {
   const rank = (agent: Agent): number => (queue?.strategy === 'round_robin' ? agent.lastOfferedAt : agent.idleSince)
   const sorted = [...agents].sort(

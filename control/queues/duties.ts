@@ -11,7 +11,7 @@ import { mayComeBack } from './lost-devices.ts'
 import { legless } from './ringing/late-devices.ts'
 import type { RingRow } from './tables.ts'
 
-/** What becomes due by the clock alone: its time stands in the database, so that no restart loses it. */
+/** What becomes due by the clock alone. Its time is in the database, so a restart loses nothing. */
 export async function doDuties(
   db: Db,
   now: Date,
@@ -84,7 +84,7 @@ const placesDue = (db: Db, at: string): Promise<ParticipantRow[]> =>
 const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
   db.selectFrom('rings').selectAll().where('state', '=', 'ringing').where('deadline', '<=', at).orderBy('id').execute()
 
-/** Of callbacks that were cancelled, completed or expired while the agent's phone rang. */
+/** For callbacks that were cancelled, completed or expired while the agent's phone rang. */
 const unwanted = (db: Db): Promise<RingRow[]> =>
   db
     .selectFrom('rings')

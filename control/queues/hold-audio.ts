@@ -2,7 +2,7 @@ import type { PlaySource } from '../../media/protocol.ts'
 import { placePhrase, type Speaker } from '../kernel/phrases.ts'
 import type { QueueSettings } from './settings/schema.ts'
 
-/** What a caller in line hears: once `said`, and then `loop` for as long as it takes. */
+/** What a waiting caller hears: `said` once, then `loop` until the wait is over. */
 export interface HoldAudio {
   said: PlaySource[]
   loop: PlaySource[]
@@ -14,7 +14,7 @@ export interface Listener {
   isNew: boolean
   /** The assistant that speaks for the queue, or the default voice. */
   speaker: Speaker
-  /** Where the hold audio's asset lies; null: it is not there, and music is played. */
+  /** Path of the hold audio's asset; null: it is missing, and music is played. */
   assetFile: string | null
   /** Of the caller's country. */
   ringback: PlaySource

@@ -31,7 +31,7 @@ export async function hold(
     assetFile: asset === null ? null : assetFile(asset),
   })
   let isSaid = false
-  // What cannot be spoken, in a language that no voice has for example, is left out: the caller hears what is recorded all the same.
+  // Text that cannot be spoken, for example in a language without a voice, is left out. The caller still hears what is recorded.
   for (const rest of [said, said.filter(source => source.kind === 'speech' && source.recorded !== undefined)]) {
     if (isSaid || rest.length === 0) continue
     const saying = { legId: leg.id, playId: 'hold-said', sources: rest, loop: false, hangupAfter: null }

@@ -3,8 +3,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { GRACE_MS } from './presence.ts'
 
 /**
- * Members whose last device was lost a moment ago: a page that is loaded again, a network that comes back. Whoever calls them waits for
- * the device, no longer than presence does.
+ * Members whose last device was lost a moment ago, by a reload or a lost network. Callers wait for the device as long as presence does.
  */
 
 /** A softphone's connection has broken; one that was closed on purpose is not lost. */
@@ -12,7 +11,7 @@ export async function noteLost(db: Db, tenant: Tenant, userId: string, at: strin
   await forTenant(db, tenant).update('users').set({ device_lost_at: at }).where('id', '=', userId).execute()
 }
 
-/** Of who has no device now. */
+/** Members without a device now. */
 export async function mayComeBack(db: Db, tenant: Tenant, userId: string, now: Date): Promise<boolean> {
   const own = forTenant(db, tenant)
   const user = await own.find('users', userId)

@@ -4,13 +4,13 @@ import type { Step } from './deps.ts'
 import type { AgentStatusRow } from './tables.ts'
 
 /**
- * Presence follows devices: who has no registered phone and no open softphone, at any node, is offline after a moment, long enough for
- * a page to be loaded again and for a network to come back. Who comes back is again what he has set.
+ * Presence follows devices. A member without a registered phone or an open softphone, on any node, is offline after a delay that
+ * allows for a reload or a lost network. With a device again, the member gets back the status that was set last.
  */
 
 export const GRACE_MS = 20_000
 
-/** Of all organisations; each agent in a step of its own, as it is by then. */
+/** For all organisations; each agent in a step of its own, with its state at that time. */
 export async function followDevices(db: Db, now: Date, step: Step): Promise<void> {
   const at = now.toISOString()
   const lost = new Date(now.getTime() - GRACE_MS).toISOString()

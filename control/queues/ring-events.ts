@@ -11,7 +11,7 @@ import { finishRing, legsOfRing } from './ringing/rings.ts'
 import type { RingRow } from './tables.ts'
 import { statusOfReason, transferRingOver } from './transfers/records.ts'
 
-/** What happens to those who are rung: the first to answer is it, the others ring no more. */
+/** Events of the legs that are rung: the first to answer gets the call, the others stop ringing. */
 
 export async function ringAnswered(deps: CallCentreParts, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
   const tenant = tenantOf(leg)
@@ -46,7 +46,7 @@ export async function ringLegEnded(
   if (ring === undefined) return
   if (ring.state === 'ringing') {
     const others = await legsOfRing(trx, tenant, ring.id)
-    // Who declines on one device declines.
+    // A member who declines on one device declines on all.
     const isOver = others.length === 0 && !(await outlivesLeg(trx, tenant, ring, { leg, reason: end.reason, at }))
     if (isOver || end.reason === 'rejected') await ringFailed(deps, trx, ring, end.reason, at)
   } else if (ring.leg_id === leg.id) {

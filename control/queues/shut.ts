@@ -9,8 +9,8 @@ import { joinQueue, leaveQueue } from './waiting-calls.ts'
 const BUSY_HERE = 486
 
 /**
- * Whether a queue that would answer only to be busy refuses a new call instead, so that its caller pays for nothing: it takes no calls
- * now, and overflows to `busy`. The call's rows and events say what happened; 486 is to be answered.
+ * Whether a queue refuses a new call with 486 instead of answering it only to play the busy tone, so that the caller is not charged.
+ * That is so if it takes no calls now and overflows to `busy`. The call's rows and events then say what happened.
  */
 export async function refuseWhenShut(
   trx: Trx,

@@ -11,13 +11,13 @@ declare module '../kernel/store/tables.ts' {
   }
 }
 
-/** What an agent does; nobody has a row before the first time: offline. */
+/** What an agent is doing. An agent without a row has been offline so far. */
 export interface AgentStatusTable extends TenantColumns {
   /** The user's ID. */
   id: string
   status: AgentState
   since: string
-  /** What the agent has set last, and goes back to after a call; null: what `status` says. */
+  /** The status that the agent set last, and returns to after a call; null: the same as `status`. */
   wanted: AgentWish | null
   /** When the last call, or the time before the first one, was over: the longest idle rings first. */
   idle_since: string | null
@@ -72,17 +72,17 @@ export interface QueueVisitTable extends TenantColumns {
   left_at: string
 }
 
-/** What an agent can set; the rest comes of calls. */
+/** Statuses that an agent can set; the others follow from calls. */
 export type AgentWish = 'available' | 'away' | 'offline'
 
 export type AgentState = 'available' | 'busy' | 'wrap_up' | 'away' | 'offline'
 
 /**
- * Why somebody's phones ring for a call. `queue`: its turn has come; `direct`: the call is for this user; `transfer`: it is handed
- * to somebody; `consult`: somebody is asked while the caller is on hold; `callback`: an agent is to return a call;
- * `supervise`: a supervisor listens in; `led`: a flow or an assistant puts its caller through, and gets to know how that went;
- * `referred`: a phone's REFER has somebody rung while the caller waits, and the member of that phone still has the call;
- * `placed`: a member calls somebody. With `open_call` null somebody inside: its leg is the call's own, and the row says that it talks.
+ * Why somebody's phones ring for a call. `queue`: its turn has come. `direct`: the call is for this user. `transfer`: the call is
+ * given to somebody. `consult`: somebody is consulted while the caller is on hold. `callback`: an agent is to return a call.
+ * `supervise`: a supervisor listens in. `led`: a flow or an assistant puts its caller through, and learns the outcome. `referred`: a
+ * phone's REFER rings somebody while the caller waits, and the phone's member still has the call. `placed`: a member calls somebody.
+ * If `open_call` is null, that somebody is inside: its leg is the call's own.
  */
 export type RingPurpose =
   | 'queue'
@@ -103,7 +103,7 @@ export interface RingTable extends TenantColumns {
   open_call: string | null
   /** The agent; null when a number is rung. */
   user_id: string | null
-  /** The user's ID: unique, so that nobody gets two calls: who listens to one as a supervisor neither. */
+  /** The user's ID. It is unique, so nobody gets two calls, a listening supervisor included. */
   open_user: string | null
   queue_id: string | null
   callback_id: string | null

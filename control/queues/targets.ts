@@ -45,8 +45,8 @@ export interface Then {
 }
 
 /**
- * What a call is led to may want something kept of it from now on. True: the caller is told, or asked, first, and then the call is led on
- * by `leadOn`.
+ * The new target of a call may want to capture it from now on. True: the announcement or question comes first, and `leadOn` then leads
+ * the call to the target.
  */
 export async function asksFirst(
   { led: programs }: CallCentreParts,
@@ -66,7 +66,7 @@ export async function asksFirst(
   return true
 }
 
-/** Leads a call to a target. What the target cannot do ends it in voicemail, or with a reason. */
+/** Leads a call to a target. If the target cannot take it, the call ends in voicemail or with a reason. */
 export async function leadTo(
   deps: CallCentreParts,
   trx: Trx,
@@ -98,7 +98,7 @@ export async function leadTo(
   }
 }
 
-/** What speaks to its caller. Who waits for somebody, or is turned away, need not be answered for that. */
+/** Targets that speak to the caller. A caller who waits for somebody or is turned away need not be answered. */
 const needsAnswer = ({ type }: Target): boolean => !['queue', 'user', 'number', 'end'].includes(type)
 
 /** True: the caller still rings, and is answered first; `leadAnswered` leads it on then. */
@@ -195,7 +195,7 @@ export async function ringParty(
   return startRing(trx, tenant, { ...common, userId: target.id, targets, role, address: target.id }, at)
 }
 
-/** Whoever was called does not answer: the caller may leave a message, where a program takes it. */
+/** The called member does not answer: the caller may leave a message, if a program takes it. */
 export function leaveVoicemail(
   deps: CallCentreParts,
   trx: Trx,

@@ -17,7 +17,7 @@ interface Writer {
   end(): Promise<void>
 }
 
-/** What is made of a table. */
+/** Files made from a table. */
 export interface ArtifactPlan {
   runId: string
   title: string
@@ -33,7 +33,7 @@ export interface ArtifactPlan {
  */
 export async function writeArtifacts({ db }: Store, tenant: Tenant, plan: ArtifactPlan): Promise<void> {
   const { columns, rows } = plan.table
-  // Of an attempt before.
+  // From an earlier attempt.
   await removeArtifacts(db, tenant, plan.runId)
   const writers: Writer[] = []
   try {

@@ -6,7 +6,7 @@ import { artifactSize, readArtifact } from './pieces.ts'
 import type { Delivery, ReportRun } from './run-schema.ts'
 import type { ReportRow, ReportRunRow } from './tables.ts'
 
-/** What mail servers commonly take; base64 makes a third more of it. A larger file is fetched over the API. */
+/** Size that mail servers commonly accept; base64 adds a third. A larger file is fetched over the API. */
 const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
 
 /** The mail about a run to one of its recipients. */
@@ -52,7 +52,7 @@ export async function deliver(sendMail: SendMail | null, mail: Mail): Promise<De
   }
 }
 
-/** What the deliveries of a run make of it. */
+/** How a run's deliveries affect its state. */
 export function verdict(deliveries: Delivery[]): Pick<ReportRun, 'status' | 'error'> {
   const failed = deliveries.filter(({ status }) => status === 'failed')
   if (failed.length > 0) {

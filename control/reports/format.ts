@@ -1,4 +1,4 @@
-/** What a report can be made as. */
+/** Formats of a report. */
 export const FORMATS = ['csv', 'pdf'] as const
 export type Format = (typeof FORMATS)[number]
 

@@ -6,7 +6,7 @@ declare module '../kernel/jobs/kinds.ts' {
   }
 }
 
-/** What a job of kind `report.run` carries. */
+/** Payload of a job of kind `report.run`. */
 export interface ReportRunJob {
   tenant: Tenant
   run_id: string

@@ -6,7 +6,7 @@ import type { Format } from './format.ts'
 
 /** All pieces of a file but its last are so long [bytes]: a row that neither database finds long. */
 const PIECE_BYTES = 256 * 1024
-/** A table of some 250,000 calls. Who wants more takes shorter periods. */
+/** A table of some 250,000 calls. For more, use shorter periods. */
 export const MAX_ARTIFACT_BYTES = 32 * 1024 * 1024
 
 /** A run's file in one format. */
@@ -18,7 +18,7 @@ export interface ArtifactName {
 /** Says what its reader can do about it; other failures are ours. */
 export class ReportTooLarge extends Error {}
 
-/** Writes a file piece by piece. What was there under its name is to be removed before. */
+/** Writes a file piece by piece. An earlier one of that name must be removed first. */
 export class PieceWriter {
   readonly #db: Db
   readonly #tenant: Tenant

@@ -1,4 +1,4 @@
-/** What a report shows: text in columns. Rows are read as they are asked for, a page at a time. */
+/** A report's content: text in columns. Rows are read on demand, a page at a time. */
 export interface ReportTable {
   columns: string[]
   rows: AsyncIterable<string[]>

@@ -18,7 +18,7 @@ export interface ReportDeps {
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
 }
 
-/** Of one report at once. */
+/** Limit for one report. */
 const MAX_WAITING_RUNS = 20
 
 export async function createReport(

@@ -22,7 +22,7 @@ export interface ReportJobDeps {
 const MAX_ATTEMPTS = 4
 const BACKOFF_MS = 60_000
 
-/** Makes a run's artifacts and mails them. What was done before a crash is not done again: each step is written down. */
+/** Makes a run's files and mails them. Each step is recorded, so nothing is repeated after a crash. */
 export const reportRunHandler = (deps: ReportJobDeps): JobHandler<ReportRunJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
@@ -125,7 +125,7 @@ async function note(
   Object.assign(row, step)
 }
 
-/** What a database says of a failure is for the log, not for whoever reads the run. */
+/** Database errors are for the log, not for readers of the run. */
 function asFailure(error: Error): never {
   if (error instanceof ReportTooLarge || error.name === 'AbortError') throw error
   throw new Error('The report could not be made.', { cause: error })

@@ -7,7 +7,7 @@ import type { Period } from './period.ts'
 import { type ReportRun, toReportRun } from './run-schema.ts'
 import type { ReportRow } from './tables.ts'
 
-/** Who asks for a run, and of what. */
+/** What a run was requested for, and by whom. */
 export interface RunOrder {
   period: Period
   trigger: ReportRun['trigger']

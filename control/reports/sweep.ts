@@ -18,7 +18,7 @@ export async function sweepReports(deps: { store: Store; now: () => Date }): Pro
   await forgetOrphans(deps.store)
 }
 
-/** What an attempt wrote whose report was deleted meanwhile. */
+/** Files of an attempt whose report was deleted meanwhile. */
 async function forgetOrphans({ db }: Store): Promise<void> {
   const runs = db.selectFrom('report_runs').select('id')
   await db.deleteFrom('report_artifacts').where('run_id', 'not in', runs).execute()

@@ -10,7 +10,7 @@ import type { ReportRow } from './tables.ts'
 /** Read at once; between two pages others get the database. */
 const PAGE_ROWS = 1000
 
-/** What makes the table of each kind of report. */
+/** Makes the table of each kind of report. */
 const TABLES: Record<ReportRow['kind'], (db: Db, tenant: Tenant, period: Period) => ReportTable> = {
   calls: (db, tenant, period) => ({
     columns: ['call_id', 'created', 'direction', 'from', 'to', 'status', 'ended_reason', 'duration_s'],

@@ -35,7 +35,7 @@ interface Rows extends Kind {
   id: 'id' | 'call_id'
   /** Counted from here. */
   since: 'created' | 'ended_at'
-  /** Of this something is still under way. */
+  /** It is still in progress. */
   isBusy: RawBuilder<unknown>
 }
 
@@ -65,7 +65,7 @@ const KINDS = {
     remove: removeTranscript,
     hasFiles: false,
   },
-  // What a copilot has heard is a transcript too; the row that is left counts its tokens.
+  // What a copilot has heard is a transcript too. The remaining row keeps the count of its tokens.
   copilots: {
     days: 'transcripts_days',
     table: 'copilot_sessions',
@@ -85,7 +85,7 @@ const KINDS = {
     remove: removeVoicemail,
     hasFiles: true,
   },
-  // What members' phones have written is kept like what was said.
+  // Texts of members' phones are kept as long as transcripts.
   messages: {
     days: 'transcripts_days',
     table: 'messages',
@@ -131,7 +131,7 @@ const KINDS = {
   },
 } satisfies Record<string, Rows | Found>
 
-/** What has been kept since before `until`, oldest first. */
+/** Objects stored before `until`, oldest first. */
 async function dueOf(
   trx: Trx,
   kind: Rows | Found,
@@ -155,7 +155,7 @@ export interface RetentionParts {
 
 /** Deletes what an organisation does not want to keep any longer, files and rows. */
 export class RetentionDuty {
-  /** What was deleted, by kind. */
+  /** Deleted objects, by kind. */
   readonly counters = {
     recordingsDeleted: 0,
     transcriptsDeleted: 0,
@@ -185,7 +185,7 @@ export class RetentionDuty {
     }
   }
 
-  /** Of contacts that were deleted, whoever did that. */
+  /** Data of deleted contacts, whoever deleted them. */
   async #forgetNumbers(): Promise<void> {
     const { store, now } = this.#parts
     const at = now().toISOString()

@@ -202,7 +202,7 @@ async function change(
   return toParticipant(changed ?? found.participant, found.call)
 }
 
-/** Who hears whom; on hold after that, so that whoever comes back is as muted as was asked. */
+/** Who hears whom. Hold comes afterwards, so a participant who returns is muted as requested. */
 async function changeAudio(
   media: MediaPort,
   legId: string,

@@ -68,7 +68,7 @@ export const conferenceRoomWithLinkSchema = Type.Object(
 
 export type ConferenceRoom = Static<typeof conferenceRoomSchema>
 
-/** What a room's row does not hold itself. */
+/** Fields of a room that are not in its row. */
 export interface RoomFacts {
   dialIn: string[]
   live: {

@@ -19,7 +19,7 @@ import { toObject } from './shown.ts'
 export interface ConferenceRoomDeps {
   store: Store
   now: () => Date
-  /** Where guests find us, for `join_url`; no slash at its end. */
+  /** Base of `join_url` for guests; no trailing slash. */
   publicUrl: string
   /** The inbound routes that keep a room from being deleted. */
   usesOf: UsesOf

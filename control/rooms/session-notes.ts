@@ -25,7 +25,7 @@ export interface NotesDeps {
 
 const MAX_ATTEMPTS = 5
 const BACKOFF_MS = 30_000
-/** What a model is asked to read at most; the end of a longer meeting is where it decides. */
+/** Limit of the text for the model. Long meetings decide at the end. */
 const MAX_TEXT = 60_000
 const MAX_ITEMS = 50
 const MAX_SUMMARY = 10_000
@@ -87,7 +87,7 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
       language: await languageOf(store.db, tenant, session),
       text: lines.join('\n').slice(-MAX_TEXT),
     })
-    // What fails now may go later: the last try that fails is given up by the runner, with this reason.
+    // A later try may succeed. After the last one, the runner gives up with this reason.
     if (isModelFailure(written)) throw new Error(`no notes: ${written.message}`)
     const notes = notesIn(written)
     await store.transaction(async trx => {
@@ -104,7 +104,7 @@ export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
   },
 })
 
-/** What the members have said; what the product told them ("You are the first person in this room") is no part of their meeting. */
+/** The members' words only. What the product said ("You are the first person in this room") is not part of the meeting. */
 const linesOf = ({ segments }: CallTranscript): string[] =>
   segments
     .filter(({ speaker }) => speaker === 'participant')
@@ -116,7 +116,7 @@ async function languageOf(db: Db, tenant: Tenant, { room_id }: CallRow): Promise
   return room === undefined ? 'en' : settingsOf(room).language
 }
 
-/** What was written, as notes. Of what does not keep to the schema nothing is lost: what is no field of ours is the summary. */
+/** The model's text as notes. Nothing is lost if it violates the schema: anything outside our fields becomes the summary. */
 export function notesIn({ value, text }: Written<typeof notesSchema>): SessionNotes {
   if (value !== null) return capped(value)
   const { summary, decisions, action_items } = (jsonIn(text) ?? {}) as Record<string, unknown>

@@ -1,7 +1,7 @@
 /** The least beginning of a secret that is blotted where a text was cut off in it [characters]. */
 const MIN_CUT = 4
 
-/** What stands for a secret wherever it would be shown. */
+/** Replaces a secret wherever it would appear. */
 export const blotOf = (name: string): string => `[secret:${name}]`
 
 /** Blots secrets out of a text. `cut`: its end was not read, and may be the beginning of one. */
@@ -38,7 +38,10 @@ function formsOf(value: string): string[] {
   return [...new Set(forms)]
 }
 
-/** What is the same in base64 whatever stands around it, when so many bytes of a group of three stand before. */
+/**
+ * The characters of base64 that are the same whatever surrounds the secret, if it starts at this offset in a group of
+ * three bytes.
+ */
 function inBase64(bytes: Buffer, before: number, encoding: 'base64' | 'base64url'): string {
   const encoded = Buffer.concat([Buffer.alloc(before), bytes])
     .toString(encoding)

@@ -14,14 +14,14 @@ import type { Vault } from '../kernel/vault.ts'
 import { changeBody, createBody, rotateBody, type Secret, secretSchema, toSecret } from './schema.ts'
 import type { SecretRow } from './tables.ts'
 
-/** Of an organisation in one mode. */
+/** For an organisation in one mode. */
 export const MAX_SECRETS = 500
 
 export interface SecretDeps {
   store: Store
   vault: Vault
   now: () => Date
-  /** Who names secrets, by the secret's name. */
+  /** The tools that use each secret, by its name. */
   usersOf: (db: Db, tenant: Tenant) => Promise<ReadonlyMap<string, User[]>>
 }
 

@@ -12,18 +12,18 @@ import { originProblem, type SubmissionDeps, submit } from './submission.ts'
 import type { SiteRow } from './tables.ts'
 
 export interface FormDeps extends SubmissionDeps {
-  /** Who is believed about X-Forwarded-For (CIDR). */
+  /** Trusted proxies for X-Forwarded-For (CIDR). */
   trustedProxies: readonly string[]
 }
 
-/** Of one client's network (`clientNetwork`), and of one site; every node counts by itself. */
+/** Limits of one client's network (`clientNetwork`), and of one site; each node counts separately. */
 const LOOK_RATE = { burst: 30, perSecond: 1 }
 const ASK_RATE = { burst: 5, perSecond: 1 / 60 }
 const SITE_RATE = { burst: 60, perSecond: 1 }
 
 type FormRequest = FastifyRequest<{ Params: { id: string }; Body: SiteRequest }>
 
-/** What pages of customers load and send, without a key: the script, what a form asks for, and a visitor's request. */
+/** Requests of customers' pages, without a key: the script, the form's fields, and a visitor's request. */
 export function serveForms(app: FastifyInstance, deps: FormDeps): void {
   const script = readFileSync(new URL('control/sites/pages/form.js', PACKAGE_ROOT))
   const [looks, asks, sites] = [new RateLimits(LOOK_RATE), new RateLimits(ASK_RATE), new RateLimits(SITE_RATE)]

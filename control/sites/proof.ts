@@ -3,8 +3,8 @@ import { sha256 } from '../kernel/secrets.ts'
 import type { Vault } from '../kernel/vault.ts'
 
 /**
- * Proof of work (Hashcash): a challenge is sealed by the vault, so that none has to be kept, and holds for one site until it expires. Who
- * sends a request has found a number behind which the SHA-256 of `challenge.number` begins with so many zero bits.
+ * Proof of work (Hashcash). A challenge is sealed by the vault, so none is stored; it is valid for one site until it expires. The sender
+ * of a request must have found a number for which the SHA-256 of `challenge.number` begins with this many zero bits.
  */
 
 /** Some 30,000 hashes: below a second of a telephone's time, and more than a flood of requests is worth. */
@@ -44,7 +44,7 @@ export function provenUntil(
   }
 }
 
-/** Of a hash in hex. */
+/** Leading zero bits of a hash in hex. */
 export function leadingZeroBits(hex: string): number {
   const zeros = /^0*/.exec(hex)?.[0].length ?? 0
   const next = Number.parseInt(hex[zeros] ?? 'f', 16)

@@ -24,7 +24,7 @@ export interface SiteDeps {
   store: Store
   now: () => Date
   exists: { queue: Exists }
-  /** Where pages load the script; no slash at its end. */
+  /** Where pages load the script; no trailing slash. */
   publicUrl: string
 }
 

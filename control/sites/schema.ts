@@ -66,7 +66,7 @@ export const toSite = (row: SiteRow, publicUrl: string): Site =>
     script_url: `${publicUrl}/sites/form.js`,
   })
 
-/** What the script of a form sends. */
+/** What the form's script sends. */
 export const requestBody = input({
   phone: Type.String({ minLength: 1, maxLength: 50 }),
   name: Type.Optional(Type.String({ maxLength: 200 })),

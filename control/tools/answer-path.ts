@@ -26,7 +26,7 @@ export function pathFault(path: string): string | null {
   return typeof query === 'string' ? query : null
 }
 
-/** What the path finds in a value of JSON: one thing as it is, several as a list; null: nothing. */
+/** The values at a path in JSON: a single one as it is, several as a list; null: none. */
 export function foundBy(path: string, value: unknown): unknown {
   const query = compiled(path)
   if (typeof query === 'string') return null

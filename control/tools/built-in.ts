@@ -11,7 +11,7 @@ interface BuiltIn {
   parameters: Record<string, unknown>
 }
 
-/** What an assistant can do by itself, under these names: what the model is told of it, and what it says with it. */
+/** Built-in abilities of an assistant, by name: their description and parameters for the model. */
 export const BUILT_IN_TOOLS = {
   transfer: { description: 'Gives the call to somebody.', parameters: object({}) },
   end_call: { description: 'Ends the call, after goodbye.', parameters: object({}) },

@@ -7,13 +7,13 @@ import { schemaFault } from './input.ts'
 import type { Definition, HttpSettings, SentParts } from './schema.ts'
 import { placesIn, textsIn } from './template.ts'
 
-/** Of parameters and body each, as JSON [characters]. */
+/** Limit for parameters and body, each as JSON [characters]. */
 const MAX_JSON = 20_000
 
 type Part = 'http' | 'target' | 'payment' | 'knowledge'
 const PARTS: readonly Part[] = ['http', 'target', 'payment', 'knowledge']
 
-/** What a tool of a kind is told beside its description. */
+/** What the model is told about a tool of this kind, besides its description. */
 const PART_OF: Partial<Record<ToolKind, Part>> = {
   http: 'http',
   transfer: 'target',

@@ -11,7 +11,7 @@ export interface HttpActionParts {
   allowedNetworks: string[]
 }
 
-/** What came of a request to a customer's server; `body`: of a 2xx, parsed when it is JSON. */
+/** The result of a request to a customer's server; `body`: of a 2xx, parsed if it is JSON. */
 export type HttpActionResult =
   | { outcome: 'success'; status: number; body: unknown; text: string }
   | { outcome: 'failed' | 'timeout'; status: number | null; message: string; mayPass: boolean }

@@ -48,7 +48,7 @@ export function requestOf(http: HttpSettings, values: Values): PostRequest | str
   }
 }
 
-/** What the model said and the template names nowhere; of what is known of each call nothing. */
+/** The model's arguments that the template does not name; nothing that every call has. */
 function unnamed(http: HttpSettings, { said }: Values): Record<string, unknown> {
   const named = new Set([http.url, ...textsIn(http.headers)].flatMap(placesIn).map(({ name }) => name))
   return Object.fromEntries(Object.entries(said).filter(([name]) => !named.has(name)))

@@ -29,7 +29,7 @@ import { columnsOf, definitionAt, keepVersion, MAX_VERSIONS, noVersion, toTool }
 import type { ToolRow, ToolVersionRow } from './tables.ts'
 import { type TrialDeps, trialRoute } from './trial.ts'
 
-/** Of an organisation in one mode. */
+/** For an organisation in one mode. */
 export const MAX_TOOLS = 1000
 
 export interface ToolDeps extends TrialDeps {
@@ -37,7 +37,7 @@ export interface ToolDeps extends TrialDeps {
   now: () => Date
   urlProblem: ServerUrlProblem
   exists: { kbDocument: Exists }
-  /** What is wrong with who a transfer gives calls to. */
+  /** Why the target of a transfer is not valid. */
   targetProblem: (
     trx: Trx,
     tenant: Tenant,
@@ -114,7 +114,7 @@ const create =
     })
   }
 
-/** What is built in has one name, so that prompts and the offline model know it; of transfers there are several. */
+/** A built-in tool has one name, which prompts and the offline model know; there may be several transfers. */
 function nameOf(kind: ToolKind, name: string | undefined): { name: string } | Problem {
   if (kind === 'http' || kind === 'transfer') {
     return name === undefined ? problem('parameter_missing', 'name is missing.', { param: 'name' }) : { name }

@@ -43,7 +43,7 @@ const http = {
     'What the model gets: names, each with a JSONPath (RFC 9535) into the answer. Empty: the whole answer.',
   ),
 }
-/** Who a call can be given to. */
+/** Possible targets of a transfer. */
 export const callTarget = input({
   type: oneOf(['queue', 'user', 'number', 'assistant', 'flow', 'room']),
   id: Type.String({ minLength: 1, maxLength: 255, description: 'An ID, a number in E.164, or a SIP URI.' }),
@@ -72,7 +72,7 @@ const description = Type.String({
 })
 const parameters = jsonObject("JSON Schema of the model's arguments.")
 
-/** What has versions. Of each kind only its own part is not null. */
+/** The versioned fields. Each kind has only its own part; the others are null. */
 const definition = {
   description,
   parameters,

@@ -1,11 +1,11 @@
 /** `{{parameter}}`, and `{{secret:NAME}}`. */
 const PLACE = /\{\{\s*(?:(secret):)?([A-Za-z][A-Za-z0-9_]*)\s*\}\}/g
 
-/** What may stand in the places of a template. */
+/** The values for a template's placeholders. */
 export interface Values {
   /** By the model. */
   said: Readonly<Record<string, unknown>>
-  /** What is known of every call goes before what is said under the same name. */
+  /** The call's own values override arguments of the same name. */
   call: Readonly<Record<string, string>>
   secrets: ReadonlyMap<string, string>
 }

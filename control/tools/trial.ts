@@ -16,7 +16,7 @@ import { type ToolParts, useHttp } from './use-http.ts'
 export interface TrialDeps {
   store: Store
   parts: ToolParts
-  /** What the knowledge base has on a question; empty: nothing. */
+  /** The knowledge base's passages for a question; empty: none. */
   lookUp: (db: Db, tenant: Tenant, documentIds: string[], question: string) => Promise<string>
 }
 

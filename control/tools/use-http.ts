@@ -21,7 +21,7 @@ export interface ToolParts extends HttpActionParts {
   secrets: SecretReader
 }
 
-/** What is known of a call, as in scripts of flows. */
+/** The call's values, as in scripts of flows. */
 export type CallValues = Partial<Record<(typeof BUILT_IN)[number], string>>
 
 export interface HttpUse {
@@ -33,7 +33,7 @@ export interface HttpUse {
   signal: AbortSignal
 }
 
-/** What came of it. Secrets are blotted out of all of it. */
+/** The result, with all secrets masked. */
 export type UseResult = { attempts: number; httpStatus: number | null } & (
   | { outcome: 'success'; output: string; body: unknown }
   | { outcome: 'failed' | 'timeout'; message: string }

@@ -9,7 +9,7 @@ const SEALED = 'sealed:'
 export const sealPassword = (vault: Vault, password: string, connectionId: string): string =>
   SEALED + vault.seal(password, connectionId)
 
-/** What a connection logs in with; null when it has no account. */
+/** The credentials with which a connection logs in; null: it has none. */
 export function credentialsOf(
   vault: Vault,
   { id, auth_username: username, auth_password: sealed }: ConnectionRow,

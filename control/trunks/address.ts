@@ -37,7 +37,7 @@ const escapeUser = (user: string): string =>
     })
     .join('')
 
-/** What a call's `to` and `from` show: a number in E.164 as it is, anything else as a SIP URI; a number without a host as a `tel:` URI. */
+/** How a call shows `to` and `from`: a number in E.164 as it is, a number without a host as a `tel:` URI, anything else as a SIP URI. */
 export function addressOf({ user, host }: Pick<SipParty, 'user' | 'host'>): string {
   if (/^\+[1-9][0-9]{1,14}$/.test(user)) return user
   if (host === '') return user === '' ? ANONYMOUS : `tel:${user}`

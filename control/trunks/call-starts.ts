@@ -4,7 +4,7 @@ import type { ConnectionRow } from './tables.ts'
 
 /** A call of ours waits this long for its turn, at most [ms]. */
 export const MAX_WAIT_MS = 2000
-/** What lies further ahead was written by a clock that went wrong, and counts for nothing [ms]. */
+/** How far ahead a start may lie. Anything later was written by a wrong clock and is ignored [ms]. */
 const MAX_AHEAD_MS = 10_000
 type Direction = 'in' | 'out'
 /** Ours last a little longer, as in media (`call-pace.ts`): it sends no more, and what is handed to it piles up nowhere [µs]. */

@@ -16,7 +16,7 @@ import { nullable, oneOf } from '../kernel/schema.ts'
 import { addressOf } from './address.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** Who calls, out of what an INVITE says and how far its connection is believed. */
+/** The caller's identity, from the INVITE and the trust in its connection. */
 
 export const callIdentity = Type.Object({
   anonymous: Type.Boolean({
@@ -52,7 +52,7 @@ export const redirectedFrom = Type.Object({
 })
 export type RedirectedFrom = Static<typeof redirectedFrom>
 
-/** What a call shows of who calls. */
+/** A call's fields about its caller. */
 export interface ShownCaller {
   from: SipParty
   identity: CallIdentity | null
@@ -72,9 +72,9 @@ const isNobody = ({ user, host }: SipParty): boolean =>
 const isNumber = ({ user }: SipParty): boolean => /^\+?[0-9]+$/.test(user)
 
 /**
- * Who calls. From says it; where From says nothing, what a trusted far end asserts does. Who asks for privacy is shown to nobody, and
- * written down nowhere, unless the connection is one that may see it (`show_private_callers`). Where a signature is for what is asserted and
- * not for From, that is who calls: nobody has proven the other.
+ * The caller is in From. If From names nobody, it is what a trusted far end asserts. A caller who requests privacy is neither shown nor
+ * stored, unless the connection may see it (`show_private_callers`). If a signature covers the asserted identity and not From, the caller is
+ * the asserted one, since From is unproven.
  */
 export function callerOf(
   { from, identity }: Incoming,
@@ -106,7 +106,7 @@ const isSignedFor = (verification: Verification | null, party: SipParty, { numbe
 
 type Verdict = Pick<CallIdentity, 'verification' | 'attestation' | 'verification_failure'>
 
-/** Of a call whose signature nobody has judged. */
+/** For a call whose signature was not verified. */
 export const NOT_JUDGED: Verdict = { verification: null, attestation: null, verification_failure: null }
 
 const verdictOf = (verification: Verification | null): Verdict =>

@@ -1,7 +1,7 @@
 import type { CodecName } from '../../media/protocol.ts'
 
-/** What we can speak. */
+/** The codecs that we support. */
 export const KNOWN_CODECS = ['PCMU', 'PCMA', 'G722', 'opus', 'L16/16000', 'L16/8000'] as const satisfies CodecName[]
 
-/** What we speak where nobody says otherwise, the preferred one first. */
+/** The default codecs, in order of preference. */
 export const CODECS: CodecName[] = ['PCMU', 'PCMA']

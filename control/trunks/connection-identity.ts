@@ -67,7 +67,7 @@ export const mergeIdentity = (row: Columns, body: Static<typeof part>): Columns 
 
 const flag = (old: number, now: boolean | undefined): number => (now === undefined ? old : now ? 1 : 0)
 
-/** What an installation can do about signatures of calls. */
+/** The installation's means for signing and verifying calls. */
 export interface StirAbilities {
   signs: boolean
   verifies: boolean

@@ -172,7 +172,7 @@ const createBody = input({ name, kind: oneOf(['trunk', 'registration', 'peer']),
 const changeBody = input({ name: Type.Optional(name), ...common })
 type Change = Static<typeof changeBody>
 type HostInput = Static<typeof hosts>[number]
-/** What a client says of a connection; the rest of its row is found out. */
+/** The fields of a connection that a client sets; the others are found by Tandem. */
 type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated' | keyof typeof UNHEARD>
 
 /** Nothing is known of the far end yet. */
@@ -363,7 +363,7 @@ const toHost = ({ host: name, port: at = null, priority = 0, weight = 1 }: HostI
   weight,
 })
 
-/** 0: found by DNS. What nobody has said follows the transport, and where the host is a name DNS. */
+/** 0: found by DNS. The default follows the transport, or DNS if the host is a name. */
 function portOf(row: Pick<Columns, 'host' | 'port'>, body: Change): number {
   if (body.port !== undefined) return body.port ?? 0
   const isNew = body.host !== undefined && row.host === null

@@ -27,7 +27,7 @@ const covering = (phone: string): string[] => [
   ...Array.from({ length: phone.length - 1 }, (_, i) => `${phone.slice(0, i + 2)}*`),
 ]
 
-/** What keeps a number (E.164) from being called: its own entry, else a pattern's; undefined: nothing does. */
+/** The entry that forbids calls to a number (E.164): its own, otherwise a pattern's; undefined: none. */
 export async function listedAs(db: Db, tenant: Tenant, phone: string): Promise<DoNotCallRow | undefined> {
   const { length, places, values } = inList('phone', covering(phone))
   const build = (place: Place) =>

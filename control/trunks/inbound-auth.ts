@@ -57,7 +57,7 @@ export const NO_INBOUND_CREDENTIALS: Columns = {
   inbound_ha1_sha256: null,
 }
 
-/** What decides about a caller: what was said, else both where there are both, else what there is. */
+/** How callers are authenticated: as set, otherwise by every method that is configured. */
 export function inboundAuthOf(
   row: Pick<ConnectionRow, 'inbound_auth' | 'inbound_username' | 'allowed_ips'>,
 ): InboundAuth {
@@ -89,7 +89,7 @@ export function inboundHa1(vault: Vault, row: ConnectionRow, used: InboundAlgori
   return sealed === null ? null : vault.open(sealed, row.id)
 }
 
-/** What contradicts itself, or would have no effect. */
+/** Settings that contradict each other or would have no effect. */
 export function inboundAuthProblem(
   row: Pick<ConnectionRow, 'kind' | 'inbound_auth' | 'inbound_username' | 'allowed_ips'>,
 ): Problem | null {

@@ -162,7 +162,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
   ]
 }
 
-/** Where the objects lie that calls are led to. */
+/** The tables of the targets. */
 const TARGET_TABLES: Partial<Record<InboundRouteRow['target'], TableWithId>> = {
   room: 'conference_rooms',
   flow: 'flows',
@@ -190,7 +190,7 @@ const base = (context: Context) => ({
 
 type Change = Static<typeof changeBody>
 
-/** What is stored with a change, or why that cannot be. */
+/** The columns of a change, or why it is refused. */
 async function columnsOf(db: Db, tenant: Tenant, row: Columns, body: Change): Promise<Columns | Problem> {
   const hours = hoursOf(row, body.hours)
   if (isProblem(hours)) return hours

@@ -6,13 +6,13 @@ import { callerOf } from './caller-identity.ts'
 import { inboundAuthOf } from './inbound-auth.ts'
 import type { AnswerMode, ConnectionRow, InboundRouteRow } from './tables.ts'
 
-/** Who calls, as far as a connection is found by it. */
+/** The caller's data by which a connection is found. */
 export type Caller = Pick<Events['leg.incoming'], 'source' | 'connectionId'> & {
   /** The connection whose password the caller has proven. */
   proven?: string
 }
 
-/** What becomes of an incoming call. */
+/** The decision about an inbound call. */
 export type InboundDecision =
   | { accept: { connection: ConnectionRow; route: InboundRouteRow } }
   | { reject: { sipCode: number; reason: EndedReason; retryAfterS: number | null } }
@@ -24,11 +24,11 @@ const reject = (sipCode: number, reason: EndedReason, retryAfterS: number | null
 const RETRY_AFTER_S = 5
 
 /**
- * Decides about an incoming call: the connections that let its source in (else 403), of their organisations the routes that
- * match (else 404, or 484 where more digits would match), the best of them, and whether its connection has room for one more call (else 503).
- * The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority`
- * counts for nothing, lest one takes the calls of another: who names the source most narrowly wins, among those whoever has the
- * number (`owners`, the first to have it in front), and if nobody has it the most specific route.
+ * Decides about an inbound call, in this order. The connections that allow its source (none: 403). The matching routes of their organisations
+ * (none: 404, or 484 if more digits would match). The best of these. Whether its connection has room for one more call (else 503). The best
+ * route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority` does not count, or
+ * one could take another's calls. There, the most specific source wins, then the owner of the number (`owners`, the first one in front), and
+ * without an owner the most specific route.
  */
 export function routeInbound(
   incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'identity'> & Caller,
@@ -37,7 +37,7 @@ export function routeInbound(
   runningCalls: (connectionId: string) => number,
   owners: readonly string[] = [],
 ): InboundDecision {
-  /** Of each organisation, how narrowly it names the source. */
+  /** How specifically each organisation names the source. */
   const claims = new Map<string, number>()
   const open = connections.filter(connection => {
     const claim = connection.enabled === 1 ? claimOf(connection, incoming) : null
@@ -46,7 +46,7 @@ export function routeInbound(
     return claim !== null
   })
   if (open.length === 0) return reject(403, 'rejected')
-  // Of one organisation's, the one that names the source most narrowly says how its calls are taken.
+  // Of one organisation's connections, the most specific one decides how its calls are accepted.
   open.sort((a, b) => (claimOf(b, incoming) ?? 0) - (claimOf(a, incoming) ?? 0) || (a.id < b.id ? -1 : 1))
   const narrowest = Math.max(...claims.values())
   const owner = owners.find(id => claims.get(id) === narrowest)
@@ -80,8 +80,9 @@ export function routeInbound(
 }
 
 /**
- * How narrowly a connection names the source of a call, in bits of its network; null: it does not let it in. A registrar's calls are
- * known by the contact that it alone was told, or by its address. Whoever has proven a password is of that connection and no other.
+ * How specifically a connection names the source of a call, in bits of its network; null: it does not allow it. A registrar's calls
+ * are recognised by the contact that only it was given, or by its address. A caller who has proven a password belongs to that
+ * connection alone.
  */
 export function claimOf(connection: ConnectionRow, { source, connectionId, proven }: Caller): number | null {
   const allBits = source.host.includes(':') ? 128 : 32
@@ -111,7 +112,7 @@ export type RouteHours = OpeningHours & { timezone: string }
 /** When calls to a target may be answered, the default in front. */
 export function answersOf(target: InboundRouteRow['target']): readonly AnswerMode[] {
   if (target === 'user') return ['when_answered', 'early_media', 'at_once']
-  // Who waits in line hears music and its place, and presses keys: before an answer few networks pass that on, and none for long.
+  // Waiting callers hear music and their position, and press keys. Few networks carry that before an answer, and none for long.
   if (target === 'queue') return ['at_once', 'early_media', 'when_answered']
   return target === 'announcement' ? ['at_once', 'early_media'] : ['at_once']
 }
@@ -142,8 +143,8 @@ export function scoreOf(
 }
 
 /**
- * Whether a number that matches no route is the beginning of one that this route takes. Networks that dial by overlap send the digits
- * as they are pressed, in one INVITE after the other, and go on for as long as they are answered 484 (RFC 3578 §3).
+ * Whether a number that matches no route is a prefix of this route's number. Networks with overlap dialling send each new digit in a
+ * new INVITE, as long as the answer is 484 (RFC 3578 §3).
  */
 function isBegun(
   route: InboundRouteRow,
@@ -157,7 +158,7 @@ function isBegun(
   return pattern.startsWith(user) && matchScore(route.match_from, callerOf(incoming, connection).from) !== null
 }
 
-/** What a pattern may name a party by. */
+/** The forms in which a pattern may name a party. */
 export const namesOf = ({ user, host }: Pick<SipParty, 'user' | 'host'>): string[] => [
   user,
   `${user}@${host}`,
@@ -166,7 +167,7 @@ export const namesOf = ({ user, host }: Pick<SipParty, 'user' | 'host'>): string
 
 const EXACT = 900
 
-/** 0: no pattern, 1 to 899: by the length of a prefix (`972*`), 900: exact; null: no match. */
+/** 0: no pattern; 1 to 899: by the length of a prefix (`972*`); 900: exact; null: no match. */
 function matchScore(pattern: string | null, party: SipParty): number | null {
   if (pattern === null) return 0
   const names = namesOf(party)

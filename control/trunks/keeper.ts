@@ -25,12 +25,12 @@ export interface KeeperDeps {
 }
 
 /**
- * Tells media which far ends to register at and to ask whether they are there. Of several nodes one has each, by a lease in the
- * row: two registrations of one account would have each call ring twice.
+ * Tells media where to register and which far ends to monitor. Of several nodes, one has each connection, by a lease in its
+ * row. Two registrations of one account would make each call ring twice.
  */
 export class ConnectionKeeper {
   readonly #deps: KeeperDeps
-  /** What media has been told, as text; null: nothing that we know of. */
+  /** What media was last told, as text; null: unknown. */
   #told: string | null = null
   #toldNetworks: string | null = null
 
@@ -57,7 +57,7 @@ export class ConnectionKeeper {
     else if (!isUndecided(reply)) log.warn({ reason: reply.message }, 'connections cannot be kept up with')
   }
 
-  /** Whose SIP media is to have room for, whoever floods it. */
+  /** Sources for which media keeps capacity in a flood. */
   async #tellNetworks(media: MediaPort): Promise<void> {
     const sources = await knownSources(this.#deps.store.db, this.#deps.now())
     const text = JSON.stringify(sources)

@@ -20,7 +20,7 @@ export interface ConnectionHost {
   weight: number
 }
 
-/** What calls to numbers that begin so cost over a connection; in what, only comparisons need to know. */
+/** Price of calls with this prefix over a connection. The unit does not matter for comparisons. */
 export interface Rate {
   prefix: string
   cost: number
@@ -37,7 +37,7 @@ export interface WayOut {
 export interface OutgoingCall extends Partial<ToldOfCaller> {
   to: string
   from?: string | undefined
-  /** Who calls, where it is made for a transfer and the connection shows that. */
+  /** The caller, for a transfer over a connection that shows it. */
   shown?: string | undefined
 }
 
@@ -47,9 +47,9 @@ const MAX_WAYS = 5
 const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
- * The ways out to a number, the best first. The connection of the number that the call is from comes before all others; then those
- * whose `rates` name the number, least cost first; when there is neither, the first that takes all numbers. What does not answer
- * comes last in each: what we know of it may be old.
+ * The connections for a number, best first. First the connection of the number that the call is from; then those whose `rates`
+ * cover the number, cheapest first; if there is neither, the first one that takes all numbers. Within each, unreachable ones come
+ * last, since our knowledge of them may be old.
  */
 export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vault: Vault): Promise<WayOut[]> {
   const { to, from } = wanted
@@ -103,7 +103,7 @@ const shownOver = ({ transfer_caller: rule }: ConnectionRow, { from, shown }: Ou
 export const targetOver = (connection: ConnectionRow, to: string, from: string | undefined, vault: Vault): DialTarget =>
   wayOver(connection, { to, from, ...(from !== undefined && { shown: from }) }, { vault, ownNumbers: new Set() }).target
 
-/** What the far end of a connection knows a number by, or a SIP URI as it is. */
+/** A number in the format of a connection's far end; a SIP URI unchanged. */
 export const uriAt = (connection: ConnectionRow, to: string): string =>
   to.startsWith('sip:') ? to : uriOver(connection, to)
 

@@ -3,19 +3,19 @@ import { ANONYMOUS, type CallerIdentity, canonicalNumber, isPartyUri, MAX_REDIRE
 import type { RedirectedFrom } from './caller-identity.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** What far ends are told of a call's caller, beside the number. */
+/** What far ends are told about a call's caller, besides the number. */
 export interface ToldOfCaller {
-  /** Whoever is called shall not see who calls. */
+  /** The caller is hidden from the called party. */
   isAnonymous: boolean
-  /** Whom the call was for before it was sent on, the latest first. */
+  /** Whom the call was for before it was forwarded, the latest first. */
   redirectedFrom: readonly RedirectedFrom[]
 }
 
 const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
- * Who calls, as a connection tells it. A caller whom we do not know ourselves is anonymous as well; then the far end is told the number
- * that it called, which is ours, else the connection's own.
+ * The caller as a connection tells it. If we do not know the caller, it is anonymous too, and the far end is told our number that was
+ * called, otherwise the connection's own.
  */
 export function identityFor(
   {
@@ -43,7 +43,7 @@ export function identityFor(
   }
 }
 
-/** Who calls, where it is told; of a caller whom we do not know the number of ours that was called, else the connection's own. */
+/** The caller in the identity header. If it is unknown: our number that was called, otherwise the connection's own. */
 const toldNumber = (
   { caller, redirectedFrom = [] }: Pick<Partial<ToldOfCaller>, 'redirectedFrom'> & { caller: string },
   own: string | null,
@@ -54,10 +54,9 @@ const toldNumber = (
 type SignedCall = Partial<ToldOfCaller> & { caller: string; to: string; isOthers?: boolean }
 
 /**
- * What a call is signed with (RFC 8588 §4): A from a number of the organisation's, C when somebody else's call is sent on (`div`: from whom,
- * where that was a number), B otherwise.
- * Undefined: it is not signed, since its connection does not want that, or one end is no number, or the signature would name a caller
- * who is not to be known.
+ * The signature of a call (RFC 8588 §4). Attestation A from a number of the organisation, C for a forwarded call (`div`: from whom, if that
+ * was a number), B otherwise. Undefined: not signed, because the connection does not sign, one end is no number, or the signature would name
+ * an anonymous caller.
  */
 export function signatureFor(
   { sign_calls, identity, caller_number, organisation_id }: ConnectionRow,

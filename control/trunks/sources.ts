@@ -2,7 +2,7 @@ import { canonicalBlock, isPublicAddress } from '../../media/protocol.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { hasInboundAccounts } from './inbound-auth.ts'
 
-/** What media keeps room for at most. */
+/** The maximum for which media keeps capacity. */
 const MAX_NETWORKS = 100_000
 /** A public block that is wider is no trunk's: whoever lets "everybody" in makes nobody known [bits]. */
 const WIDEST_PUBLIC = { ipv4: 16, ipv6: 32 }
@@ -10,7 +10,7 @@ const WIDEST_PRIVATE = 7
 
 export interface Sources {
   networks: string[]
-  /** Who is of none of them can only call by a password. */
+  /** Any other source can only call with a password. */
   challenge: boolean
 }
 

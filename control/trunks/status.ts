@@ -5,7 +5,10 @@ import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import { toConnection } from './connection-schema.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** Writes what media says of a far end, and tells of a change. What is disabled or gone by now is left alone. */
+/**
+ * Stores media's report about a far end, and sends an event on a change. A connection that is disabled or deleted
+ * meanwhile is ignored.
+ */
 export async function applyConnectionReport(
   trx: Trx,
   { connectionId, status, sipCode, serviceRoute = [] }: Events['connection.changed'],

@@ -11,7 +11,7 @@ export type InboundAlgorithm = 'MD5' | 'SHA-256'
 /** When a call that comes in is answered, and what its caller hears before. */
 export type AnswerMode = 'at_once' | 'when_answered' | 'early_media'
 
-/** `refuse`: with 603; `bridge`: we call for it, and keep the audio; `follow`: whom it concerns calls by itself, where that may be. */
+/** `refuse`: 603; `bridge`: we call the target and keep the audio; `follow`: the party calls it itself, if allowed. */
 export type TransferPolicy = 'refuse' | 'bridge' | 'follow'
 
 declare module '../kernel/store/tables.ts' {
@@ -25,7 +25,7 @@ declare module '../kernel/store/tables.ts' {
   }
 }
 
-/** Who has put a number on the do-not-call list. */
+/** Who put a number on the do-not-call list. */
 export type DoNotCallSource = 'api' | 'import' | 'call'
 
 /** A number, or numbers that begin alike, that must not be called. */
@@ -112,14 +112,14 @@ export interface ConnectionTable extends TenantColumns {
   /** Sealed. H(username:realm:password) by each hash: never returned, never logged. */
   inbound_ha1_md5: Generated<string | null>
   inbound_ha1_sha256: Generated<string | null>
-  /** What becomes of a REFER of the far end, and whether it is sent ours. */
+  /** What is done with a REFER of the far end, and whether ours are sent to it. */
   transfers: Generated<TransferPolicy>
-  /** Whom calls show that are made for a transfer: who called, or the number that was called. */
+  /** The caller shown by calls for a transfer: the original one, or the number that was called. */
   transfer_caller: Generated<'original' | 'own'>
   reliable_provisional: Generated<Reliability>
   sign_calls: Generated<number>
   verify_calls: Generated<'off' | 'show' | 'require'>
-  /** What media has said of the far end; null: nothing yet. */
+  /** Media's last report about the far end; null: none yet. */
   status: Generated<'registered' | 'reachable' | 'unreachable' | null>
   sip_code: Generated<number | null>
   /** The node that keeps up with it, and until when it has the right to. */

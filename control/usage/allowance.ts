@@ -11,7 +11,7 @@ import { type CallLimit, limitsOf, reachedBy, toPartnerOrganisation } from './cl
 
 const MINUTE_MS = 60_000
 const BUSY_RETRY_S = 5
-/** Of one limit: who is told need not hear of each call. */
+/** How often a limit is reported: not for every call. */
 const TELL_EVERY_MS = 60 * MINUTE_MS
 
 /** Why an organisation that another one runs may not have one more call, which whoever runs it is told of; null: it may. `at`: ISO-8601 UTC. */
@@ -68,7 +68,7 @@ async function running(db: Db, tenant: Tenant, most: number): Promise<number> {
   return rows.rows.length
 }
 
-/** Of calls that began in a month (`2026-11`). */
+/** Calls that began in a month (`2026-11`). */
 async function talkedMs(db: Db, tenant: Tenant, month: string): Promise<number> {
   await written(db)
   const row = await forTenant(db, tenant)

@@ -3,10 +3,10 @@ import { nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 
-/** Of an organisation that another one runs. */
+/** An organisation that another one manages. */
 export const clientName = Type.String({ minLength: 1, maxLength: 200 })
 
-/** What a plan allows; null: no limit. */
+/** Limits of a plan; null: no limit. */
 export const limitSchemas = {
   requests_per_second: nullable(
     Type.Integer({

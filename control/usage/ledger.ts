@@ -7,7 +7,7 @@ import type { Meter } from './tables.ts'
 
 registerIds({ usage_entry: 'use' })
 
-/** What is counted of one source. */
+/** The quantities of one source. */
 export interface Use {
   /** The object that it is of. */
   sourceId: string
@@ -34,7 +34,7 @@ export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }:
   await together(trx, 'usage_entries', entries, rows => insertRows(trx, 'usage_entries', rows, ['meter', 'source_id']))
 }
 
-/** What was stored of a source is kept no more. Does nothing where nothing was. */
+/** Records that a source's stored bytes were deleted. Does nothing if there were none. */
 export async function release(trx: Trx, tenant: Tenant, sourceId: string, at: string): Promise<void> {
   await written(trx)
   const stored = await forTenant(trx, tenant).findBy('usage_entries', { meter: 'stored_bytes', source_id: sourceId })

@@ -13,7 +13,7 @@ declare module '../kernel/ids.ts' {
   }
 }
 
-/** What is counted, and in what. Of storage both ways: what is kept is `stored_bytes` less `released_bytes`. */
+/** Meters and their units. Storage has two: `stored_bytes` minus `released_bytes` is what is kept. */
 export const METERS = {
   calls: 'count',
   answered_calls: 'count',
@@ -43,7 +43,7 @@ export interface UsageEntryTable extends TenantColumns {
   id: string
   meter: Meter
   quantity: number
-  /** What it counts: an ID. One entry for each meter and source. */
+  /** ID of the metered object. One entry for each meter and source. */
   source_id: string
   /** The day it belongs to: when what it counts began, ISO-8601 UTC. */
   at: string

@@ -3,9 +3,9 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { METERS, type Meter } from './tables.ts'
 
-/** What was used in a day or a month, by when it began. */
+/** Usage of a day or month, by when it began. */
 export type Amounts = Record<Meter, number> & {
-  /** What is kept at its end [bytes]. */
+  /** Stored at its end [bytes]. */
   kept_bytes: number
 }
 
@@ -18,7 +18,7 @@ export interface Range {
 
 const NONE = Object.fromEntries(Object.keys(METERS).map(meter => [meter, 0])) as Record<Meter, number>
 
-/** What a tenant has used of each day (`2026-11-21`) or month (`2026-11`) of UTC, as the ledger has it. */
+/** A tenant's usage of each UTC day (`2026-11-21`) or month (`2026-11`), from the ledger. */
 export async function measureUsage(db: Db, tenant: Tenant, range: Range): Promise<(period: string) => Amounts> {
   const { from, to, granularity } = range
   const [rows, before] = await Promise.all([
@@ -50,7 +50,7 @@ export async function measureUsage(db: Db, tenant: Tenant, range: Range): Promis
   return period => used.get(period) ?? { ...NONE, kept_bytes: ends.findLast(([end]) => end < period)?.[1] ?? before }
 }
 
-/** What was stored, and not yet deleted, at a time [bytes]. */
+/** Stored and not yet deleted at a time [bytes]. */
 async function keptBefore(db: Db, tenant: Tenant, at: string): Promise<number> {
   const rows = await forTenant(db, tenant)
     .select('usage_entries')

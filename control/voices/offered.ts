@@ -8,7 +8,7 @@ export interface OfferedVoice {
   name: string
   /** `flite`, or the model of the configured provider. */
   provider: string
-  /** What it speaks (BCP 47); null: what the text is in. */
+  /** Its language (BCP 47); null: that of the text. */
   language: string | null
   gender: 'female' | 'male' | null
   isDefault: boolean

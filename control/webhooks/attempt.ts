@@ -73,7 +73,7 @@ function settlementOf(attempted: Attempted, now: Date): Settlement {
     next_attempt_at: delay === null ? null : new Date(now.getTime() + delay).toISOString(),
     last_attempt_at: startedAt.toISOString(),
     response_status: answered ? outcome.status : null,
-    // What the operator's own network says is not a customer's to read.
+    // Answers from the operator's own network are not for customers.
     response_body: answered && outcome.isFromPublic ? storable(outcome.body) : null,
     duration_ms: Math.round(durationMs),
     error,

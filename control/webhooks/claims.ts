@@ -5,14 +5,14 @@ import type { DeliveryShares, Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
 /**
- * Who may attempt which delivery, decided in the database: a claim is a lease. While it runs, no other control process attempts
- * the delivery; when its holder dies, it runs out and the delivery is due again. So each is attempted at least once.
+ * Claims on deliveries, in the database: a claim is a lease. While it runs, no other control process attempts the delivery. If
+ * its holder dies, it expires and the delivery is due again. So each delivery is attempted at least once.
  */
 
 export interface ClaimRules {
   now: Date
   leaseMs: number
-  /** Who may have how many under way in this process. */
+  /** How many attempts may run in this process, and for whom. */
   shares: DeliveryShares
 }
 
@@ -57,7 +57,10 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelive
   }
 }
 
-/** Takes a place for each that may begin. Whoever has none left is passed by, so that others behind him are found. */
+/**
+ * Takes a place for each attempt that may begin. Owners without a free place are skipped, so others behind them get
+ * their turn.
+ */
 async function choose(db: Db, at: string, shares: DeliveryShares): Promise<Map<string, Place>> {
   const places = new Map<string, Place>()
   const organisations = new Set<string>()
@@ -103,7 +106,7 @@ function candidates(db: Db, at: string, organisations: string[], endpoints: stri
   )
 }
 
-/** What an attempt has made of a delivery. */
+/** The result of an attempt. */
 export type Settlement = Partial<Omit<WebhookDeliveryRow, 'id' | 'organisation_id' | 'livemode' | 'lease'>>
 
 /** Writes the outcome and ends the lease. False when the lease was lost meanwhile: then another attempt decides. */

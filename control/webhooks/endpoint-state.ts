@@ -67,7 +67,7 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
   })
 }
 
-/** What waits for a disabled endpoint is not delivered later by surprise; a replay does that when it is asked for. */
+/** Pending deliveries of a disabled endpoint are not delivered later by surprise; a replay can do that. */
 export async function abandonPending(trx: Trx, endpointId: string, at: string): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')

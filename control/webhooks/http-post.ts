@@ -2,7 +2,7 @@ import { AddressNotAllowed, type OutgoingRequest, type Reach, send } from '../..
 
 export const TIMEOUT_MS = 15_000
 
-/** What is read of an answer; the rest is not fetched. */
+/** The part of an answer that is read; the rest is not fetched. */
 export const MAX_BODY_BYTES = 16 * 1024
 
 export type PostRequest = Pick<OutgoingRequest, 'method' | 'url' | 'headers'> & { body?: string }
@@ -53,7 +53,7 @@ async function beginningOf(answer: AsyncIterable<Uint8Array>): Promise<string> {
       if (length >= MAX_BODY_BYTES) break
     }
   } catch {
-    // What has come is kept.
+    // What has arrived so far is kept.
   }
   return Buffer.concat(parts).subarray(0, MAX_BODY_BYTES).toString('utf8')
 }

@@ -11,8 +11,8 @@ interface Waiting {
 const MOST_TOGETHER = 32
 
 /**
- * Writes the outcomes of attempts. What ends while others are being written is written together after them: a lone attempt waits for
- * nobody, and under load the disk is not asked for each.
+ * Writes the outcomes of attempts. Outcomes that arrive during a write are written together after it. So a single attempt does not
+ * wait, and under load there is no commit for each.
  */
 export class Outcomes {
   readonly #store: Store
@@ -45,7 +45,7 @@ export class Outcomes {
       )
       for (const [i, { resolve }] of some.entries()) resolve(statuses[i]!)
     } catch (error) {
-      // Of several nobody knows which one it was.
+      // If there are several, it is unknown which one it was.
       if (some.length > 1) for (const one of some) await this.#writeSome([one])
       else some[0]!.reject(error)
     }

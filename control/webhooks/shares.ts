@@ -1,6 +1,6 @@
 import { FairShares } from '../../media/protocol.ts'
 
-/** Whose attempt it would be. */
+/** The owner of the attempt. */
 export interface Claimant {
   organisation_id: string
   endpoint_id: string
@@ -12,13 +12,13 @@ export interface Claimant {
 export interface Place {
   organisation: string
   endpoint: string
-  /** Whose failing endpoints it counts among; null: the endpoint is well. */
+  /** The owner whose failing endpoints include it; null: the endpoint works. */
   failingOf: string | null
 }
 
 /** Attempts at once to an endpoint whose last one failed: enough to see that it is back. */
 const PER_FAILING_ENDPOINT = 1
-/** What the failing endpoints of an organisation may hold together, as a share of what is free. */
+/** Share of the free places that an organisation's failing endpoints may hold together. */
 const FAILING_SHARE = 1 / 4
 
 /**

@@ -47,7 +47,7 @@ export interface WebhookDeliveryTable extends TenantColumns {
   step: number
   /** Null once the delivery is closed. */
   next_attempt_at: string | null
-  /** Whose attempt is running, and until when nobody else may begin one. */
+  /** The process whose attempt is running, and until when no other may begin one. */
   lease: string | null
   leased_until: string | null
   last_attempt_at: string | null

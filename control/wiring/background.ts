@@ -84,7 +84,7 @@ export function buildCallCentre(
   })
 }
 
-/** What has media register at far ends and ask whether they are there; `run` is to be called now and then. */
+/** Tells media where to register and which far ends to monitor; `run` is called periodically. */
 export function buildKeeper({
   store,
   vault,
@@ -95,7 +95,7 @@ export function buildKeeper({
   return new ConnectionKeeper({ store, vault, now, log, sipHost: sipHostOf(config) })
 }
 
-/** What turns media's events into rows, events and commands. */
+/** Turns media's events into rows, events and commands. */
 export function buildDriver(
   parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log' | 'centre'> & {
     programs?: CallPrograms
@@ -133,7 +133,7 @@ export function buildDriver(
   return new CallDriver({ store, vault, now, log, streams: streamDeps(config), assetFile, devices, centre, ...led })
 }
 
-/** What delivers events to webhook endpoints; to be started, and closed before the store. */
+/** Delivers events to webhook endpoints; to be started, and closed before the store. */
 export function buildDispatcher(
   parts: Pick<AppParts, 'store' | 'config' | 'vault' | 'now' | 'log'>,
 ): WebhookDispatcher {
@@ -151,7 +151,7 @@ export function buildDispatcher(
   })
 }
 
-/** What runs jobs of the database; to be started, and closed before the store. */
+/** Runs jobs of the database; to be started, and closed before the store. */
 export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
   const { store, config, vault, now, log } = parts
   const { models, meter } = parts.asking ?? askingBy(parts)
@@ -178,7 +178,7 @@ export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
   })
 }
 
-/** What comes again and again by itself; to be started, and closed before the store. */
+/** Periodic work; to be started, and closed before the store. */
 export function buildDuties(
   { store, config, vault, now, log }: Omit<AppParts, 'media'>,
   retention: Pick<RetentionDuty, 'run'>,
@@ -206,11 +206,11 @@ export function buildDuties(
   ]
 }
 
-/** What places the calls of campaigns; `run` is to be called again and again while media is there. */
+/** Places the calls of campaigns; `run` is called periodically while media is connected. */
 export const buildDialler = ({ store, now, log }: Pick<AppParts, 'store' | 'now' | 'log'>): Dialler =>
   new Dialler({ store, now, log, devicesOf, timezoneOf: clockOf })
 
-/** What ends the calls of nodes that are lost; `centre`: who frees their agents. */
+/** Ends the calls of lost nodes; `centre` frees their agents. */
 export const lostNodes = (
   { store, vault, now, log }: Pick<AppParts, 'store' | 'vault' | 'now' | 'log'>,
   centre: CallCentre,

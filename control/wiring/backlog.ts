@@ -3,7 +3,7 @@ import type { Db } from '../kernel/store/store.ts'
 /** Collectors may ask as often as they like: the database is asked this often at most. */
 const KEEP_MS = 5000
 
-/** What waits in the database, over all tenants and nodes. */
+/** Work waiting in the database, over all tenants and nodes. */
 export interface Backlog {
   webhooksPending: number
   /** Pending and due, so that nothing but our pace holds them up. */

@@ -1,7 +1,7 @@
 import { reachableHost, sipHostOf, urlHost, wsUrlOf } from '../kernel/addresses.ts'
 import type { Config } from '../kernel/config/config.ts'
 
-/** What control tells the supervisor when it serves. */
+/** What control tells the supervisor when it is ready. */
 export interface ControlReady {
   type: 'ready'
   httpPort: number
@@ -10,7 +10,7 @@ export interface ControlReady {
   numbers: { number: string; does: string }[]
 }
 
-/** What the terminal shows once all is up: how to call in, how to ask, how to stop. */
+/** The start screen: how to call in, how to use the API, how to stop. */
 export function banner(config: Config, ready: ControlReady, version: string): string {
   const http = `http://${urlHost(reachableHost(config.httpHost))}:${ready.httpPort}`
   const width = Math.max(0, ...ready.numbers.map(({ number }) => number.length))

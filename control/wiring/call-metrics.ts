@@ -7,7 +7,7 @@ import type { QueueCall } from '../queues/call-schema.ts'
 
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 
-/** What calls were like, counted once what tells of it is committed: each on the node that has seen it. */
+/** Figures of calls, counted once when their event is committed, on the node that handled it. */
 const COUNTED = [
   'call.ended',
   'call.audio.one_way',

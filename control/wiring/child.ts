@@ -9,7 +9,7 @@ export interface ChildSpec {
   env: NodeJS.ProcessEnv
   /** How far it stands back when others want the processor too, as nice(1) counts; absent: as we do. */
   nice?: number
-  /** What else it says once it serves: the type of the message. */
+  /** Type of a further message after it is ready. */
   onNotice?(type: string): void
 }
 
@@ -19,17 +19,17 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** What a process says once all of it serves. */
+/** What a process sends when it is ready. */
 export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
-/** What a process says before it serves anybody: from now on its death is no failed start. */
+/** What a process sends before it is ready: from then on its death is no failed start. */
 export type ServingMessage = { type: 'serving' } & Record<string, unknown>
 
 /** One run of a process of ours. It writes its logs to our stderr and speaks to us over an IPC channel. */
 export interface Child {
   readonly pid: number
-  /** What it said when it was ready, or how it ended before. */
+  /** Its ready message, or how it ended before. */
   readonly ready: Promise<ReadyMessage | Exit>
-  /** What it said of itself when it began to serve; null: it has not begun. */
+  /** Its first message; null: none yet. */
   readonly serving: ServingMessage | null
   /** After all that it said. */
   readonly exited: Promise<Exit>
@@ -78,7 +78,7 @@ function standBack(pid: number, nice: number): void {
 const exitOf = (child: ChildProcess): Promise<Exit> =>
   new Promise(resolve => {
     child.once('exit', (code, signal) => {
-      // What it said last may not have been read yet.
+      // Its last message may not have been read yet.
       if (child.connected) child.once('disconnect', () => resolve({ code, signal }))
       else resolve({ code, signal })
     })

@@ -11,7 +11,7 @@ import { insertApiKey } from '../organisation/api-key-routes.ts'
 import type { NewKey } from './cli-words.ts'
 import { addOrganisation } from './first-start.ts'
 
-/** What a command has to say when it is done, or why it is not. */
+/** A command's output when it has succeeded, or why it has failed. */
 export type Said = { text: string } | { error: string }
 
 /** Runs a command on the configured store, and speaks once the store holds what it wrote. */

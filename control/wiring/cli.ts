@@ -84,7 +84,7 @@ async function runElsewhere(args: string[]): Promise<number> {
     input: () => text(process.stdin),
   }
   const code = await runClient(terminal, args, COMMANDS)
-  // What is written to a pipe is on its way only: `process.exit` would cut it off.
+  // Output to a pipe may still be in transit: `process.exit` would cut it off.
   await new Promise(resolve => process.stdout.write('', resolve))
   return code
 }
@@ -99,7 +99,7 @@ function run(args: string[]): number | Promise<number> {
   if (command === 'org') return runOrg(rest)
   if (command === 'key') return runKey(rest)
   if (command === 'listen' && rest.length === 1 && /^\d+$/.test(rest[0]!)) return runStreamListener(rest[0]!)
-  if (command === 'start') return refuse('Say: tandem start.')
+  if (command === 'start') return refuse('Usage: tandem start.')
   return runElsewhere(args)
 }
 

@@ -6,7 +6,7 @@ import { addDocument } from '../knowledge/add-document.ts'
 import { passagesOf } from '../knowledge/passages.ts'
 import type { PassageSearch } from '../knowledge/search.ts'
 
-/** What the demo's assistant knows: short sentences that are good to hear. */
+/** The demo assistant's knowledge, in short sentences that are easy to listen to. */
 const DOCUMENTS = [
   {
     name: 'Opening hours.txt',

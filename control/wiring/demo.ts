@@ -8,7 +8,7 @@ import { insertConnection } from '../trunks/networks.ts'
 import type { InboundRouteRow } from '../trunks/tables.ts'
 import { seedAssistant } from './demo-assistant.ts'
 
-/** What a stranger finds on the first start; printed by the banner as long as the room still has these PINs. */
+/** The objects that the first start creates. The banner shows them as long as the room still has these PINs. */
 const PIN = '1234'
 const MODERATOR_PIN = '9876'
 

@@ -1,7 +1,7 @@
 /** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
 const SPEECH_READY = '  Speech is ready: callers are understood and answered by voice.\n\n'
 
-/** What is shown of a start, in this order whatever is ready first: on a slow machine that is speech. */
+/** The parts of the start screen, in this order whatever is ready first; on a slow machine that is speech. */
 export class FirstScreen {
   readonly #write: (text: string) => void
   #isShown = false

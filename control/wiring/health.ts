@@ -13,11 +13,11 @@ import { BacklogReader } from './backlog.ts'
 import { CallMetrics } from './call-metrics.ts'
 import { StoreGauges } from './store-gauges.ts'
 
-/** What health needs of the media process. */
+/** What health needs from the media process. */
 export interface MediaHealth {
   /** `ready`: connected, and nothing that happened meanwhile is left to be told. */
   readonly state: 'disconnected' | 'reconciling' | 'ready'
-  /** What went wrong on the channel, in camel case. */
+  /** Faults of the channel, in camel case. */
   readonly counters: Readonly<Record<string, number>>
   /** Events of media that were committed together. */
   readonly batchSizes: Sizes
@@ -56,7 +56,7 @@ const areSizes = (value: unknown): boolean =>
     one => Array.isArray(one?.bounds) && Array.isArray(one.counts) && isTally({ sum: one.sum, count: one.count }),
   )
 
-/** What parts of this process have counted so far, by the parts' names. */
+/** Counters of this process's parts, by their names. */
 export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 export interface HealthParts {

@@ -163,7 +163,7 @@ const nodes = [
 const copilots = new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log })
 const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
-/** What a node without media takes nobody could place. */
+/** Calls that a node without media takes could not be placed. */
 async function dialCampaigns(): Promise<void> {
   if (media.state === 'ready') await dialler.run()
 }

@@ -53,11 +53,11 @@ export interface AppParts {
   now: () => Date
   log: Logger
   rate?: { burst: number; perSecond: number }
-  /** What the parts beside the app have counted, for `/metrics`. */
+  /** Counters of the parts besides the app, for `/metrics`. */
   counters?: () => Counters
   /** The one that the driver has too; absent: one of its own, for tests without calls. */
   centre?: CallCentre
-  /** What listens beside agents; absent: sessions are there, and nobody hears what is said. */
+  /** Hears the calls of agents; absent: copilot sessions exist, but nothing is heard. */
   copilot?: Pick<Copilot, 'feed' | 'starting'>
   /** The models that answer agents; absent: of its own. */
   asking?: ModelParts

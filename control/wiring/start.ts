@@ -12,7 +12,7 @@ import { banner, type ControlReady } from './banner.ts'
 import { FirstScreen } from './first-screen.ts'
 import { Supervisor } from './supervisor.ts'
 
-/** Whoever speaks on the phone cannot wait until other programs of the machine have had their turn. As nice(1) counts. */
+/** Priority over other programs: calls cannot wait for them. In steps of nice(1). */
 const NICE = -5
 /** An answer may wait until the frames of the calls are sent. No more, or a machine that is busy with other things takes minutes to start it. */
 const CONTROL_BEHIND = 5
@@ -70,7 +70,7 @@ const THREADS = {
   MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
 }
 
-/** Goes before other programs, with all that is started from here, where the system allows that. Whoever has given us a priority keeps it. */
+/** Raises the priority of this process and its children, if the system allows it. A priority set by the operator stays. */
 function comeForward(): void {
   if (getPriority() !== 0) return
   try {
@@ -85,7 +85,7 @@ function refuse(line: string): number {
   return 1
 }
 
-/** Nodes with the same vault know each other's challenges. Of a vault that is none control says so, and ends. */
+/** Nodes with the same vault accept each other's challenges. If the vault is invalid, control reports it and ends. */
 function nonceSecret(dataDir: string): string {
   try {
     return openVault(dataDir).derive('nonces of SIP')

@@ -7,7 +7,7 @@ import { AGENT_STATES } from '../queues/agent-schema.ts'
 const KEEP_MS = 5000
 const UP: readonly (string | null)[] = ['reachable', 'registered']
 
-/** What is so now, read from the database: calls of this node; agents, lines and trunks of all organisations. */
+/** Gauges read from the database: calls of this node; agents, lines and trunks of all organisations. */
 export class StoreGauges {
   readonly #db: Db
   readonly #now: () => Date

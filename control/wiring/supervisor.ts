@@ -38,7 +38,10 @@ export class Supervisor {
   readonly #everServed = new Set<Name>()
   readonly #backoffMs: Record<Name, number> = { media: 0, control: 0 }
   #httpPort: number | null = null
-  /** What control said of its start: keys are made once, and who made them may have died before all was ready. */
+  /**
+   * Control's report of its start. Keys are generated once, and the process that did so may have died before all was
+   * ready.
+   */
   #saidByControl: Record<string, unknown> = {}
   #isAnnounced = false
   readonly #done: Promise<number>

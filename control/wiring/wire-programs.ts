@@ -50,7 +50,7 @@ export const modelsOf = ({
   modelName: defaultModel = '',
 }: ProgramParts['config']): Models => new Models(baseUrl === null ? null : { baseUrl, apiKey, defaultModel })
 
-/** What sentences mean by the operator's provider; null: by our own vectors. */
+/** Embeddings by the operator's provider; null: our own word vectors. */
 export const embeddingsOf = ({
   embeddingsUrl: baseUrl,
   embeddingsKey: apiKey,
@@ -58,7 +58,7 @@ export const embeddingsOf = ({
 }: Pick<Config, 'embeddingsKey' | 'embeddingsName' | 'embeddingsUrl'>): Embeddings | null =>
   baseUrl === null ? null : new Embeddings({ baseUrl, apiKey, model })
 
-/** What agents' questions and the deep path are answered by. */
+/** Answers agents' questions, and serves the deep path. */
 export const askingBy = ({
   store,
   now,
@@ -70,7 +70,7 @@ export const askingBy = ({
   limit: new CallLimit(),
 })
 
-/** What leads calls: flows, assistants, and the taking of messages. To be closed before the store. */
+/** What leads calls: flows, assistants, voicemail. To be closed before the store. */
 export function buildPrograms({ store, vault, config, now, log, centre }: ProgramParts): LivePrograms {
   const models = modelsOf(config)
   const { allowPrivateUrls: allowedNetworks, dataDir } = config

@@ -10,7 +10,7 @@ export interface CallbackWish {
   callId: string
   /** Who returns it; null: as the organisation's callbacks are routed. */
   returner: CallbackReturner | null
-  /** Of the call; null: a flow leads it alone. */
+  /** The call's assistant; null: a flow alone leads it. */
   assistantId: string | null
   note: string | null
 }

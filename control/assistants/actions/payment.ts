@@ -23,11 +23,11 @@ const CUT_SHORT: readonly EndedReason[] = [
 ]
 
 /**
- * Puts the caller through to the payment line: the node's target, else the organisation's first payment number. While they are
- * connected all capture is paused and the caller's keys reach the payment line alone; we never hold a card number. `paid`: the
- * payment line has ended the connection, as it does when it is done. The pause and the connection are one command (`leg.move` with
- * `payment`), whichever process sends it: the pause stands on the payment line's leg, covers the conversation from its first frame,
- * and neither outlives the other whatever becomes of this process. A pause of the caller's own is none of its business.
+ * Puts the caller through to the payment line: the node's target, otherwise the organisation's first payment number. While they are
+ * connected, all capture is paused and the caller's keys reach only the payment line; we never hold a card number. `paid`: the
+ * payment line ended the connection, as it does when it is done. Pause and connection are one command (`leg.move` with `payment`),
+ * whichever process sends it. The pause is on the payment line's leg and covers the conversation from its first frame; neither
+ * outlives the other, even if this process dies. A pause that the caller's leg already has is left alone.
  */
 export async function payment(parts: PaymentParts, scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request } = scene

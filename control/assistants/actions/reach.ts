@@ -16,7 +16,7 @@ interface Led {
   at: string
 }
 
-/** What programs ask of the call centre. */
+/** Requests of programs to the call centre. */
 export interface CentreParts {
   store: Store
   /** Puts the call into a queue or a conference room, in this transaction. */
@@ -27,13 +27,13 @@ export interface CentreParts {
     tenant: Tenant,
     ring: { ringId: string; callId: string; target: Party; at: string; payment?: PaymentPause },
   ) => Promise<void>
-  /** Whoever answered has the caller from now on. */
+  /** From now on the caller belongs to whoever answered. */
   putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
 }
 
 export type Reached = 'answered' | 'busy' | 'no_answer' | 'rejected' | 'failed'
 
-/** What is kept of a ring, so that nobody is rung again after a restart. `legId`: who has answered. */
+/** Stored data of a ring, so nobody is rung again after a restart. `legId`: the leg that answered. */
 export interface ReachMemo {
   ringId: string
   legId: string | null

@@ -48,7 +48,7 @@ async function hangUp(stage: Stage, reason: string): Promise<Ending> {
   return { way: 'hangup' }
 }
 
-/** What is asked of whom the call is given to; undefined: there is nobody of that name. */
+/** The target of a hand-over; undefined: no target has that name. */
 function requestFor(settings: LiveSettings, { name, payment }: HandingOver): ActionRequest | undefined {
   const nodeKey = 'assistant'
   if (payment !== undefined) {

@@ -29,13 +29,13 @@ export interface AssistantProgress {
   turns: number
   /** Times in a row that the caller said nothing. */
   silences: number
-  /** What is being said. */
+  /** The line that is being spoken. */
   saying: StoredTurn | null
-  /** Of a hand-over under way. */
+  /** For a hand-over in progress. */
   handOver: (Pick<HandingOver, 'name' | 'payment'> & { memo: unknown }) | null
 }
 
-/** What steps of an assistant name as their node: it has none. */
+/** The node name in an assistant's steps, which have none. */
 const NODE_KEY = 'assistant'
 const MAX_MESSAGES = 80
 const MAX_TURNS = 200
@@ -145,12 +145,13 @@ export class AssistantSession implements Listener<Utterance> {
     const entry = { node_key: NODE_KEY, role: 'customer' as const, source: 'speech' as const, text }
     this.#steps.push({ step: 'turn', entry, at: utterance.endedAt, timing })
     await this.#save()
-    // What is said there is done whatever a model makes of it: the words are written down, and the list with them.
+    // Requests such as "do not call me again" take effect whatever the model does: the words and the list entry are
+    // stored together.
     if (asksNotToBeCalled(text)) return this.#script(this.#phrases.notCalledAgain, null)
     this.#answer({ endedClockMs: utterance.endedClockMs, timing })
   }
 
-  /** Of an assistant that cannot do its work: a queue with people, where it has one. */
+  /** For an assistant that cannot work: a queue with people, if there is one. */
   get #wayOut(): AfterTurn {
     const queue = this.#settings.hand_overs?.find(({ target }) => target.type === 'queue')
     return queue === undefined
@@ -231,7 +232,7 @@ export class AssistantSession implements Listener<Utterance> {
     return runTool(this.#parts, settings, { ...called, tenant, call: partiesOf(call) })
   }
 
-  /** What was heard of a turn is what was said. */
+  /** Only the part of a turn that was heard counts as said. */
   #spoken({ heardText: text, timing, source }: Turn): void {
     this.progress.saying = null
     if (text === '') return
@@ -256,7 +257,7 @@ export class AssistantSession implements Listener<Utterance> {
   }
 }
 
-/** What a tool that the model asks for means for the call; null: it is one to be run. */
+/** The effect of a tool call on the call itself; null: it is a tool to be run. */
 function conclusionOf(settings: LiveSettings, called: ToolCall): AfterTurn | null {
   const { name } = called
   const payment = paymentAsked(settings, called)

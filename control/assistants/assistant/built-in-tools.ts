@@ -16,7 +16,7 @@ const KEY_MS = 120
 export const builtInCalled = ({ shared }: Pick<LiveSettings, 'shared'>, name: string): SharedTool | undefined =>
   shared.find(tool => tool.kind !== 'http' && tool.name === name)
 
-/** What the knowledge base has on a question; empty: nothing. */
+/** The knowledge base's passages for a question; empty: none. */
 export const lookUp =
   (passagesFor: PassageFinder) =>
   async (db: Db, tenant: Tenant, documentIds: string[], question: string): Promise<string> =>
@@ -59,7 +59,7 @@ async function pressKeys(stage: Stage, tool: SharedTool, input: ToolCall['input'
   return { status: 'succeeded', output: 'pressed', ...(reply.masked && { shown }) }
 }
 
-/** What a payment is told as, where the model asks for one that can be taken; null: it does not. */
+/** How a payment is reported, if the model asks for one that is possible; null: it does not. */
 export function paymentAsked(settings: LiveSettings, { name, input }: ToolCall): Record<string, FlowValue> | null {
   const tool = builtInCalled(settings, name)
   if (tool?.kind !== TAKE_PAYMENT || inputProblem(tool.definition.parameters, input) !== null) return null

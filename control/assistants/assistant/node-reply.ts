@@ -41,7 +41,7 @@ const GOAL_REACHED: ChatTool = {
   },
 }
 
-/** What speaks where no assistant is: the operator's model, without tools or a knowledge base. */
+/** The speaker of `ai` nodes without an assistant: the operator's model, without tools or knowledge base. */
 const NOBODY: Pick<LiveSettings, 'prompt' | 'tools' | 'shared' | 'kb_document_ids'> & { model: null } = {
   prompt: '',
   tools: [],
@@ -51,8 +51,8 @@ const NOBODY: Pick<LiveSettings, 'prompt' | 'tools' | 'shared' | 'kb_document_id
 }
 
 /**
- * The models of a tenant's flows. At nodes of type `ai` the assistant speaks as it does without a flow, sentence by sentence, with its
- * tools, its knowledge base and its fallback model; in a simulation the same, but for the tools, which are dry.
+ * The models of a tenant's flows. At `ai` nodes the assistant speaks as it does without a flow: sentence by sentence, with its tools,
+ * knowledge base and fallback model. A simulation is the same, but tools are dry.
  */
 export const flowModels =
   (parts: FlowModelParts) =>
@@ -76,7 +76,10 @@ export const flowModels =
     })
   }
 
-/** Who asks not to be called again hears that it is so, whatever a model makes of it: the words have put the number on the list. */
+/**
+ * A caller who asks not to be called again hears a confirmation, whatever the model does, because the number is already on the
+ * list.
+ */
 const confirming = (model: FlowModel): FlowModel => ({
   ...model,
   reply: async (request, listener) => {

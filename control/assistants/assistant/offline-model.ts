@@ -28,9 +28,9 @@ export interface OfflineSetting {
 }
 
 /**
- * The model of test keys and of a machine without a provider: reaches nobody. It knows the small talk of the phone, hands over to whom
- * it may, and answers questions with the sentences of the knowledge base that fit best, by their words and by their meaning; what
- * these do not tell it does not know. English; in other languages it answers with the sentence that has most of the question's words.
+ * The model of test keys and of machines without a provider. It contacts nobody. It knows small talk, hands over to the allowed
+ * targets, and answers with the best sentences of the knowledge base, by words and by meaning. It does not know anything else. In
+ * languages other than English it answers with the sentence that shares most words with the question.
  */
 export const offlineModel = (setting: OfflineSetting): ChatModel => ({
   name: 'offline',
@@ -47,10 +47,10 @@ const handOversOf = (tools: readonly ChatTool[]): ChatTool[] =>
 const linesOf = (messages: readonly ChatMessage[], role: 'customer' | 'assistant'): string[] =>
   messages.flatMap(message => (message.role === role ? [message.text] : []))
 
-/** What an answer is made from. */
+/** The inputs of an answer. */
 interface Scene {
   said: string
-  /** What the assistant said last, and what the caller had said before. */
+  /** The assistant's last line, and what the caller had said before. */
   last: string
   earlier: readonly string[]
   request: ChatRequest
@@ -74,7 +74,7 @@ async function* english(request: ChatRequest, now: DateTime): AsyncGenerator<Cha
   yield text(answerTo(scene, (await request.more?.()) ?? request.passages))
 }
 
-/** What came of a tool, by what it was asked for. */
+/** The result of a tool, by its name. */
 function resultTold({ messages, tools }: ChatRequest, { id, output }: { id: string; output: string }): string {
   const asked = messages.find(message => message.role === 'call' && message.id === id)
   const name = asked?.role === 'call' ? asked.name : ''
@@ -157,7 +157,7 @@ function answerTo({ said, earlier, request, now }: Scene, passages: readonly str
   return known.length === answers.length ? known.join(' ') : `${known.join(' ')} The rest I do not know. ${offer}`
 }
 
-/** What is offered to who was not helped. */
+/** Offered to a caller who got no help. */
 const offerOf = (tools: readonly ChatTool[]): string =>
   handOversOf(tools).length > 0 ? OFFER : callsBack(tools) ? OFFER_CALLBACK : ANYTHING_ELSE
 

@@ -17,7 +17,9 @@ const FIRST_PART_MS = 4000
 const MAX_ROUNDS = 4
 /** Tools of one answer; what a model asks for beyond them is not heard. */
 const MAX_CALLS = 8
-/** What a model may say in one answer [characters]: some three minutes. The rest is not spoken, and not paid for either. */
+/**
+ * Maximum length of a model's answer [characters]: some three minutes of speech. The rest is neither spoken nor paid for.
+ */
 const MAX_SAID = 3000
 
 export interface ReplyParts {
@@ -28,7 +30,7 @@ export interface ReplyParts {
   db: Db
 }
 
-/** What a reply does as it is made. */
+/** Callbacks of a reply in progress. */
 export interface ReplyHooks {
   say: (sentence: string) => Promise<void>
   firstToken: () => void
@@ -44,15 +46,15 @@ export interface ReplyRequest<After> {
   documentIds: string[] | null
   messages: readonly ChatMessage[]
   tools: readonly ChatTool[]
-  /** What the turn ends with when the model asks for this; null: it is a tool to be run. */
+  /** How the turn ends if the model calls this tool; null: the tool is run. */
   conclude: (call: ToolCall) => After | null
   run: (call: ToolCall) => Promise<ToolResult>
-  /** What is said while a tool takes its time. */
+  /** Said while a tool takes long. */
   filler: string
   signal: AbortSignal
 }
 
-/** What came of a reply: what follows it, and what of tools the model is to remember. `failed`: no model answered. */
+/** The outcome of a reply: the next step, and what the model is to remember of tools. `failed`: no model answered. */
 export interface Reply<After> {
   after: After | null
   messages: ChatMessage[]
@@ -148,7 +150,7 @@ async function toolWithFiller(
   return running
 }
 
-/** What every model is told that speaks on the phone; empty lines are left out. */
+/** Instructions for every model that speaks on the phone; empty lines are left out. */
 export const spokenInstructions = (language: string, ...lines: string[]): string =>
   [
     'You speak with a caller on the phone. Answer in one to three short sentences, in plain words that can be spoken: no lists, no formatting.',

@@ -9,10 +9,10 @@ import { type HttpUse, type ToolParts, type UseResult, useHttp } from '../../too
 import type { AssistantTool, HandOver, LiveSettings } from '../assistant-settings.ts'
 import { END_CALL, PRESS_KEYS, SEARCH_KNOWLEDGE, TAKE_PAYMENT, TRANSFER_PREFIX } from './tool-names.ts'
 
-/** What a tool's answer may take of the model's attention [characters]. */
+/** Maximum length of a tool's result for the model [characters]. */
 export const MAX_OUTPUT = 4000
 
-/** What the model may ask for: to end the call, to give it to somebody, and the assistant's own tools. */
+/** What the model may call: ending the call, handing it over, and the assistant's own tools. */
 export function toolsOf(settings: LiveSettings): ChatTool[] {
   const { hand_overs: handOvers = [], shared } = settings
   return [
@@ -28,11 +28,11 @@ export function toolsOf(settings: LiveSettings): ChatTool[] {
   ]
 }
 
-/** Who knows no better takes the first: a queue rings whoever is free. */
+/** By default the first one; a queue rings whoever is free. */
 const queuesFirst = (handOvers: readonly HandOver[]): HandOver[] =>
   handOvers.toSorted((a, b) => Number(b.target.type === 'queue') - Number(a.target.type === 'queue'))
 
-/** What is built in, as a shared tool of that kind describes it, where there is one. */
+/** Built-in tools, with the description of a shared tool of that kind if there is one. */
 export const functionOf = (kind: BuiltInKind, shared: readonly SharedTool[]): ChatTool => {
   const own = shared.find(tool => tool.kind === kind)
   return own === undefined ? { name: kind, ...BUILT_IN_TOOLS[kind] } : asFunction(own)
@@ -71,7 +71,7 @@ export interface ToolCall {
   input: Record<string, unknown>
 }
 
-/** What came of a tool, for the model and for the journal. */
+/** The result of a tool, for the model and for the journal. */
 export interface ToolResult {
   status: 'succeeded' | 'failed'
   output: string

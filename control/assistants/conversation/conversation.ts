@@ -6,11 +6,11 @@ import type { ProgramInput } from '../input.ts'
 import type { Stage } from '../stage.ts'
 import { type StoredTurn, Turn } from './turn.ts'
 
-/** What is told of interrupted sentences is waited for so long [ms]. */
+/** How long reports about interrupted sentences are waited for [ms]. */
 const SETTLE_MS = 500
-/** Who began to speak has said something by then, or nothing that we are told of [ms]. */
+/** Time by which speech that has begun leads to words, or never will [ms]. */
 const LONGEST_SPEECH_MS = 30_000
-/** Who has pressed a key is done with it by then [ms]. */
+/** Time by which a caller who presses keys has finished [ms]. */
 const LONGEST_ENTRY_MS = 5000
 /** A listener who says one of these wants us to go on. */
 export const BACK_CHANNELS = ['mm-hm', 'mhm', 'uh-huh', 'okay', 'ok', 'yeah', 'yes', 'right', 'i see', 'hmm', 'mm']
@@ -23,7 +23,10 @@ export interface Listener<A> {
   readonly isInterruptible: boolean
   /** Media listens by a collection: keys answer too, and only what is played behind the last thing lets it go on. */
   readonly isCollecting: boolean
-  /** What this ends of what the caller does: an answer, nothing that counts (null); undefined: it is none of his. */
+  /**
+   * What the caller does that this ends: an answer, nothing that counts (null); undefined: it does not concern the
+   * caller.
+   */
   answerIn(input: ProgramInput): A | null | undefined
   /** Stores how far the conversation is, before a sentence of this turn is sent. */
   save(turn: StoredTurn): Promise<void>
@@ -35,7 +38,7 @@ export interface ConversationParts {
   voice: Speaker
 }
 
-/** What happens next in a conversation. */
+/** The next event of a conversation. */
 export type Happening<A> =
   /** We have been heard out, or as far as we will be. */
   | { kind: 'spoken'; turn: Turn }
@@ -44,12 +47,12 @@ export type Happening<A> =
   /** Nobody says anything, or nobody listens. */
   | { kind: 'silence' }
 
-/** What a turn is made with; `say` resolves once the sentence is on its way. */
+/** What a turn is made with; `say` resolves once the sentence has been sent. */
 export type Making = ReplyListener
 
 /**
- * A conversation by voice, turn by turn: the first sentence is heard while the rest is made, what the caller says over it cancels the
- * rest, and what counts is what was heard. One turn of ours at a time.
+ * A spoken conversation, turn by turn. The first sentence is heard while the rest is being generated. Speech of the caller cancels
+ * the rest, and only what was heard counts. We have one turn at a time.
  */
 export class Conversation<A> {
   readonly #parts: ConversationParts
@@ -57,7 +60,7 @@ export class Conversation<A> {
   #turn: Turn | null = null
   /** An answer that came before we may be silenced. */
   #waiting: { answer: A; input: ProgramInput } | null = null
-  /** What came while interrupted sentences settled. */
+  /** What arrived while interrupted sentences settled. */
   readonly #kept: ProgramInput[] = []
   #isCallerSpeaking = false
 
@@ -249,7 +252,7 @@ export class Conversation<A> {
     return answer
   }
 
-  /** Who talks or types over our last word has not been heard out. */
+  /** A caller who talks or presses keys over our last word has not finished. */
   #isOver(turn: Turn): boolean {
     const { isListening, isCollecting } = this.#listener
     const isTyping = isCollecting && turn.isTalkedOver

@@ -19,7 +19,7 @@ export class SentenceCutter {
     return sentences
   }
 
-  /** What is left when no more comes; null: nothing. */
+  /** The remaining text at the end; null: none. */
   flush(): string | null {
     const rest = this.#open.trim()
     this.#open = ''
@@ -27,7 +27,7 @@ export class SentenceCutter {
   }
 }
 
-/** Where the first sentence ends; 0: not yet. */
+/** End of the first sentence; 0: not complete yet. */
 function cutAt(text: string): number {
   // A model may send a megabyte without a space: only what could be one sentence is looked at.
   for (const { index, 0: end } of text.slice(0, MAX_LENGTH).matchAll(/[.!?…]+["')\]]?\s+|\n+/g)) {

@@ -10,13 +10,13 @@ interface Line {
   heard: { whole: boolean; ms: number } | null
 }
 
-/** What follows once the last word of a turn is heard. */
+/** What follows after the last word of a turn was heard. */
 export type AfterTurn =
   | { kind: 'end'; reason: string }
   /** `payment`: what is to be paid, where the call is given to the payment line and comes back. */
   | { kind: 'hand_over'; name: string; payment?: Record<string, FlowValue> }
 
-/** What of a turn outlives the process: what was sent to be said, how far it was heard, and what follows. */
+/** The state of a turn that survives the process: what was sent, how far it was heard, and what follows. */
 export interface StoredTurn {
   readonly number: number
   readonly source: 'ai' | 'script'
@@ -27,13 +27,13 @@ export interface StoredTurn {
 /** All that was sent of it to be said, heard or not. */
 export const textOf = ({ lines }: StoredTurn): string => lines.map(({ text }) => text).join(' ')
 
-/** What the caller said last: its end by media's clock [ms], and how long the parts took so far. */
+/** The caller's last utterance: its end by media's clock [ms], and how long each part has taken so far. */
 export interface Heard {
   endedClockMs: number
   timing: TurnTiming
 }
 
-/** What the assistant says in answer to the caller: its sentences, how far they were heard, and how long all took. */
+/** The assistant's answer to the caller: its sentences, how far they were heard, and all durations. */
 export class Turn {
   /** Not a copy: whatever else is committed with it, it tells what has been heard by then, since media tells that once. */
   readonly stored: StoredTurn
@@ -132,7 +132,7 @@ export class Turn {
     }
   }
 
-  /** What the caller has heard of it, as text. */
+  /** The part that the caller has heard, as text. */
   get heardText(): string {
     const parts = this.#lines.map(({ text, heard }) =>
       heard === null ? '' : heard.whole ? text : heardPart(text, heard.ms),

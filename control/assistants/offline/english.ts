@@ -10,7 +10,7 @@ const STOP_WORDS = new Set(
   ),
 )
 
-/** What is written as several words, or in several ways, and is one thing. In this order. */
+/** Phrases that are several words, or have several forms, for one thing. The order matters. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bwi fi\b/g, 'wifi'],
   [/\be (bike|mail)(s?)\b/g, 'e$1$2'],

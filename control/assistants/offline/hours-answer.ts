@@ -14,9 +14,9 @@ const NOT_A_TOPIC =
   /^(open|opens|opened|opening|close|closes|closed|closing|shut|hours?|business|shop|store|place|practice|office|clinic|salon|museum|studio|gallery|bakery|pharmacy|library|branch|visit|come|today|tonight|tomorrow|now|night|morning|afternoon|evening|weekends?|weekdays?|(mon|tues|wednes|thurs|fri|satur|sun)days?|day|time|time|week|late|early|until|when|always|currently|still|call|reach|people|drop|by|pm|am|\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon|midnight|clock|usually|normally|stop|person|personally|visit|see|around|already)$/
 const YES_NO =
   /^(is|are|do|does|can|could|will|would|may|so you|you)\b|^(?!when|what|how|until).*\bopen (on|at|today|now|tomorrow)\b/
-/** Who asks so means this moment. */
+/** Such a question is about now. */
 const OPEN_NOW = /^(is|are) (you|the|this|your)( \w+){0,3} open$/
-/** Where a business opens that has no hours of its own. */
+/** For a business without hours of its own. */
 const FRONT = /^(reception|desk|customer|counter|surgery|office|support|team)$/
 /** A topic is at home in these hours when they speak of so much of it. */
 const MIN_TOPIC = 0.5

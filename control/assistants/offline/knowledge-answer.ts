@@ -10,13 +10,13 @@ const MIN_COVERAGE = 0.5
 const MIN_COVERAGE_OTHER_KIND = 0.75
 /** The same of the word that tells most. */
 const MIN_HEAD = 0.45
-/** Where no word is the same, the likeness must be greater. */
+/** Without a common word, the similarity must be greater. */
 const MIN_STRONGEST = 0.68
 const MIN_COVERAGE_BY_LIKENESS = 0.58
 /** With so much of it spoken of, one strange word is left aside. */
 const MIN_COVERAGE_WITHOUT_HEAD = 0.55
 const TIME_BONUS = 0.1
-/** Who asks how much wants a number. */
+/** "How much" asks for a number. */
 const STRICT: ReadonlySet<Kind> = new Set<Kind>(['money', 'number', 'distance', 'duration', 'time'])
 /** A second sentence that fits nearly as well is said too. */
 const NEARLY = 0.9
@@ -29,7 +29,7 @@ const MIN_COVERAGE_CONTACT = 0.3
 const ITSELF =
   /^(shop|store|place|practice|office|clinic|restaurant|hotel|business|company|salon|museum|studio|school|gallery|cafe|bar|bakery|pharmacy|garage|gym|library|theatre|cinema|bank|building|branch|firm|agency|surgery|exactly|based|now)$/
 
-/** Where what is asked for stands when nothing else is asked: `what's your number`, `where are you`. */
+/** Where the answer is in such short questions: `what's your number`, `where are you`. */
 const CONTACT: Readonly<Partial<Record<Kind, RegExp>>> = {
   place: /\b([Aa]ddress|[Ff]ind us|located|situated|[Ww]e are (at|in|on)\b|(is|are) (at|in|on) (the )?[A-Z\d])/,
   phone: /\b(phone|telephone|call|reach)\b/i,
@@ -50,7 +50,7 @@ export function knowledgeAnswer(part: Part, facts: readonly Fact[], now: DateTim
   return withNeighbours(best, ranked, part, facts)
 }
 
-/** Where a time is named, sentences with times come first, of those that speak as much of it. */
+/** If a time is named, sentences with times come first among those that match equally well. */
 const timedScore = ({ fact, score }: Ranked): number => score + (fact.kinds.has('time') ? TIME_BONUS : 0)
 
 function fits({ fact, coverage, head, strongest }: Ranked, { wants }: Part): boolean {
@@ -79,7 +79,7 @@ function withNeighbours(best: Ranked, ranked: readonly Ranked[], part: Part, fac
   return chosen.map(({ text }) => text).join(' ')
 }
 
-/** Of the business itself, or the one of its addresses and numbers that speaks of what was asked. */
+/** The business itself, or the one of its addresses and numbers that was asked for. */
 function contactAnswer(part: Part, facts: readonly Fact[]): string | null {
   const { wants, words } = part
   const pattern = wants === null ? undefined : CONTACT[wants]

@@ -4,7 +4,7 @@ import { stem, tellingWords } from './english.ts'
 /** Passages that are not read again. */
 const MAX_REMEMBERED = 300
 
-/** What a sentence tells of. */
+/** The topic of a sentence. */
 export type Kind = 'money' | 'time' | 'duration' | 'place' | 'phone' | 'email' | 'person' | 'distance' | 'number'
 
 /** A sentence of the knowledge base. */

@@ -16,7 +16,7 @@ export interface Span {
   to: number | null
 }
 
-/** What a text says of a day, 0: Monday. No spans: closed. */
+/** What a text says about a day, 0: Monday. No spans: closed. */
 export interface DayRule {
   days: number[]
   spans: Span[]
@@ -71,7 +71,7 @@ interface TimeParts {
   half: 'a' | 'p' | null
 }
 
-/** Of the seven groups of `TIME`, from this one on. */
+/** The index of the first of the seven groups of `TIME`. */
 function timeParts(found: RegExpExecArray, at: number): TimeParts {
   const [hour, minute, spoken, meridiem, part, night, named] = found.slice(at, at + 7)
   if (named !== undefined) return { minutes: named === 'midnight' ? MIDNIGHT : NOON, half: 'p' }
@@ -98,7 +98,7 @@ function rangeOf(from: TimeParts, to: TimeParts): Token | null {
 const onClock = ({ minutes, half }: TimeParts): number =>
   half === 'p' && minutes < NOON ? minutes + NOON : half === 'a' && minutes >= NOON ? minutes - NOON : minutes
 
-/** Who closes at five closes in the afternoon. */
+/** A closing time of five means the afternoon. */
 const ending = (to: TimeParts): Token => ({
   kind: 'span',
   span: { from: null, to: to.half === null && to.minutes <= 10 * 60 ? to.minutes + NOON : onClock(to) },
@@ -168,7 +168,7 @@ function rulesOf(tokens: Token[]): DayRule[] {
   return rules
 }
 
-/** What the last rule that names the day says of it; a rule for every day gives way to one of a day; null: nothing. */
+/** What the last rule for the day says. A rule for one day overrides one for every day; null: nothing. */
 export function spansOn(rules: readonly DayRule[], day: number): Span[] | null {
   const naming = rules.filter(({ days: list }) => list.includes(day))
   if (naming.length === 0) return null

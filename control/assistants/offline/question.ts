@@ -5,7 +5,7 @@ import type { Kind } from './knowledge.ts'
 export interface Part {
   /** In lower case, without punctuation and hesitation. */
   plain: string
-  /** What it is about. */
+  /** The topic of the question. */
   words: string[]
   /** Those of `words` that were said before the question itself: `my flight lands late, can I …`. */
   remark: ReadonlySet<string>
@@ -81,7 +81,7 @@ const MARKERS: Readonly<Partial<Record<Kind, readonly string[]>>> = {
 
 const clean = (text: string): string => {
   let said = ` ${text} `.replace(FILLERS, ' ').replace(/ +/g, ' ').trim()
-  // What is said twice in a row was a false start: `do you do you deliver`.
+  // A repeated phrase was a false start: `do you do you deliver`.
   said = said.replace(/\b(\w+(?: \w+){0,2}) \1\b/g, '$1')
   for (let before = ''; before !== said; ) {
     before = said

@@ -6,7 +6,7 @@ import { nearness, rankOf } from './word-vectors.ts'
 
 /** Words this near in meaning begin to count, and count fully at the other end. */
 const NEAR = { from: 0.42, to: 0.95 }
-/** What a match counts that is not the word itself. */
+/** Weight of a match that is not the word itself. */
 const COUNTS = { stem: 1, same: 0.9, near: 0.75, sound: 0.7, heading: 0.85, before: 0.35, pronoun: 0.8, compound: 0.6 }
 /** Two words that sound as alike as this are one, misheard. */
 const ALIKE = 0.2
@@ -28,9 +28,9 @@ const MIN_OWN = 0.4
 const ONLY_BY_HEADING = 0.6
 const ALIEN_WEIGHT = 0.6
 const ALIEN_MALUS = 0.07
-/** Of two sentences that speak as much of it, the one that speaks of little else. */
+/** Of two sentences that match equally well, the more specific one. */
 const PRECISION = 0.15
-/** What the kind of answer that was asked for is worth. */
+/** Weight of the kind of answer that was asked for. */
 const KIND_BONUS = 0.25
 const KIND_MALUS = 0.3
 

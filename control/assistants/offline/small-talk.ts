@@ -1,4 +1,4 @@
-/** What a caller does with words that ask for nothing of the documents. */
+/** Acts of a caller that ask nothing of the documents. */
 export type Act =
   | 'hello'
   | 'how_are_you'
@@ -105,7 +105,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
 
 const FILLER = /\b(um+|uh+|erm?|ah|oh|well|so|okay|ok|please|just|like|you know|actually|then|now)\b/g
 
-/** What is done by these plain words; null: something is asked or told. */
+/** The act of these plain words; null: a question or a statement. */
 export function actOf(plain: string): Act | null {
   const short = strip(plain.replace(FILLER, ' '))
   const tries = [

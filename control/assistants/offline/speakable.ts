@@ -52,7 +52,7 @@ function moneyInWords(sign: string, whole: string, cents: string | undefined): s
   return `${inWords(value)} ${value === 1 ? one : many}${coins}`
 }
 
-/** What a voice would spell, stumble over or swallow, as people say it. In this order. */
+/** Forms that a voice would spell, mispronounce or skip, and how people say them. The order matters. */
 const SPOKEN: readonly (readonly [RegExp, (...found: string[]) => string])[] = [
   [/(?:\+|\b|\()\d[\d ()-]{6,}\d\b/g, found => digitByDigit(found)],
   [

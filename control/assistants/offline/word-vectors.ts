@@ -3,7 +3,7 @@ import { PACKAGE_ROOT } from '../../kernel/package.ts'
 
 const FOLDER = new URL('fixtures/words/', PACKAGE_ROOT)
 
-/** What the common words of English mean, as directions in a space (`fixtures/words`). */
+/** The meaning of common English words, as directions in a vector space (`fixtures/words`). */
 interface WordVectors {
   /** The row of a word, which is its rank by how often it is written as well. */
   rows: Map<string, number>
@@ -69,7 +69,7 @@ export function neighbours(word: string, count: number, least: number): string[]
 /** A frequent word says less of what a sentence means (after Arora et al., "A Simple but Tough-to-Beat Baseline"). */
 const FREQUENT = 40
 
-/** What a sentence means, as a direction of length 1; null: none of its words is known. */
+/** The meaning of a sentence, as a vector of length 1; null: none of its words is known. */
 export function meaningOf(sentence: readonly string[]): Float32Array | null {
   const { rows, values, dimensions, lengths } = vectors()
   const sum = new Float32Array(dimensions)

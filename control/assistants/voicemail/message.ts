@@ -21,7 +21,7 @@ export interface Mailbox {
   maxSeconds: number
 }
 
-/** Of whom the message is for: a queue, a user, or the organisation. */
+/** The recipient of the message: a queue, a user, or the organisation. */
 export function mailboxOf({ request }: ActionScene): Mailbox {
   const { node, input } = request
   const id = String(input.target_id ?? '')
@@ -43,10 +43,7 @@ export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
   return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }
 }
 
-/**
- * Said before the beep to a caller who has not agreed to be recorded, where the organisation demands a consent: whoever speaks then does so knowing
- * that it is recorded.
- */
+/** Said before the beep to a caller without consent, if the organisation requires one: whoever speaks then knows that it is recorded. */
 export async function recordedNotice(stage: Stage, speaker: Speaker): Promise<PlaySource[]> {
   const { db, tenant, call } = stage
   return (await mayRecord(db, tenant, addressOf(call), stage.now().toISOString()))

@@ -8,8 +8,8 @@ import { toVoicemail } from '../voicemail-schema.ts'
 import type { VoicemailRow } from './tables.ts'
 
 /**
- * Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, when there is one. What was given up may
- * still be finished by the media process that comes after the one that recorded it.
+ * Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, if there is one. The media process that
+ * follows the one that recorded may still finish a recording that was given up.
  */
 export async function endVoicemail(
   trx: Trx,

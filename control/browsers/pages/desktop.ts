@@ -1,4 +1,4 @@
-/** What stands beside the telephone of an agent, or of a supervisor. Filled by `copilot-panel.js` and `floor.js`. */
+/** The panels beside the telephone of an agent or supervisor. Filled by `copilot-panel.js` and `floor.js`. */
 
 const part = (id: string, heading: string, body: string): string =>
   `<section id="${id}-part" aria-labelledby="${id}-heading"><h3 id="${id}-heading">${heading}</h3>${body}</section>`

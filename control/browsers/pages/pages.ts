@@ -2,7 +2,7 @@ import type { ConferenceRoomRow } from '../../calls/tables.ts'
 import { escapeHtml } from '../../http/pages/html.ts'
 import { copilotAside, floorAside, previewPart } from './desktop.ts'
 
-/** One of the pages on which a browser is a telephone. What they load is ours, and lies beside this file. */
+/** One of the pages that turn a browser into a telephone. All they load is ours, and is beside this file. */
 const page = (parts: {
   title: string
   kind: string
@@ -48,7 +48,7 @@ const meters = `<div class="row">
 <label>Others <meter id="heard" min="0" max="1" value="0" aria-label="What you hear"></meter></label>
 </div>`
 
-/** What a call shows: how long, how loud, and the way out. `more`: further buttons beside Mute. */
+/** Elements of a call: duration, level, hang up. `more`: further buttons beside Mute. */
 const callSection = (words: {
   leave: string
   more?: string

@@ -32,7 +32,7 @@ export interface PreviewDeps {
   devicesOf: CallCentreParts['devicesOf']
 }
 
-/** Whose agent it is, and by which request. */
+/** The agent, and the request for it. */
 export type By = Tenant & { requestId: string; idempotencyKey: string | null }
 
 /** Which contact, and who asks. */
@@ -177,7 +177,7 @@ const rateOf = ({ campaign, settings, now }: Taking): Rate => ({
   nowMs: now.getTime(),
 })
 
-/** What the campaign may do holds for agents too. */
+/** The campaign's limits apply to agents' calls too. */
 async function fullProblem(trx: Trx, by: By, taking: Taking): Promise<Problem | null> {
   const { campaign, settings, now } = taking
   const left = await leftToday(trx, by, campaign, settings, now)

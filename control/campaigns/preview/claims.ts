@@ -7,11 +7,11 @@ import { moveContact } from '../store.ts'
 import type { ContactRow } from '../tables.ts'
 
 /**
- * A contact that an agent looks at is that agent's for a while, and the agent is the contact's: no queue rings meanwhile, no campaign counts
- * on somebody who is free, until the contact is called and answers, or is not called.
+ * A contact that an agent looks at is reserved for that agent for a while, and the agent for it. No queue rings the agent and no campaign
+ * counts it as free, until the contact answers or is not called.
  */
 
-/** Longer than it takes to find out who has answered. Whoever asks for a call is the call's no longer than until its end [ms]. */
+/** Longer than detection takes. An agent's reservation for a call ends with the call at the latest [ms]. */
 const FINDING_OUT_MS = 60_000
 
 /** The one that this agent looks at now, of any campaign. */

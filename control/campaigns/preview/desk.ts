@@ -5,7 +5,7 @@ import { settingsOf } from '../schema.ts'
 import type { CampaignRow, ContactRow } from '../tables.ts'
 import { claimOf } from './claims.ts'
 
-/** What an agent's desktop shows of the campaigns whose contacts agents see first. */
+/** The part of an agent's desktop for preview campaigns. */
 export interface Desk {
   /** Those whose next contact the agent may claim. */
   campaigns: { id: string; name: string }[]

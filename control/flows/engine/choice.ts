@@ -11,7 +11,7 @@ export interface Chosen {
   via: string
 }
 
-/** What an exit is chosen for: a node that was passed, or a caller who was heard there. */
+/** The occasion for choosing an exit: a node that was passed, or a caller who was heard there. */
 export interface Choice {
   flow: CompiledFlow
   node: FlowNode

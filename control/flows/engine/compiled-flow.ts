@@ -14,7 +14,7 @@ export interface Exit {
 /** A graph made ready to run. Whatever the draft lacks is found missing on the way, never by an exception. */
 export interface CompiledFlow {
   graph: Graph
-  /** Of nodes with the same key, the first. */
+  /** If nodes share a key, the first. */
   nodes: ReadonlyMap<string, FlowNode>
   start: FlowNode | null
   exits: ReadonlyMap<string, readonly Exit[]>

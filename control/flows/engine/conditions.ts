@@ -2,14 +2,14 @@ import { compileSpoken } from '../../kernel/pattern.ts'
 import type { Condition, FlowValue } from './graph.ts'
 import { type FlowVariables, variableValue } from './template.ts'
 
-/** What the caller did. */
+/** The caller's input. */
 export type CallerInput =
   | { kind: 'speech'; text: string }
   | { kind: 'dtmf'; digits: string }
   | { kind: 'no_response' }
   | { kind: 'hangup' }
 
-/** What conditions are tried against. */
+/** The values that conditions test. */
 export interface Facts {
   input: CallerInput | null
   variables: FlowVariables
@@ -133,8 +133,8 @@ function asNumber(value: FlowValue): number | null {
 }
 
 /**
- * Takes the next entry off `keys` at a place that knows these `options`: as much as tells one option from the others, or, where
- * keys are collected freely, all up to `#`. What is left drives the next node, as it does for a caller who types ahead.
+ * Takes the next entry from `keys`, for a question with these `options`: as much as distinguishes one option from the others
+ * or, if keys are collected freely, everything up to `#`. The rest goes to the next node, as for a caller who types ahead.
  */
 export function takeEntry(keys: string, options: readonly string[]): { entry: string; rest: string } {
   if (options.length === 0) {

@@ -2,7 +2,7 @@ import type { CompiledFlow } from './compiled-flow.ts'
 import type { FlowNode } from './graph.ts'
 import { takesInput } from './node-types.ts'
 
-/** Where the transitions of a node lead; from where the caller is heard, those of kind `global` as well. */
+/** The targets of a node's transitions. If it hears the caller, also those of kind `global`. */
 function nextOf(flow: CompiledFlow, node: FlowNode): string[] {
   const own = flow.exits.get(node.key) ?? []
   const open = takesInput(node) ? [...own, ...flow.globals] : own.filter(exit => !flow.globals.includes(exit))

@@ -4,7 +4,7 @@ import type { FlowNode, FlowValue } from './graph.ts'
 import type { FlowModel, ModelReply, ReplyRequest } from './model.ts'
 import type { NodeActionKind } from './node-type.ts'
 
-/** What is said to the caller, with its real words: what may be shown of them stands in the engine's steps. */
+/** What is said to the caller, unredacted. The engine's steps have the redacted text. */
 export interface Line {
   nodeKey: string
   text: string
@@ -12,7 +12,7 @@ export interface Line {
   assetId: string | null
 }
 
-/** What the engine waits for. */
+/** The input that the engine waits for. */
 export interface CollectRequest {
   nodeKey: string
   modes: readonly ('speech' | 'dtmf')[]
@@ -30,7 +30,7 @@ export type ActionKind = 'api' | 'tool' | NodeActionKind
 export interface ActionRequest {
   nodeKey: string
   kind: ActionKind
-  /** Of the action or tool; for the others the type of the node's target, or the kind again. */
+  /** The kind of the action or tool; for the others the type of the node's target, or the kind again. */
   name: string
   input: Record<string, FlowValue>
   node: FlowNode
@@ -38,14 +38,14 @@ export interface ActionRequest {
 
 export interface ActionResult {
   status: 'succeeded' | 'failed'
-  /** What `outcome` conditions see, for example `success`, `busy`. */
+  /** The value for `outcome` conditions, for example `success`, `busy`. */
   outcome: string
   output: FlowValue
 }
 
 /**
- * What a flow does to the world; the engine does nothing else. A simulation's effects are dry, a live call's are real. An effect
- * that fails says so in its result; one that throws is a bug.
+ * A flow's effects on the world; the engine has no others. A simulation's are dry, a live call's are real. An effect that fails
+ * returns a result; one that throws is a bug.
  */
 export interface FlowEffects {
   /** Whether actions touch nothing. */

@@ -1,7 +1,7 @@
 import type { ModelFailure, ModelLine } from '../../models/model.ts'
 import type { FlowValue } from './graph.ts'
 
-/** What the engine asks of a language model. Texts have been redacted; whoever implements it may log nothing of them. */
+/** The engine's requests to a language model. Their texts are redacted; implementations must not log them. */
 export interface FlowModel {
   /** The next line at a node of type `ai`; `listener` gets it as it is made, if the model can. */
   reply(request: ReplyRequest, listener?: ReplyListener): Promise<ModelReply | ModelFailure>
@@ -9,7 +9,7 @@ export interface FlowModel {
   judge(request: JudgeRequest): Promise<Judgement | ModelFailure>
 }
 
-/** Who hears a line while it is made. */
+/** Receives a line while it is generated. */
 export interface ReplyListener {
   say: (sentence: string) => Promise<void>
   firstToken: () => void
@@ -60,7 +60,7 @@ export interface Judgement {
   intent: number | null
 }
 
-/** Where no provider is configured. */
+/** Without a provider. */
 export const noModel: FlowModel = {
   reply: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),
   judge: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),

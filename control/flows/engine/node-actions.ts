@@ -2,7 +2,7 @@ import type { ActionKind } from './effects.ts'
 import type { FlowNode, FlowValue } from './graph.ts'
 import { typeOf } from './node-types.ts'
 
-/** What a node of this kind is reported as, and asked of the effects. */
+/** How a node of this kind is reported, and requested from the effects. */
 export function actionOf(node: FlowNode): { kind: ActionKind; name: string } {
   const action = typeOf(node)?.action
   if (action !== undefined) return { kind: action.kind, name: node.target?.type ?? node.type }

@@ -6,7 +6,7 @@ export type FlowKind = (typeof FLOW_KINDS)[number]
 
 export const TARGET_TYPES = ['queue', 'user', 'assistant', 'flow', 'room', 'number', 'sip'] as const
 
-/** What a node asks of the world, beside the actions and tools that customers name themselves. */
+/** Effects of a node besides the actions and tools that customers name. */
 export type NodeActionKind = 'transfer' | 'voicemail' | 'callback' | 'payment'
 
 /** All of a node type but what an action does on a live call: `control/assistants/actions/`. */
@@ -18,12 +18,12 @@ export interface NodeType {
   final?: true
   /** The fields without which the node cannot do its work; `a|b`: one of them; `a.b`: nested. */
   needs?: readonly string[]
-  /** What it reads beside the fields of its behaviour. */
+  /** Fields that it reads in addition to those of its behaviour. */
   reads?: readonly string[]
-  /** What its `target` may be; absent: it has none. */
+  /** Allowed types of its `target`; absent: it has none. */
   targets?: readonly (typeof TARGET_TYPES)[number][]
   /** Absent: every kind of flow. */
   kinds?: readonly FlowKind[]
-  /** Of behaviour `act`. `simulated`: its outcome in a simulation; `ends`: the call ends as this where the node leads nowhere on. */
+  /** For behaviour `act`. `simulated`: its outcome in a simulation. `ends`: how the call ends if the node leads nowhere. */
   action?: { kind: NodeActionKind; simulated: string; ends?: 'transfer' | 'voicemail' | 'callback' }
 }

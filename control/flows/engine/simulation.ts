@@ -10,7 +10,7 @@ import type { EndReason, FlowState } from './state.ts'
 import type { ActionEntry, FlowStep, PathEntry, TurnEntry } from './steps.ts'
 import { type FlowVariables, redact } from './template.ts'
 
-/** What the caller does in one request (specification, endpoint 4). */
+/** The caller's input in one request (specification, endpoint 4). */
 export interface SimulatedCaller {
   messages?: readonly string[] | undefined
   dtmf?: string | undefined
@@ -22,7 +22,7 @@ export interface SimulatedCaller {
   outcomes?: Readonly<Record<string, string>> | undefined
 }
 
-/** What a request has shown: the parts of a FlowSimulation that come from the engine. */
+/** Results of a request: the parts of a FlowSimulation that come from the engine. */
 export interface SimulationReport {
   turns: TurnEntry[]
   path: PathEntry[]

@@ -26,7 +26,7 @@ export interface FlowState {
   nodes: number
   nodesSinceInput: number
   inputs: number
-  /** What the model may know of the call, newest last. */
+  /** What the model may know about the call, newest last. */
   history: ModelLine[]
   visitedNodes: string[]
   /** `exitName`s. */

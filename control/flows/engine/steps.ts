@@ -1,7 +1,7 @@
 import type { ActionKind } from './effects.ts'
 import type { FlowValue } from './graph.ts'
 
-/** What a run reports as it happens, fit to be shown: sensitive values are redacted. */
+/** Reports of a run, with sensitive values redacted. */
 export type FlowStep =
   | { step: 'node'; entry: PathEntry }
   | { step: 'turn'; entry: TurnEntry }

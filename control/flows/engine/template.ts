@@ -2,7 +2,7 @@ import type { FlowValue } from './graph.ts'
 
 export type FlowVariables = Record<string, FlowValue>
 
-/** What stands for a sensitive value wherever it would be shown. */
+/** Replaces a sensitive value wherever it would appear. */
 export const REDACTED = '[redacted]'
 
 /** Variables that every call has. */

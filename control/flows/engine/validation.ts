@@ -43,7 +43,7 @@ export interface Issue {
   field: string | null
 }
 
-/** What the graph is checked against beside itself. */
+/** What the graph is validated against. */
 export interface Surroundings {
   /** The kind of the flow that the graph is for. */
   kind: FlowKind
@@ -55,7 +55,7 @@ export interface Surroundings {
 
 export const targetKey = ({ type, id }: { type: string; id: string }): string => `${type} ${id}`
 
-/** What is named by an ID, and by no variable: it is known before the call whether it is there. */
+/** Targets named by an ID and not by a variable: their existence is known before the call. */
 export const isNamed = ({ type, id }: NonNullable<FlowNode['target']>): boolean =>
   type !== 'number' && type !== 'sip' && namesIn(id).length === 0
 

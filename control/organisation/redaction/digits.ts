@@ -29,14 +29,14 @@ const TEEN = /^עשרה?$/
 /** Fewer digits in pairs are a price, a year or a time ("forty-nine ninety-nine"). */
 const MIN_PAIRED = 8
 const TIMES: Readonly<Record<string, number>> = { double: 2, triple: 3, כפול: 2 }
-/** What people say between digits without meaning anything by it. */
+/** Filler words between digits. */
 const FILLERS = new Set(['uh', 'um', 'uhm', 'er', 'erm', 'and', 'then', 'dash', 'space', 'hyphen', 'אה', 'ואז'])
 /** Letters, marks and digits in a row; what holds letters beside digits is a name or an ID, and no number. */
 const TOKEN = /[\p{L}\p{M}\p{N}]+/gu
 /** Between two groups of a number. */
 const GAP = /^[\s.,;:…/()\-‐-―]*$/u
 
-/** Every run of digits in a text. Of a "plus" or a currency sign before it nothing is known here. */
+/** Every run of digits in a text, without regard to a preceding "plus" or currency sign. */
 export function digitRuns(text: string): DigitRun[] {
   const paired = runsIn(text, true).filter(run => run.isPaired && run.digits.length >= MIN_PAIRED)
   const single = runsIn(text, false).filter(run => !paired.some(one => run.start < one.end && one.start < run.end))

@@ -13,7 +13,7 @@ export function isLuhn(digits: string): boolean {
 export const isCardNumber = (digits: string): boolean =>
   digits.length >= 13 && digits.length <= 19 && !/^(\d)\1+$/.test(digits) && isLuhn(digits)
 
-/** What issuers of cards give out, with its length: for a number that is found in the middle of others. */
+/** Prefixes of card issuers with the length of their numbers, to find a number inside a longer run. */
 const ISSUED =
   /^(4(\d{12}|\d{15}|\d{18})|(5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(0[0-5]|[68]\d)\d{11}|35\d{14}|6\d{15,18}|(5[06-9])\d{14})$/
 export const isIssuedCard = (digits: string): boolean => ISSUED.test(digits) && isCardNumber(digits)

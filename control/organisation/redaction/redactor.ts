@@ -2,7 +2,7 @@ import { RE2JS } from 're2js'
 import { type DigitRun, digitRuns, numbersIn } from './digits.ts'
 import { isCardNumber, isIsraeliId, isIssuedCard, isSocialSecurityNumber } from './numbers.ts'
 
-/** What is taken out. */
+/** What is removed. */
 export interface RedactionRules {
   card_numbers: boolean
   identity_numbers: ('il_id' | 'us_ssn')[]
@@ -22,8 +22,8 @@ export interface Redactor {
   /** Texts that one person said one after the other: a number that goes on from one into the next is found too. */
   all(texts: readonly string[]): string[]
   /**
-   * The same of texts that may go on. What ends in the beginning of a number is held back from its first digit on, of so many digits at
-   * least; `from`: the first of the texts that what comes next may belong to, null: none.
+   * The same for texts that may continue. An ending that may be the beginning of a number is held back from its first digit on, if it
+   * has at least this many. `from`: the first text to which the next one may belong; null: none.
    */
   soFar(texts: readonly string[], least?: number): { texts: string[]; from: number | null; isHeld: boolean }
 }
@@ -41,7 +41,7 @@ export const speaksOfCard = (text: string): boolean => CARD.test(text)
 export const leastHeld = (before: readonly string[]): number => (before.some(speaksOfCard) ? 1 : MIN_HELD)
 const LONGEST_CARD = 19
 const LONGEST_IDENTITY = 9
-/** What stands for digits of which it is not known yet what they are. It has no words, lest they be heard. */
+/** Placeholder for digits that are not classified yet. It contains no words, so nothing can match it. */
 const HELD_LABEL = '…'
 export const HELD = `[${HELD_LABEL}]`
 
@@ -108,7 +108,7 @@ function cut(texts: readonly string[], spans: readonly Span[]): string[] {
   })
 }
 
-/** Of a card the whole run goes, for what follows its number is its date and its code. */
+/** For a card, the whole run is removed, because date and code follow the number. */
 function isCard(text: string, run: DigitRun): boolean {
   if (isCardNumber(run.digits)) return true
   for (const number of numbersIn(run, 13, 19)) if (isIssuedCard(number)) return true

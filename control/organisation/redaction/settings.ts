@@ -19,7 +19,7 @@ const pattern = input({
   }),
 })
 
-/** What of organisations' calls is neither stored nor shown to a model. */
+/** What is neither stored of an organisation's calls nor shown to a model. */
 export const redactionFields = {
   card_numbers: Type.Boolean({
     description:
@@ -61,7 +61,7 @@ export function redactionProblem({ patterns = [] }: Partial<RedactionRules> = {}
 const MAX_REMEMBERED = 1000
 const redactorBy = remembered(MAX_REMEMBERED, json => makeRedactor(redactionOf(json === '' ? null : json)))
 
-/** What takes out of texts what this organisation does not want to keep, by its rules of now. */
+/** Removes from texts what this organisation does not want to keep, by its current rules. */
 export async function redactorOf(db: Db, { organisationId }: Tenant): Promise<Redactor> {
   const row = await db
     .selectFrom('organisations')

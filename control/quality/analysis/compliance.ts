@@ -24,7 +24,7 @@ export interface Disclosure {
   key: string
   label: string
   is_said: boolean
-  /** Where; null: it was not said, or the copilot's session knows where. */
+  /** Where it was said; null: not at all, or the copilot's session knows where. */
   said: Evidence | null
 }
 
@@ -40,13 +40,13 @@ export interface Objection {
   key: string
   label: string
   said: Evidence
-  /** What the agent said next; null: nothing. */
+  /** The agent's next words; null: none. */
   followed_by: Evidence | null
   /** It has words of the library's answer. */
   answered: boolean
 }
 
-/** What of a profile's checklist was said. */
+/** The items of a profile's checklist that were said. */
 export interface Checked {
   key: string
   label: string
@@ -70,7 +70,7 @@ export const saidBy = (lines: readonly Line[], phrases: readonly string[]): Line
 export const holdsAny = ({ text }: Line, phrases: readonly string[]): boolean =>
   phrases.length > 0 && anySaid(wordsOf(text), phrases) !== null
 
-/** What the product says in the agent's place, an announcement, counts too. */
+/** Announcements of the product in the agent's place count too. */
 export function disclosuresIn({ lines, profile, heard }: Said): Disclosure[] {
   const own = lines.filter(byAgent)
   return (profile?.settings.compliance.required_disclosures ?? []).map(({ key, label, text, phrases }) => {

@@ -81,8 +81,8 @@ export async function readConversation(db: Db, tenant: Tenant, callId: string): 
 }
 
 /**
- * Who speaks for whom: the call's own leg is the customer's, unless a member has placed the call; then the party whom he called is. Who
- * joins beside, a colleague or a number that the call was transferred to, speaks for us.
+ * Which side each speaker is on. The call's own leg is the customer, unless a member placed the call; then the called party is. Others
+ * who join, a colleague or the target of a transfer, are on our side.
  */
 function sidesOf(legs: readonly ParticipantRow[]): Map<string, Side> {
   const isPlaced = legs.some(leg => leg.ring_id === null && leg.role === 'agent')

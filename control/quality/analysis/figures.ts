@@ -2,7 +2,7 @@ import type { Conversation, Line } from './conversation.ts'
 import { customerSentiment } from './sentiment.ts'
 import { plainWords } from './words.ts'
 
-/** What is counted of a call; null: it cannot be told. */
+/** Figures of a call; null: they cannot be determined. */
 export interface Figures {
   agent_ms: number
   customer_ms: number
@@ -21,9 +21,9 @@ export interface Figures {
   sentiment_end: number | null
 }
 
-/** Of less speech than this no speed is told [ms]. */
+/** With less speech than this, no speed is reported [ms]. */
 const MIN_SPEECH_MS = 5000
-/** Who begins so shortly before the other ends has not cut him short [ms]. */
+/** Starting so shortly before the other ends is not an interruption [ms]. */
 const OVERLAP_MS = 500
 
 export function figuresOf({ lines, language }: Pick<Conversation, 'lines' | 'language'>): Figures {

@@ -4,7 +4,7 @@ import type { ProfileSettings } from '../../copilot/schema.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
-/** What the copilot knew at the end of an agent's part of a call; what a person has decided there is in it. */
+/** The copilot's state at the end of an agent's part of a call, with people's decisions. */
 export interface Heard {
   profile: { id: string; version: number; settings: ProfileSettings }
   fields: Record<string, string>
@@ -14,7 +14,7 @@ export interface Heard {
   items: Map<string, boolean>
 }
 
-/** Of the last agent's session; null: there was none. */
+/** The last agent's session; null: none. */
 export async function heardIn(db: Db, tenant: Tenant, callId: string): Promise<Heard | null> {
   const sessions = forTenant(db, tenant).select('copilot_sessions').selectAll().where('call_id', '=', callId)
   const row = await sessions.orderBy('id', 'desc').limit(1).executeTakeFirst()

@@ -3,7 +3,7 @@ import { sentimentOf } from '../../copilot/words/sentiment.ts'
 import type { Line } from './conversation.ts'
 
 export interface CustomerSentiment {
-  /** Of the whole call, and of its first and last third; null: no word of the list was said. */
+  /** For the whole call, and for its first and last third; null: no word of the list was said. */
   whole: number | null
   start: number | null
   end: number | null
@@ -12,7 +12,7 @@ export interface CustomerSentiment {
 /** There is a list of words for these; of other languages nothing is claimed. */
 const KNOWN = /^(en|he)\b/
 
-/** Of what the customer says, by the words that the copilot goes by, each line with one of them counting the same. */
+/** The customer's sentiment by the copilot's word list. Each line with such a word has the same weight. */
 export function customerSentiment(lines: readonly Line[], language: string | null): CustomerSentiment {
   if (language === null || !KNOWN.test(language)) return { whole: null, start: null, end: null }
   const own = lines.filter(({ side }) => side === 'customer')

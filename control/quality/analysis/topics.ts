@@ -4,8 +4,8 @@ import { isContent, plainWords, singular } from './words.ts'
 const MAX_TOPICS = 6
 
 /**
- * What customers speak of: their words that mean something, alone or two in a row, those said most first. Two words that come together
- * at least twice stand for both.
+ * The customer's topics: significant words, alone or in pairs, most frequent first. A pair that occurs at least twice stands for both
+ * words.
  */
 export function topicsIn(lines: readonly Line[]): string[] {
   const counts = new Map<string, number>()
@@ -21,7 +21,7 @@ export function topicsIn(lines: readonly Line[]): string[] {
     .map(([topic]) => topic)
 }
 
-/** Of one sentence: each word, and each two that follow each other. */
+/** The words of one sentence, and each pair of neighbours. */
 export function topicsOf(text: string): string[] {
   const words = plainWords(text)
   return words.flatMap((word, i) => {

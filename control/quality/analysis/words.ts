@@ -5,7 +5,7 @@ import { wordsOf } from '../../knowledge/words.ts'
 export const plainWords = (text: string): string[] =>
   wordsOf(text.normalize('NFKD').replace(/\p{M}/gu, '').normalize('NFC').replace(/['’]/g, ''))
 
-/** What people say of nothing in particular, in English and Hebrew. */
+/** Words without a topic of their own, in English and Hebrew. */
 const EMPTY = new Set(
   (
     'a about actually again ah all alright also am an and any anything are arent as at be because been before being but by bye call called calling can cant come could couldnt day did didnt do does doesnt doing dont each every fine for from get getting give go goes going gone good got had has hasnt have havent having he hello help her here hey hi him his hold how i id if ill im in into is isnt it its ive just kind know let lets like little look lot made make many may maybe me mean might moment more morning much must my name need never new nice no not now of off oh ok okay on one only or other our out over please put quite really right said same say see she should so some somebody someone something sorry speak still such sure take talk tell thank thanks that thats the their them then there theres these they theyre thing things think this those to today too try trying two uh um up us very wait want wanted was wasnt way we welcome well went were weve what whats when where which while who why will with wont would wouldnt yeah yep yes yesterday yet you youll your youre youve afternoon evening number minute second hear bit back okey hmm huh everything nothing anyone goodbye wonderful great perfect lovely speaking may able first last long time ' +

@@ -2,7 +2,7 @@
 export interface Agreement {
   /** Judgements compared. */
   count: number
-  /** Of them so many were the same, in percent; null: there are none. */
+  /** How many of them agree, in percent; null: there are none. */
   percent: number | null
   /** Cohen's kappa: 1 is full agreement, 0 what chance alone would give; null: it is not defined, for both always said the same one thing. */
   kappa: number | null

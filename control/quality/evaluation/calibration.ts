@@ -85,7 +85,7 @@ function collect(
       review.criteria.filter(one => one.key === key).map(({ score }) => bandOf(score)),
     )
     const pairs = byKey.get(key) ?? { label, machine: [], reviewers: [] }
-    // What no machine has judged is compared with nobody.
+    // Scores without a machine's judgement are compared with nothing.
     const isJudged = machine !== null || (outcome === 'not_applicable' && scored_by !== 'person')
     if (isJudged) pairs.machine.push(...bands.map((band): Pair => [bandOf(machine), band]))
     for (const [i, one] of bands.entries()) {

@@ -34,7 +34,7 @@ const MAX_REVIEWS = 20
 
 type Sent = Static<typeof changeBody>
 
-/** What a person decides, with the reason, beside what it was before. */
+/** A person's decision, with its reason and the former value. */
 export function changeEvaluation(
   deps: EvaluationDeps,
   context: Context,
@@ -148,7 +148,7 @@ async function save(trx: Trx, context: Context, row: QaEvaluationRow): Promise<Q
   return object
 }
 
-/** What a reviewer would have given: for calibration, so that it changes no score. */
+/** A reviewer's scores, for calibration only: they change no score. */
 export function addReview(
   deps: EvaluationDeps,
   context: Context,

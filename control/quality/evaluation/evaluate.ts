@@ -14,7 +14,7 @@ import { automaticFailures, scoreByWords, totalOf } from './score.ts'
 
 export interface EvaluateOptions {
   settings: QualitySettings
-  /** Who judges what words do not decide; none: that waits. */
+  /** Judges what words cannot decide; none: those criteria wait. */
   models: readonly ChatModel[]
   at: string
   request?: { requestId: string; idempotencyKey: string | null }
@@ -30,8 +30,8 @@ export function rubricOf(
 }
 
 /**
- * Evaluates a call by its words, in place of what was evaluated before; what a person has decided stays. What they do not decide goes to a
- * model by a job. Null: there is no rubric.
+ * Evaluates a call by its words, and replaces an earlier evaluation. People's decisions stay. A job asks a model for the rest. Null: there
+ * is no rubric.
  */
 export async function evaluate(
   trx: Trx,
@@ -82,7 +82,7 @@ export async function evaluate(
   return row
 }
 
-/** What persons have scored stands above what is computed anew. */
+/** People's scores override new results. */
 function withPersons(criteria: readonly ScoredCriterion[], before: QaEvaluationRow | undefined): ScoredCriterion[] {
   const persons = before === undefined ? [] : criteriaOf(before).filter(({ scored_by }) => scored_by === 'person')
   return criteria.map(criterion => {

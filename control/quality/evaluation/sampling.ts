@@ -4,7 +4,7 @@ import type { Conversation } from '../analysis/conversation.ts'
 
 type Sampling = QualitySettings['qa_sampling']
 
-/** Where a call lies between 0 and 100: the same whenever it is asked for, and another for each purpose. */
+/** A call's place between 0 and 100: always the same, and different for each purpose. */
 function placeOf(purpose: string, callId: string): number {
   const digest = createHash('sha256').update(`${purpose} ${callId}`).digest()
   return (digest.readUInt32BE() / 2 ** 32) * 100

@@ -67,7 +67,7 @@ function byPhrases(
   { phrases = [], by = 'agent', within_seconds: within }: NonNullable<Criterion['check']>,
   { lines }: Conversation,
 ): Judged {
-  // What the product says before belongs to nobody who is evaluated.
+  // What the product says before belongs to no agent.
   const start = lines.find(({ side }) => side === 'agent')?.startMs ?? 0
   const counts = ({ side, startMs }: Line): boolean =>
     side === by && (within === undefined || startMs <= start + within * 1000)
@@ -96,7 +96,7 @@ function byForbidden(conversation: Conversation): Judged {
   return scored(0, `Said: ${found.map(({ key }) => key).join(', ')}.`, said)
 }
 
-/** What fails a call whatever else was good: a disclosure that is required and was not said, a phrase that is forbidden as critical. */
+/** Failures that outweigh everything else: a required disclosure that was not said, or a phrase forbidden as critical. */
 export function automaticFailures(conversation: Conversation): AutomaticFailure[] {
   if (!conversation.lines.some(({ side }) => side === 'agent')) return []
   const missed = disclosuresIn(conversation)

@@ -9,7 +9,7 @@ export interface InsightDaysParts {
   store: Store
   now: () => Date
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
-  /** What one run counts; what is left is for the next one [ms]. */
+  /** Time limit of one run; the next one continues [ms]. */
   budgetMs?: number
 }
 
@@ -25,8 +25,8 @@ interface Due {
 }
 
 /**
- * Keeps what insights tell of days that are over. A day is counted when nothing of it has changed since the run before: whoever was in the
- * middle of a change when it was first seen has finished by then, and is counted or has been noticed. Several nodes may do the same.
+ * Stores the insights of completed days. A day is counted if nothing of it has changed since the previous run. By then, any change that
+ * was in progress has finished, so it is either counted or noticed. Several nodes may do this at once.
  */
 export class InsightDays {
   readonly #parts: InsightDaysParts

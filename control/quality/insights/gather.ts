@@ -75,7 +75,7 @@ async function figuresOf(db: Db, tenant: Tenant, id: string, stored: string | nu
   return countedFigures({ ...summaryOf(row), ...correctionOf(row) }, JSON.parse(row.figures) as CallFigures)
 }
 
-/** Of a call, or of some: what they are grouped by. */
+/** For one call or several: what they are grouped by. */
 export interface Dimensions {
   userId: string | null
   queueId: string | null
@@ -125,7 +125,7 @@ export async function grouping(db: Db, tenant: Tenant, by: GroupBy): Promise<(of
 
 const TABLES = { agent: 'users', queue: 'queues', team: 'teams', profile: 'copilot_profiles' } as const
 
-/** What the groups are called; of those that are no more their IDs. */
+/** Names of the groups; for deleted ones, their IDs. */
 export async function labelsOf(db: Db, tenant: Tenant, by: GroupBy): Promise<Map<string, string>> {
   const table = TABLES[by as keyof typeof TABLES]
   if (table === undefined) return new Map()

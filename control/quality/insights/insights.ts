@@ -14,7 +14,7 @@ export interface InsightsOf {
   only?: Only
 }
 
-/** What calls of a period tell, beside the one before it. */
+/** Insights into the calls of a period and of the period before it. */
 export async function gatherInsights(
   db: Db,
   tenant: Tenant,

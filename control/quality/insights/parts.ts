@@ -22,7 +22,7 @@ interface Wanted {
 /** In the place of an agent, a queue and a profile: all of them. */
 export const ALL = '*'
 
-/** Days that are read at once: others get the process between. Of some of the calls there is more to read, with what they were about. */
+/** Days that are read at once; between them, other work gets the process. Details of calls need more reading. */
 const DAYS_AT_ONCE = 5
 const FILTERED_DAYS_AT_ONCE = 1
 const DAY_MS = 86_400_000
@@ -75,7 +75,7 @@ async function* counted(db: Db, tenant: Tenant, period: Period, { timezone, only
   }
 }
 
-/** By day, of those of which it is kept. What changes while it is read is not. */
+/** By day, for stored days. A day that changes while it is read is left out. */
 async function keptOf(db: Db, tenant: Tenant, days: readonly string[], wanted: Wanted): Promise<Map<string, Part[]>> {
   const before = await versionsOf(db, tenant, days, wanted)
   if (before.size === 0) return new Map()

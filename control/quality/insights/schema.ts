@@ -22,7 +22,7 @@ export const measures = {
 const measuresSchema = Type.Object(measures)
 export type Measures = Static<typeof measuresSchema>
 
-/** What a measure has changed by; null: one of both is unknown. */
+/** The change of a measure; null: one of the two values is unknown. */
 const changes = Type.Object(
   Object.fromEntries(Object.keys(measures).map(name => [name, nullable(Type.Number())])) as Record<
     keyof typeof measures,

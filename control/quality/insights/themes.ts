@@ -44,7 +44,7 @@ export interface PackedThemes {
   criteria: [...PackedNamed, not_applicable: number, needs_model: number, scores: PackedMean][]
 }
 
-/** What some calls were about. */
+/** The themes of some calls. */
 export class Themes {
   readonly #marks = { reason: new Map<string, Mark>(), topic: new Map<string, Mark>() }
   readonly #objections = new Map<string, Objection>()

@@ -4,7 +4,7 @@ import { plainWords, stemOf } from '../analysis/words.ts'
 /** More than a question has. */
 const MAX_PARTS = 16
 
-/** `refund "second invoice"`: a word, and two that follow each other. What holds no word is left out. */
+/** `refund "second invoice"`: a word, and two in sequence. Parts without a word are ignored. */
 export function partsOf(query: string): string[] {
   const parts = [...query.matchAll(/"([^"]*)"|([^\s"]+)/g)].map(([, quoted, word]) => quoted ?? word ?? '')
   return parts.filter(part => wordsOf(part).length > 0).slice(0, MAX_PARTS)
@@ -18,7 +18,7 @@ export interface Highlight {
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu
 
-/** Where a text has words of the query, in whatever form. */
+/** Positions of the query's words in a text, in any form. */
 export function highlightsIn(text: string, parts: readonly string[]): Highlight[] {
   const wanted = new Set(parts.flatMap(part => plainWords(part).map(stemOf)))
   return [...text.matchAll(WORD)].flatMap(match => {

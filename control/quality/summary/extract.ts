@@ -8,8 +8,8 @@ import { isContent, plainWords } from '../analysis/words.ts'
 import type { SummaryContent } from './schema.ts'
 
 /**
- * A summary of a call by its words alone: the sentences in which its reason, its outcome and what is to be done were said, as they were said.
- * What nobody has said in so many words is absent.
+ * A summary from a call's words alone: the sentences that state its reason, its outcome and next steps, as they were said. What was not said
+ * is absent.
  */
 export function extractedSummary(
   { lines, profile, heard }: Pick<Conversation, 'lines' | 'profile' | 'heard'>,
@@ -25,7 +25,7 @@ export function extractedSummary(
     reason: reason?.text ?? null,
     outcome: outcome?.text ?? null,
     next_steps: steps.map(({ text }) => text),
-    // What the copilot has heard, and its agent has corrected, during the call stands above.
+    // Values that the copilot heard, and its agent corrected, take precedence.
     fields: { ...fieldsIn(lines, profile), ...heard?.fields },
     disposition: dispositionIn(lines, dispositions),
     topics: topicsIn(lines),
@@ -43,7 +43,7 @@ const MAX_STEPS = 5
 /** A sentence that says less is no reason to call. */
 const MIN_CONTENT = 2
 const MAX_CONTENT = 8
-/** What speaks of a wish, as so many words that mean something. */
+/** A wish counts as this many significant words. */
 const WISH_WEIGHT = 4
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'sentence' })
@@ -63,7 +63,7 @@ const sentencesOf = (lines: readonly Line[]): Sentence[] =>
 const WISH =
   /\b(i(['’]d| would) like|i want|i need|i(['’]m| am) (calling|looking|having|trying)|calling (about|because|to)|problem|issue|broken|(does|is|did)n['’]?t work|not working|can(['’]t|not)|how (do|can) i|cancel|complain\w*|refund|wrong|never (came|arrived|received))\b|(רוצה|צריך|צריכה|בעיה|מתקשר|מתקשרת|לבטל|לא עובד|תקלה|החזר|לברר)/iu
 
-/** What the customer has come with: of the first half of what he says, the sentence that says most. */
+/** The reason of the call: the most significant sentence in the first half of the customer's words. */
 function reasonIn(said: readonly Sentence[]): Sentence | undefined {
   const own = said.filter(({ line }) => line.side === 'customer')
   const first = own.slice(0, Math.max(6, Math.ceil(own.length / 2)))
@@ -86,7 +86,7 @@ const outcomeIn = (said: readonly Sentence[]): Sentence | undefined =>
 const PROMISE =
   /\b(i|we|they|somebody|someone|he|she)(['’]ll| will| am going to| are going to|['’]re going to|['’]m going to)\s+(also |then |just )?(call|send|email|e-mail|text|mail|get back|ring|follow|contact|return|pay|ship|deliver|bring|come|check back|let you know|confirm|order|refund|transfer the|visit|arrive|reach out|write)|\byou(['’]ll| will) (get|receive|hear|have|find|be (called|contacted|charged|refunded))|\b(please|you (need|have) to|could you) (send|call|email|return|bring|fill|sign|upload)\b|(אתקשר|נתקשר|אשלח|נשלח|אחזור אליך|נחזור אליך|תקבל|תקבלי|יגיע|נעדכן|אעדכן)/iu
 
-/** What somebody has promised or been asked to do. */
+/** Promises and requests. */
 function stepsIn(said: readonly Sentence[]): Sentence[] {
   const promised = said.filter(({ text }) => PROMISE.test(text))
   return promised.filter(({ text }, i) => promised.findIndex(other => other.text === text) === i).slice(-MAX_STEPS)
@@ -103,7 +103,7 @@ function dispositionIn(lines: readonly Line[], dispositions: readonly Dispositio
 
 const EMAIL = /[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{2,63}){1,4}/u
 
-/** Of the profile's fields those that can be told by their form: the last that the customer has said. */
+/** The profile's fields that are recognisable by their form: the customer's last mention of each. */
 function fieldsIn(lines: readonly Line[], profile: Profile | null): Record<string, string> {
   const own = lines.filter(({ side }) => side === 'customer').toReversed()
   const found = (profile?.settings.fields ?? []).flatMap((field): [string, string][] => {

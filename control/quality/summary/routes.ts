@@ -164,7 +164,7 @@ async function refusal(
   return referenceProblem(trx, context, [{ param: 'user_id', id: userId, kind: 'user', exists: userExists }])
 }
 
-/** What a person types is kept by the same rules as what was said. */
+/** Text that a person types is redacted by the same rules as speech. */
 async function withoutSecrets(trx: Trx, context: Context, sent: Correction): Promise<Correction> {
   const redact = await redactorOf(trx, context)
   return JSON.parse(JSON.stringify(sent), (_, value) => (typeof value === 'string' ? redact(value) : value))

@@ -4,7 +4,9 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Device } from '../ringing/rings.ts'
 import type { SipRegistrationRow } from './tables.ts'
 
-/** What a member can be reached at now: registered SIP phones and connected softphones, the newest first; one who is not active by nothing. */
+/**
+ * The devices on which a member can be reached now: registered SIP phones and connected softphones, newest first. An inactive member has none.
+ */
 export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Date = new Date()): Promise<Device[]> {
   const own = forTenant(db, tenant)
   if ((await own.find('users', userId))?.status !== 'active') return []

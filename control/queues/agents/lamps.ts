@@ -5,7 +5,7 @@ import type { UserRow } from '../../organisation/tables.ts'
 import { allQueues, answeredBy } from '../settings/store.ts'
 import type { RingRow } from '../tables.ts'
 
-/** What a phone's lamp shows: messages that wait for its member, or whether a colleague is on the telephone. */
+/** What a phone's lamp shows: its member's waiting messages, or whether a colleague is on the telephone. */
 export type Lamp = { package: PackageState['package']; userId: string }
 
 /** Dialogs of one member that are told: one rings, one talks. */
@@ -31,7 +31,7 @@ export async function lampStates(db: Db, tenant: Tenant, lamps: readonly Lamp[])
 
 type Dialogs = Extract<PackageState, { package: 'dialog' }>['dialogs']
 
-/** Who is rung or talks, without a word about with whom. */
+/** Whether somebody is being rung or talks, without saying with whom. */
 async function dialogsOf(db: Db, tenant: Tenant, ids: readonly string[]): Promise<Map<string, Dialogs>> {
   const found = new Map<string, Dialogs>()
   if (ids.length === 0) return found
@@ -49,7 +49,7 @@ async function dialogsOf(db: Db, tenant: Tenant, ids: readonly string[]): Promis
   return found
 }
 
-/** Of a call that the member places: whether the other side rings yet, or talks. */
+/** For a call that the member places: whether the other side is ringing or talks. */
 const PLACED: Readonly<Record<string, Dialogs[number]['state']>> = { ringing: 'early', in_progress: 'confirmed' }
 
 const dialogOf = ({ id, purpose, state }: RingRow, status: string | undefined): Dialogs[number] =>

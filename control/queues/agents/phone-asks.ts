@@ -10,7 +10,7 @@ import type { SipCredentialRow } from './tables.ts'
 
 type Ask = Events['sip.ask']
 
-/** What becomes of a text that a member's phone sends: the status of the answer. */
+/** Handles a text that a member's phone sends; returns the status of the answer. */
 export type TakeText = (
   text: { account: SipCredentialRow; to: string; text: string },
   media: MediaPort,
@@ -25,7 +25,7 @@ export interface PhoneAskDeps {
   takeText: TakeText
 }
 
-/** What members' phones ask outside of calls: SUBSCRIBE and MESSAGE. Who asks proves its account by its password, as in a REGISTER. */
+/** Requests of members' phones outside calls: SUBSCRIBE and MESSAGE. The phone proves its account by digest, as for a REGISTER. */
 export class PhoneAsks {
   readonly #deps: PhoneAskDeps
 

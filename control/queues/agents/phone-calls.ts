@@ -37,8 +37,8 @@ const answerTo = (refused: NotPlaced) => {
 }
 
 /**
- * Calls that members' phones place. Who says that it is a member's account proves it by its password, wherever it calls from: an
- * address alone, even the one that the phone has registered from, may be anybody's behind the same NAT.
+ * Calls placed by members' phones. A caller that names a member's account proves it by its password, wherever it calls from. An
+ * address proves nothing: behind a NAT, others share the one that the phone registered from.
  */
 export class PhoneCalls {
   readonly #deps: PhoneCallDeps

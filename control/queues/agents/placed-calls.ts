@@ -22,14 +22,14 @@ export interface PlacingDeps {
   vault: Vault
 }
 
-/** What the member calls from: a phone that has called us, or its softphone. */
+/** The device that places the call: a phone that has called us, or a softphone. */
 export type CallingDevice = Extract<RingTarget, { kind: 'leg' | 'browser' }>
 
 export interface Placing {
   tenant: Tenant
   user: UserRow
   device: CallingDevice
-  /** What was dialled: an extension, a name, a number. */
+  /** The dialled extension, name or number. */
   dialled: string
   /** Of the call; absent: none. */
   metadata?: Record<string, string>

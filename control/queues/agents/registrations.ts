@@ -103,7 +103,7 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
     : known.filter(row => register.contacts.some(({ uri }) => uri === row.contact))
   if (touched.some(row => row.call_id === register.callId && row.cseq >= register.cSeq)) return refuse(500)
   const rest = known.filter(row => !touched.includes(row))
-  // Of one that is named twice the last word counts (RFC 3261 §10.3 takes them in order).
+  // If one is named twice, the last entry counts (RFC 3261 §10.3 processes them in order).
   const fresh = [...new Map(register.contacts.map(contact => [contact.uri, contact])).values()]
     .filter(({ uri, expiresS }) => uri !== '*' && expiresS > 0)
     .map(contact => ({ ...rowOf(account, register, contact, at), node: nodeOf(trx) }))
@@ -150,8 +150,8 @@ async function forget(
 }
 
 /**
- * What has registered over a WebSocket that is closed is reached by nobody any more (RFC 5626 §4.2.2); its member is waited for like one
- * whose page is gone. False: nothing had.
+ * A registration over a WebSocket ends when that closes (RFC 5626 §4.2.2). Its member is then waited for as after the loss of a page.
+ * False: there was none.
  */
 export async function forgetPhonesOf(trx: Trx, source: Events['sip.gone']['source'], at: string): Promise<boolean> {
   const { transport, host, port } = source

@@ -7,9 +7,9 @@ import type { RingRow } from '../tables.ts'
 import type { BrowserSessionRow } from './tables.ts'
 
 /**
- * What becomes of a member who is deactivated: its phones and its unused softphone tokens are forgotten with the change; what rings at
- * it, listens in or is connected on any node ends with the next run of the call centre. A conversation with a caller goes on: the
- * caller is not to pay for it. The softphone that it is held on is closed after it.
+ * Deactivating a member. The same change forgets its phones and unused softphone tokens. The next run of the call centre ends whatever
+ * rings there, listens in or is connected, on any node. A conversation with a caller goes on, for the caller's sake; the softphone
+ * that holds it is closed afterwards.
  */
 
 /** WebSocket close code: who it was opened for may no longer (RFC 6455 §7.4.1, policy violation). */

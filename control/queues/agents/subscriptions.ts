@@ -10,15 +10,15 @@ const MAX_OF_MEMBER = 200
 
 interface Subscription extends Lamp {
   tenant: Tenant
-  /** Whose phone it is. */
+  /** The member whose phone it is. */
   memberId: string
   /** As text; null: we do not know what it was told. */
   told: string | null
 }
 
 /**
- * What phones want to hear of (RFC 6665), on this node. Media keeps the dialogs and their time; here stands whom they are about, which
- * media gives back to a control process that begins anew.
+ * Subscriptions of phones (RFC 6665) on this node. Media keeps the dialogs and their expiry. Rows here say whom they are about; media
+ * returns that to a new control process.
  */
 export class PhoneSubscriptions {
   readonly #store: Store
@@ -39,7 +39,7 @@ export class PhoneSubscriptions {
     return count >= MAX_OF_MEMBER
   }
 
-  /** What it is told when it begins; `about` is what media keeps for us. */
+  /** The first state of a subscription; `about` is stored by media for us. */
   async first(tenant: Tenant, memberId: string, lamp: Lamp): Promise<{ about: string; state: PackageState }> {
     const [state] = await lampStates(this.#store.db, tenant, [lamp])
     return { about: aboutOf(tenant, memberId, lamp), state: state! }
@@ -51,7 +51,7 @@ export class PhoneSubscriptions {
     if (read !== null) this.#byId.set(id, { ...read, told: JSON.stringify(state) })
   }
 
-  /** What one that this member's phone has begun is about; null: it is none of its. */
+  /** What a subscription of this member's phone is about; null: it belongs to somebody else. */
   ownLamp(id: string, memberId: string): Lamp | null {
     const one = this.#byId.get(id)
     return one === undefined || one.memberId !== memberId ? null : { package: one.package, userId: one.userId }
@@ -135,7 +135,10 @@ function readAbout(about: string): Omit<Subscription, 'told'> | null {
   }
 }
 
-/** Whom a phone asks about: itself, or a colleague by extension or account, of its own organisation and mode; null: nobody. */
+/**
+ * The member that a phone asks about: itself, or a colleague of its organisation and mode, by extension or account; null:
+ * nobody.
+ */
 export async function watchedBy(
   store: Pick<Store, 'db'>,
   account: SipCredentialRow,
@@ -152,7 +155,7 @@ export async function watchedBy(
   if (userId === undefined) return null
   const user = await scoped.find('users', userId)
   if (user?.status !== 'active') return null
-  // Whose messages wait is the member's own affair.
+  // Only the member itself may see its waiting messages.
   if (wanted === 'message-summary' && userId !== account.id) return 'forbidden'
   return { package: wanted, userId }
 }

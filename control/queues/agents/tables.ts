@@ -19,7 +19,7 @@ export interface BrowserSessionTable extends TenantColumns {
   /** The media process's browser ID. */
   id: string
   user_id: string
-  /** Whose media process holds its WebSocket. */
+  /** The node whose media process holds its WebSocket. */
   node: string
   /** The website that its token was bound to; null: none. */
   origin: string | null
@@ -30,7 +30,7 @@ export interface BrowserSessionTable extends TenantColumns {
   connected_at: string
 }
 
-/** Who a client token lets into a conference room. */
+/** The guest that a client token admits to a conference room. */
 export interface BrowserGuestTable extends TenantColumns {
   /** Of the call that the token opens. */
   id: string
@@ -44,7 +44,7 @@ export interface BrowserGuestTable extends TenantColumns {
 export interface SipCredentialTable extends TenantColumns {
   /** The member's ID. */
   id: string
-  /** Of one member of all organisations and modes. */
+  /** For one member, in all organisations and modes. */
   username: string
   /** H(username:realm:password), hex, sealed by the vault. */
   ha1_md5: string
@@ -57,7 +57,7 @@ export interface SipRegistrationTable extends TenantColumns {
   user_id: string
   /** The contact's URI. */
   contact: string
-  /** Whose media process it registered with: the one that reaches it. */
+  /** The node whose media process it registered with, which alone reaches it. */
   node: string
   call_id: string
   cseq: number

@@ -6,7 +6,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 /** Assistants talk with any number of people at once: so many callbacks are dialled for them in one round. */
 const MAX_DIALLED = 200
 
-/** Who could take a callback now. */
+/** Agents who can take a callback now. */
 export interface Takers {
   /** Agents who are free and can be rung. */
   agents: ReadonlySet<string>
@@ -14,7 +14,7 @@ export interface Takers {
   byQueue: ReadonlyMap<string, number>
 }
 
-/** Whose callbacks are due: one look at an index for each organisation and mode. */
+/** Tenants with due callbacks: one index lookup for each organisation and mode. */
 export async function tenantsWithDue(db: Db, at: string): Promise<Tenant[]> {
   const found: Tenant[] = []
   for (const livemode of [true, false]) {
@@ -45,8 +45,8 @@ export async function isCallbackDue(db: Db, tenant: Tenant, at: string): Promise
 }
 
 /**
- * The due callbacks that somebody could take now, of each queue and each agent no more than could be taken: those that nobody is there
- * for are not read, so that however many they are, they keep no others waiting.
+ * The due callbacks that somebody could take now. For each queue and agent, no more are read than could be taken. So any number of
+ * callbacks without a free agent delays no others.
  */
 export async function dueCallbacks(
   db: Db,

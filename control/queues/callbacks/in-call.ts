@@ -18,7 +18,7 @@ export const bookInCall =
       return bookCallback(deps, trx, tenant, { ...asked, ...returned, source, author })
     })
 
-/** Whom the wish names may have been deleted since it was written down: a callback of nobody would be offered to nobody. */
+/** The queue or agent that was asked for may have been deleted since. A callback for nobody would be offered to nobody. */
 async function returnedBy(
   { settings }: BookingDeps,
   trx: Trx,

@@ -37,7 +37,7 @@ export async function bridge(
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
   }
-  // Whoever is there first hears whether the other one still rings.
+  // The first party in the call hears that the other one is still ringing.
   const prompted = isFirst ? 0 : 1
   await takeOn(deps.store, leg, { step: 'bridged', prompted, joined_at: deps.now().toISOString() })
   return null
@@ -48,7 +48,7 @@ const NOT_YET: Failure = { failure: 'conflict', message: 'the caller is being an
 const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
   (await mainLeg(db, tenant, callId))?.unanswered != null
 
-/** Who hears a supervisor: monitor nobody, whisper the agent, barge all. */
+/** Who hears a supervisor. monitor: nobody; whisper: the agent; barge: everybody. */
 export async function superviseAs(
   db: Db,
   tenant: Tenant,

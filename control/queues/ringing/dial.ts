@@ -44,7 +44,7 @@ export async function dial(
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward }))
   // It was dialled before: the process that did so died before it could write it down.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
-  // What came first stays: its answer, or its end, for which media had nothing to hang up then.
+  // The first outcome stays: an answer, or an end, for which media had no leg to hang up then.
   const now = await takeOn(deps.store, leg, { step: 'dialing' })
   if (now === undefined || now.step === 'ended') {
     await media.request('leg.hangup', { legId: leg.id, reason: now?.leave_reason ?? 'api_hangup' })
@@ -73,12 +73,12 @@ const waitingRoom = (legId: string) => ({
   maxMembers: 1,
 })
 
-/** What media is told to dial. */
+/** The leg that media is to dial. */
 type Dialled = Pick<Commands['leg.dial']['request'], 'target' | 'alternatives' | 'delayMs' | 'pace'>
 
 type Address = Extract<RingTarget, { kind: 'address' }>
 
-/** Until it may go out [ms]. What lies further ahead was written by a clock that went wrong. */
+/** How far ahead a start may lie [ms]. Anything later was written by a wrong clock. */
 function waitOf({ startMs = 0 }: Address, nowMs: number): number {
   const waitMs = startMs - nowMs
   return waitMs > MAX_WAIT_MS ? 0 : Math.max(0, waitMs)
@@ -161,7 +161,7 @@ async function shownOf(db: Db, tenant: Tenant, call: CallRow | undefined): Promi
   return { call_id: call.id, caller, ...(queue === undefined ? {} : { queue: queue.name }) }
 }
 
-/** Whom a call from outside was for before it is sent on to somebody outside, with those before. */
+/** For a call from outside that is forwarded outside: whom it was for, with earlier diversions. */
 function sentOn({ from }: { from: string | null }, call: CallRow | undefined): RedirectedFrom[] {
   if (from !== null || call?.direction !== 'inbound' || call.connection_id === null) return []
   const before = JSON.parse(call.redirected_from) as RedirectedFrom[]

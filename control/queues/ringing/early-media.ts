@@ -13,7 +13,7 @@ import type { CommandPort } from '../../media-link/events.ts'
 import { findCall } from '../waiting-calls.ts'
 import { findRing, legsOfRing, mainRing } from './rings.ts'
 
-/** What is heard before an answer: our ringing tone, or what the far end that is called says itself. */
+/** What is heard before the answer: our ringing tone, or early media of the far end. */
 
 /** A far end that we call is heard from now on, or no more (`isHeard` false), and has not answered. */
 export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean): Promise<void> {
@@ -28,7 +28,7 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   if (ring.state !== 'ringing') return
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller?.step === 'calling') return setLeg(trx, tenant, caller.id, {})
-  // Whoever asks, or a flow's caller, waits in the call's room.
+  // The calling member, or a flow's caller, waits in the call's room.
   const isTold = ring.purpose === 'consult' || ring.purpose === 'led'
   if (!isTold || caller === undefined || !isHeard) return
   follow(trx, ring.call_id, async ({ media }) => {
@@ -70,7 +70,7 @@ async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | un
   return (await legsOfRing(db, tenant, ring.id)).find(({ early, step }) => early === 1 && step === 'dialing')
 }
 
-/** Who has had a person called hears our ringing tone until that person is heard, or answers. */
+/** Whoever has somebody called hears our ringing tone until that party is heard or answers. */
 export async function hearCalled(
   db: Db,
   media: CommandPort<'leg.play' | 'leg.stop_play'>,

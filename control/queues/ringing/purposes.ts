@@ -23,7 +23,7 @@ interface Happening {
   at: string
 }
 
-/** What a purpose makes of its ring: somebody answered; nobody did; who answered has gone again. */
+/** Effects of a ring by its purpose: somebody answered, nobody did, or the answerer has left again. */
 interface Purpose {
   answered(happening: Happening, leg: ParticipantRow): Promise<void>
   failed(happening: Happening, reason: EndedReason): Promise<void>
@@ -201,7 +201,7 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
   await becomeBusy(trx, tenant, ring.user_id, at)
 }
 
-/** Who answered has hung up: so does the other end, unless somebody who was asked stays. */
+/** The answerer has hung up: so does the other end, unless a consulted party stays. */
 async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
   await agentFree(trx, tenant, ring, at)
   const asked = (await ringsOf(trx, tenant, ring.call_id)).find(isAsking)

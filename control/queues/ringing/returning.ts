@@ -11,7 +11,7 @@ import { type BusinessHours, nextOpen } from '../../organisation/business-hours.
 import { isListed } from '../../trunks/do-not-call.ts'
 import type { RingTarget } from './rings.ts'
 
-/** What happens to a callback while it is returned (api-additions.md, "Callback states"). Each step is taken from its state alone. */
+/** The states of a callback while it is returned (api-additions.md, "Callback states"). Each step depends only on the state. */
 
 /** Before the second attempt, the third, and each after it. */
 const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
@@ -178,7 +178,7 @@ function resultOf(reason: EndedReason): string {
   }
 }
 
-/** Of several who would move it on, one does. */
+/** If several processes try the same transition, one succeeds. */
 async function move(
   trx: Trx,
   tenant: Tenant,

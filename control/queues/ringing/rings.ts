@@ -21,7 +21,10 @@ export type Device =
     }
   | { kind: 'browser'; browserId: string }
 
-/** Whom a leg is dialled to. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called us. */
+/**
+ * The destination of a dialled leg. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called
+ * us.
+ */
 export type RingTarget =
   | { kind: 'leg'; legId: string }
   | {
@@ -36,7 +39,7 @@ export type RingTarget =
       kind: 'address'
       to: string
       from: string | null
-      /** Who calls is shown, not the number that was called: it is for a transfer. */
+      /** For a transfer: the caller is shown, not the number that was called. */
       showsCaller?: boolean
       /** The dialog of elsewhere whose place the call takes. */
       replaces?: string
@@ -174,7 +177,7 @@ export async function mayCallBeside(db: Db, tenant: Tenant, userId: string): Pro
   return rings.length === 1 && only?.open_user === userId && only.state === 'talking' && only.purpose !== 'supervise'
 }
 
-/** Of two calls of a member one is over: the other is the one that it talks on. */
+/** Of two calls of a member, one has ended; the member talks on the other. */
 export async function otherCallOf(trx: Trx, tenant: Tenant, userId: string): Promise<boolean> {
   const scoped = forTenant(trx, tenant)
   const other = await scoped
@@ -189,7 +192,7 @@ export async function otherCallOf(trx: Trx, tenant: Tenant, userId: string): Pro
   return true
 }
 
-/** What is left of the time that it rings [s]. */
+/** Remaining ringing time [s]. */
 export const secondsLeft = ({ deadline }: RingRow, at: string): number =>
   Math.round((Date.parse(deadline) - GRACE_MS - Date.parse(at)) / 1000)
 

@@ -30,7 +30,7 @@ export interface RoundRows {
   engaged: Set<string>
 }
 
-/** Whose callers wait on this node, or whose callbacks are due. */
+/** Tenants with callers waiting on this node, or with due callbacks. */
 export async function tenantsWaiting(db: Db, at: string): Promise<Tenant[]> {
   const calls = await db
     .selectFrom('queue_calls')
@@ -43,7 +43,7 @@ export async function tenantsWaiting(db: Db, at: string): Promise<Tenant[]> {
   return [...new Map(tenants.map(tenant => [`${tenant.organisationId} ${tenant.livemode}`, tenant])).values()]
 }
 
-/** What was decided for a call or a callback could not be carried out, by a bug; `of`: its ID. */
+/** A decision about a call or callback could not be carried out because of a bug; `of`: its ID. */
 export class DecisionFault extends Error {
   readonly of: string
   constructor(of: string, cause: unknown) {
@@ -101,7 +101,7 @@ async function callbacksNow(
 ): Promise<CallbackRow[]> {
   const at = now.toISOString()
   if (!(await isCallbackDue(trx, tenant, at)) || !(await isOpenNow(deps, trx, tenant, now))) return []
-  // Of an organisation that is suspended or at its limit they wait.
+  // They wait while their organisation is suspended or at its limit.
   if ((await callProblem(trx, tenant, at)) !== null) return []
   return dueCallbacks(trx, tenant, { at, takers: takersOf(queues, agents, now.getTime()) })
 }
@@ -148,7 +148,7 @@ export async function freeAgents(
   return (byQueue.get(queueId) ?? 0) - (await waiting.where('offered_to', 'is', null).execute()).length
 }
 
-/** Who is signed in. Only of those who could be rung the devices are asked for. */
+/** The agents who are signed in. Devices are looked up only for those who could be rung. */
 async function agentsOf(
   deps: Pick<CallCentreParts, 'devicesOf'>,
   trx: Trx,

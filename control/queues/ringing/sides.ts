@@ -6,8 +6,8 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { isCaller, mainRing, ringsOf } from './rings.ts'
 
 /**
- * Who of the two wants something of a call. `answerer`: who has answered it, or called somebody outside; the other is the call's own
- * leg. `caller`: a member who has called somebody inside, and is the call's own leg itself.
+ * The two parties of a call, as seen by the member who acts on it. `answerer`: has answered the call or called somebody outside; the
+ * other party is the call's own leg. `caller`: has called somebody inside, and is the call's own leg.
  */
 export type Side = 'answerer' | 'caller'
 
@@ -21,8 +21,8 @@ export async function answererOf(trx: Trx, tenant: Tenant, callId: string): Prom
 }
 
 /**
- * The two change places: who has answered becomes the call's own leg, so that it can be led elsewhere, and the member who called is
- * who talks with it. What was attached to the member's leg, a stream for example, goes with the member.
+ * The two swap places. The answerer's leg becomes the call's own, so that it can be led elsewhere, and the member who called
+ * becomes the one who talks with it. What was attached to the member's leg, such as a stream, stays with the member.
  */
 export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Promise<Problem | null> {
   const answerer = await answererOf(trx, tenant, callId)

@@ -17,7 +17,7 @@ import { isUnsettled } from './late-devices.ts'
 /** Ends a leg that media does not have, or cannot dial. */
 export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 
-/** What the steps of those send who wait for somebody, or are rung. */
+/** Commands of the steps in which a leg waits for somebody, or is rung. */
 export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue'> {
   const around = async (leg: ParticipantRow) => {
     const tenant = tenantOf(leg)

@@ -42,7 +42,7 @@ export const DEFAULT_SETTINGS: QueueSettings = {
   ...NO_AUDIO_DEFAULTS,
 }
 
-/** Where each action of the overflow finds what it acts on. */
+/** The field with the object of each overflow action. */
 const OVERFLOW_NEEDS = {
   assistant: 'assistant_id',
   agent: 'user_id',

@@ -21,7 +21,7 @@ export interface QueueDeps {
   store: Store
   now: () => Date
   exists: { user: Exists; team: Exists; assistant: Exists; copilotProfile: Exists; audioAsset: Exists }
-  /** Who keeps a queue from being deleted: its open callbacks. */
+  /** Why a queue cannot be deleted: its open callbacks. */
   usesOf: UsesOf
   streamsProblem: StreamsProblem
 }

@@ -114,7 +114,7 @@ async function periodOf(
   return { from: begin.toJSDate().toISOString(), serviceS }
 }
 
-/** Of these queues, in their order: three queries however many they are. */
+/** For these queues, in their order. Always three queries. */
 export async function queueStatsOf(
   db: Db,
   tenant: Tenant,

@@ -25,7 +25,7 @@ export const queuesUsing: UsesOf = async (db, tenant, id) => {
   return users.map(row => ({ object: 'queue', id: row.id, name: row.name }))
 }
 
-/** Of these queues, those that a user answers, as a member or through the team. */
+/** Those of these queues that a user answers, directly or through the team. */
 export const answeredBy = (queues: readonly QueueRow[], user: { id: string; teamId: string | null }): string[] =>
   queues.filter(row => isAnsweredBy(settingsOf(row), user)).map(row => row.id)
 

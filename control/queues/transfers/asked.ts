@@ -22,7 +22,7 @@ type Asked = Of<'leg.refer_asked'>['body']
 /** Why a REFER is refused, as its SIP status. */
 type Refused = { status: number }
 
-/** Who has no say in a call that it is in: who listens, is asked, or is only being rung. */
+/** Roles that cannot transfer the call: supervisors, consulted parties, and those still ringing. */
 const ASIDE: readonly string[] = ['supervise', 'consult', 'referred', 'callback']
 
 /** A party wants the other one called elsewhere: whether it may is decided here, by whose leg it is (docs/sip.md, "Transfers"). */
@@ -76,7 +76,7 @@ async function planFor(
 
 // ---------------------------------------------------------------------------------------------------- a member's phone
 
-/** What a member could call itself it can transfer to, and nothing else. */
+/** A member can transfer only to what it could call itself. */
 async function planOfMember(
   deps: CallCentreParts,
   trx: Trx,
@@ -147,7 +147,7 @@ async function planOfTrunk(
   return { kind: 'bridge', to: to.user, replaces: replaces?.dialog ?? null }
 }
 
-/** Who talks with the party of this leg. */
+/** The party that talks with this leg. */
 async function otherEnd(trx: Trx, tenant: Tenant, leg: ParticipantRow): Promise<ParticipantRow | undefined> {
   if (leg.ring_id !== null) return mainLeg(trx, tenant, leg.call_id)
   const ring = await mainRing(trx, tenant, leg.call_id)

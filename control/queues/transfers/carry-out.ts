@@ -18,10 +18,7 @@ import type { CallTransferRow, Plan } from './tables.ts'
 /** How long somebody is rung for a trunk [s]. */
 const TIMEOUT_S = 60
 
-/**
- * Does what a REFER asks for that may be: accepts it, then carries it out. Whoever does it again, since the process before died over it,
- * does nothing twice.
- */
+/** Carries out an accepted REFER. Repeating it after the death of a process does nothing twice. */
 export async function carryOut(deps: CallCentreParts, media: MediaPort, id: string): Promise<void> {
   const row = await findTransfer(deps.store.db, id)
   if (row?.status !== 'asked') return

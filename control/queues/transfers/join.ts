@@ -11,7 +11,7 @@ import type { RingRow } from '../tables.ts'
 
 const NOBODY = 'One of the two calls has no other party that could be connected.'
 
-/** Whoever this member talks with on one call comes into the other, and the member leaves both: an attended transfer of its phone. */
+/** An attended transfer by a member's phone: the party of one call joins the other call, and the member leaves both. */
 export async function joinCalls(
   trx: Trx,
   tenant: Tenant,

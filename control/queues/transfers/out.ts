@@ -25,7 +25,7 @@ interface Asking {
   connection: ConnectionRow
   /** A number, or a SIP URI. */
   to: string
-  /** Whoever talks on that leg is replaced. */
+  /** Replaces whoever talks on that leg. */
   inPlaceOf: string | null
   at: string
 }

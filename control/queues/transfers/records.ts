@@ -89,7 +89,7 @@ function tell(
   return appendEvent(trx, tenantOf(row), { type: 'call.transfer.updated', at, object, callId: row.call_id })
 }
 
-/** By NOTIFY. Where media calls the target itself it tells by itself. */
+/** By NOTIFY. If media calls the target itself, it sends the NOTIFY too. */
 function notify(trx: Trx, row: CallTransferRow, sipCode: number): void {
   if (row.direction === 'out' || planOf(row).kind === 'bridge') return
   const told = { legId: row.leg_id, referId: row.id, sipCode }

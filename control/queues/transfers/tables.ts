@@ -13,16 +13,16 @@ export interface CallTransferTable extends TenantColumns {
   id: string
   /** One for each call: unique. */
   call_id: string
-  /** Who has asked us (`in`), or whom we ask (`out`). */
+  /** The participant that asked us (`in`), or that we ask (`out`). */
   leg_id: string
   direction: 'in' | 'out'
-  /** Where to, as it was asked for. */
+  /** The target as requested. */
   to_address: string
   /** JSON of `Plan`. */
   plan: string
   /** `asked`: media has not been told yet that it is accepted. */
   status: 'asked' | 'trying' | 'ringing'
-  /** Who is rung for it; null: nobody. */
+  /** The ring for it; null: none. */
   ring_id: string | null
   node_id: string | null
   created: string
@@ -30,7 +30,7 @@ export interface CallTransferTable extends TenantColumns {
 
 export type CallTransferRow = Selectable<CallTransferTable>
 
-/** What is done about a REFER. */
+/** The decision about a REFER. */
 export type Plan =
   /** Somebody is rung, while the caller waits; then whoever has asked is free. */
   | { kind: 'ring'; target: { type: 'user'; id: string } | { type: 'number'; to: string }; replaces: string | null }

@@ -4,7 +4,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { RingPurpose } from '../tables.ts'
 
-/** What rings at a member by itself, and not by a queue's choice: a colleague may answer that. */
+/** Direct rings of a member, not offers of a queue: a colleague may pick them up. */
 const PICKED_UP: readonly RingPurpose[] = ['direct', 'transfer', 'referred']
 
 interface Taking {

@@ -9,7 +9,7 @@ export const DEFAULT_OVERLAP_S = DAY_S
 
 const url = Type.String({ minLength: 1, maxLength: 2048, description: 'http:// or https://; gets the POST requests.' })
 const description = nullable(Type.String({ maxLength: 500 }))
-/** Of all nouns: known when the routes are built. */
+/** For all nouns; known once the routes are built. */
 const subscribed = () =>
   Type.Array(oneOf(['*', ...eventTypes()]), {
     minItems: 1,

@@ -33,7 +33,7 @@ import { httpPost } from '../../webhooks/http-post.ts'
 import { type AppParts, clockOf, serverUrlsOf, usersOf } from '../parts.ts'
 import { askingBy, modelsOf } from '../wire-programs.ts'
 
-/** What listens beside agents. */
+/** Hears the calls of agents. */
 export function copilot(
   parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'log' | 'config' | 'copilot' | 'asking'>,
   live: LiveParts,
@@ -57,7 +57,7 @@ function silentCopilot(now: () => Date): Pick<Copilot, 'feed' | 'starting'> {
   return { feed, starting: { now, feed, begun: () => {} } }
 }
 
-/** What is uploaded and what is reported. */
+/** Uploads and reports. */
 export function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
   const { dataDir } = config
   return [
@@ -110,7 +110,7 @@ export function flows(
   })
 }
 
-/** What assistants share, and the secrets in it. */
+/** Tools, and the secrets in them. */
 export function tools({ store, vault, now, config }: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'>): Route[] {
   const { allowPrivateUrls: allowedNetworks } = config
   return [

@@ -78,12 +78,12 @@ test('what cannot be done is told in a line that says what to change', async () 
   }
   assert.match(await says('queues lst'), /Of queues there is: .*list/)
   assert.match(await says('nonsense'), 'See tandem --help')
-  assert.match(await says('queues get'), 'Say: tandem queues get ID.')
+  assert.match(await says('queues get'), 'Usage: tandem queues get ID.')
   assert.match(await says('queues get q_none'), 'No such queue: q_none')
   assert.match(await says('queues create --nam Support'), /nam/)
   assert.match(await says('queues create -d [1]'), '-d is not a JSON object')
   assert.match(await says('queues create --name'), '--name has no value')
-  assert.match(await says('get queues'), 'Say: tandem get /PATH')
+  assert.match(await says('get queues'), 'Usage: tandem get /PATH')
   assert.match(await says('queues list', { TANDEM_API_KEY: 'sk_test_x' }), /is the key of TANDEM_API_KEY one of/)
   assert.match(await says('fly', { TANDEM_API_KEY: '' }), 'There is no command "fly"')
   assert.match(await says('queues create --name --json'), '--name has no value')
@@ -94,7 +94,10 @@ test('--help behind an operation has what it takes: what each may be, what it me
   const { out } = await tandem('campaigns create --help')
   assert.match(out, /^ {2}tandem campaigns create$/m)
   assert.match(out, /^ {2}--name {2}string, required$/m)
-  assert.match(out, /^ {2}--mode {2}progressive\|predictive\|preview$\n {6}Of agents\. progressive: one call/m)
+  assert.match(
+    out,
+    /^ {2}--mode {2}progressive\|predictive\|preview$\n {6}How agents get calls\. progressive: one call/m,
+  )
   assert.match(out, /^ {2}--allowed_hours {2}object or null$/m)
   assert.match((await tandem('campaigns list --help')).out, /^ {2}--status {2}draft\|running/m)
   assert.ok(Math.max(...out.split('\n').map(line => line.length)) <= 110, out)

@@ -122,7 +122,7 @@ test('a server that says nothing any more is left, and the next connection goes 
   }
   const account = { url, key: env.TANDEM_API_KEY, from: 'the test' }
   assert.is(await followEvents(account, { silentMs: 500, firstWaitMs: 1 }, listener, stop.signal), null)
-  assert.match(lost[0]!, 'nothing was heard')
+  assert.match(lost[0]!, 'nothing was received')
 })
 
 test.run()

@@ -83,8 +83,8 @@ test('it prints what a stream sends, its audio as a count, and ends with Ctrl-C'
 test('a port that is taken, and what is no port, are one line and exit code 1', async () => {
   const { port, free } = await portHolder()
   for (const [wanted, line] of [
-    [port, /^Port \d+ cannot be listened on: .*EADDRINUSE/],
-    [70_000, /^Say: tandem listen PORT \(1 to 65535\)\.$/],
+    [port, /^Cannot listen on port \d+: .*EADDRINUSE/],
+    [70_000, /^Usage: tandem listen PORT \(1 to 65535\)\.$/],
   ] as const) {
     const listening = new Listening(wanted)
     const [code] = await once(listening.child, 'close')
