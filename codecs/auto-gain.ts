@@ -1,7 +1,7 @@
 import { SILENCE_DBOV } from './level.ts'
 import type { Voice } from './voice-activity.ts'
 
-/** What voices are brought to: between the loud and the soft talkers that telephones bring (ITU-T P.56 active level) [dBov]. */
+/** Target level of voices: between the loud and the soft talkers on telephones (ITU-T P.56 active level) [dBov]. */
 export const TARGET_DBOV = -22
 /** More is not given and not taken [dB]. */
 const MOST_DB = 18
@@ -16,7 +16,7 @@ const FIRST_FRAMES = 15
 /** Noise is the softest of what is no voice: what ends a word is none either [share of a frame without voice]. */
 const NOISE_FALLING = 0.2
 const NOISE_RISING = 0.005
-/** What is added makes noise between two words no louder than this [dBov]. */
+/** Gain may raise the noise between words up to this level only [dBov]. */
 const NOISE_CEILING_DBOV = -45
 /** So long without a voice: then nothing is added any more, and it fades so fast [frames, dB per frame]. */
 const HANGOVER_FRAMES = 40
@@ -31,9 +31,9 @@ const dbOf = (energy: number): number => (energy <= 0 ? SILENCE_DBOV : 10 * Math
  * voice belongs; in longer pauses nothing is added.
  */
 export class AutoGain {
-  /** What is to be applied from here on [dB]. */
+  /** The gain to apply from here on [dB]. */
   gainDb = 0
-  /** What the voice needs [dB]. */
+  /** The gain that the voice needs [dB]. */
   #wantedDb = 0
   /** Mean power of the voice, and of what was none; full scale is 1. */
   #voice = 0

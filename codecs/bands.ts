@@ -3,7 +3,7 @@ import { clamp16 } from './audio.ts'
 /** Taps of the filter: 4.9 ms there and back. From 3.56 kHz of each band down it lets nothing of the other through [-70 dB]. */
 const TAPS = 80
 const HALF = TAPS / 2
-/** Of the window (Kaiser's), for 70 dB. */
+/** Parameter of the window (Kaiser's), for 70 dB. */
 const BETA = 6.755
 /** Samples of a frame of one band. */
 const BAND_SAMPLES = 160
@@ -30,7 +30,7 @@ function lowPass(cutoff: number): Float64Array {
   return taps.map(tap => tap / sum)
 }
 
-/** What a filter leaves in the middle, where the bands meet. */
+/** The response of a filter in the middle, where the bands meet. */
 function middleGain(taps: Float64Array): number {
   let gain = 0
   for (const [n, tap] of taps.entries()) gain += tap * Math.cos((Math.PI / 2) * (n - (TAPS - 1) / 2))
@@ -54,8 +54,8 @@ const EVEN = Float64Array.from({ length: HALF }, (_, i) => FILTER[TAPS - 2 - 2 *
 const ODD = Float64Array.from({ length: HALF }, (_, i) => FILTER[TAPS - 1 - 2 * i]!)
 
 /**
- * Parts a stream of 16 kHz in two of 8 kHz: what is below 4 kHz, which is what a telephone of 8 kHz hears of it, and what is above, mirrored. A
- * mix of both bands is the mix of the whole (quadrature mirror filters), so that who has no upper band costs and loses nothing.
+ * Splits a stream of 16 kHz into two of 8 kHz: the part below 4 kHz, as an 8 kHz telephone has it, and the mirrored part above. A mix of both
+ * bands is the mix of the whole (quadrature mirror filters), so parties without the upper band cost and lose nothing.
  */
 export class BandSplitter {
   readonly #past = new Float64Array(TAPS - 2 + 2 * BAND_SAMPLES)

@@ -18,7 +18,7 @@ export class ComfortNoise {
   describe(bytes: Uint8Array, offset: number, length: number): void {
     if (length < 1) return
     this.#order = Math.min(length - 1, MAX_ORDER)
-    // What the filter adds to the power is taken off before it.
+    // The power that the filter adds is removed first.
     let share = 1
     for (let i = 0; i < this.#order; i++) {
       const reflection = (Math.min(bytes[offset + 1 + i]!, 253) - 127) / 127

@@ -25,8 +25,10 @@ const SURE_GUARD = 18
 
 /** Weakest sine that raises suspicion [amplitude]: below it G.711 has no more than a step or two left of a sine. */
 const MIN_AMPLITUDE = 12
-/** Share of the energy in one sine of each group that raises suspicion, and the share that keeps it up: so low that a
- * key is found under speech as loud as itself, at the price of some 2 % of speech blanked. */
+/**
+ * Share of the energy in one sine of each group that raises suspicion, and the share that keeps it up. Both are so low
+ * that a key is found under equally loud speech, at the price of some 2 % of speech blanked.
+ */
 const PAIR_SHARE = 0.25
 const PAIR_SHARE_HELD = 0.18
 /** The share that is a key beyond doubt. */
@@ -44,14 +46,13 @@ const SINE_POWER = (WINDOW / 4) ** 2
 const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
 
 /**
- * Blanks keypad tones during a card payment. The output is the input DELAY_FRAMES later, bit exact, but for what may
- * belong to a tone: that is zero, from 30 ms before the first look that raised suspicion to 30 ms after the last, 90 ms about a key
- * beyond doubt.
- * It errs to one side: speech may lose a syllable, a tone loses everything. 8 kHz, 20 ms frames.
+ * Blanks keypad tones during a card payment. The output is the input DELAY_FRAMES later, bit exact, except where it may belong to a
+ * tone: there it is zero, from 30 ms before the first look that raised suspicion to 30 ms after the last, 90 ms about a key beyond
+ * doubt. It errs to one side: speech may lose a syllable, a tone loses everything. 8 kHz, 20 ms frames.
  */
 export class DtmfMask {
   readonly #line = new Int16Array(LINE)
-  /** What is let out of it. */
+  /** The output. */
   readonly #voice = new Int16Array(LINE)
   readonly #voiceAt: number
   /** One mark per block of the line: 1 is to be blanked. */

@@ -1,4 +1,4 @@
-/** What `goertzelPower` needs of a frequency: 2 cos(2 π f / rate). Compute it once. */
+/** The coefficient of `goertzelPower` for a frequency: 2 cos(2 π f / rate). Compute it once. */
 export const goertzelCoefficient = (hz: number, sampleRateHz: number): number =>
   2 * Math.cos((2 * Math.PI * hz) / sampleRateHz)
 

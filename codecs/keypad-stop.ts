@@ -4,19 +4,19 @@ const RATE_HZ = 8000
 const FRAME = 160
 /** Odd, so that the delay is whole: half of it is one frame. */
 const TAPS = 2 * FRAME + 1
-/** What the line holds, begun frames included. */
+/** Contents of the line, incomplete frames included. */
 const LINE_FRAMES = Math.ceil((TAPS - 1 + FRAME) / FRAME)
-/** What keypads use with 2.5 % to each side, and half of a flank [Hz]. */
+/** The frequencies of keypads with 2.5 % on each side, and half of a flank [Hz]. */
 const FLANK_HZ = 45
 const BANDS_HZ = [
   [697 * 0.975 - FLANK_HZ, 941 * 1.025 + FLANK_HZ],
   [1209 * 0.975 - FLANK_HZ, 1633 * 1.025 + FLANK_HZ],
 ] as const
-/** Of the Kaiser window: some 60 dB. */
+/** Parameter of the Kaiser window: some 60 dB. */
 const BETA = 5.65
 /** Comfort noise that what is left of a tone drowns in, where the listener's codec adds none of its own: ± so much, -77 dBov. */
 const NOISE = 8
-/** What is softer is the idle noise of a codec, and stays as it is. */
+/** Softer audio is a codec's idle noise, and is not changed. */
 const IDLE = 16
 
 /** The output of `KeypadStop` lies so many frames behind its input. */

@@ -1,6 +1,6 @@
 import type { Frame } from './audio.ts'
 
-/** What an all-zero frame measures [dBov]: the lowest level that RFC 6464 §3 can express. */
+/** The level of an all-zero frame [dBov]: the lowest that RFC 6464 §3 can express. */
 export const SILENCE_DBOV = -127
 
 /**

@@ -6,7 +6,7 @@ const FULL_SCALE = 32767
 const HOLD_FRAMES = 5
 /** Then it rises: of what is missing to 1, this share with each frame, which is a time constant of 140 ms. */
 const RELEASE_SHARE = 0.133
-/** What is nearer to 1 is 1 [-60 dB]. */
+/** Values this close to 1 count as 1 [-60 dB]. */
 const NEARLY_ONE = 0.999
 
 /**
@@ -48,7 +48,7 @@ export class Limiter {
     this.gain = end
   }
 
-  /** Where the gain is at the end of a frame that needs `lowest`. */
+  /** The gain at the end of a frame that needs `lowest`. */
   #next(begin: number, lowest: number): number {
     if (lowest < begin) {
       this.#held = HOLD_FRAMES

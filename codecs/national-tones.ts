@@ -1,6 +1,6 @@
 import { BUSY, RINGBACK, type TonePlan, type ToneSegment } from './tones.ts'
 
-/** What a country's telephones sound like: frequencies [Hz] that are heard together, and on and off in turn [ms]. */
+/** A country's telephone tones: frequencies [Hz] that sound together, and alternating on and off times [ms]. */
 interface National {
   ringing: Cadence
   busy: Cadence
@@ -8,7 +8,7 @@ interface National {
 
 type Cadence = readonly [hz: readonly number[], ...onOffMs: number[]]
 
-/** What most differ from E.180 in is the cadence. */
+/** Most differ from E.180 in the cadence. */
 const at425 = (ringing: number[], busy: number[]): National => ({
   ringing: [[425], ...ringing],
   busy: [[425], ...busy],

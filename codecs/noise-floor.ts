@@ -7,7 +7,7 @@ const BANDS_HZ = [350, 800, 1600, 3000]
 const QUALITY = 1
 /** Each level is the mean of so many frames: noise of few frequencies sways from one to the next. */
 const SMOOTHED_FRAMES = 3
-/** Who speaks takes a breath or closes the lips within this: twelve parts of eight frames, some two seconds. */
+/** Speakers take a breath or close the lips within this time: twelve parts of eight frames, some two seconds. */
 const PART_FRAMES = 8
 const PARTS = 12
 /** Empty frames at the beginning are those before the first packet; more are a line without any noise. */
@@ -17,7 +17,10 @@ const LEAST_FRAMES = 5
 /** The least of many levels lies below their mean [dB]. */
 const BIAS_DB = 2
 
-/** What was taken for speech must stand out of its own peaks by so much to be taken for it again, more still the next time [dB]. */
+/**
+ * After speech that turned out to be noise, a frame must exceed its peaks by this much to count as speech again, and by more the
+ * next time [dB].
+ */
 const LEARNT_DB = 3
 const MAX_LEARNT_DB = 9
 /** Peaks are those of the last seconds [dB per frame]. */
@@ -34,7 +37,7 @@ const FOLLOWING = 0.02
 
 /** Noise stands out of its own floor by this when nothing is known of it yet [dB]. */
 const FIRST_SWAY_DB = 2.8
-/** What stands out by more is no noise that sways [dB]. */
+/** Larger excesses are not fluctuating noise [dB]. */
 const MAX_SWAY_DB = 8
 /** It rises by so much with a frame that is above it and falls by so little with each other one, that one in forty is [dB]. */
 const SWAY_STEP_DB = 0.1
@@ -84,7 +87,7 @@ export class NoiseFloor {
     this.#swayDb += above > this.#swayDb ? step : -step / SWAY_SHARE
   }
 
-  /** What was taken for speech for the last second or more is noise. */
+  /** "Speech" of the last second or more was noise. */
   learn(): void {
     for (const band of this.#bands) band.learn()
   }
@@ -120,7 +123,7 @@ class Band {
   /** The mean of what was no speech, and the peaks of all [dB]. */
   #noiseDb = 0
   #peakDb = SILENCE_DBOV
-  /** What was learnt to be noise [dB]. */
+  /** Levels learnt to be noise [dB]. */
   #learntDb = SILENCE_DBOV
 
   constructor(hz: number) {
@@ -153,7 +156,7 @@ class Band {
     return level - Math.max(steady, this.#noiseDb, this.#learntDb)
   }
 
-  /** What was there was steady, and is gone. */
+  /** A steady sound was there and has gone. */
   #hasStopped(level: number): boolean {
     const before = this.#leastOfParts()
     return level < before - STOPPED_DB && Math.abs(this.#noiseDb - before) < STEADY_DB

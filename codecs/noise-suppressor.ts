@@ -23,7 +23,7 @@ export interface NoiseSuppressor {
 export type CreateNoiseSuppressor = (sampleRateHz: number, depthDb?: number) => NoiseSuppressor
 
 /**
- * Of speexdsp's preprocessor (MMSE with a noise estimate of its own). What it resolves to makes suppressors synchronously.
+ * Loads speexdsp's preprocessor (MMSE with its own noise estimate). Resolves to a synchronous factory of suppressors.
  * @param wasm the package's module, `@sapphi-red/speex-preprocess-wasm/speex.wasm`
  */
 export async function loadNoiseSuppressor(wasm: Uint8Array): Promise<CreateNoiseSuppressor> {

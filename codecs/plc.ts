@@ -1,10 +1,10 @@
 /**
- * Packet-loss concealment for speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are
- * repeated and faded out. Two differences: the Appendix delays everything by 3.75 ms so that it can overlap the last
- * good samples too; here nothing is delayed and good frames are bit exact, and the step at the joint is spread over
- * the first quarter period instead. And the fade is continuous, not per 10 ms.
+ * Packet-loss concealment for speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are repeated and
+ * faded out. There are two differences. The Appendix delays everything by 3.75 ms to overlap the last good samples too;
+ * here nothing is delayed, good frames are bit exact, and the step at the joint is spread over the first quarter
+ * period. And the fade is continuous, not per 10 ms.
  */
-/** Of 8 kHz [samples]; of 16 kHz all are twice as many. */
+/** For 8 kHz [samples]; for 16 kHz all are doubled. */
 const BASE_FRAME = 160
 const MIN_PITCH = 40
 const MAX_PITCH = 120

@@ -1,4 +1,4 @@
-/** Of a second of audio: what is joined is faded over so long, and looked for so far away. */
+/** Divisors of a second of audio: the length of a cross-fade, and the search range. */
 const OVERLAPS_PER_SECOND = 100
 /** So alike must be what is joined that nobody hears of it, -1..1. */
 const ALIKE = 0.88
@@ -18,20 +18,20 @@ const REST_FRAMES = 2
 export type Pace = 'even' | 'faster' | 'slower'
 
 /**
- * Plays a stream a little faster or slower at the same pitch: whole periods are left out or said twice, and the joint is faded over
- * 10 ms where both sides are most alike (WSOLA). What is taken in and not yet played waits here.
+ * Plays a stream slightly faster or slower at the same pitch. Whole periods are left out or repeated, and the joint is cross-faded
+ * over 10 ms where both sides are most alike (WSOLA). Input that is not played yet waits here.
  */
 export class TimeScale {
   /** Samples that wait. */
   waiting = 0
   readonly #frame: number
   readonly #overlap: number
-  /** What was played, as much as one frame, then what waits. */
+  /** The last frame that was played, followed by the waiting samples. */
   readonly #line: Int16Array
   readonly #quietEnergy: number
   #rest = 0
   #failures = 0
-  /** What `#find` found: how far away, and how alike. */
+  /** The result of `#find`: the distance, and the similarity. */
   #lag = 0
   #likeness = 0
 

@@ -5,10 +5,10 @@ import { NoiseFloor } from './noise-floor.ts'
 
 const FRAME_SAMPLES = samplesPerFrame(NARROWBAND_HZ)
 
-/** Of WebRTC's detector, 0 to 3: how sure it must be. 2 takes words without taking breath and room noise. */
+/** Mode of WebRTC's detector, 0 to 3: how sure it must be. 2 detects words, but not breath and room noise. */
 const MODE = 2
 
-/** What is quieter is no voice, whatever its spectrum; the soft sounds of a soft voice are louder [dBov]. */
+/** Quieter sound is no voice, whatever its spectrum. Even the soft sounds of a soft voice are louder [dBov]. */
 const FLOOR_DBOV = -58
 
 /**
@@ -17,7 +17,7 @@ const FLOOR_DBOV = -58
  */
 const ABOVE_SWAY_DB = 1.2
 const ABOVE_NOISE_DB = { least: 2, most: 6 }
-/** What stands out by so much may belong to one [dB]. */
+/** A sound that exceeds the noise by this much may be voice [dB]. */
 const PERHAPS_ABOVE_SWAY_DB = 0.6
 const PERHAPS_ABOVE_NOISE_DB = { least: 1.2, most: 4 }
 
@@ -31,7 +31,7 @@ export interface VoiceDetector {
    * @param isSpeech somebody is speaking to us already, so that nothing of it is noise
    */
   hear(frame: Frame, isSpeech: boolean): Voice
-  /** What was taken for speech lately is noise. */
+  /** Recent "speech" was noise. */
   learnNoise(): void
   /** Another stream begins. */
   reset(): void

@@ -35,8 +35,8 @@ interface Format {
 
 /**
  * Reads a RIFF or RF64 WAVE file: PCM of 8, 16, 24 or 32 bits, IEEE float of 32 or 64, G.711, each also as
- * WAVE_FORMAT_EXTENSIBLE. Deeper samples lose their low bits, floats are clipped at ±1. Of a file cut short, what is
- * there is read. Never throws and never gives more than one sample per octet of the file.
+ * WAVE_FORMAT_EXTENSIBLE. Deeper samples lose their low bits, floats are clipped at ±1. A truncated file is read as far
+ * as it goes. Never throws and never gives more than one sample per octet of the file.
  */
 export function readWav(bytes: Uint8Array): Wav | { error: WavError } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,7 +1,10 @@
 import type { SocketChoice } from './rtp/datagrams/choose.ts'
 import type { SpeechConfig } from './speech/speech-protocol.ts'
 
-/** What the supervisor hands to the media process in `TANDEM_MEDIA_CONFIG`; it has checked every value. */
+/**
+ * The configuration that the supervisor passes to the media process in `TANDEM_MEDIA_CONFIG`. It has checked every
+ * value.
+ */
 export interface MediaConfig {
   dataDir: string
   socketPath: string
@@ -10,21 +13,21 @@ export interface MediaConfig {
   sipPort: number
   /** SIP over TLS; null: not listened for. Files in PEM. */
   sipTls: { port: number; certFile: string; keyFile: string } | null
-  /** What calls are signed with, and the authorities that their signatures are held against; files in PEM. */
+  /** PEM files: the key that signs calls, and the authorities for verifying signatures. */
   stir: { signing: { keyFile: string; certUrl: string } | null; anchorsFile: string | null }
   /** Private networks that SIP may be sent to whoever asks for it (CIDR). */
   allowedNetworks: string[]
-  /** Of the call WebSocket, and of SIP over WebSocket, on `sipHosts`. */
+  /** Ports of the call WebSocket and of SIP over WebSocket, on `sipHosts`. */
   wsPort: number
   /** The same over TLS, with the certificate of `sipTls`; null: not listened for. */
   wssPort: number | null
   /** Origins whose pages may speak SIP over WebSocket; `*`: all. */
   sipWsOrigins: string[]
-  /** Who is believed about X-Forwarded-For on it (CIDR). */
+  /** Trusted proxies for X-Forwarded-For there (CIDR). */
   trustedProxies: string[]
-  /** Where the API's pages are; no slash at its end. */
+  /** Base address of the API's pages; no trailing slash. */
   publicUrl: string
-  /** What far ends reach us at instead, at most one of each family. */
+  /** Addresses announced to far ends instead, at most one of each family. */
   publicIps: string[]
   /** Asked for NAPTR and SRV records; empty: the machine's own. */
   dnsServers: string[]
@@ -32,7 +35,7 @@ export interface MediaConfig {
   sipProxies: string[]
   /** The drachtio server that has the sockets of SIP in our place; null: they are ours. */
   drachtio: { host: string; port: number; secret: string } | null
-  /** Where SIP and RTCP are told to as HEP; null: nowhere. */
+  /** The HEP collector for SIP and RTCP; null: none. */
   hep: {
     transport: 'udp' | 'tcp' | 'tls'
     host: string
@@ -42,11 +45,11 @@ export interface MediaConfig {
   } | null
   rtpPorts: { first: number; last: number }
   rtpSockets: SocketChoice
-  /** What every packet passes is compiled before the first call. */
+  /** The packet path is compiled before the first call. */
   warmsUp: boolean
   engineThreads: number
   maxCalls: number
-  /** What challenges are marked with, the same at all nodes of one database. */
+  /** The key that marks challenges, the same at all nodes of a database. */
   nonceSecret: string
   /** The session timer that far ends are asked for; 0: none [s]. */
   sessionSeconds: number

@@ -69,7 +69,7 @@ function readTls({ certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
   }
 }
 
-/** Who signs calls and who judges their signatures; null: nobody. */
+/** Signs calls and verifies their signatures; null: none. */
 function identitiesOf({ stir: { signing, anchorsFile }, allowedNetworks }: MediaConfig) {
   const timeOfDay = Date.now
   const reach = { addresses: { publicOnly: true, allowed: allowedNetworks } }
@@ -308,7 +308,7 @@ function stats(): MediaStats {
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** What a crash left unfinished is made into files and announced like any other recording. */
+/** Recordings that a crash interrupted are finished and announced like any other. */
 async function announce(recovered: ReturnType<typeof recoverRecordings>): Promise<void> {
   const { ready, failed } = await recovered
   const at = new Date().toISOString()

@@ -13,17 +13,17 @@ export interface AnswerTimings {
   afterGreetingSilenceMs: number
   /** A person says no more at once. */
   maxWords: number
-  /** What is shorter is no word [ms]. */
+  /** Shorter sounds are no words [ms]. */
   minWordMs: number
   /** Silence between two words [ms]. */
   betweenWordsMs: number
-  /** Of all that is listened to [ms]. */
+  /** Time limit of the whole detection [ms]. */
   totalMs: number
 }
 
 export type AnsweredBy = 'human' | 'machine' | 'fax' | 'unknown'
 
-/** Who has answered, what decided, and when [ms from the first frame]. */
+/** The result, what decided it, and when [ms from the first frame]. */
 export interface Answer {
   answeredBy: AnsweredBy
   cause:
@@ -66,11 +66,11 @@ export class AnswerDetector {
   readonly #tone = new SteadyTone()
   readonly #tones: ToneHeard[] = []
   #frames = 0
-  /** Of the greeting: when it began, voice in it, its words [frames]. */
+  /** The greeting: its beginning, voice in it, its words [frames]. */
   #began = -1
   #voiced = 0
   #words = 0
-  /** Of the word under way, and the silence since the last voice [frames]. */
+  /** The current word, and the silence since the last voice [frames]. */
   #word = 0
   #silent = 0
   /** Without voice or ringing since the beginning [frames]. */
@@ -98,7 +98,7 @@ export class AnswerDetector {
     return this.#judge()
   }
 
-  /** What was heard so far was somebody else. */
+  /** The sound so far came from somebody else. */
   #restart(): void {
     this.#began = -1
     this.#voiced = 0

@@ -26,19 +26,19 @@ const EDGE = WINDOW / 4
 const MIN_EDGE = 0.55
 
 /**
- * Of a frame of two sines of a keypad alone: what a sample tells of the next one (their mean product, in parts of the energy: between 0.37 and
- * 0.80), and what that leaves open of the one after it (0 to 0.24, the more the more noise there is). Some room for clipping.
+ * For a frame of just two keypad sines: how well a sample predicts the next one (mean product as a share of the energy, 0.37 to 0.80), and the
+ * residual of the one after it (0 to 0.24, more with noise). With a margin for clipping.
  */
 const NEXT = [0.33, 0.84] as const
 const AFTER = [-0.03, 0.32] as const
 
-/** What is looked at: two frames of whoever looks. */
+/** The analysed window: two frames of the caller. */
 const LINE = new Float64Array(2 * WINDOW)
 
 /**
- * Finds the keys of in-band DTMF (ITU-T Q.23, Q.24) in 8 kHz audio: tones and pauses of 40 ms and more, ±1.5 %,
- * high group +4 … -8 dB over the low one, -36 … 0 dBm0 per sine. Shorter than 23 ms it is no key, and interrupted for less than 10 ms it
- * is one. After each `write` the fields tell what it changed.
+ * Finds the keys of in-band DTMF (ITU-T Q.23, Q.24) in 8 kHz audio: tones and pauses of 40 ms and more, ±1.5 %, high group +4 … -8 dB
+ * over the low one, -36 … 0 dBm0 per sine. A tone under 23 ms is no key, and an interruption under 10 ms does not split one. After each
+ * `write` the fields tell what it changed.
  */
 export class DtmfDetector {
   /** The key that sounds, or null. */
@@ -76,7 +76,7 @@ export class DtmfDetector {
   #look(frame: Frame, before: Frame, isIdle: boolean): void {
     LINE.set(before)
     LINE.set(frame, WINDOW)
-    // Of two looks in a row one sees a whole frame. Where it finds nothing the other need not be taken.
+    // Of two consecutive looks, one sees a whole frame. If it finds nothing, the other is not needed.
     if (isIdle && this.#pair.look(LINE, WINDOW) === null) return
     for (let from = WINDOW - HOP; from <= WINDOW; from += HOP) this.#judge(this.#pair.look(LINE, from), from)
   }

@@ -55,7 +55,7 @@ const HIGH = HIGH_HZ.map(probe)
 const LOW_LOOKS = Float64Array.from(LOW, ({ looks }) => looks[0]!)
 const HIGH_LOOKS = Float64Array.from(HIGH, ({ looks }) => looks[0]!)
 
-/** What one look at a probe found; kept, so that looking allocates nothing. */
+/** The result of one look at a probe; reused, so looking allocates nothing. */
 interface Sine {
   readonly powers: Float64Array
   /** Amplitude, power of the harmonic, and frequency [Hz]: one array of doubles, because a field of that type is allocated anew. */

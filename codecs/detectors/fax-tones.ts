@@ -3,8 +3,8 @@ import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frame
 import { TONAL } from './tonal.ts'
 
 /**
- * `cng`: a fax machine calls (T.30 §4.3.3.1: 1100 Hz, half a second); `ced`: one has answered (2100 Hz); `ans`: so has a modem, or a fax that wants echo
- * cancellers off (V.25: with phase reversals); `ansam`: one of V.8 (besides, its level swings at 15 Hz).
+ * `cng`: calling tone of a fax machine (T.30 §4.3.3.1: 1100 Hz, half a second). `ced`: answering tone (2100 Hz). `ans`: the same with phase reversals,
+ * from a modem or a fax that disables echo cancellers (V.25). `ansam`: the same of V.8, whose level also swings at 15 Hz.
  */
 export type FaxTone = 'cng' | 'ced' | 'ans' | 'ansam'
 
@@ -28,7 +28,7 @@ const ANSWER_FRAMES = 50
 const REVERSAL_FRAMES = 10
 /** So many frames of an answer tone may be broken, by a reversal or a loss. */
 const MAX_BROKEN = 2
-/** Of the steady frames the loudest is so much louder than the weakest [power]: 15 Hz of ± 20 % (V.8), as frames see it. */
+/** Ratio of the loudest to the weakest steady frame [power]: 15 Hz of ± 20 % (V.8), as seen in frames. */
 const SWING = 1.5
 /** Steadier frames than this are compared; those about a reversal are weaker. */
 const STEADY = 0.85
@@ -50,7 +50,7 @@ export class FaxTones {
   #framesSinceReversal = 0
   /** Phase of the answer tone in the last half of a frame, by how much it moves from half to half, and least and most energy of steady frames. */
   readonly #answer = new Float64Array(4)
-  /** What a look found: the phases of both halves. */
+  /** The result of a look: the phases of both halves. */
   readonly #look = new Float64Array(2)
 
   /** No tone may have begun: frames outside the limits of `TONAL` may be left out. */
@@ -120,7 +120,10 @@ export class FaxTones {
     return swings ? 'ansam' : this.#reversals > 0 ? 'ans' : 'ced'
   }
 
-  /** 2100 Hz are whole periods in half a frame: the phase moves by how far the tone is off (15 Hz: 54°), and at a reversal by half a turn. */
+  /**
+   * Half a frame has whole periods of 2100 Hz. So the phase moves only by the tone's deviation (15 Hz: 54°), and at a reversal by half a
+   * turn.
+   */
   #followPhase(phase: number, halves: number): void {
     const answer = this.#answer
     const moved = turn(phase - answer[0]! - halves * answer[1]!)

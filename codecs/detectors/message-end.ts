@@ -6,7 +6,7 @@ import { SteadyTone } from './steady-tone.ts'
 export interface MessageEndTimings {
   /** Silence that ends a greeting without a beep [ms]. */
   messageSilenceMs: number
-  /** What has no end by then is given up [ms]. */
+  /** Without an end by then, detection stops [ms]. */
   messageMs: number
 }
 
@@ -26,7 +26,7 @@ export class MessageEnd {
   #silent = 0
   /** Since a beep has ended [frames]; -1: there was none. */
   #behindBeep = -1
-  /** Of the tone that is on, or was last. */
+  /** For the current or last tone. */
   #toneDb = 0
 
   constructor(timings: MessageEndTimings, voices: NearVoice) {

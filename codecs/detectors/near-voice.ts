@@ -2,11 +2,14 @@ import type { Frame } from '../audio.ts'
 import { levelDbov, SILENCE_DBOV } from '../level.ts'
 import type { VoiceDetector } from '../voice-activity.ts'
 
-/** Who speaks into the phone is no softer than this against his own loudest; others in the room, a radio, and our echo are [dB]. */
+/**
+ * A person speaking into the phone is at most this much softer than their own loudest speech; other people in the room, a radio and
+ * our echo are softer still [dB].
+ */
 const NEAR_DB = 14
 /** His loudest is that of the last seconds [dB per frame]. */
 const FALL_DB = 0.02
-/** What was heard before somebody so much louder was not him [dB]. */
+/** Sound before a voice that is this much louder came from somebody else [dB]. */
 const ROSE_DB = 10
 
 /** Tells the voice of whoever holds the phone from silence, noise and softer voices behind him. */

@@ -3,7 +3,7 @@ import { goertzelCoefficient, goertzelPower } from '../goertzel.ts'
 import { levelDbov } from '../level.ts'
 
 const SAMPLES = samplesPerFrame(NARROWBAND_HZ)
-/** What is looked for: beeps are from 400 Hz on, special information tones up to 1800 Hz; further than a voice's melody goes [Hz]. */
+/** The search range [Hz]: beeps begin at 400, special information tones reach 1800. It is wider than the melody of a voice. */
 const LOWEST_HZ = 350
 const HIGHEST_HZ = 2700
 /** The main lobe of the window is wider, so that a tone between two of them is found by either [Hz]. */
@@ -16,7 +16,7 @@ const WINDOW = Float64Array.from(
 const WHOLE = SAMPLES / 3
 /** Share of the energy that is in one sine: noise 4 dB below it leaves as much. A vowel with one strong harmonic has it for a frame or two. */
 const SHARE = 0.7
-/** What is softer is the line [dBov]. */
+/** Softer sound is line noise [dBov]. */
 const FLOOR_DBOV = -50
 /** A tone keeps to its frequency and level; a voice, and most music, does not. */
 const SAME_HZ = 12

@@ -1,7 +1,7 @@
 import { FRAMES_WASM } from './frames-wasm.ts'
 
 /**
- * What is done to each sample of each frame, in WebAssembly: sums, correlations, and the tables of G.711. JavaScript needs 1.3 to 5 ns for a
+ * The work on each sample of each frame, in WebAssembly: sums, correlations, and the tables of G.711. JavaScript needs 1.3 to 5 ns for a
  * sample, WebAssembly 0.2 to 0.4. Frames stay in JavaScript's memory: copying one there and back takes 40 ns.
  */
 const { memory, ...functions } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(FRAMES_WASM, 'base64')))
@@ -29,7 +29,7 @@ export const copy = Function.prototype.call.bind(Uint8Array.prototype.set) as <
 
 /** No frame has more: 20 ms at 48 kHz. */
 export const MAX_SAMPLES = 960
-/** Where things are [bytes]; the functions know the first five. */
+/** Offsets [bytes]; the functions know the first five. */
 const SUM = 0
 const OCTETS = 4096
 const CORRELATIONS = 5120

@@ -4,7 +4,7 @@ import { G722Band } from './g722-band.ts'
 /** Samples of one octet. */
 const PAIR = 2
 const TAPS = 24
-/** What the filters keep of before [samples]. */
+/** History of the filters [samples]. */
 const KEPT = TAPS - PAIR
 /** Samples that are filtered at once: 20 ms. */
 const BLOCK = 320
@@ -19,7 +19,7 @@ const LOW_LEVELS = Int32Array.of(
 )
 const HIGH_LEVEL = 564
 
-/** What a code of 6 bits is, by its upper four bits and whole; what one of 2 bits is. In units of the step, of 15 binary places. */
+/** Values of a 6-bit code, by its upper four bits and whole, and of a 2-bit code. In units of the step, with 15 binary places. */
 const LOW_COARSE = Int32Array.of(
   0,
   -20_456,

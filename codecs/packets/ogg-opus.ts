@@ -19,9 +19,9 @@ function crcOf(bytes: Uint8Array): number {
 
 export interface OggOpusOptions {
   channels: 1 | 2
-  /** Of what was encoded; players show it and always decode at 48 kHz. */
+  /** Sample rate of the input; players show it and always decode at 48 kHz. */
   sampleRateHz: number
-  /** What the encoder looks ahead, which a player leaves out [ms]. */
+  /** The encoder's look-ahead, which a player skips [ms]. */
   lookaheadMs: number
   /** Tells this stream from others in one file [32 bits]. */
   serial: number
@@ -33,7 +33,7 @@ export class OggOpusWriter {
   readonly #preSkip: number
   #sequence = 0
   #packets: Uint8Array[] = []
-  /** Of the end of the last packet, in samples at 48 kHz. */
+  /** End of the last packet, in samples at 48 kHz. */
   #granule = 0
 
   constructor(options: OggOpusOptions) {

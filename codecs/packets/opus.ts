@@ -6,7 +6,7 @@ import { MAX_PACKET_SAMPLES, type PacketCodec } from './packet-codec.ts'
 const BITRATE = 24_000
 /** Sound for a fifth of a millisecond per frame. */
 const COMPLEXITY = 5
-/** What the encoder prepares for: how much of the last frame is said once more in the next (RFC 6716 §2.1.7). */
+/** The expected loss, which decides how much of the last frame is repeated in the next (RFC 6716 §2.1.7). */
 const EXPECTED_LOSS_PERCENT = 10
 /** Of a packet that we send: 64 kbit/s. */
 const MAX_SENT_BYTES = 160
@@ -34,8 +34,8 @@ export function opusSamples(bytes: Uint8Array, offset: number, length: number): 
 }
 
 /**
- * Whether a packet of one or two equal frames has the frame before it once more (LBRR): after the VAD flags of each 20 ms of the first
- * channel (RFC 6716 §4.2.3, §4.2.4). CELT has no such thing.
+ * Whether a packet of one or two equal frames repeats the frame before it (LBRR): flagged after the VAD flags of each 20 ms of the
+ * first channel (RFC 6716 §4.2.3, §4.2.4). CELT has no LBRR.
  */
 function repeats(packet: Uint8Array): boolean {
   const toc = packet[0] ?? 0
@@ -46,8 +46,8 @@ function repeats(packet: Uint8Array): boolean {
 }
 
 /**
- * Opus (RFC 6716) for one party, mono at 16 kHz, by libopus. Its memory is not Node's: who opens one closes it. What comes from the wire
- * may be broken; nothing throws.
+ * Opus (RFC 6716) for one party, mono at 16 kHz, by libopus. Its memory is outside Node's: whoever opens a codec closes it. Packets from
+ * the wire may be malformed; nothing throws.
  */
 export class OpusCodec implements PacketCodec {
   /** Always, whatever is spoken (RFC 7587 §4.1). */

@@ -1,8 +1,8 @@
-/** A codec whose packets are decoded whole and in order, as each goes on from the one before. What comes from the wire may be broken; nothing throws. */
+/** A codec whose packets are decoded whole and in order, since each continues the one before. Packets from the wire may be malformed; nothing throws. */
 export interface PacketCodec {
-  /** Of its timestamps in RTP [Hz]; a multiple of 8 kHz. */
+  /** Clock rate of its timestamps in RTP [Hz]; a multiple of 8 kHz. */
   readonly clockRateHz: number
-  /** Of its samples: 8 or 16 kHz. */
+  /** Its sample rate: 8 or 16 kHz. */
   readonly sampleRateHz: number
   /** The longest packet that is taken [bytes]. */
   readonly maxPacketBytes: number
@@ -15,7 +15,7 @@ export interface PacketCodec {
   decode(packet: Uint8Array, into: Int16Array): number
   /** The frame before a packet, from what that says of it once more. @returns how many samples were written; 0: it says nothing */
   recover(next: Uint8Array, into: Int16Array): number
-  /** What may have been in a frame that is lost. @returns how many samples were written; 0: somebody else may guess */
+  /** Conceals a lost frame. @returns how many samples were written; 0: the caller must conceal it */
   conceal(into: Int16Array): number
   /** Writes the next frame. @returns its length [bytes]; 0: there is nothing to send */
   encode(frame: Int16Array, into: Uint8Array): number

@@ -3,7 +3,7 @@ import type { Leg } from '../rooms/leg.ts'
 import type { SinkKind, SinkNoun, SinkWorld } from '../sinks/sink-kind.ts'
 import { AnswerSink } from './answer-sink.ts'
 
-/** Who listens on an engine thread for who has answered: it comes with the leg's room, and hears the leg wherever that goes. */
+/** Answering machine detection on an engine thread: it starts with the leg's room, and hears the leg wherever that goes. */
 class Answering implements SinkKind {
   readonly commands = {}
   readonly #world: SinkWorld

@@ -78,7 +78,7 @@ export class BrowserAudio {
     this.#outbox.attach(wire, true, 0)
   }
 
-  /** What the engine has made goes to the page, what the page has said to the engine. To be called every 20 ms or oftener. */
+  /** Passes the engine's audio to the page, and the page's to the engine. Call it every 20 ms or more often. */
   pump(): void {
     while (this.#toPage.take(this.#frame)) if (this.#wire !== null) this.#outbox.write('outbound', this.#frame)
     this.answerMarks(this.page.pump())

@@ -62,13 +62,13 @@ export interface Doors {
 }
 
 /**
- * What the switchboard is to SIP: joins the pages on the call WebSocket with the engine threads. Whatever happens to a leg, exactly
- * one `leg.ended` follows its `browser.admit` or `leg.dial`.
+ * The counterpart of the switchboard for SIP: joins the pages on the call WebSocket with the engine threads. Exactly one
+ * `leg.ended` follows each `browser.admit` or `leg.dial`, whatever happens.
  */
 export class BrowserBoard {
   readonly lines = new Map<string, BrowserLine>()
   readonly counters = { messagesRefused: 0, framesRefused: 0, framesDropped: 0 }
-  /** What threw; each has ended its leg. */
+  /** Handlers that threw; each ended its leg. */
   faults = 0
   readonly #options: BrowserBoardOptions
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
@@ -292,7 +292,7 @@ export class BrowserBoard {
   /** Rings at a softphone; one that is in a call is busy. */
   async dial(request: Omit<Request<'leg.dial'>, 'target'> & { target: BrowserTarget }): Promise<LegSnapshot | Failure> {
     const { legId, target, room, affinity, near = null, timeoutS, sound } = request
-    // Whoever asks again has missed the reply: nobody is called twice.
+    // A repeated request means that the reply was lost: nobody is called twice.
     if (this.lines.has(legId) || this.#over.has(legId)) return conflict('the leg was dialled before')
     const browser = this.#browsers.get(target.browserId)
     if (browser === undefined || browser.as !== 'phone') return gone(target.browserId)

@@ -1,13 +1,13 @@
 import { field, type Json, parseObject, readSaid, type SaidMessage } from '../streams/said-messages.ts'
 
 /**
- * What a page says on the call WebSocket: the messages of a media stream in the other direction, as Twilio published them for
- * bidirectional streams, and a few for the telephone that a softphone is.
+ * A page's messages on the call WebSocket: those of a bidirectional media stream, as Twilio published them, and a few for the
+ * softphone.
  */
 
 /** Characters of the whole of a `control` message. */
 const MAX_CONTROL = 4096
-/** Of an offer of WebRTC. */
+/** Size limit of a WebRTC offer. */
 const MAX_SDP = 20_000
 
 export type PageMessage =
@@ -58,7 +58,7 @@ const json = (message: object): Buffer => Buffer.from(JSON.stringify(message), '
 /** A call for this page; `info` is what control wants it to show. */
 export const ringMessage = (streamSid: string, info: object): Buffer => json({ event: 'ring', streamSid, ring: info })
 
-/** What rang has stopped ringing. */
+/** The ringing call has stopped ringing. */
 export const ringStopMessage = (streamSid: string, reason: string): Buffer =>
   json({ event: 'stop', streamSid, stop: { reason } })
 

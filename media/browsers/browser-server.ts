@@ -10,7 +10,7 @@ import { type DoorRefusal, isSecure, SIP_PATH, type SipDoorOptions, sipRefusal }
 
 /** A longer message closes with 1009 [bytes]. */
 const MAX_MESSAGE_BYTES = 64 * 1024
-/** Of them, those of one client's network whose token nobody has judged yet. */
+/** Limit for connections of one client's network whose token is not verified yet. */
 const MAX_NEWCOMERS = 100
 /** Connections at once, those included that have said nothing yet: they must not take the sockets of calls. Further ones are closed. */
 const MAX_CONNECTIONS = 10_000
@@ -18,7 +18,7 @@ const MAX_CONNECTIONS = 10_000
 const DECISION_MS = 4000
 /** Upgrades that wait for that at most; further ones are answered 503. */
 const MAX_PENDING = 1000
-/** Of one client's network (`clientNetwork`): how often it may connect, and its connections at once. */
+/** Limits for one client's network (`clientNetwork`): connects per time, and concurrent connections. */
 const CONNECTS = { burst: 60, perSecond: 2 }
 const MAX_PER_NETWORK = 200
 const MAX_TOKEN = 4096
@@ -39,9 +39,9 @@ export interface BrowserServerOptions {
   tls?: { port: number; cert: Buffer; key: Buffer }
   /** SIP over WebSocket (RFC 7118); absent: not served. */
   sip?: SipDoorOptions
-  /** Who is believed about X-Forwarded-For (CIDR). */
+  /** Trusted proxies for X-Forwarded-For (CIDR). */
   trustedProxies: readonly string[]
-  /** Where the API's pages are, for `doc_url`; no slash at its end. */
+  /** Base address of the API's pages, for `doc_url`; no trailing slash. */
   publicUrl: string
   /** Monotonic [ms]. */
   now: () => number
@@ -215,8 +215,8 @@ export class BrowserServer {
   }
 
   /**
-   * Completes the upgrade; `use` gets the WebSocket. False: nobody waits, or what waited is no WebSocket and was refused: `use` was
-   * not called, and no more will come of it.
+   * Completes the upgrade; `use` gets the WebSocket. False: nothing is waiting, or it was not a WebSocket and was refused; `use` is
+   * then never called.
    */
   admit(browserId: string, use: (ws: WebSocket, socket: Socket, format: PageFormat) => void): boolean {
     const pending = this.#take(browserId)

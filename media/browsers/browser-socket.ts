@@ -50,7 +50,7 @@ export class BrowserSocket implements Wire {
       this.#isAwaited = false
       events.pong(ping, ping === this.#pings ? now() - this.#pingedAt : Number.NaN)
     })
-    // What is wrong with it is seen by its closing.
+    // Faults show in its closing.
     ws.on('error', () => {})
     ws.on('close', code => {
       clearTimeout(this.#timer)

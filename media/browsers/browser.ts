@@ -30,7 +30,7 @@ export interface Browser {
   readonly patience: number
   /** Offers of WebRTC. */
   readonly offers: RateLimit
-  /** Where it is, and which of our addresses it has reached. */
+  /** Its address, and which of ours it reached. */
   readonly at: { host: string; local?: string }
   line: BrowserLine | null
 }
@@ -48,11 +48,11 @@ export interface BrowserLine {
   room: RoomSpec | null
   affinity: string
   near: string | null
-  /** What is done with its audio, wherever it goes. Absent: nothing was said. */
+  /** Audio settings that follow it everywhere. Absent: none. */
   sound?: LegSound
   audio: BrowserAudio | null
   timer: NodeJS.Timeout | undefined
-  /** What control has its page show. */
+  /** Data from control that the page shows. */
   info: object
   held: boolean
   /** When its answer was told, on the monotonic clock [ms]; null: it never was. */

@@ -37,7 +37,7 @@ export class KeptCalls {
     return true
   }
 
-  /** What has ended is waited for no longer. Idempotent. */
+  /** An ended call is no longer waited for. Idempotent. */
   forget(line: BrowserLine): void {
     clearTimeout(this.#lines.get(line))
     this.#lines.delete(line)

@@ -6,7 +6,7 @@ import { LEG_SAMPLES } from '../rooms/leg.ts'
 import { MarkList } from '../streams/mark-list.ts'
 import { SaidAudio } from '../streams/said-audio.ts'
 
-/** Audio that may wait for its turn: 60 s. What comes when it is full is dropped and counted. */
+/** Maximum audio waiting to be played: 60 s. Beyond it, audio is dropped and counted. */
 const MAX_WAITING_FRAMES = 3000
 /** Frames that the engine has before it, so that a late pump is not heard. */
 const AHEAD_FRAMES = 5
@@ -16,8 +16,8 @@ const MAX_PAYLOAD = 64 * 1024
 const JITTER_GAIN = 1 / 16
 
 /**
- * What a page says, on its way to the engine: payloads of any length become frames of 20 ms at 8 kHz. Live audio goes straight
- * through; what a bot sends faster than it can be spoken waits here, can be cleared, and marks say when it was heard.
+ * A page's audio on its way to the engine: payloads of any length become frames of 20 ms at 8 kHz. Live audio goes straight
+ * through. A bot's audio that arrives faster than real time waits here and can be cleared; marks report when it was heard.
  */
 export class PageAudio {
   readonly #ring: FrameRing

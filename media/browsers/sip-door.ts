@@ -7,7 +7,7 @@ import { SIP_PROTOCOL, type SipUpgrade } from '../signalling/endpoint/sip-websoc
 export const SIP_PATH = '/v1/sip'
 
 export interface SipDoorOptions {
-  /** Pages of these origins may come in; `*`: of all. Who is no browser names none. */
+  /** Origins of pages that may connect; `*`: all. Programs that are not browsers send none. */
   origins: readonly string[]
   hasRoom: (host: string) => boolean
   accept: (upgrade: SipUpgrade) => void
@@ -19,7 +19,7 @@ export interface DoorRefusal {
   message: string
 }
 
-/** Who may speak SIP over the port of the call WebSocket; null: whoever asks here. Who that is, digest decides. */
+/** Who may use SIP on the port of the call WebSocket; null: anybody, since digest decides. */
 export function sipRefusal(
   { origins, hasRoom }: SipDoorOptions,
   { headers }: IncomingMessage,

@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache'
 import { type Reach, send } from '../protocol.ts'
 import { certificatesIn, type Trusted, trustedBy } from './chain.ts'
 
-/** Of a file with certificates [bytes]. */
+/** Maximum size of a file with certificates [bytes]. */
 const MAX_BYTES = 64 * 1024
-/** Of one fetch [ms]. Calls wait for less of it (`verifier.ts`); those after them find what it has brought. */
+/** Time limit of one fetch [ms]. Calls wait for less (`verifier.ts`); later ones use its result. */
 const FETCH_MS = 5000
 /** Fetched at once; a flood of other addresses is refused. */
 const MAX_UNDER_WAY = 32

@@ -4,7 +4,7 @@ import { type TnAuthList, tnAuthListOf } from './tn-auth-list.ts'
 /** A certificate that leads to an authority that we trust. */
 export interface Trusted {
   key: KeyObject
-  /** Of all certificates of its chain together [ms since 1970]. */
+  /** Earliest expiry in its chain [ms since 1970]. */
   notBefore: number
   notAfter: number
   /** Null: it says nothing of numbers. */

@@ -40,10 +40,10 @@ export class Signer {
   }
 
   /**
-   * Identity, and the Date that it is held against. A call that is sent on keeps what its caller has signed, and we only say from whom to
-   * whom it went (`div`, RFC 8946 §4); where that would prove nothing to anybody, we sign it ourselves.
+   * Identity, and the Date that it is verified against. A forwarded call keeps its caller's signatures, and we only add from whom to whom
+   * it went (`div`, RFC 8946 §4). If that would prove nothing, we sign it ourselves.
    *
-   * @param received Identity header fields of the call that is sent on
+   * @param received Identity header fields of the forwarded call
    */
   async sign(wanted: Wanted, received: readonly string[] = []): Promise<HeaderFields> {
     const iat = Math.floor(this.#now() / 1000)

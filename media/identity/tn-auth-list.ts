@@ -8,10 +8,10 @@ const [SPC, RANGE, ONE, EXTENSIONS] = [0xa0, 0xa1, 0xa2, 0xa3]
 
 /** For which numbers a certificate may speak. */
 export type TnAuthList =
-  /** Of a provider by its code, which says nothing of numbers. */
+  /** A provider by its code, which covers no particular numbers. */
   { kind: 'provider' } | { kind: 'numbers'; includes: (number: string) => boolean }
 
-/** What a certificate's TNAuthList says; null: it has none, or one that cannot be read. */
+/** A certificate's TNAuthList; null: none, or unreadable. */
 export function tnAuthListOf(certificate: Uint8Array): TnAuthList | null {
   const list = extensionOf(certificate)
   const entries = list === null ? null : elementsOf(list)

@@ -18,15 +18,15 @@ export interface VerifierOptions {
   certificates: Pick<Certificates, 'at'>
   /** Time of day [ms]. */
   now: () => number
-  /** Of all that one call asks for [ms]. Default 1,000. */
+  /** Time limit for all fetches of one call [ms]. Default 1,000. */
   limitMs?: number
 }
 
-/** What a call brings to be judged. */
+/** The parts of a call that are verified. */
 export interface Signed {
   /** Identity header fields. */
   signatures: readonly string[]
-  /** Of its Date header [s since 1970]; null: it has none. */
+  /** Its Date header [s since 1970]; null: none. */
   date: number | null
   /** Canonical numbers that it may be from and to. */
   from: readonly string[]
@@ -48,7 +48,7 @@ export class Verifier {
     this.#options = options
   }
 
-  /** What takes longer proves nothing: the caller waits. */
+  /** The caller is waiting: without a result in time, nothing is proven. */
   async verify(signed: Signed): Promise<Verification> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<Verification>(resolve => {
@@ -126,7 +126,9 @@ const isSignedBy = (key: Parameters<typeof compactVerify>[1], token: string): Pr
     () => false,
   )
 
-/** What a compact form may mean: it leaves out what the request says itself (RFC 8225 §7). An extension cannot be so. */
+/**
+ * The full form of a compact one, which omits what the request itself says (RFC 8225 §7). Extensions cannot be compact.
+ */
 function madeFrom({ info, ppt }: IdentityHeader, { from, to }: Signed, iat: number): Passport[] {
   if (ppt !== null) return []
   const header = { alg: 'ES256', x5u: info, ppt: null }
@@ -151,7 +153,7 @@ export const NOT_SIGNED: Verification = {
   cause: 'no_identity',
 }
 
-/** What it claims to be attested with is told; it is not proven. */
+/** The claimed attestation is reported; it is not proven. */
 const failed = (failure: VerificationFailure, header?: IdentityHeader): Verification => {
   const said = header?.full == null ? null : readPassport(header.full)
   return { result: 'failed', attestation: said?.attest ?? null, origId: null, number: null, cause: failure }

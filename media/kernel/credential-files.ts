@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
-/** What a set of files holds; `expiresAt`: when the first of its certificates ends [ms since 1970]; null: there is none. */
+/** Content of a set of files; `expiresAt`: first expiry of its certificates [ms since 1970]; null: none. */
 interface Credential {
   expiresAt: number | null
 }
 
 interface CredentialSet<T extends Credential> {
-  /** Of its gauge. */
+  /** Name of its gauge. */
   name: string
   files: readonly string[]
   /** Throws when the files cannot be used, alone or with each other. */
@@ -22,7 +22,7 @@ interface Watched {
   files: readonly string[]
   /** Reads and uses a new version; returns its expiry. */
   take: (contents: Buffer[]) => number | null
-  /** What the files said last, and what is in use, as digests. */
+  /** Digests of the files as last read, and of those in use. */
   seen: string
   used: string
   expiresAt: number | null

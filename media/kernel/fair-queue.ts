@@ -6,7 +6,7 @@ export class FairQueue<T> {
   readonly #lines = new Map<string, T[]>()
   readonly #max: number
   #size = 0
-  /** Whose turn was last. */
+  /** The owner of the last turn. */
   #served: string | null = null
 
   constructor(max: number) {

@@ -12,7 +12,7 @@ import type { PageWay } from './page-way.ts'
 
 /** Memory that the main thread, which owns the WebSocket, shares with the leg's engine thread. */
 export interface BrowserPipe {
-  /** What the wire carries. */
+  /** The formats on the wire. */
   codec: 'PCMU' | 'L16'
   fromPage: SharedArrayBuffer
   toPage: SharedArrayBuffer

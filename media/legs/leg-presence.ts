@@ -40,7 +40,7 @@ export class LegPresence {
     return now - this.lastPacketAt < ms
   }
 
-  /** What has to be reported about its audio now; null: nothing. A party that has not answered may be silent. */
+  /** The report about its audio that is due now; null: none. A party that has not answered may be silent. */
   check(now: number): { isTimedOut: boolean; isOneWay: boolean } | null {
     if (!this.#listened || this.#earlySince !== null) return null
     const isTimedOut = now - this.lastPacketAt > RTP_TIMEOUT_MS

@@ -149,8 +149,8 @@ const dropsOf = ({ late, overflow, duplicate, recovered }: JitterCounters): Drop
 const round = (value: number): number => Math.round(value * 100) / 100
 
 /**
- * What became of the frames that were due from a party: played, or concealed, and in which bursts. If audio continues after
- * a silence, as much of the silence counts as loss as packets are missing; the rest is a pause of the speaker.
+ * The frames that were due from a party: played or concealed, and in which bursts. If audio continues after a silence, the
+ * silence counts as loss as far as packets are missing; the rest is a pause of the speaker.
  */
 export class HeardFrames {
   played = 0

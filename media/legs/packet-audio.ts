@@ -137,7 +137,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
 
 /** Converts between samples of 16 kHz and a room's two bands of 8 kHz each. */
 class Wide {
-  /** What is sent. */
+  /** The format that is sent. */
   readonly frame: Int16Array
   readonly low: Frame = new Int16Array(LEG_SAMPLES)
   readonly upper: Frame = new Int16Array(LEG_SAMPLES)

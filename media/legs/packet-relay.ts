@@ -22,7 +22,7 @@ export class PacketRelay {
   readonly to: PacketTaker
   /** Whether nobody else is to hear or say anything. */
   readonly isOpen: () => boolean
-  /** Of the last packet: how many are missing before it, or how late it is; and the same in samples. */
+  /** For the last packet: how many are missing before it, or how late it is; and the same in samples. */
   ahead = 0
   samples = 0
   /** The values of the next packet if none is missing. */

@@ -6,7 +6,7 @@ import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 /** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
 const MAX_OVERSHOOT = 4
 
-/** `lost`: to be concealed; `back`: it continues what was before a loss; `joint`: it does not continue what was played before. */
+/** `lost`: to be concealed; `back`: continues the audio from before a loss; `joint`: does not continue what was played before. */
 export type FrameKind = 'audio' | 'lost' | 'back' | 'joint'
 
 /** Decodes the output of the jitter buffer. */
@@ -22,8 +22,8 @@ export interface FrameMaker {
 }
 
 /**
- * Turns a jitter buffer into a frame per tick. If the buffer wants to wait a frame less or more, the stream is played faster or slower for
- * as long as that takes; in a pause it is done at once. Otherwise a frame passes unchanged.
+ * Turns a jitter buffer into a frame per tick. If the buffer wants to wait a frame less or more, the stream is played faster or slower
+ * until that is reached; in a pause, at once. Otherwise frames pass unchanged.
  */
 export class Playout {
   readonly #jitter: JitterBuffer

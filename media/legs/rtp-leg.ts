@@ -66,7 +66,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   #speaks = false
   /** Captures packet headers; null: not requested. */
   #headers: PacketHeaders | null = null
-  /** Of the tick. */
+  /** For the tick. */
   #now = Number.NaN
   #checkAt = Number.NEGATIVE_INFINITY
   /** Transit of the fastest packet since the last check; null: none arrived. */

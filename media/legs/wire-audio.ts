@@ -10,7 +10,7 @@ import type { LegMedia } from './leg-media.ts'
  */
 export interface WireAudio {
   readonly codec: CodecName
-  /** Of timestamps on the wire. */
+  /** Clock rate of timestamps on the wire. */
   readonly clockRateHz: number
   /** Units of that clock in one tick. */
   readonly frameUnits: number
@@ -59,7 +59,7 @@ export interface WireAudio {
    * @returns false: what waits does not just go on from what was played, and nothing has happened
    */
   handOver?(take: (octets: Uint8Array) => void): boolean
-  /** What `push` does besides storing the packet: transcodes it to this law, and lets its listener hear it. */
+  /** What `push` does besides storing the packet: it transcodes it to this law, and passes it to its listener. */
   hear?(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void
   /** Another source: nothing continues. */
   reset(): void

@@ -9,8 +9,8 @@ export interface AddressPolicy {
 }
 
 /**
- * Whether a policy lets us dial an IP address, as text; both processes ask here, control when a URL is given and media
- * again for the address that is actually dialled. What is no address is refused by every policy that refuses anything.
+ * Whether a policy lets us dial an IP address, given as text. Control asks when a URL is given, and media again for the
+ * address that is actually dialled. Text that is no address is refused by every policy that refuses anything.
  */
 export function isAllowedAddress(address: string, policy: AddressPolicy): boolean {
   if (!policy.publicOnly) return true
@@ -41,8 +41,8 @@ export function parseBlock(block: string): [ipaddr.IPv4 | ipaddr.IPv6, number] |
 }
 
 /**
- * Whose request it is: the address of the connection, or what trusted proxies say of it in X-Forwarded-For. Each proxy adds at the
- * right whom it heard, so the first from there that is no proxy of ours is the client; what stands left of it anybody may have written.
+ * The client of a request: the address of the connection, or the one that trusted proxies name in X-Forwarded-For. Each proxy appends
+ * its sender on the right, so the rightmost entry that is no proxy of ours is the client. Entries left of it prove nothing.
  */
 export function clientAddress(direct: string, forwardedFor: string | undefined, trusted: readonly string[]): string {
   const said = (forwardedFor ?? '').split(',').map(part => part.trim())
@@ -55,7 +55,9 @@ export function clientAddress(direct: string, forwardedFor: string | undefined, 
   return client
 }
 
-/** A block as the canonical text of its network: `10.1.2.3/8` is `10.0.0.0/8`, a bare address one of all its bits; null: it is none. */
+/**
+ * A block as the canonical text of its network: `10.1.2.3/8` is `10.0.0.0/8`, a bare address a block of all its bits; null: not valid.
+ */
 export function canonicalBlock(block: string): string | null {
   const parsed = parseBlock(block)
   return parsed === null ? null : blockOf(parsed[0], parsed[1])
@@ -80,7 +82,7 @@ function blockOf(address: ipaddr.IPv4 | ipaddr.IPv6, length: number): string {
 
 const HOST_BITS = 64
 
-/** What one client's limits are counted by: an IPv4 address, or the /64 of an IPv6 address, of which a client has all. */
+/** The unit of limits per client: an IPv4 address, or an IPv6 /64, all of which belongs to one client. */
 export function clientNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

@@ -1,2 +1,2 @@
-/** Of an `LRUCache` that keeps at most `max` entries, and takes room as they come: its own `max` takes room for all of them at once. */
+/** An `LRUCache` of at most `max` entries that allocates as they come. Its own option `max` allocates for all at once. */
 export const atMost = (max: number) => ({ maxSize: max, sizeCalculation: () => 1 })

@@ -6,7 +6,7 @@ const POOL_BYTES = 4096
 const pool = Buffer.alloc(POOL_BYTES)
 let used = POOL_BYTES
 
-/** Where the next `count` unused bytes begin in the pool. */
+/** Offset of the next `count` unused bytes in the pool. */
 function take(count: number): number {
   if (used + count > POOL_BYTES) {
     randomFillSync(pool)

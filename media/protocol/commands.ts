@@ -37,16 +37,16 @@ const MAX_NETWORKS = 100_000
 type Ok = Record<string, never>
 
 /**
- * Who carries a command out. `main`: the main thread, signalling first of all. The others are carried out as they are by an engine
- * thread: the one of the `leg`; of the `room`; of the `target`; and, of what `starts` and is `started` with an ID of its own, the one
- * on which it began.
+ * Where a command is carried out. `main`: on the main thread, for signalling above all. The others: on the engine thread of the
+ * `leg`, the `room` or the `target`. A command that `starts` something with an ID of its own, and those for what was `started`, run
+ * on the thread where it began.
  */
 export type CommandHome = 'main' | 'leg' | 'room' | 'target' | 'starts' | 'started'
 
 /** How a command is declared. */
 export interface Command<H extends CommandHome = CommandHome, S extends TSchema = TSchema, R = unknown> {
   home: H
-  /** What is checked before anything is done with a request. */
+  /** Validation before a request is carried out. */
   request: S
   /** For types alone: no command has it. */
   reply?: R
@@ -107,13 +107,13 @@ export const COMMANDS = {
    */
   'leg.challenge': ok('main', Type.Object({ legId: id, algorithm: Type.Optional(oneOf('MD5', 'SHA-256')) })),
   /**
-   * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. What is not right is
-   * answered by media: a wrong one 403, one whose nonce has run out 401.
+   * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. Media answers
+   * failures: 403 for a wrong digest, 401 for an expired nonce.
    */
   'leg.check_caller': verdict('main', Type.Object({ legId: id, ha1: nullable(line(64)) })),
   /**
-   * Checks who has signed an incoming call (RFC 8224 §6.2), which takes a second at most. `from`: the numbers that it may be signed for, one
-   * or the other; `to`: the same of whom it is for.
+   * Verifies the signature of an incoming call (RFC 8224 §6.2), for a second at most. `from`: the caller numbers that it may cover, any of
+   * them; `to`: the same for the called number.
    */
   'leg.verify': command<Verification>()(
     'main',
@@ -128,7 +128,7 @@ export const COMMANDS = {
       /** Tried one after the other when the target does not take the call on. */
       alternatives: Type.Optional(list(dialTarget, 20)),
       room: roomSpec,
-      /** Of the leg itself, wherever it goes. */
+      /** Applies to the leg itself, wherever it goes. */
       sound: Type.Optional(legSound),
       affinity: text(200),
       near,
@@ -136,7 +136,7 @@ export const COMMANDS = {
       callerLegId: Type.Optional(id),
       /** Goes out so much later: its connection, or its campaign, begins so many calls a second. */
       delayMs: Type.Optional(integer(0, 10_000)),
-      /** Of what, beside its connection, no more calls than these leave in any second: of its campaign. */
+      /** The campaign, which has a limit of calls per second besides the connection's. */
       pace: Type.Optional(Type.Object({ id, callsPerSecond: integer(1, 1000) })),
       timeoutS: integer(1, 3600),
     }),
@@ -179,8 +179,8 @@ export const COMMANDS = {
   'leg.replace': ok('main', Type.Object({ legId: id, byLegId: id })),
   'leg.hangup': ok('main', Type.Object({ legId: id, reason: endedReason })),
   /**
-   * Moves a leg to another room; `mustExist`: failure `not_found` when that room is gone. `payment`: the leg is a payment line, and is
-   * never in the room without a capture pause of its own, from its first frame: when that has lasted `maxSeconds`, the leg ends.
+   * Moves a leg to another room; `mustExist`: failure `not_found` if that room is gone. `payment`: the leg is a payment line. From its
+   * first frame in the room, it has a capture pause of its own. When that has lasted `maxSeconds`, the leg ends.
    */
   'leg.move': leg(
     'main',
@@ -193,8 +193,9 @@ export const COMMANDS = {
     }),
   ),
   /**
-   * Who hears whom. `heardBy`: only these legs of the room hear it (a whisper); `hears`: it hears only these; null: all. What
-   * is absent stays. A leg that nobody hears and that hears all is a monitor: it is in no recording's mix of the others.
+   * Who hears whom. `heardBy`: only these legs of the room hear it (a whisper); `hears`: it hears only these; null: all.
+   * Absent fields keep their value. A leg that nobody hears and that hears all is a monitor: it is not in any recording's mix
+   * of the others.
    */
   'leg.update': leg(
     'main',
@@ -204,7 +205,7 @@ export const COMMANDS = {
       deaf: Type.Optional(boolean),
       heardBy: hearing,
       hears: hearing,
-      /** Of the leg itself, wherever it goes; what is absent in it stays. */
+      /** Applies to the leg itself, wherever it goes; absent fields keep their value. */
       sound: Type.Optional(legSound),
     }),
   ),
@@ -232,10 +233,10 @@ export const COMMANDS = {
   ),
   'leg.stop_play': ok('leg', Type.Object({ legId: id })),
   /**
-   * Collects keys, and words with `speech`: plays `prompts`, falls silent at the first key or word, ends by a terminator, by
-   * length, by time or by what was said: `leg.collected`. With `speech` it takes the place of `leg.listen`, and nobody listens
-   * when it ends; no time-out cuts in while somebody speaks or is being understood; what is said is told by `leg.collected` alone,
-   * and in no transcript when it is `sensitive`.
+   * Collects keys and, with `speech`, words. Plays `prompts`, falls silent at the first key or word, and ends by a terminator, a
+   * length, a time-out or words: `leg.collected`. With `speech` it replaces `leg.listen`, and nothing listens after its end. No
+   * time-out fires while somebody speaks or is being recognised. Only `leg.collected` reports the words; if `sensitive`, they are
+   * in no transcript.
    */
   'leg.collect': ok(
     'leg',
@@ -254,7 +255,7 @@ export const COMMANDS = {
       /** Keys do not silence the prompts. Absent: they do. */
       playThrough: Type.Optional(boolean),
       /**
-       * Kept of the leg's room from the moment on in which these keys end the collection, so that the first word after them is there;
+       * Capture of the leg's room from the moment when these keys end the collection, so that the first word after them is included.
        * `digits` null: from the beginning of the prompts, if they can be played.
        */
       agreement: Type.Optional(Type.Object({ digits: nullable(line(1000)), capture: roomCapture })),
@@ -288,15 +289,15 @@ export const COMMANDS = {
   'stream.stop': command<StreamSnapshot>()('started', Type.Object({ streamId: id })),
   'stream.read': command<{ streams: StreamSnapshot[] }>()('main', Type.Object({ streamIds: list(id, MAX_IDS) })),
   /**
-   * A leg alone; or a room: a channel for each who is or comes there, and one for what the product plays. Who was in a call's room
-   * stays on it when it is moved. It ends with the last of them.
+   * Records a leg alone, or a room: a channel for everybody who is or comes there, and one for the product. A party of a call's
+   * room stays on the recording when it is moved. It ends with the last of them.
    */
   'recording.start': ok('starts', Type.Object({ recordingId: id, target, encrypted: Type.Optional(boolean) })),
   /** Silence in every channel until `recording.resume`; the timeline goes on. Failure `conflict` when so it is already. */
   'recording.pause': ok('started', Type.Object({ recordingId: id })),
   'recording.resume': ok('started', Type.Object({ recordingId: id })),
   'recording.stop': ok('started', Type.Object({ recordingId: id })),
-  /** Writes down what each party of the target says, and the product to it: `transcript.segment`. Whose it is, as of recordings. */
+  /** Transcribes each party of the target, and the product: `transcript.segment`. Parties as for recordings. */
   'transcript.start': ok(
     'starts',
     Type.Object({
@@ -363,7 +364,7 @@ export const COMMANDS = {
    * `challenge`: who else calls has a password or no business here, and is answered 401 by media itself.
    */
   'sources.set': ok('main', Type.Object({ networks: list(line(50), MAX_NETWORKS), challenge: boolean })),
-  /** What passed over SIP for a leg that runs, or has ended and is not done; null: nothing. */
+  /** SIP messages of a leg that runs, or has ended and is not done; null: none. */
   'sip.trace_read': command<{ trace: SipLegTrace | null }>()('main', Type.Object({ legId: id })),
   /** The same of the next legs that have ended, until they are `done`: what is done is forgotten. */
   'sip.trace_take': command<{ traces: SipLegTrace[] }>()('main', Type.Object({ done: list(id, MAX_IDS) })),
@@ -432,5 +433,5 @@ export const isFailure = (value: object): value is Failure => 'failure' in value
 export const isUndecided = (value: object): value is Failure & { failure: 'unavailable' | 'unanswered' } =>
   isFailure(value) && (value.failure === 'unavailable' || value.failure === 'unanswered')
 
-/** What was asked for was refused: it has not happened, and will not. */
+/** The request was refused: it has not happened, and will not. */
 export const isRefused = (value: object): boolean => isFailure(value) && value.failure !== 'unanswered'

@@ -30,7 +30,7 @@ export interface Events {
     sipCallId: string
     /** The leg whose place it is to take (RFC 3891): nobody has judged whether it may. */
     replaces?: string
-    /** Whose account a digest for our realm names, and with which hash; nobody has judged it. Null: there is none. */
+    /** The account that a digest for our realm names, and its hash; not verified. Null: none. */
     digest: { username: string; algorithm: 'MD5' | 'SHA-256'; nonce: NonceUse } | null
     /** Absent: the INVITE says no more of its caller than From. */
     identity?: ClaimedIdentity
@@ -72,15 +72,18 @@ export interface Events {
   'leg.resumed': { legId: string }
   /** It begins to speak, or has ended; of who wants `speechEvents`. Nobody who is muted or on hold speaks, nor in a card-payment pause. */
   'leg.speaking': { legId: string; isSpeaking: boolean }
-  /** Who of a conference speaks, of those with `speechEvents`; null: who did has left, and nobody speaks. */
+  /**
+   * The active speaker of a conference, among those with `speechEvents`; null: the last one has left, and nobody
+   * speaks.
+   */
   'room.active_speaker': { roomId: string; legId: string | null }
-  /** What is heard of it is poor for some seconds, or well again; the figures are those of the call so far. */
+  /** The received audio is poor for some seconds, or has recovered; the figures are those of the call so far. */
   'leg.quality': { legId: string; isPoor: boolean; quality: Quality }
   /** Fax by T.38 passes between two legs in the place of audio, or no more. */
   'leg.fax': { legId: string; partnerId: string; isRelayed: boolean }
   /** A fax machine, or a modem, calls or answers there: told once, and its audio is left alone from then on. */
   'leg.fax_tone': { legId: string; tone: 'cng' | 'ced' | 'ans' | 'ansam' }
-  /** Who has answered, of a leg with `answering`; told once, `ms` after its answer. `cause`: what decided. */
+  /** Who answered a leg with `answering`; sent once, `ms` after its answer. `cause`: what decided. */
   'leg.answered_by': { legId: string } & Answer
   /** A machine's greeting is over: a message can be left. `timeout`: it had no end. */
   'leg.message_ended': { legId: string; ended: 'beep' | 'silence' | 'timeout'; ms: number }
@@ -93,7 +96,7 @@ export interface Events {
     collectId: string
     digits: string
     ended: 'terminator' | 'length' | 'timeout' | 'speech'
-    /** What was said, when words ended it; null for a secret entry that was typed. */
+    /** The words, if words ended it; null for a secret entry that was typed. */
     utterance: Utterance | null
   }
   /**
@@ -110,7 +113,7 @@ export interface Events {
     legId: string
     reason: EndedReason
     sipCode: number | null
-    /** Of a SIP leg. */
+    /** For a SIP leg. */
     cause?: LegCause
     quality: Quality
     durationMs?: number
@@ -146,8 +149,8 @@ export interface Events {
     endMs: number
   }
   /**
-   * Of a `live` transcript: a party began to speak (`text` empty), has said this so far, or this in the end. `text` null: what was
-   * being said is not to be known. Its first and last voice, before the event [ms].
+   * For a `live` transcript: a party began to speak (`text` empty), has said this so far, or this in the end. `text` null: the
+   * words were not recognised. Times of the first and last voice, before the event [ms].
    */
   'transcript.words': {
     transcriptId: string
@@ -166,15 +169,15 @@ export interface Events {
    */
   'sip.register': {
     registerId: string
-    /** Of the address-of-record. */
+    /** For the address-of-record. */
     user: string
     /** Contacts with the time each asks for; `*` with 0 removes all. */
     contacts: { uri: string; expiresS: number }[]
-    /** Who the digest says it is, and with which hash (RFC 7616 §3.4). */
+    /** The user that the digest names, and its hash (RFC 7616 §3.4). */
     username: string
     algorithm: 'MD5' | 'SHA-256'
     nonce: NonceUse
-    /** Whom a request to its contacts is sent to: where it came from, or the first proxy of `path`. */
+    /** Next hop for requests to its contacts: their source, or the first proxy of `path`. */
     source: { transport: SipTransport; host: string; port: number }
     /** The proxies between us and the phone (RFC 3327), as Route values, the nearest first; only of those that are believed. Absent: none. */
     path?: string[]
@@ -224,7 +227,7 @@ export interface Events {
   }
   /** `goesOn`: the leg of the call that it goes on with, which rings or runs; null: none. */
   'browser.connected': { browserId: string; goesOn: string | null }
-  /** What the page asks of control: `{event: "control", …}`, at most 4 KiB. */
+  /** The page's request to control: `{event: "control", …}`, at most 4 KiB. */
   'browser.message': { browserId: string; body: Record<string, unknown> }
   /** `forGood`: on purpose; else it may come back. */
   'browser.closed': { browserId: string; forGood: boolean }

@@ -5,7 +5,7 @@ import { canonicalNumber, telephoneNumber } from '../../sip/identity/telephone-n
 import { parseUri } from '../../sip/message/uri.ts'
 import { boolean, integer, line, list, nullable, oneOf } from './schema.ts'
 
-/** Who calls, as far ends tell us and are told beside From. */
+/** Caller identity besides From, as far ends send it and are sent it. */
 
 export { ANONYMOUS, canonicalNumber, IDENTITY_FORMS, REDIRECT_FORMS, REDIRECT_REASONS, type RedirectReason }
 
@@ -37,14 +37,17 @@ const redirect = Type.Object({
   isPrivate: boolean,
 })
 
-/** A: it is the customer's number; B: the customer is known, the number is not; C: it came from elsewhere (RFC 8588 §4). */
+/**
+ * A: the number is the customer's. B: the customer is known, the number is not. C: the call came from elsewhere (RFC 8588
+ * §4).
+ */
 export const ATTESTATIONS = ['A', 'B', 'C'] as const
 export type Attestation = (typeof ATTESTATIONS)[number]
 
 /** A number as PASSporTs have it (RFC 8224 §8.3): digits alone. */
 export const canonical = Type.String({ pattern: /^[0-9*#]{1,30}$/ })
 
-/** What is known of who signed a call. */
+/** What is known about the signer of a call. */
 export interface Verification {
   /** `none`: nobody has, or in no form that we understand. */
   result: 'verified' | 'failed' | 'none'
@@ -68,7 +71,7 @@ export const VERIFICATION_FAILURES = {
 } as const
 export type VerificationFailure = keyof typeof VERIFICATION_FAILURES
 
-/** What a far end is told of who calls (`sip/identity/sent.ts`). */
+/** The caller identity that a far end is sent (`sip/identity/sent.ts`). */
 export const callerIdentity = Type.Object({
   form: oneOf(...IDENTITY_FORMS),
   caller: nullable(uri),
@@ -76,14 +79,14 @@ export const callerIdentity = Type.Object({
   /** Whom the call was for before, the latest first. */
   redirects: list(redirect, MAX_REDIRECTS),
   redirectForm: oneOf(...REDIRECT_FORMS),
-  /** What it is signed with (RFC 8224, RFC 8588); absent: it is not. Numbers in canonical form. */
+  /** Data of its signature (RFC 8224, RFC 8588); absent: not signed. Numbers in canonical form. */
   sign: Type.Optional(
     Type.Object({
       attestation: oneOf(...ATTESTATIONS),
       from: canonical,
       to: canonical,
       origId: line(100),
-      /** Whom the caller had called: what they have signed for that goes on beside our own word (RFC 8946). Absent: it is not sent on. */
+      /** The number that the caller had called. Their signature for it goes on beside ours (RFC 8946). Absent: not a forwarded call. */
       div: Type.Optional(canonical),
     }),
   ),

@@ -1,6 +1,6 @@
 import { clientNetwork, isInNetworks } from './addresses.ts'
 
-/** Of a socket, what is needed here. */
+/** The part of a socket that is needed here. */
 interface Connection {
   readonly remoteAddress?: string | undefined
   once(event: 'close', listener: () => void): unknown

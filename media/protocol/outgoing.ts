@@ -30,7 +30,7 @@ export interface OutgoingRequest {
   body?: string | Uint8Array | Readable
   /** Gives the request up, and the answer's body with it. */
   signal: AbortSignal
-  /** Of a customer's URL; absent: the address is the operator's own. */
+  /** For a customer's URL; absent: the address is the operator's own. */
   reach?: Reach
   /** Who gets it twice takes it for one: it may go over a connection that an earlier one has used, and which its far end may have closed. */
   isRepeatable?: boolean
@@ -43,7 +43,7 @@ export interface OutgoingAnswer {
   body: AsyncIterable<Uint8Array>
   /** Whether a public address gave it; known of a customer's URL alone. */
   isFromPublic: boolean
-  /** What was not read of the body is not fetched. Idempotent. */
+  /** Discards the unread part of the body. Idempotent. */
   close(): void
 }
 
@@ -108,10 +108,10 @@ const answerOf = ({ statusCode: status, headers, body }: Dispatcher.ResponseData
   close: () => void body.on('error', () => {}).destroy(),
 })
 
-/** Loaded with the first request: threads that send none begin sooner without it. Of a bundled CommonJS package only `default` is there. */
+/** Loaded with the first request, so threads that send none start faster. A bundled CommonJS package has only `default`. */
 const undici = async () => (await import('undici')).default
 
-/** Who must not wait for it loads it before. */
+/** Callers that must not wait for it load it before. */
 export const readyToSend = async (): Promise<void> => {
   await undici()
 }

@@ -4,7 +4,7 @@ import type { AddressPolicy } from './addresses.ts'
 import { callerIdentity } from './identity.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, record, text } from './schema.ts'
 
-/** What commands are made of: each part is a schema that media checks, and the type that both sides write. */
+/** The parts of commands. Each is a schema that media checks, and the type that both sides use. */
 
 const MAX_MEMBERS = 10_000
 /** That begin with a room. */
@@ -32,7 +32,7 @@ export const endedReason = oneOf(
   // No person had answered, and whoever called wanted none other; the second: a message was left there.
   'machine_detected',
   'message_left',
-  // Of one of several devices that rang at once: another was first.
+  // One of several devices that rang at once: another answered first.
   'answered_elsewhere',
   'no_answer',
   'busy',
@@ -67,7 +67,9 @@ export const codecs = list(codec, 10)
 export const dtmfMode = oneOf('auto', 'rfc4733', 'inband', 'info')
 export type DtmfMode = Static<typeof dtmfMode>
 
-/** Whether a leg's packets are encrypted. `off`: never; `required`: always, or there is no call; `optional`: where the far end can. */
+/**
+ * Whether a leg's packets are encrypted. `off`: never; `required`: always, otherwise no call; `optional`: if the far end supports it.
+ */
 export const srtpPolicy = oneOf('off', 'optional', 'required')
 export type SrtpPolicy = Static<typeof srtpPolicy>
 
@@ -77,10 +79,10 @@ export type SipTransport = Static<typeof transport>
 /** Null: not said, and found by DNS where the host is a name (RFC 3263 §4); else UDP, and 5060, over TLS 5061. */
 const via = Type.Object({ host, port: nullable(integer(1, 65_535)), transport: nullable(transport) })
 
-/** Where a phone has registered from: the next hop to it. */
+/** Next hop to a phone: the source of its registration. */
 export const phoneVia = Type.Object({ host, port: integer(1, 65_535), transport })
 
-/** What a subscriber is told: all of it each time (RFC 3842, RFC 4235). */
+/** The full state, sent to a subscriber each time (RFC 3842, RFC 4235). */
 export const packageState = Type.Union([
   Type.Object({
     package: Type.Literal('message-summary'),
@@ -104,8 +106,8 @@ export type PackageState = Static<typeof packageState>
 const credentials = nullable(Type.Object({ username: line(200), password: line(200) }))
 
 /**
- * Provisional responses that are acknowledged (RFC 3262): never, also for a caller that takes no others, who is refused; for callers that
- * take no others; for all who take them.
+ * Reliable provisional responses (RFC 3262): never, so a caller that requires them is refused; for callers that require them; for all
+ * that support them.
  */
 export const reliability = oneOf('off', 'when_required', 'when_supported')
 export type Reliability = Static<typeof reliability>
@@ -129,10 +131,10 @@ export const dialTarget = Type.Object({
   connectionId: Type.Optional(id),
   /** So many calls that connection begins in a second: no more INVITEs of it leave. Absent: any number. */
   callsPerSecond: Type.Optional(integer(1, 1000)),
-  /** Who named it may lead us to public addresses only, and to the private networks that an operator allows. */
+  /** Whoever named it may lead us only to public addresses, and to the private networks that the operator allows. */
   publicOnly: boolean,
   credentials,
-  /** What it is told of who calls, beside From. Absent: nothing. */
+  /** Caller identity besides From. Absent: none. */
   identity: Type.Optional(callerIdentity),
   codecs,
   /** Absent: `auto`. */
@@ -154,12 +156,12 @@ export type PhoneIdentity = Static<typeof phoneIdentity>
 /** `browser`: the softphone or page that is connected under this ID (`browser.connected`); it rings there. */
 export const browserTarget = Type.Object({
   browserId: id,
-  /** What the page shows while it rings: who calls, for which queue; at most 4 KiB. */
+  /** What the page shows while it rings: the caller and the queue; at most 4 KiB. */
   info: Type.Optional(jsonObject),
 })
 export type BrowserTarget = Static<typeof browserTarget>
 
-/** What a capture pause, a stream or a recording is attached to: one party's leg, or all of a room. */
+/** The target of a capture pause, a stream or a recording: one party's leg, or a whole room. */
 export const target = Type.Union([Type.Object({ legId: id }), Type.Object({ roomId: id })])
 export type Target = Static<typeof target>
 
@@ -201,17 +203,17 @@ export const answeringSpec = Type.Object({
   messageEndOfUnknown: Type.Optional(boolean),
   /** So long without a voice: nobody knows. */
   initialSilenceMs: integer(500, 20_000),
-  /** Who speaks for longer without a pause of `afterGreetingSilenceMs` is a machine. */
+  /** Longer speech without a pause of `afterGreetingSilenceMs` is a machine. */
   greetingMs: integer(500, 10_000),
-  /** Who is silent for so long after a shorter greeting is a person. */
+  /** This much silence after a shorter greeting is a person. */
   afterGreetingSilenceMs: integer(200, 5000),
-  /** Who says more words at once is a machine. */
+  /** More words in a row are a machine. */
   maxWords: integer(1, 50),
-  /** What is shorter is no word. */
+  /** Shorter sounds are no words. */
   minWordMs: integer(20, 1000),
   /** Silence between two words. */
   betweenWordsMs: integer(20, 1000),
-  /** What is not known by then is not found out any more. */
+  /** Undecided by then, the result stays unknown. */
   totalMs: integer(1000, 60_000),
   /** Silence that ends a machine's greeting where no beep does. */
   messageSilenceMs: integer(500, 10_000),
@@ -220,22 +222,19 @@ export const answeringSpec = Type.Object({
 })
 export type AnsweringSpec = Static<typeof answeringSpec>
 
-/** What is kept of a room from its first sample on. */
+/** Capture of a room from its first sample on. */
 export const roomCapture = Type.Object({
   recordingId: nullable(id),
   /** The recording's file is encrypted. */
   encrypted: Type.Optional(boolean),
   transcript: nullable(Type.Object({ transcriptId: id, language: nullable(language) })),
   streams: Type.Optional(list(streamSpec, MAX_ROOM_STREAMS)),
-  /** Of the leg that it is for, from its answer on. Absent: nobody wants to know. */
+  /** For the leg that it names, from its answer on. Absent: no detection. */
   answering: Type.Optional(answeringSpec),
 })
 export type RoomCapture = Static<typeof roomCapture>
 
-/**
- * What is done with a party's audio before others in its room hear it, and whether it is told when it speaks. Null: as its room says, else
- * nothing.
- */
+/** Processing of a party's audio before others in its room hear it, and speech events. Null: as the room says, else none. */
 export const legSound = Type.Object({
   gainDb: Type.Optional(nullable(Type.Number({ minimum: -24, maximum: 24 }))),
   autoGain: Type.Optional(nullable(boolean)),
@@ -256,7 +255,10 @@ export const roomSpec = Type.Object({
   /** A member who is alone hears music on hold. */
   musicWhenAlone: boolean,
   maxMembers: integer(1, MAX_MEMBERS),
-  /** Of those in it that say nothing else. What the first one brings who brings any is the room's. Absent: nothing. */
+  /**
+   * Default for legs in it without settings of their own. The first leg that brings one sets it for the room. Absent:
+   * none.
+   */
   sound: Type.Optional(legSound),
   /** Begins with the room, from its first sample on. Absent: nothing does. */
   capture: Type.Optional(roomCapture),
@@ -281,10 +283,9 @@ const playSource = Type.Union([
   }),
   Type.Object({ kind: Type.Literal('silence'), ms: integer(0, MAX_TIMER_MS) }),
   /**
-   * Text to speech, sentence by sentence. `voice`: a name of the engine's; null, or one that it does not have: its default.
-   * `language`: BCP 47, null: English.
-   * `speed`: 1, or absent: as the voice speaks; 2: twice as fast.
-   * `recorded`: prompts that say the same, one after the other, for when no engine speaks it.
+   * Text to speech, sentence by sentence. `voice`: a name of the engine's; null or unknown: its default. `language`: BCP
+   * 47; null: English. `speed`: 1 or absent: normal; 2: twice as fast. `recorded`: prompts with the same words, in
+   * sequence, for when no engine speaks it.
    */
   Type.Object({
     kind: Type.Literal('speech'),
@@ -301,7 +302,9 @@ export const playSources = list(playSource, 100)
 const bargeIn = Type.Object({
   /** Voice of this length declares it [ms]. */
   afterMs: integer(20, 5000),
-  /** What was played goes on when the utterance turns out to be no words, or one of `backChannels` (`mm-hm`, `yes`). */
+  /**
+   * Interrupted playback resumes if the utterance turns out to be no words, or one of `backChannels` (`mm-hm`, `yes`).
+   */
   resume: boolean,
   backChannels: list(line(100), 200),
 })
@@ -314,7 +317,7 @@ export const listenSpec = Type.Object({
   language: nullable(language),
   /** Silence that ends what is said [ms]. */
   endOfSpeechMs: integer(100, 10_000),
-  /** What is longer is cut here and given out as it is [ms]. */
+  /** Longer utterances are cut here and delivered [ms]. */
   maxUtteranceMs: integer(1000, 120_000),
   /** Voice while something is played to the leg silences it within one frame; null: it plays on. */
   bargeIn: nullable(bargeIn),

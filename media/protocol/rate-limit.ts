@@ -2,14 +2,14 @@ import { LRUCache } from 'lru-cache'
 import { atMost } from './at-most.ts'
 
 export interface Rate {
-  /** What may pass at once, and so many a second behind it. */
+  /** The burst that may pass, and the rate per second after it. */
   burst: number
   perSecond: number
 }
 
 /** A token bucket: lets bursts through up to its size, and a steady rate behind them. Pure. */
 export class RateLimit {
-  /** What was refused. */
+  /** Number of refusals. */
   refused = 0
   readonly #burst: number
   readonly #perSecond: number

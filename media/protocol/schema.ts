@@ -5,7 +5,7 @@ import Type, { type TSchema } from 'typebox'
 /** The longest time that a timer of Node takes, 24.8 days [ms]. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** What the product makes its IDs of; they become names of files and keys of tables. */
+/** The form of the product's IDs, which become file names and table keys. */
 export const id = Type.String({ pattern: /^[\w-]{1,100}$/ })
 
 /** Text of at most `max` characters that fits into one line of a header. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 
 /**
- * Files that are encrypted on the disk: AES-256-GCM in blocks, so that any part can be read by itself and a changed byte is noticed.
- * The key is derived from the vault's and the recording's ID (RFC 5869), so that nothing of it is stored beside the file.
+ * Files that are encrypted on disk by AES-256-GCM in blocks. Any part can be read by itself, and changed bytes are detected. The key
+ * is derived from the vault's key and the recording's ID (RFC 5869), so none is stored beside the file.
  *
  *     | magic 4 | block size 4 | block | block | …          block: | nonce 12 | encrypted | tag 16 |
  *
@@ -18,12 +18,12 @@ const HEADER_BYTES = 8
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const OVERHEAD = NONCE_BYTES + TAG_BYTES
-/** Of a whole file. */
+/** For a complete file. */
 const BLOCK_BYTES = 64 * 1024
 const MAX_BLOCK_BYTES = 16 * 1024 * 1024
 const SILENCE = new Uint8Array(BLOCK_BYTES)
 
-/** Of one recording or voicemail. Throws when the data directory has no vault key. */
+/** For one recording or voicemail. Throws if the data directory has no vault key. */
 export const recordingKey = (dataDir: string, recordingId: string): Buffer =>
   Buffer.from(hkdfSync('sha256', readFileSync(join(dataDir, 'vault.key')), '', `tandem recording ${recordingId}`, 32))
 
@@ -44,7 +44,7 @@ export class Seal {
     return header
   }
 
-  /** Where a block begins on the disk [bytes]. */
+  /** Offset of a block on disk [bytes]. */
   offsetOf(index: number): number {
     return HEADER_BYTES + index * (this.blockBytes + OVERHEAD)
   }
@@ -167,7 +167,7 @@ function writeAll(fd: number, bytes: Uint8Array, position: number): void {
 
 /** A file that is read at any place; `key` null: it is not encrypted. */
 export interface RandomFile {
-  /** Of the plain file [bytes]. */
+  /** Size of the plain file [bytes]. */
   readonly size: number
   /** Fills `bytes` from a position of the plain file on; returns how many there were. Throws where it is damaged. */
   read(bytes: Uint8Array, position: number): number
@@ -228,7 +228,7 @@ function sealedReader(fd: number, key: Uint8Array, isWhole: boolean): Omit<Rando
   }
 }
 
-/** Of a file that was not finished: a last block that was broken off in its middle is no part of it. */
+/** For an unfinished file: a last block that was cut off is not part of it. */
 function measureTorn(fd: number, seal: Seal, sizeOnDisk: number): { blocks: number; size: number } {
   const stride = seal.blockBytes + OVERHEAD
   const body = Math.max(0, sizeOnDisk - HEADER_BYTES)
@@ -243,7 +243,7 @@ function measureTorn(fd: number, seal: Seal, sizeOnDisk: number): { blocks: numb
   }
 }
 
-/** Of a file that was not finished: what was never written is silent. */
+/** For an unfinished file: parts that were never written are silent. */
 function opened(seal: Seal, sealed: Uint8Array, index: number): Uint8Array {
   const plainBytes = sealed.length - OVERHEAD
   if (plainBytes >= 0 && sealed.every(byte => byte === 0)) return new Uint8Array(plainBytes)

@@ -8,9 +8,9 @@ export interface SipParty {
   host: string
 }
 
-/** What an INVITE says of its caller beside From; nobody has judged any of it. */
+/** Caller identity in an INVITE besides From; not verified. */
 export interface ClaimedIdentity {
-  /** Of From; null: there is none. */
+  /** Display name of From; null: none. */
   displayName: string | null
   asserted: (SipParty & { displayName: string | null })[]
   /** Values of Privacy (RFC 3323 §4.2). */
@@ -19,21 +19,21 @@ export interface ClaimedIdentity {
   redirects: { party: SipParty; reason: RedirectReason; count: number; isPrivate: boolean }[]
 }
 
-/** What was said, and when its parts were ready. */
+/** The words, and when their parts were ready. */
 export interface Utterance {
   text: string
-  /** Of the first and last voice, ISO-8601 UTC. */
+  /** Times of the first and last voice, ISO-8601 UTC. */
   startedAt: string
   endedAt: string
   /** The same by the clock of the leg's engine, which nobody sets [ms]. */
   endedClockMs: number
   /** From the last voice until the silence was long enough [ms]. */
   endpointMs: number
-  /** What the transcription took after that [ms]. */
+  /** Duration of the recognition after that [ms]. */
   transcribeMs: number
   /** It silenced what was being played. */
   bargedIn: boolean
-  /** What had been silenced goes on: a false alarm, nothing to react to. */
+  /** Silenced playback resumes: a false alarm, nothing to react to. */
   resumed: boolean
   /** Which engine understood it: `moonshine`, or the remote model's name. */
   engine: string
@@ -107,7 +107,7 @@ export interface StreamSnapshot {
   framesDropped: number
   /** Audio of a bidirectional stream's receiver [frames of 20 ms]. */
   framesReceived: number
-  /** Of it, what found no room. */
+  /** Of these, the part without room. */
   framesRefused: number
   endedReason: StreamEndedReason | null
 }
@@ -119,7 +119,7 @@ export interface RecordingInfo {
   file: string
   sampleRateHz: number
   durationMs: number
-  /** Of the WAV file, also where what lies on the disk is encrypted. */
+  /** Size of the WAV file, also if it is encrypted on disk. */
   sizeBytes: number
   encrypted?: boolean
   /** One channel for each participant, in the file's order; null: what the product itself played. */
@@ -130,7 +130,7 @@ export interface RecordingInfo {
 
 /** Why a leg ended, as whoever ended it said (RFC 3326, ITU-T Q.850). */
 export interface LegCause {
-  /** Of the telephone network: said, or what the SIP status stands for (RFC 3398). Null: it stands for none. */
+  /** Cause of the telephone network: as sent, or derived from the SIP status (RFC 3398). Null: none. */
   q850: number | null
   /** A `SIP;cause=` beside or instead of it, such as 200 for `Call completed elsewhere`. */
   sip: number | null
@@ -140,8 +140,8 @@ export interface LegCause {
 }
 
 /**
- * What is known of a far end; `sipCode`: what it said, or 408 and 503 for what it did not. `serviceRoute`: the way that its registrar wants calls
- * to take, for `DialTarget.route` (RFC 3608); absent: none.
+ * State of a far end. `sipCode`: its answer, or 408 and 503 without one. `serviceRoute`: the route for calls that its registrar wants, for
+ * `DialTarget.route` (RFC 3608); absent: none.
  */
 export interface ConnectionReport {
   connectionId: string
@@ -172,7 +172,9 @@ export interface MediaStats {
   histograms: Record<string, MediaHistogram>
 }
 
-/** Counts by upper bound: up to the bound and above the one before it. What is above the last bound is only in `count`. */
+/**
+ * Counts by upper bound: from above the previous bound up to this one. Values above the last bound are only in `count`.
+ */
 export interface MediaHistogram {
   bounds: number[]
   counts: number[]

@@ -14,5 +14,5 @@ export const OFFLINE_VOICES: readonly OfflineVoice[] = [
   { id: 'kal', name: 'Kal', gender: 'male' },
 ]
 
-/** Of whose words the recogniser takes the fewest for others, over a telephone (`bench/RESULTS.md`). */
+/** The voice whose words the recogniser mistakes least often over a telephone (`bench/RESULTS.md`). */
 export const DEFAULT_OFFLINE_VOICE = 'rms'

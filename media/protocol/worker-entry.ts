@@ -1,4 +1,4 @@
-/** What `new Worker(url, { execArgv })` needs. */
+/** Options for `new Worker(url, { execArgv })`. */
 export interface WorkerEntry {
   url: URL
   execArgv: string[]
@@ -7,9 +7,9 @@ export interface WorkerEntry {
 const isSource = import.meta.url.endsWith('.ts')
 
 /**
- * The module that a thread or a process begins with, its path below the root without extension (`ENTRIES` of `build/`): the built
- * one in `dist`, and among the sources the TypeScript one, for which it registers tsx itself. (`--import tsx` registers in main
- * threads only on Node 20.)
+ * The entry module of a thread or process, by its path below the root without extension (`ENTRIES` of `build/`). In `dist` it is
+ * the built one. In the sources it is the TypeScript one, for which it registers tsx itself, because on Node 20 `--import tsx`
+ * registers in main threads only.
  */
 export function workerEntry(module: string): WorkerEntry {
   const root = import.meta.resolve('tandem/package.json')

@@ -8,8 +8,8 @@ import type { Recorder } from './recorder.ts'
 const BY_COMMAND = 'paused'
 
 /**
- * What a recording is of: a leg alone, or a room with a channel for each who was ever in it, and one for what the product plays to
- * them. Who has been in a call's room stays on its recording wherever it is moved, until it ends; who leaves a conference does not.
+ * The target of a recording: a leg alone, or a room with a channel for everybody who was ever in it and one for the product. A
+ * party of a call's room stays on its recording wherever it is moved, until its end. A party that leaves a conference does not.
  */
 export class RecordedCall {
   readonly target: Target
@@ -19,7 +19,7 @@ export class RecordedCall {
   readonly #attached = new Map<Leg, Tap>()
   /** Between two rooms. */
   readonly #moving = new Set<Leg>()
-  /** Whose ticks move the timeline: of several rooms one does. */
+  /** The room whose ticks move the timeline; of several rooms, one does. */
   #clock: Room | null = null
   #isAsked = false
   #reason: string | null = null
@@ -56,7 +56,7 @@ export class RecordedCall {
     return 'legId' in this.target ? this.target.legId === leg.id : this.target.roomId === room.spec.roomId
   }
 
-  /** What listens to a room: one, however many are in it. */
+  /** One listener per room, however many parties are in it. */
   #tapOf(room: Room): Tap {
     for (const tap of this.#attached.values()) if (tap.room === room) return tap
     const tap: Tap = {

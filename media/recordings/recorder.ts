@@ -34,9 +34,9 @@ export interface RecorderOptions {
 }
 
 /**
- * Records one leg or room: a channel for each participant and one for the product, all on one timeline that `tick` counts. Whoever comes late starts at
- * the right sample, whoever is away is silent. Frames are copied into chunks that are written behind the call's back; when
- * the disk stalls they are dropped and counted, and the timeline stays.
+ * Records one leg or room: a channel for each participant and one for the product, all on one timeline that `tick` counts. A late party starts at the
+ * right sample, and an absent one is silent. Frames are copied into chunks that are written in the background. If the disk stalls they are dropped and
+ * counted, and the timeline continues.
  */
 export class Recorder {
   readonly recordingId: string
@@ -49,7 +49,7 @@ export class Recorder {
   readonly #channels: Channel[] = []
   readonly #byLeg = new Map<string, Channel>()
   readonly #segments: RecordedSegment[] = []
-  /** What the product plays. */
+  /** Audio of the product. */
   #product: Channel | null = null
   #isMuted = false
   #frames = 0
@@ -115,7 +115,7 @@ export class Recorder {
     this.#product.open()
   }
 
-  /** What the product plays in this tick; several at once are heard together. */
+  /** The product's audio in this tick; several sources are mixed. */
   played(frame: Frame): void {
     if (!this.#isMuted) this.#product?.add(frame)
   }

@@ -26,7 +26,7 @@ import {
 
 const SAMPLE_BYTES = 2
 const FRAME_BYTES = RECORDING_FRAME_SAMPLES * SAMPLE_BYTES
-/** What is held of each channel at a time [frames]. */
+/** Buffer of each channel [frames]. */
 const BLOCK_FRAMES = 50
 const BLOCK_SAMPLES = BLOCK_FRAMES * RECORDING_FRAME_SAMPLES
 
@@ -64,7 +64,7 @@ export function makeRecording(dataDir: string, recordingId: string): RecordingIn
   }
 }
 
-/** Where it is encrypted nothing of it is ever in the clear on the disk. */
+/** If it is encrypted, nothing is ever on disk in the clear. */
 function writeRecording(
   dir: string,
   manifest: RecordingManifest,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** Where a recording's 16-bit mono samples are cut: one frame of a leg at 8 kHz [samples]. */
+/** The unit for cutting a recording's 16-bit mono samples: one frame of a leg at 8 kHz [samples]. */
 export const RECORDING_FRAME_SAMPLES = 160
 export const RECORDING_RATE_HZ = 8000
 export const RECORDING_FRAME_MS = 20

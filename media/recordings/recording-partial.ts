@@ -12,7 +12,7 @@ import {
   recordingsDir,
 } from './recording-manifest.ts'
 
-/** What a recorder needs of the disk. One call at a time; each may reject. */
+/** A recorder's interface to the disk. One call at a time; each may reject. */
 export interface RecordingStore {
   /** Puts the whole manifest in place of the last one. */
   writeManifest(text: string): Promise<void>

@@ -57,8 +57,8 @@ export interface Recovered {
 }
 
 /**
- * Finishes what a crash left behind; for the start of the media process. Which recordings these are is settled when the call
- * returns: a recorder may be opened from then on. What cannot be finished is reported once and set aside as
+ * Finishes recordings after a crash; called at the start of the media process. Their list is fixed when the call returns, so
+ * recorders may be opened from then on. A recording that cannot be finished is reported once and renamed
  * `<recordingId>.failed`. Never rejects.
  */
 export async function recoverRecordings(dataDir: string): Promise<Recovered> {

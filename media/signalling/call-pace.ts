@@ -8,10 +8,10 @@ export const SECOND_MS = 1050
 const MAX_WAIT_MS = 5000
 const MAX_KEPT = 10_000
 
-/** Of what so many calls begin in a second: a connection, or a campaign. */
+/** What the limit per second applies to: a connection, or a campaign. */
 export type Rate = NonNullable<Request<'leg.dial'>['pace']>
 
-/** Of the connection that a target is reached over; none: it takes any number. */
+/** The rate of the connection to the target; none: no limit. */
 export const ratesOf = ({ connectionId: id, callsPerSecond }: DialTarget): Rate[] =>
   id === undefined || callsPerSecond === undefined ? [] : [{ id, callsPerSecond }]
 
@@ -25,7 +25,7 @@ interface Begun {
   perSecond: number
   /** The start times of the last `perSecond` calls [ms], the oldest first. */
   begun: number[]
-  /** Whose first rate this is. */
+  /** The connection or campaign of the first rate. */
   waiting: Waiting[]
   /** When they are looked at again; `Infinity`: never [ms]. */
   wakesAt: number
@@ -38,8 +38,8 @@ interface CallPaceOptions {
 }
 
 /**
- * Paces INVITEs: of one connection and of one campaign no more than allowed leave in any second, even if they arrive late or together, because of
- * a busy or new control, failovers from another connection, or redirections. First come, first served.
+ * Paces INVITEs. For each connection and each campaign, no more than allowed leave in any second. That holds even if they arrive late or
+ * together, from a busy or new control process, failovers or redirections. First come, first served.
  */
 export class CallPace {
   readonly #options: CallPaceOptions
@@ -86,7 +86,7 @@ export class CallPace {
 
   #serve(one: Begun): void {
     let soonestMs = Number.POSITIVE_INFINITY
-    // Who waits for its campaign holds up nobody else of its connection.
+    // A call that waits for its campaign does not delay others of its connection.
     one.waiting = one.waiting.filter(({ rates, isWanted, go }) => {
       const waitMs = Math.max(...rates.map(rate => this.#freeIn(rate)))
       if (waitMs > 0) {

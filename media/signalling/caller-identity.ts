@@ -3,11 +3,11 @@ import { ANONYMOUS, identityFields } from '../../sip/identity/sent.ts'
 import type { ClaimedIdentity, DialTarget } from '../protocol.ts'
 import { partyOf } from './line.ts'
 
-/** Of a name that somebody outside has written [characters]. */
+/** Maximum length of a name from outside [characters]. */
 const MAX_NAME = 100
 const CONTROLS = /\p{Cc}+/gu
 
-/** What an INVITE says of its caller beside From, in the channel's words; undefined: nothing. */
+/** The caller's identity in an INVITE besides From, in the channel's terms; undefined: none. */
 export function claimedIdentity({
   from,
   identity,

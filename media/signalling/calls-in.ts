@@ -48,7 +48,7 @@ interface CallsInOptions {
   addresses: OwnAddresses
   descriptions: Descriptions
   maxCalls: number
-  /** Whose contact a call may be to. */
+  /** The contact that a call may be for. */
   farEnds: Pick<FarEnds, 'byContact'>
   callers: Callers
   sip: () => SipEndpoint
@@ -297,7 +297,7 @@ export class CallsIn {
     if (line === null) return notFound(legId)
     if (verifier === null || line.signed === null) return NOT_SIGNED
     const verification = await verifier.verify({ ...line.signed, from, to })
-    // What proves nothing is passed on to nobody.
+    // Unproven values are not passed on.
     if (verification.result === 'failed') line.signed = null
     return isOver(line) ? notFound(legId) : verification
   }
@@ -360,7 +360,7 @@ function signedOf({ identity, header }: Extract<UaEvent, { kind: 'incoming' }>):
 const hopsOf = ({ header }: Extract<UaEvent, { kind: 'incoming' }>): number =>
   Math.min(Number(header('Max-Forwards') ?? MAX_FORWARDS), MAX_FORWARDS)
 
-/** What a caller says of itself before anybody has judged it; what is stored of an account is of MD5 and SHA-256 only. */
+/** The caller's claims, not verified yet. Stored accounts have hashes for MD5 and SHA-256 only. */
 function claimOf({ digest }: Line): Events['leg.incoming']['digest'] {
   const algorithm = digest === null ? undefined : storedAlgorithm(digest)
   return digest === null || algorithm === undefined

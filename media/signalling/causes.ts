@@ -4,7 +4,7 @@ import type { EndedReason, LegCause } from '../protocol.ts'
 
 /** Causes of a leg's end, as Q.850 numbers (ITU-T Q.850): those that we send, and those that a far end has sent. */
 
-/** Of what we end. */
+/** For ends that we cause. */
 const OF_REASON: Record<EndedReason, number> = {
   caller_hangup: 16,
   agent_hangup: 16,
@@ -36,14 +36,14 @@ const OF_REASON: Record<EndedReason, number> = {
 /** A phone that rang beside the answered one shows no missed call (RFC 3326 §2). */
 const ELSEWHERE: Reason = { protocol: 'SIP', cause: 200, text: 'Call completed elsewhere' }
 
-/** Of the BYE or CANCEL that ends a leg for this reason. */
+/** For the BYE or CANCEL that ends a leg for this reason. */
 export const fieldsOfReason = (reason: EndedReason): HeaderFields =>
   reasonFields([...(reason === 'answered_elsewhere' ? [ELSEWHERE] : []), q850(OF_REASON[reason])])
 
 /** A challenge, a redirection, and a request for another form of the same request do not end a call. */
 const GOES_ON: ReadonlySet<number> = new Set([401, 407, 420, 421, 422, 423])
 
-/** Of the response that refuses a call. `reason`, if given, is more specific than the status. */
+/** For the response that refuses a call. `reason`, if given, is more specific than the status. */
 export function fieldsOfStatus(status: number, reason: EndedReason | null): HeaderFields {
   const cause = status === 503 && reason === 'capacity' ? OF_REASON.capacity : q850OfStatus(status)
   return status < 400 || cause === null || GOES_ON.has(status) ? [] : reasonFields([q850(cause)])

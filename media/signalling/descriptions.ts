@@ -15,7 +15,7 @@ export interface DescriptionsOptions {
   sip: () => SipEndpoint
   /** The policy of SIP for the hosts of descriptions. */
   mayReach: MayReach
-  /** Of our certificate, for browsers; null: there is no WebRTC. */
+  /** Fingerprint of our certificate, for browsers; null: no WebRTC. */
   fingerprint: string | null
   hangup: (line: Line, reason: EndedReason) => void
   emit: <N extends EventName>(name: N, body: Events[N]) => void

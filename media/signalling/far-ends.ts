@@ -24,7 +24,7 @@ export class FarEnds {
   }
 
   set({ connections }: Request<'connections.set'>): Reply<'connections.set'> {
-    // Who drains says goodbye, and does not come back.
+    // A far end that drains has unregistered and does not return.
     if (this.#isClosed) return {}
     const wanted = new Set(connections.map(spec => spec.connectionId))
     for (const connectionId of this.#kept.keys()) if (!wanted.has(connectionId)) this.#drop(connectionId)

@@ -23,10 +23,10 @@ interface FaxesOptions {
 interface Fax {
   from: Line
   to: Line
-  /** What `from` has offered. */
+  /** The offer of `from`. */
   offer: Body
   side: FaxSide
-  /** What `to` has answered; null: it is being asked. */
+  /** The answer of `to`; null: still pending. */
   answer: FaxSide | null
 }
 

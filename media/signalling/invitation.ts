@@ -4,7 +4,7 @@ import { sentIdentity } from './caller-identity.ts'
 import { SDP } from './descriptions.ts'
 import { transferFields, type Way } from './ways.ts'
 
-/** What a far end is called with over one way. */
+/** Parameters of a call to a far end over one way. */
 export function invitationOf(
   { target, peer, signature = [] }: Way,
   { description, maxForwards }: { description: Uint8Array; maxForwards: number },

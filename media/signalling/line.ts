@@ -50,13 +50,13 @@ export interface Line {
   state: LegSnapshot['state']
   /** The thread of its audio, once it has some. */
   engine: EngineThread | null
-  /** Whose it is: in whose turn its speech is made and understood. */
+  /** Whose turn its speech synthesis and recognition use. */
   affinity: string
   /** The room or leg that it is likely to meet, for the choice of its thread; null: nobody knows. */
   near: string | null
-  /** What is done with its audio, wherever it goes. Absent: nothing was said. */
+  /** Audio settings that follow it everywhere. Absent: none. */
   sound?: LegSound
-  /** Where its audio is received; null: it has none yet. */
+  /** Where its audio is received; null: no address yet. */
   own: OwnAddress | null
   port: number
   codecs: CodecName[]
@@ -64,7 +64,7 @@ export interface Line {
   srtp: SrtpPolicy
   /** Our half of ICE (RFC 8839), the same for the whole call. */
   readonly ice: IceCredentials
-  /** What its audio is sent as. */
+  /** The form in which its audio is sent. */
   ssrc: number
   /** It is called as a browser is. */
   isWebRtc: boolean
@@ -83,22 +83,22 @@ export interface Line {
   pace?: Rate
   /** Its audio before the answer; null: there is none, or it is answered. */
   early: Early | null
-  /** What networks have said of audio before the answer (RFC 5009); and the description that waits until they let it through. */
+  /** What networks have said about audio before the answer (RFC 5009), and the description that waits for their permission. */
   earlyMedia: 'allowed' | 'denied' | null
   deniedEarly: Body | null
   /** The caller's offer, until it is answered. */
   offer: Body | null
-  /** Where its signalling comes from; null: nobody has answered our call yet. */
+  /** Source of its signalling; null: our call has not been answered yet. */
   peer: Peer | null
-  /** What the caller says of provisional responses that are acknowledged. */
+  /** The caller's support of reliable provisional responses. */
   reliability: ReliabilityOfCaller
   /** Its audio before the answer is being opened. */
   opening: Promise<void> | null
   /** Its caller has been told that it rings: control has judged it. */
   isRung: boolean
-  /** What the caller proves its account with; null: nothing. */
+  /** The caller's digest credentials; null: none. */
   digest: DigestResponse | null
-  /** What the caller's INVITE is signed with; null: it is ours. */
+  /** The signatures of the caller's INVITE; null: the call is ours. */
   signed: Pick<Signed, 'signatures' | 'date'> | null
   /** Our session ID in descriptions. */
   sdpId: string
@@ -107,13 +107,13 @@ export interface Line {
   held: boolean
   /** We have put it on hold. */
   onHold: boolean
-  /** What our last description said that was agreed on, or refused; null: nothing that is so still, and it is to be told. */
+  /** The agreement or refusal in our last description that is still to be reported; null: none. */
   told: 'sendrecv' | 'sendonly' | null
   /** Our re-INVITE that waits for its answer. */
   asked: { direction: Line['told']; before: Uint8Array | null } | null
   /** Why we ended it, when we did. */
   endReason: EndedReason | null
-  /** What its far end has said of the end; null: it has not ended it. */
+  /** The far end's reason for the end; null: it has not ended it. */
   cause: LegCause | null
   /** The status that we refused its INVITE with. */
   refusedWith: number | null
@@ -126,13 +126,13 @@ export interface Line {
 
 /** Audio before the answer. */
 export interface Early {
-  /** What was agreed on; null: our offer is not answered yet. */
+  /** The agreement; null: our offer is not answered yet. */
   media: NegotiatedMedia | null
   /** A PRACK has brought the last description, or its answer has taken ours: the 200 says nothing new (RFC 3262 §5). */
   isSettled: boolean
 }
 
-/** What our descriptions of a line depend on. */
+/** Inputs of our descriptions of a line. */
 export type Described = Pick<Line, 'codecs' | 'own' | 'port' | 'dtmf' | 'srtp' | 'ice' | 'ssrc' | 'isWebRtc'>
 
 export const isOver = (line: Line): boolean => line.state === 'ended'
@@ -165,7 +165,7 @@ export const capabilitiesOf = (line: Described, fingerprint: string | null): Cap
 /** Whether this peer may have us send to a host. */
 export type MayReach = (peer: Peer | null, host: string) => boolean
 
-/** What SDP agreed on, in the engine's words. */
+/** The result of SDP in the engine's terms. */
 export const legMediaOf = (
   media: NegotiatedMedia,
   { dtmf, peer, ice }: Pick<Line, 'dtmf' | 'peer' | 'ice'>,
@@ -228,7 +228,7 @@ const STATUS_OF: Partial<Record<EndedReason, number>> = {
 
 export const statusOfReason = (reason: EndedReason): number => STATUS_OF[reason] ?? 480
 
-/** Of a leg that no engine thread has. */
+/** For a leg without an engine thread. */
 export const NO_AUDIO: LegAudio = {
   roomId: null,
   muted: false,

@@ -22,13 +22,13 @@ interface LinesOptions {
   emit: (event: MediaEvent) => void
   /** Keeps what passes for each leg. */
   trace: Pick<SipTrace, 'claim' | 'end'>
-  /** Of a SIP session; null: it is over. */
+  /** Its SIP session; null: ended. */
   callIdOf: (sessionId: string) => string | null
   /** Something that ran for a line threw. */
   broke: (line: Line, error: unknown) => void
 }
 
-/** What is known of a line when it begins. */
+/** Initial data of a line. */
 type Begun = Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | 'from' | 'offer' | 'peer' | 'digest'>
 
 /** All lines, by leg and by SIP session: how each begins, gets its audio, is read, and ends once. */
@@ -57,8 +57,8 @@ export class Lines {
   }
 
   /**
-   * Max-Forwards of a call that goes on from this leg: one less than of the leg itself (RFC 7332 §4); null: it had none left, and
-   * its caller is refused with 483 where it was not answered.
+   * Max-Forwards of a call that is forwarded from this leg: one less than the leg's own (RFC 7332 §4). Null: none is left, and an
+   * unanswered caller is refused with 483.
    */
   onwardFrom(legId: string | undefined): number | null {
     const line = legId === undefined ? undefined : this.byLeg.get(legId)
@@ -68,7 +68,7 @@ export class Lines {
     return had === 0 ? null : had - 1
   }
 
-  /** What goes on from this leg has been sent on too often, by us or by others. */
+  /** The call has been forwarded too often, by us or by others. */
   outOfHops(legId: string | undefined): void {
     const line = legId === undefined ? undefined : this.byLeg.get(legId)
     if (line !== undefined) line.isOutOfHops = true

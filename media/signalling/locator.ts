@@ -8,7 +8,7 @@ import type { NameService } from './names.ts'
 /** Ways to one destination at most: each is tried in turn while a caller waits. */
 const MAX_WAYS = 8
 
-/** What a NAPTR record's service means (RFC 3263 §4.1), and the name to ask for where a domain has none. */
+/** The meaning of a NAPTR service (RFC 3263 §4.1), and the name to query if a domain has no record. */
 const SERVICES: readonly { naptr: string; srv: string; transport: Transport }[] = [
   { naptr: 'sips+d2t', srv: '_sips._tcp', transport: 'tls' },
   { naptr: 'sip+d2u', srv: '_sip._udp', transport: 'udp' },
@@ -18,7 +18,7 @@ const SERVICES: readonly { naptr: string; srv: string; transport: Transport }[] 
 export interface LocatorOptions {
   names: NameService
   reach: Pick<SipReach, 'allows'>
-  /** Of our own addresses. */
+  /** For our own addresses. */
   families: readonly Family[]
   /** From 0 up to 1. */
   random: () => number
@@ -26,7 +26,7 @@ export interface LocatorOptions {
 
 interface Service {
   transport: Transport
-  /** Where its SRV records are. */
+  /** Name of its SRV records. */
   name: string
 }
 

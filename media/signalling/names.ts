@@ -8,11 +8,11 @@ const FRESH_MS = 30_000
 /** A name server that does not answer is asked again after this [ms]. */
 const ANSWER_MS = 2000
 
-/** What DNS knows of names, as RFC 3263 asks it. Lists are empty when there is nothing; nothing rejects. */
+/** DNS lookups as RFC 3263 needs them. Lists are empty if there is nothing; nothing rejects. */
 export interface NameService {
   naptr(name: string): Promise<readonly NaptrRecord[]>
   srv(name: string): Promise<readonly SrvRecord[]>
-  /** Of both families, in the order to try them (RFC 6724). */
+  /** Addresses of both families, in the order to try them (RFC 6724). */
   addresses(name: string): Promise<readonly string[]>
 }
 

@@ -5,7 +5,7 @@ import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 /** How long control may take to judge what a phone asks [ms]; then 503. */
 const DECISION_MS = 4000
 const RETRY_AFTER_S = 5
-/** What waits for that at most. */
+/** Maximum number waiting for that. */
 const MAX_OPEN = 500
 
 export interface PhonesOptions {
@@ -23,7 +23,7 @@ export class Phones {
   refused = 0
   readonly #options: PhonesOptions
   readonly #open = new Map<string, NodeJS.Timeout>()
-  /** What each running subscription is about, in control's words. */
+  /** What each running subscription is about, in control's terms. */
   readonly #about = new Map<string, string>()
   #sip!: Sip
 
@@ -36,7 +36,7 @@ export class Phones {
   }
 
   onAsk({ askId, algorithm, to, username, nonce, peer, what }: AskEvent): void {
-    // What we challenge with is MD5 and SHA-256 only.
+    // Our challenges use only MD5 and SHA-256.
     if (this.#open.size >= MAX_OPEN || algorithm === 'SHA-512-256') {
       this.#unavailable(askId)
       return

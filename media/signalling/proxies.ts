@@ -6,7 +6,7 @@ import { parseNameAddr } from '../../sip/message/headers.ts'
 
 /** Names the address that a request came to the proxy from; the proxy takes away whatever others have written there. */
 const ORIGIN = /^x-forwarded-for[ \t]*:[ \t]*([^\r\n]*)/im
-/** Of one registration, and of one value [characters]. */
+/** Limits for one registration, and for one value [characters]. */
 const MAX_PATH = 5
 const MAX_VALUE = 500
 
@@ -28,7 +28,7 @@ export class Proxies {
     return this.#networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
   }
 
-  /** Who is behind a proxy's request; null: the proxy does not say so, and stands for itself. */
+  /** The client behind a proxy's request; null: the proxy does not name it, and counts as the sender. */
   originOf(bytes: Uint8Array): string | null {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
     const head = text.slice(0, Math.max(0, text.search(/\r?\n\r?\n/)))
@@ -47,7 +47,7 @@ export const originOf = ({ host, proxy }: Pick<Peer, 'host' | 'proxy'>): string 
 export const keptPath = (peer: Peer, path: readonly string[]): string[] =>
   peer.proxy === undefined || path.length > MAX_PATH || path.some(value => value.length > MAX_VALUE) ? [] : [...path]
 
-/** Where a request with this Route goes first; null: it has none that leads anywhere. */
+/** First hop of a request with this Route; null: none that can be reached. */
 export function firstHop(route: readonly string[]): Destination | null {
   const first = parseNameAddr(route[0] ?? '')
   return first === null ? null : destinationOfUri(first.uri)

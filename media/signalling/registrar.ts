@@ -10,7 +10,7 @@ const DECISION_MS = 4000
 const RETRY_AFTER_S = 5
 /** Registrations that wait for that at most; further ones are answered 503 at once. */
 const MAX_OPEN = 1000
-/** Of them, those of phones that nobody knows yet. */
+/** Limit for phones that nobody knows yet. */
 const MAX_OF_STRANGERS = 750
 
 export interface RegistrarOptions {
@@ -45,7 +45,7 @@ export class Registrar {
     callId,
     cSeq,
   }: RegisterEvent): void {
-    // What we challenge with is MD5 and SHA-256 only.
+    // Our challenges use only MD5 and SHA-256.
     const max = peer.isKnown === true ? MAX_OPEN : MAX_OF_STRANGERS
     if (this.#open.size >= max || algorithm === 'SHA-512-256') {
       this.#unavailable(registerId)

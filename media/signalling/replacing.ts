@@ -13,7 +13,7 @@ import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
 import { Resting, type Sign, type Way, Ways } from './ways.ts'
 
-/** Of whom a far end has named in its place, nobody may be called. */
+/** None of the targets that a far end has named may be called. */
 const FORBIDDEN = 403
 /** The call was passed on too often (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
@@ -24,7 +24,7 @@ export type Told = (status: number) => void
 /** A call in the place of a line's far end, until it is answered or over. */
 interface Attempt {
   line: Line
-  /** What the line becomes when it is answered. */
+  /** The line's state once answered. */
   next: Line
   ways: Ways
   timer: NodeJS.Timeout
@@ -43,8 +43,8 @@ interface ReplacingOptions {
 }
 
 /**
- * Puts another far end in the place of a line's: the leg stays, with its audio, its room and all that listens to it, and only the SIP
- * session behind it is another one. Of a caller who names the old one's dialog (RFC 3891), or of somebody whom we call for it.
+ * Replaces the far end of a line. The leg stays, with its audio, its room and all that listens to it; only the SIP session behind it
+ * changes. The new far end is a caller who names the old dialog (RFC 3891), or a party that we call for it.
  */
 export class Replacing {
   readonly #options: ReplacingOptions
@@ -244,7 +244,7 @@ export class Replacing {
     told(status)
   }
 
-  /** Whoever is called in the place of this line is wanted no more. */
+  /** Calls in the place of this line are no longer wanted. */
   lineOver(line: Line): void {
     for (const attempt of this.#attempts.values()) if (attempt.line === line) this.#giveUp(attempt, 487)
   }

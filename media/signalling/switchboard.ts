@@ -39,16 +39,16 @@ export interface SwitchboardOptions {
   maxCalls: number
   /** SHA-256 of our certificate, for browsers; absent: there is no WebRTC. */
   fingerprint?: string
-  /** Whose contact a call may be to. */
+  /** The contact that a call may be for. */
   farEnds: Pick<FarEnds, 'byContact'>
   /** Keeps what passes for each leg. */
   trace: Pick<SipTrace, 'claim' | 'end'>
-  /** Who judges signatures of calls, and who signs ours; absent: nobody. */
+  /** Verifies and makes signatures of calls; absent: none. */
   verifier?: Pick<Verifier, 'verify'> | null
   signer?: Pick<Signer, 'sign'> | null
   /** Shared with other nodes; absent: no other node knows our challenges. */
   nonceKey?: NonceKey
-  /** What lateness is measured by; absent: control is always there, and no clock is late. */
+  /** Measures of lateness; absent: control is always there, and no clock is late. */
   lateness?: Partial<Omit<AdmissionOptions, 'legs'>>
   emit: (event: MediaEvent) => void
   /** Something threw, and this leg is ended for it. */
@@ -60,7 +60,7 @@ export interface SwitchboardOptions {
  * each leg. Whatever happens to a line, exactly one `leg.ended` follows its `leg.incoming` or `leg.dial`.
  */
 export class Switchboard {
-  /** What threw; each has ended its leg. */
+  /** Handlers that threw; each ended its leg. */
   faults = 0
   readonly #options: SwitchboardOptions
   readonly #lines: Lines
@@ -144,12 +144,12 @@ export class Switchboard {
 
   // ------------------------------------------------------------------ from SIP
 
-  /** What an INVITE is answered with before anything is remembered of it; null: it comes in. */
+  /** The refusal of an INVITE before any state exists for it; null: it is accepted. */
   atTheDoor(invite: InviteAtTheDoor): InviteRefusal | null {
     return this.#callers.atTheDoor(invite) ?? this.#in.atTheDoor(invite)
   }
 
-  /** What throws ends the one call that it belongs to. */
+  /** A handler that throws ends only its own call. */
   onSip(event: UaEvent): void {
     const line = this.#lines.ofSession(event.sessionId)
     try {
@@ -305,7 +305,7 @@ export class Switchboard {
     const refusal = line.isOutOfHops ? 483 : statusOfReason(line.endReason)
     if (line.direction === 'inbound') line.refusedWith = refusal
     if (line.sessionId !== '') this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers, refusal))
-    // Where nothing was sent, or SIP knows the call no more, nobody else tells of its end.
+    // If nothing was sent, or SIP no longer knows the call, no other event reports its end.
     await (line.ending ?? this.#lines.finish(line, line.endReason, null))
     return {}
   }

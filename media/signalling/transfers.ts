@@ -72,7 +72,7 @@ export class Transfers {
   answer({ referId, sipCode }: Request<'leg.refer_answer'>): Reply<'leg.refer_answer'> | Failure {
     const asked = this.#asked.get(referId)
     if (asked === undefined) return notAsked(referId)
-    // Whoever says so again has missed the reply.
+    // A repeated decision means that the reply was lost.
     if (asked.timer === null) return sipCode < 300 ? {} : conflict('it is accepted already')
     this.#answer(referId, sipCode)
     return {}
@@ -185,7 +185,7 @@ export class Transfers {
     }
     for (const [referId, asked] of this.#asked) {
       if (asked.line !== line) continue
-      // Undecided: nobody wants it any more. Whoever has hung up in the middle hears of the end still.
+      // Undecided: no longer wanted. A party that hung up meanwhile still gets the end.
       if (asked.timer !== null) this.#answer(referId, 481)
       else if (event.by === 'local') this.#notify(referId, line.endReason === 'transfer_completed' ? 200 : 503)
     }

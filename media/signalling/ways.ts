@@ -21,7 +21,7 @@ const MAX_REDIRECTS = 5
 export interface Way {
   target: DialTarget
   peer: Peer
-  /** Who signs it, as header fields; absent: nobody. */
+  /** Makes the signature, as header fields; absent: none. */
   signature?: HeaderFields
 }
 
@@ -31,9 +31,9 @@ export interface Refusal {
   /** `local`: 408, nothing came back; 503, it could not be sent. */
   origin: 'local' | 'remote'
   retryAfterS: number | null
-  /** Of a 3xx: Contact URIs, the most wanted first. */
+  /** Contact URIs of a 3xx, most preferred first. */
   contacts: readonly string[]
-  /** Of a 3xx: whom the call was for before, as it says. */
+  /** Whom the call was for before, as a 3xx says. */
   redirects: readonly Redirect[]
 }
 
@@ -61,13 +61,15 @@ export class Resting {
 
 const keyOf = ({ transport, host, port }: Peer): string => `${transport} ${host} ${port}`
 
-/** Who of those that a far end has named may be called. `reason`: with none of them the call is over, so; null: as with any refusal. */
+/**
+ * The targets named by a far end that may be called. `reason`: if there are none, the call ends with it; null: as after any refusal.
+ */
 export interface Allowed {
   to: readonly string[]
   reason: EndedReason | null
 }
 
-/** Whom a far end has named (3xx), until it is known who of them may be called. */
+/** The targets that a far end has named (3xx), until it is known which may be called. */
 interface Named {
   by: DialTarget
   redirects: readonly Redirect[]
@@ -83,7 +85,7 @@ interface WaysOptions {
   resting: Resting
   /** Absent: no call is signed. */
   sign?: Sign
-  /** Who may be called of those that a far end names. Never rejects. */
+  /** Decides which targets named by a far end may be called. Never rejects. */
   mayCall: (by: DialTarget, contacts: readonly string[]) => Promise<Allowed>
 }
 
@@ -91,14 +93,14 @@ interface WaysOptions {
 export class Ways {
   readonly #options: WaysOptions
   readonly #targets: DialTarget[]
-  /** Of the target under way, those that are not looked up yet. */
+  /** Hosts of the current target that are not looked up yet. */
   #hosts: { target: DialTarget; to: Destination }[] = []
   #found: Way[] = []
-  /** What rests: tried when there is nothing better. */
+  /** Resting hosts: tried if there is nothing better. */
   #later: Way[] = []
   #redirects = 0
   #named: Named | null = null
-  /** Of those that a far end named none may be called: the call is over, so. */
+  /** None of the targets that a far end named may be called: the call ends with that reason. */
   refusal: EndedReason | null = null
 
   constructor(options: WaysOptions) {
@@ -174,14 +176,14 @@ export class Ways {
       this.#later = []
       this.refusal = reason
     }
-    // Whom a far end names is held to what the far end itself is held to; our password is for nobody else.
+    // Targets named by a far end have the far end's restrictions; our password is for nobody else.
     this.#targets.unshift(
       ...to.map(uri => ({ ...sentOn(by, redirects, uri), uri, hosts: [], route: [], credentials: null })),
     )
   }
 }
 
-/** Whoever is called next hears whom the call was for (RFC 5806 §6.3). */
+/** The next target is told whom the call was for (RFC 5806 §6.3). */
 function sentOn(target: DialTarget, said: readonly Redirect[], to: string): DialTarget {
   const { identity, uri } = target
   if (identity === undefined) return target
@@ -212,7 +214,7 @@ function destinationsOf({ uri, hosts, route = [], publicOnly }: DialTarget): Des
   return named.map(to => (publicOnly ? { ...to, publicOnly } : to))
 }
 
-/** What a call that is placed for a transfer says of it. */
+/** What a call for a transfer says about it. */
 export const transferFields = ({ replaces, referredBy }: DialTarget): HeaderFields => [
   ...(replaces === undefined ? [] : [['Require', 'replaces'] as const, ['Replaces', replaces] as const]),
   ...(referredBy === undefined ? [] : [['Referred-By', referredBy] as const]),

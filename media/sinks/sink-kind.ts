@@ -17,7 +17,7 @@ export interface Party {
   readonly dialogue: { addScribe(scribe: Scribe): void; removeScribe(scribe: Scribe): void }
 }
 
-/** What an engine thread offers to its kinds of sinks. */
+/** An engine thread's interface for its kinds of sinks. */
 export interface SinkWorld {
   dataDir: string
   /** Our User-Agent, for example `tandem/0.1.0`. */

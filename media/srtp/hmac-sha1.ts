@@ -8,7 +8,7 @@ const DIGEST_BYTES = 20
  * key take half the time of `createHmac`, and leave no handle to collect per packet.
  */
 export class HmacSha1 {
-  /** Where the message is written, from its first byte. */
+  /** The buffer for the message, from its first byte. */
   readonly message: Uint8Array
   readonly #inner: Uint8Array
   readonly #outer = new Uint8Array(BLOCK_BYTES + DIGEST_BYTES)

@@ -4,8 +4,8 @@ import { writeUint32 } from '../rtp/rtp.ts'
 const BLOCK_BYTES = 16
 
 /**
- * AES in counter mode for packets (RFC 3711 §4.1.1). One cipher lasts for all packets: it encrypts the counter blocks that are
- * written here, and so makes the key stream.
+ * AES in counter mode for packets (RFC 3711 §4.1.1). One cipher serves all packets: it encrypts the counter blocks that are
+ * written here, which gives the key stream.
  *
  *     counter block:  salt (14 bytes), XOR SSRC at 4, XOR packet index (48 bits) at 8 | number of the block (16 bits)
  */

@@ -40,7 +40,7 @@ class OpenSsl {
     this.#sha1Update = functionOf('int SHA1_Update(uintptr_t, uintptr_t, size_t)')
     this.#context = functionOf('uintptr_t EVP_CIPHER_CTX_new()')()
     this.#init(this.#context, functionOf('uintptr_t EVP_aes_128_ctr()')(), 0, 0, 0)
-    // What comes after the inner digest is always the same.
+    // The constant part after the inner digest.
     this.memory.bytes[AT.block + DIGEST_BYTES] = END_MARK
     this.memory.view.setUint32(AT.block + BLOCK_BYTES - 4, 8 * (BLOCK_BYTES + DIGEST_BYTES))
   }

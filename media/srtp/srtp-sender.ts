@@ -9,7 +9,7 @@ const RTCP_CLEAR_BYTES = 8
 
 /** Protects what we send with one master key: one RTP stream, and its RTCP. */
 export class SrtpSender {
-  /** What `rtcp` has written. */
+  /** The packet that `rtcp` has written. */
   readonly rtcpPacket = new Uint8Array(RTCP_BUFFER_BYTES + MAX_OVERHEAD_BYTES)
   readonly #rtp: PacketCipher
   readonly #rtcp: PacketCipher
@@ -28,7 +28,7 @@ export class SrtpSender {
     this.#rtcp = packetCipher(suite, key, 'rtcp')
   }
 
-  /** What `rtp` has written, intact until the call after the next. */
+  /** The packet that `rtp` has written, intact until the call after the next. */
   get rtpPacket(): Uint8Array {
     return this.#buffers[this.#turn]!
   }
@@ -45,7 +45,7 @@ export class SrtpSender {
     return sealed
   }
 
-  /** Of a packet in the stream, which goes on from the newest (RFC 3711 §3.3.1). */
+  /** The index of a packet, extended from the newest (RFC 3711 §3.3.1). */
   #indexOf(sequence: number): number {
     const last = this.#lastSequence
     if (last >= 0 && ((sequence - last) & 0xffff) >= SEQUENCES / 2) {

@@ -1,6 +1,6 @@
 /**
- * What the other side of a stream that goes both ways may say, as Twilio published it for bidirectional streams, and keys: the
- * receiver of a media stream, and a page on the call WebSocket.
+ * Messages from the far end of a bidirectional stream, as Twilio published them, and keys. They come from the receiver of a
+ * media stream, or from a page on the call WebSocket.
  */
 
 /** Characters of a mark's name. */

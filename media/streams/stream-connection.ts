@@ -2,14 +2,14 @@
 export interface Wire {
   /** One text message; the bytes are borrowed. */
   send(text: Buffer): void
-  /** What is sent between the two may be written at once; what `uncork` leaves over counts as buffered. */
+  /** Data sent between the two may be written at once; what `uncork` leaves over counts as buffered. */
   cork(): void
   uncork(): void
   /** Hands over what has come, where that does not happen by itself; with each slot. */
   look?(): void
   /** From now on it happens by itself. */
   listen?(): void
-  /** What the kernel has not taken yet [bytes]; Infinity when nothing can be sent any more. */
+  /** Bytes that the kernel has not accepted yet; Infinity if nothing can be sent any more. */
   buffered(): number
   /** Sends a ping behind all that was sent; returns its number, from 1 on. The pong is reported with the number. */
   ping(): number
@@ -18,7 +18,7 @@ export interface Wire {
   terminate(): void
 }
 
-/** What becomes of a wire. */
+/** Events of a wire. */
 export interface WireEvents {
   opened(wire: Wire): void
   closed(wire: Wire, code: number): void

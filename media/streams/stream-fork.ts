@@ -28,7 +28,7 @@ const NORMAL_CLOSURE = 1000
 const NO_STATUS = 1005
 const ABNORMAL_CLOSURE = 1006
 
-/** What happens often enough to be a counter and is not part of the API's MediaStream. */
+/** Counters of frequent events that are not part of the API's MediaStream. */
 export interface StreamCounters {
   reconnects: number
   keysDropped: number
@@ -37,9 +37,8 @@ export interface StreamCounters {
 }
 
 /**
- * A media stream of a leg or a room: a copy of its audio to a WebSocket receiver (`stream-protocol`), and, where it goes both ways,
- * what the receiver says (`receiver`). Sans-IO: who owns it dials, reports what becomes of the connection, and calls `advance` at
- * `deadline`.
+ * A media stream of a leg or a room: a copy of its audio to a WebSocket receiver (`stream-protocol`) and, if it is bidirectional,
+ * the receiver's audio (`receiver`). Sans-IO: the owner dials, reports the connection's events, and calls `advance` at `deadline`.
  */
 export class StreamFork implements Sink, WireEvents {
   readonly onPause = 'silence'
@@ -77,7 +76,7 @@ export class StreamFork implements Sink, WireEvents {
     this.#connection.start()
   }
 
-  /** What the receiver says to the call; null: nobody listens to it. */
+  /** The receiver's audio for the call; null: it is not played. */
   get voice(): Source | null {
     return this.#receiver?.voice ?? null
   }

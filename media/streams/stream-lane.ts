@@ -6,11 +6,11 @@ import type { Libc } from '../rtp/datagrams/libc.ts'
 const MSG_PEEK = 0x02
 const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000
-/** What can be looked at; a frame that is longer is left to `ws` [bytes]. */
+/** Maximum size for reading here; a longer frame is left to `ws` [bytes]. */
 const MAX_FRAME = 1024
 /** Frames of one look. */
 const MAX_FRAMES = 16
-/** Who is not looked at for so long has no audio: its socket is read by Node again [ms]. */
+/** A lane that is not polled for this long has no audio: Node reads its socket again [ms]. */
 const IDLE_MS = 500
 
 /**
@@ -29,10 +29,10 @@ const LENGTH_16 = 126
 const LENGTH_64 = 127
 /** Header with the longest length, and the key [bytes]. */
 const MAX_HEADER = 14
-/** What a slot needs: both tracks at 16 kHz, and a read marker. It grows when more is to go at once. */
+/** Enough for a slot: both tracks at 16 kHz, and a read marker. It grows for more. */
 const FIRST_BYTES = 4096
 
-/** What is under a `net.Socket`. */
+/** The handle under a `net.Socket`. */
 interface Handle {
   readonly fd: number
   readStart(): number
@@ -81,7 +81,7 @@ export class StreamLane {
   static open(libc: Libc, socket: Socket, events: LaneEvents): StreamLane | null {
     const { _handle: handle } = socket as Socket & { _handle?: Partial<Handle> | null }
     const isPlain = !(socket instanceof TLSSocket) && typeof handle?.readStop === 'function'
-    // What has come with the upgrade is on its way to `ws`.
+    // Data that arrived with the upgrade is on its way to `ws`.
     if (!isPlain || typeof handle.fd !== 'number' || handle.fd < 0 || socket.readableLength > 0) return null
     return new StreamLane(libc, socket, handle as Handle, events)
   }

@@ -6,7 +6,7 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { StreamFormat, StreamTracks } from '../protocol.ts'
 import type { Track } from '../rooms/sink.ts'
 
-/** What the messages of one stream say about it. */
+/** The data about a stream in its messages. */
 export interface StreamIdentity {
   streamId: string
   accountSid: string
@@ -67,7 +67,7 @@ export const stopMessage = (stream: StreamIdentity, sequence: number): Buffer =>
     streamSid: stream.streamId,
   })
 
-/** What was sent before the mark of this name has been heard. */
+/** Audio sent before the mark of this name has been heard. */
 export const markMessage = (streamId: string, sequence: number, name: string): Buffer =>
   json({ event: 'mark', sequenceNumber: String(sequence), streamSid: streamId, mark: { name } })
 

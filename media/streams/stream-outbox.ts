@@ -21,7 +21,7 @@ const NARROWEST = 10
 const WIDEST = 90
 const FRAMES_PER_MARKER = 5
 const ROUND_TRIPS = 2.5
-/** Of what the receiver reads, this much may be in the socket [ms]. */
+/** How much of what the receiver reads may be in the socket [ms]. */
 const MAX_UNREAD_MS = 1000
 const MARGIN = 5
 
@@ -149,14 +149,14 @@ export class StreamOutbox {
     return false
   }
 
-  /** Says `stop` to the receiver that is connected. What the wire still holds goes out before it if anything does: it counts as sent. */
+  /** Sends `stop` to the connected receiver. What the wire still holds counts as sent: if anything goes out, that goes first. */
   finish(): void {
     this.#inbound?.taken()
     this.#outbound?.taken()
     this.#wire?.send(stopMessage(this.#stream, ++this.#sequence))
   }
 
-  /** What still waits is dropped. Idempotent. */
+  /** Drops what is still waiting. Idempotent. */
   close(): void {
     this.detach()
     this.#inbound?.close()
@@ -271,7 +271,7 @@ class ReadMarkers {
     if (this.#under === 0 || ping < this.#under) return false
     this.#under = 0
     this.#lastRate = this.#rate
-    // Of a receiver that waits for us nothing is learnt but that it was fast enough.
+    // A receiver that waits for us only shows that it was fast enough.
     this.#rate = read / Math.max(1, now - Math.max(this.#sentAt, this.#answeredAt))
     this.#answeredAt = now
     this.#measured(now - this.#sentAt)

@@ -31,7 +31,7 @@ export interface ReceiverPorts {
 
 /** The other direction of a bidirectional stream: hears what its receiver says, and answers its marks. */
 export class StreamReceiver {
-  /** What is played to the call. */
+  /** Audio that is played to the call. */
   readonly voice: StreamVoice
   readonly #streamId: string
   readonly #ports: ReceiverPorts

@@ -34,7 +34,7 @@ export interface StreamDiallerOptions {
 export interface RunningStream {
   /** Gets the audio; its `close` says that the call is over. */
   readonly sink: Sink
-  /** What the receiver says to the call; null: nobody listens to it. */
+  /** The receiver's audio for the call; null: it is not played. */
   readonly voice: Source | null
   /** A key that the caller pressed; not called during a card-payment pause. */
   dtmf(key: string): void

@@ -35,5 +35,5 @@ const NEXT: Record<StreamStatus, Partial<Record<StreamInput, StreamMove>>> = {
   failed: {},
 }
 
-/** Where an input leads to, or undefined when it is a conflict in this status. */
+/** The next status after an input; undefined: a conflict in this status. */
 export const streamMove = (status: StreamStatus, input: StreamInput): StreamMove | undefined => NEXT[status][input]

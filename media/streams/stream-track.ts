@@ -39,11 +39,11 @@ export class StreamTrack {
   /** Time slot of the latest frame; the first slot of a stream is 0. */
   slot = -1
   #produced = 0
-  /** Frames given to the wire: in all; up to the last read marker; up to the last one that was answered. Of this connection. */
+  /** Frames given to the wire: in all; up to the last read marker; up to the last confirmed one. For this connection. */
   #handed = 0
   #marked = 0
   #read = 0
-  /** Of those given to the wire, the last ones that the kernel has not taken. */
+  /** The latest frames that the kernel has not accepted. */
   #untaken = 0
   readonly #queue: FrameQueue
   readonly #payload: Uint8Array

@@ -2,15 +2,15 @@ import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { Source } from '../rooms/source.ts'
 import { MarkList } from './mark-list.ts'
 
-/** Audio that may wait to be played: 60 s. What comes when it is full is refused and counted. */
+/** Maximum audio waiting to be played: 60 s. Beyond it, audio is refused and counted. */
 const MAX_WAITING = 60 * NARROWBAND_HZ
 const FIRST_WAITING = NARROWBAND_HZ
 /** Samples of a frame that is played. */
 const FRAME_SAMPLES = NARROWBAND_HZ / 50
 
 /**
- * What the receiver of a bidirectional stream says to the call: it may come faster than it is spoken, waits here, and is played
- * sample by sample in turn at the pace of whoever pulls it. Places are counted in samples since it began.
+ * Audio from the receiver of a bidirectional stream to the call. It may arrive faster than real time, waits here, and is played
+ * sample by sample as it is pulled. Positions are in samples since the beginning.
  */
 export class StreamVoice implements Source {
   /** Samples for which there was no room. */
@@ -21,7 +21,7 @@ export class StreamVoice implements Source {
   #ring = new Int16Array(FIRST_WAITING)
   #written = 0
   #pulled = 0
-  /** What was pulled until now, and is heard to its end when the next frame is due. */
+  /** The position up to which audio was pulled; it has been heard when the next frame is due. */
   #heard = 0
   /** Something has come since the last pull. */
   #isFresh = false
@@ -62,7 +62,7 @@ export class StreamVoice implements Source {
     return this.marks.take(this.#heard)
   }
 
-  /** What has not been pulled is forgotten, and every mark is reached. */
+  /** Discards what has not been pulled; every mark is reached. */
   clear(): void {
     this.#pulled = this.#written
     this.#heard = this.#written

@@ -59,13 +59,13 @@ const OPTIONS: DialOptions = {
   maxFragments: MAX_RECEIVED_PARTS,
   maxBufferedChunks: MAX_RECEIVED_PARTS,
   closeTimeout: CLOSE_TIMEOUT_MS,
-  // What is no text of ours is ignored, whatever it is.
+  // Any message that is not a valid text of ours is ignored.
   skipUTF8Validation: true,
 }
 
 /**
- * `ws` makes the connection, reads, answers and closes. What is sent between `cork` and `uncork` is framed here and written at once:
- * a slot of both tracks is one write, without an object for each message.
+ * `ws` makes the connection, reads, answers and closes. Data sent between `cork` and `uncork` is framed here and written at once:
+ * both tracks of a slot are one write, without an object per message.
  */
 class SocketWire implements Wire {
   readonly #ws: WebSocket
@@ -177,7 +177,7 @@ class SocketWire implements Wire {
 const numberOf = (payload: Uint8Array): number =>
   payload.length === PING_BYTES ? new DataView(payload.buffer, payload.byteOffset).getUint32(0) : 0
 
-/** What was never dialled. */
+/** Connections that were never dialled. */
 class RefusedWire implements Wire {
   send(): void {}
   cork(): void {}

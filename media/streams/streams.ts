@@ -6,10 +6,10 @@ import type { SinkKind, SinkNoun, SinkWorld } from '../sinks/sink-kind.ts'
 import { type RunningStream, StreamDialler } from './stream-socket.ts'
 
 interface Entry {
-  /** Of the leg or room that it listens to. */
+  /** The leg or room that it listens to. */
   targetId: string
   sinks: Sink[]
-  /** Where its receiver is heard; null: it is not. */
+  /** Where its receiver is heard; null: nowhere. */
   chorus: Chorus | null
   stream: RunningStream
 }
@@ -24,7 +24,7 @@ class Streams implements SinkKind {
   readonly #world: SinkWorld
   readonly #dialler: StreamDialler
   readonly #entries = new Map<string, Entry>()
-  /** What those that are over have counted. */
+  /** Counts of the ended streams. */
   readonly #past = NOTHING()
 
   constructor(world: SinkWorld) {
@@ -51,7 +51,7 @@ class Streams implements SinkKind {
     return stream.snapshot()
   }
 
-  /** Who comes into a room that is open brings its own; of who opens one they begin with it. */
+  /** A leg that enters an open room brings its own streams. For the leg that opens a room, they begin with it. */
   begin(_roomId: string, { streams = [] }: RoomCapture): void {
     for (const stream of streams) this.#start(stream)
   }

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { connect, isIPv6, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-/** What waits to be sent at most; above it packets are dropped and counted [bytes]. */
+/** Maximum waiting data; beyond it packets are dropped and counted [bytes]. */
 const MAX_UNSENT_BYTES = 1024 * 1024
 /** How often the collector's name is looked up again, and a lost connection is opened again [ms]. */
 const LOOKUP_MS = 60_000
@@ -15,13 +15,15 @@ export interface HepTarget {
   port: number
 }
 
-/** What is taken away somewhere; it never waits. */
+/** A transport for packets; it never waits. */
 export interface PacketSink {
   send(packet: Buffer): void
   close(): void
 }
 
-/** The way to the collector. Whoever sends never waits: what cannot go now, or finds too much before it, is dropped and counted. */
+/**
+ * The transport to the collector. Senders never wait: a packet that cannot go now, or finds a full buffer, is dropped and counted.
+ */
 export class HepSender implements PacketSink {
   readonly counters = { packetsSent: 0, packetsDropped: 0 }
   readonly #target: HepTarget

@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Place } from './wire-message.ts'
 
-/** What a packet of HEP carries. */
+/** The content of a HEP packet. */
 export const HEP_SIP = 1
 /** RTCP reports, as JSON. */
 export const HEP_RTCP = 5

@@ -14,7 +14,7 @@ export function rtcpJson(bytes: Uint8Array): string | null {
     ssrc,
     type: hasSenderInfo ? 200 : 201,
     report_count: blockCount,
-    // Of the first packet, which is the one that tells (RFC 3550 §6.1).
+    // From the first packet, which is the report (RFC 3550 §6.1).
     ...(hasSenderInfo && bytes[1] === 200 ? { sender_information: senderInformation(view) } : {}),
     report_blocks: compound.blocks.slice(0, blockCount).map(block => ({
       source_ssrc: block.ssrc,

@@ -3,21 +3,21 @@ import { blotted } from '../../sip/message/blot.ts'
 import type { PacketLog } from '../rtp/packet-headers.ts'
 import { callIdOf, type Place, type WireMessage } from './wire-message.ts'
 
-/** Of one Call-ID; what comes beyond is counted. */
+/** Limit for one Call-ID; beyond it, messages are only counted. */
 const MAX_MESSAGES = 200
 const MAX_CHARS = 256 * 1024
-/** Of all that are kept, and of those that no leg has asked for. */
+/** Limits for all kept messages, and for those that no leg has requested. */
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024
 const MAX_UNCLAIMED_CHARS = 8 * 1024 * 1024
 /** Legs that have ended and whose trace nobody has fetched; then the oldest is dropped and counted. */
 const MAX_ENDED = 20_000
 /** A trace is whole once what follows the end has passed: answers to a BYE, the last ACK [ms]. */
 const LINGER_MS = 2000
-/** Of one fetch: a batch is a message of the channel, and a transaction. */
+/** Limit of one fetch: a batch is one message of the channel and one transaction. */
 const BATCH_LEGS = 64
 const BATCH_CHARS = 512 * 1024
 
-/** What passed with one Call-ID. */
+/** The messages of one Call-ID. */
 interface Exchange {
   messages: WireMessage[]
   chars: number
@@ -49,8 +49,8 @@ export interface LegPackets extends PacketLog {
 }
 
 /**
- * What passed over SIP for each leg, kept until control has stored it. A message costs an entry in a list when it passes; what is to be
- * blotted out is looked for when somebody fetches it, far from the set-up. Memory is bounded whatever comes. Pure.
+ * SIP messages of each leg, kept until control has stored them. A passing message costs one list entry; secrets are masked when it is
+ * fetched, outside the call set-up. Memory is bounded in any case. Pure.
  */
 export class SipTrace {
   /** Messages for which there was no room, and legs whose trace nobody fetched in time. */
@@ -143,7 +143,7 @@ export class SipTrace {
     if (this.#ended.size > MAX_ENDED) this.#dropOldest()
   }
 
-  /** What there is of a leg, running or ended; null: nothing. */
+  /** The messages of a leg, running or ended; null: none. */
   read(legId: string): LegTrace | null {
     const leg = this.#legs.get(legId)
     return leg === undefined ? null : this.#traceOf(legId, leg)

@@ -15,7 +15,7 @@ export interface RtcpPacket {
   remote: Place
 }
 
-/** Who sees what passes: SIP is kept for each leg and, where a collector is set, told to it at once; so are reports of RTCP. */
+/** Sees all traffic. SIP is kept for each leg and, if there is a collector, sent to it at once; so are RTCP reports. */
 export class Tracer {
   readonly trace = new SipTrace()
   readonly #hep: { agent: HepAgent; sink: PacketSink } | null

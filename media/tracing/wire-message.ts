@@ -1,6 +1,6 @@
 import type { Transport } from '../../sip/agent-types.ts'
 
-/** Where a packet came from, or goes to. */
+/** Source or destination of a packet. */
 export interface Place {
   host: string
   port: number

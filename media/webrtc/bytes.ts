@@ -1,4 +1,4 @@
-/** Reads what came over the wire. What is not there reads as nothing, and `isBroken` says so. */
+/** Reads received bytes. Missing ones read as zero, and `isBroken` reports it. */
 export class Reader {
   /** More was read than there is. */
   isBroken = false
@@ -31,7 +31,7 @@ export class Reader {
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
 
-  /** What a length of so many bytes stands before (RFC 5246 §4.3). */
+  /** A vector with a length of this many bytes (RFC 5246 §4.3). */
   vector(size: 1 | 2 | 3): Uint8Array {
     return this.take(this.number(size))
   }

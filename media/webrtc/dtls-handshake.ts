@@ -11,7 +11,7 @@ export const CERTIFICATE_VERIFY = 15
 export const CLIENT_KEY_EXCHANGE = 16
 export const FINISHED = 20
 
-/** Of one message; certificates of browsers have some hundred. */
+/** Maximum size of one message; certificates of browsers have some hundred bytes. */
 const MAX_MESSAGE = 16 * 1024
 /** Messages ahead of the next that are kept. */
 const MAX_AHEAD = 8
@@ -86,7 +86,7 @@ export class Reassembly {
   }
 }
 
-/** What we need of a ClientHello. */
+/** The fields of a ClientHello that we need. */
 export interface ClientHello {
   random: Uint8Array
   suites: number[]

@@ -82,7 +82,7 @@ export function recordKeys(
   }
 }
 
-/** What is authenticated beside the content (RFC 6347 §4.1.2.1). */
+/** The additional authenticated data (RFC 6347 §4.1.2.1). */
 const additional = (type: number, place: Uint8Array, length: number): Buffer =>
   Buffer.concat([place, number(type, 1), number(VERSION, 2), number(length, 2)])
 

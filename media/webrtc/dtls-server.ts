@@ -63,11 +63,11 @@ export interface DtlsServerOptions {
   /** DER. */
   certificate: Uint8Array
   privateKey: KeyObject
-  /** What the far end's certificate must have: as its description says (RFC 8122). */
+  /** The fingerprint of the far end's certificate, from its description (RFC 8122). */
   fingerprint: { hash: string; value: string }
 }
 
-/** What came of a datagram: what is to be sent back, in order. */
+/** The result of a datagram: what to send back, in order. */
 export interface DtlsReply {
   datagrams: Uint8Array[]
   /** Once: the handshake is over. */
@@ -84,10 +84,9 @@ interface Hello {
 }
 
 /**
- * The server's half of a DTLS 1.2 handshake that agrees on SRTP keys (RFC 6347, RFC 5764), and nothing else: one suite, ephemeral keys, the
- * extended master secret (RFC 7627), and a certificate of the far end that it must own and that must have the fingerprint of its
- * description. Without timers: who waits for something of ours sends again, and is answered again. Datagrams come in, datagrams go
- * out; nothing throws.
+ * The server side of a DTLS 1.2 handshake that agrees on SRTP keys (RFC 6347, RFC 5764), and nothing else: one suite, ephemeral keys, the
+ * extended master secret (RFC 7627). The far end must own its certificate, which must have the fingerprint of its description. There are no
+ * timers: a far end that misses something retransmits and is answered again. Datagrams in, datagrams out; nothing throws.
  */
 export class DtlsServer {
   /** `failed`: no keys will ever come. */
@@ -102,7 +101,7 @@ export class DtlsServer {
   #master: Uint8Array | null = null
   #isProven = false
   #keys: { client: RecordKey; server: RecordKey } | null = null
-  /** What we have said last, sent again when the far end repeats itself. */
+  /** Our last flight, sent again if the far end retransmits. */
   #flight: Uint8Array[] = []
   #datagrams = 0
   #sequence = [0, 0]

@@ -26,7 +26,7 @@ export interface IceCredentials {
  * by USE-CANDIDATE which one it takes. Pure: datagrams and the time come in.
  */
 export class IceLite {
-  /** Where the far end wants to be sent to; port 0: it has not said yet. */
+  /** The address that the far end wants us to send to; port 0: none yet. */
   host = ''
   port = 0
   /** Checks that were no checks of the far end's. */
@@ -53,7 +53,7 @@ export class IceLite {
       return null
     }
     const { pwd } = this.#local
-    // Who is lite is controlled, always (RFC 8445 §6.1.1).
+    // A lite agent is always controlled (RFC 8445 §6.1.1).
     if (message.attributes.has(ICE_CONTROLLED)) return bindingError(message, ROLE_CONFLICT, 'Role Conflict', pwd)
     this.#consentAt = now
     const from = `${host} ${port}`

@@ -29,7 +29,7 @@ export interface StunMessage {
   transactionId: Uint8Array
   /** Those before MESSAGE-INTEGRITY, by type: what comes after it counts for nothing (RFC 8489 §14.5). */
   attributes: Map<number, Buffer>
-  /** Where MESSAGE-INTEGRITY begins; null: there is none. */
+  /** Offset of MESSAGE-INTEGRITY; null: none. */
   integrityAt: number | null
   bytes: Buffer
 }

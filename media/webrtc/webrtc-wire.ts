@@ -4,14 +4,14 @@ import { SrtpWire } from '../srtp/srtp-wire.ts'
 import { DtlsServer } from './dtls-server.ts'
 import { type IceCredentials, IceLite } from './ice-lite.ts'
 
-/** Who we are to far ends of WebRTC. */
+/** Our identity towards WebRTC far ends. */
 export interface DtlsIdentity {
   /** DER. */
   certificate: Uint8Array
   privateKey: KeyObject
 }
 
-/** What descriptions agreed on. */
+/** The agreement of the descriptions. */
 export interface WebRtcMedia {
   local: IceCredentials
   remote: { ufrag: string; fingerprint: { hash: string; value: string } }
@@ -59,7 +59,7 @@ export class WebRtcWire {
     this.srtp = null
   }
 
-  /** What was neither a check nor DTLS of the far end's, nor packets from where it is. */
+  /** Packets that were no check or DTLS of the far end, and did not come from its address. */
   get refused(): number {
     return this.#refused + this.#ice.refused + this.#dtls.refused
   }
@@ -69,7 +69,7 @@ export class WebRtcWire {
     return this.#dtls.state === 'failed'
   }
 
-  /** Where audio may be sent now; empty: nowhere, as yet or any more. */
+  /** Where audio may be sent now; empty: nowhere yet, or no longer. */
   hostAt(now: number): string {
     return this.srtp !== null && this.#ice.mayBeSentTo(now) ? this.#ice.host : ''
   }
