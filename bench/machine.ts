@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-/** What a figure depends on. */
+/** Conditions on which figures depend. */
 export interface Machine {
   cores: number
   cpu: string

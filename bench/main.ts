@@ -208,6 +208,6 @@ try {
   }
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
-  // What was opened before it failed would keep the process for ever.
+  // Resources opened before the failure would keep the process running.
   process.exit(1)
 }

@@ -76,7 +76,7 @@ export interface BenchOptions {
   /** 0: none [minutes]. */
   tones: number
   sets: SentenceSet[]
-  /** Of the conditions' names. */
+  /** Some of the conditions' names. */
   only: RegExp
   /** 0: none. */
   kills: number
@@ -84,13 +84,13 @@ export interface BenchOptions {
   imports: number
   /** 0: none [contacts]. */
   campaign: number
-  /** Of it [calls/s]. */
+  /** Its rate [calls/s]. */
   rate: number
   json: string | null
   record: boolean
 }
 
-/** What the command line asks for; null: only help. Throws a line for the user when an option is wrong. */
+/** The options of the command line; null: only help. Throws a line for the user if one is wrong. */
 export function readOptions(args: string[]): BenchOptions | null {
   const { values } = parseArgs({
     args,

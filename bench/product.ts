@@ -54,11 +54,11 @@ export interface ProductOptions {
 /** The built product, started for a test, the demo or the bench, with ports and keys of its own. */
 export class Product extends RestClient {
   readonly sip: { host: string; port: number }
-  /** Of the call WebSocket. */
+  /** Port of the call WebSocket. */
   readonly wsPort: number
   readonly testKey: string
   readonly dataDir: string
-  /** What it is configured by. */
+  /** Its configuration. */
   readonly env: Readonly<Record<string, string>>
   /** Everything that the processes wrote to their standard output and error. */
   output = ''
@@ -213,7 +213,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** What the shell of a developer has set must not leak into a test. */
+/** Settings of a developer's shell must not leak into a test. */
 const withoutTandem = (env: NodeJS.ProcessEnv): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) =>

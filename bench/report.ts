@@ -6,7 +6,7 @@ import type { CpuRate } from './process-cpu.ts'
 /** One measurement of one program under one load. */
 export interface Figures {
   legs: number
-  /** Of the whole process [ms per s]. */
+  /** For the whole process [ms per s]. */
   cpu: CpuRate
   load: LoadResult
   /** Slots of the engine's clock that were late or left out; null for the yardstick. */
@@ -36,7 +36,7 @@ export interface Report {
   commit: string
   machine: Machine
   seconds: number
-  /** What the reader must know: what was not pinned, not compiled, not measured. */
+  /** Caveats for the reader: what was not pinned, compiled or measured. */
   notes: string[]
   rooms: RoomReport[]
   streams: StreamReport[]

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Between two questions: an eighth of what it has taken so far, within these. Whoever waits for long is not to keep the machine busy. */
+/** Pause between two polls: an eighth of the time so far, within these bounds. A long wait must not keep the machine busy. */
 const POLL_MS = { least: 30, most: 250 }
-/** What is waited for depends on a machine that may be busy with other things. */
+/** Time limit for a condition, on a machine that may be busy with other things. */
 const PATIENCE_MS = 30_000
 
 // biome-ignore lint/suspicious/noExplicitAny: its users read bodies of every shape

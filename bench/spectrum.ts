@@ -1,7 +1,7 @@
 import { NARROWBAND_HZ } from '../codecs/audio.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../codecs/goertzel.ts'
 
-/** What no tone at all is shown as [dBov]. */
+/** The value shown for no tone at all [dBov]. */
 const FLOOR_DBOV = -120
 
 /**

@@ -9,12 +9,12 @@ import type { Subject } from './subject.ts'
 import type { Yardstick } from './yardstick.ts'
 
 const HOST = '127.0.0.1'
-/** Of the yardstick, which has nothing to settle [s]. */
+/** For the yardstick, which has nothing to settle [s]. */
 const YARDSTICK_WARM_UP_SECONDS = 2
 /** After streams were started [s]. */
 const STREAM_WARM_UP_SECONDS = 5
 
-/** What the legs of a measurement are. */
+/** The legs of a measurement. */
 export interface LegsKind {
   roomSize: number
   fork: StreamFormat | null

@@ -128,7 +128,7 @@ export class StreamReceiver {
   }
 }
 
-/** What a `start` message announces. */
+/** The content of a `start` message. */
 function streamOf(start: {
   streamSid: string
   callSid: string

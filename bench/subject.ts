@@ -17,7 +17,7 @@ export interface Subject {
   startStreams(legs: number, format: StreamFormat, url: string): Promise<void>
   /** Slots of the engine's clock that began more than 5 ms late, or were left out, since it started. */
   lateSlots(): Promise<number>
-  /** What the product says of itself in numbers, by name without `tandem_`; those with labels are left out, but for the bounds of histograms (`{le="…"}`). */
+  /** The product's own metrics, by name without `tandem_`. Metrics with labels are left out, except the bounds of histograms (`{le="…"}`). */
   metrics(): Promise<Map<string, number>>
   stop(): Promise<void>
 }

@@ -49,7 +49,7 @@ export function formatApiReport({ commit, machine, seconds, connections, operati
   ].join('\n')
 }
 
-/** What a load of REST requests does to the audio, as text. */
+/** The effect of REST load on audio, as text. */
 export function formatBusyReport({ commit, machine, legs, loops, seconds, phases }: BusyReport): string {
   const rows = [['', 'RTP to RTP [ms] p50', 'p95', 'p99', 'max', 'gaps > 40 ms', 'slots', 'requests/s', 'refused']]
   for (const { name, audio, rest } of phases) {
@@ -93,7 +93,7 @@ export function formatTurnsReport(report: TurnsReport): string {
 export const machineLine = (commit: string, { node, kernel, cores, cpu, memoryGb }: Machine): string =>
   `commit ${commit}, node ${node}, ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB`
 
-/** What the product promises: 300 legs in rooms of 3 on one core. */
+/** The product's target: 300 legs in rooms of 3 on one core. */
 export function verdicts({ rooms }: Report): string[] {
   const room = rooms.find(({ roomSize, engine }) => roomSize === 3 && engine.legs >= 300)
   if (room === undefined) return ['The promise (300 legs in rooms of 3 on one core) was not put to the test.']

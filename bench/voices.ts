@@ -1,6 +1,6 @@
 import { clamp16, NARROWBAND_HZ } from '../codecs/audio.ts'
 
-/** What a phone says: fills the next frame of 160 samples. */
+/** A phone's audio: fills the next frame of 160 samples. */
 export type Voice = (frame: Int16Array) => void
 
 export const silence: Voice = frame => {

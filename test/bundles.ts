@@ -24,7 +24,7 @@ const urls: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
-      // What makes the bundles has these words in a text, for them.
+      // Only the process that makes the bundles has these words, as a text for them.
       const isMaker = relative(root, path).startsWith('build/')
       return {
         contents: isMaker ? text : text.replaceAll('import.meta.url', JSON.stringify(urlOf(path))),

@@ -9,8 +9,8 @@ import { eventTypes } from '../control/kernel/events/catalog.ts'
 import { suite } from './harness.ts'
 
 /**
- * What a list of the product names and its code never uses is promised to its users in vain. A use is found by its name: as a text of
- * its own in a source that is neither the list nor what describes it.
+ * A name in one of the product's lists that its code never uses is an empty promise to users. A use is found by name: as a text of
+ * its own in a source that is neither the list nor its description.
  */
 const test = suite('effects')
 

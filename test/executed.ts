@@ -36,7 +36,7 @@ export class Executed {
   }
 }
 
-/** Whose functions begin at these places of a script: the test command bundles many files into one. */
+/** The files whose functions begin at these places of a script: the test command bundles many files into one. */
 function sourcesOf(url: string, offsets: readonly number[]): string[] {
   if (offsets.length === 0) return []
   const path = fileURLToPath(url)

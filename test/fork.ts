@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Where the test command has put its bundles; absent: a test file is run by itself. */
+/** Where the test command has put its bundles; absent: the test file runs by itself. */
 const BUNDLES = process.env.TANDEM_TEST_BUNDLES
 
 /** Starts a file of the tests (`FORKED`, its path below `test/`) as a process of its own. */

@@ -1,6 +1,6 @@
 /**
- * Makes what stores and products of a run begin with, so that migrations and the first start run once and not in each of them: a database
- * with tables and nothing else (the first argument: its file), and a data directory (the second).
+ * Makes the initial state of a run's stores and products, so that migrations and the first start run only once: an empty database with
+ * tables (the first argument: its file), and a data directory (the second).
  */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { FIRST_KEYS } from '../bench/product.ts'

@@ -1,4 +1,4 @@
-/** What the test command and its processes say to each other. */
+/** Messages between the test command and its processes. */
 
 /** On the standard output, after all that a file wrote. */
 export const END_OF_FILE = '\u0004'

@@ -26,7 +26,7 @@ export interface AnsweredCall {
 const PER_MS = NARROWBAND_HZ / 1000
 const VOICE_DB = -26
 const LINE_NOISE_DB = -66
-/** Of each greeting: as often as there are conditions. */
+/** For each greeting: once for each condition. */
 export const CONDITIONS = [
   { name: 'clean' },
   { name: 'white 25 dB', noise: 'white', below: 25 },
@@ -54,7 +54,10 @@ interface Condition {
   before?: 'ringing' | 'music'
 }
 
-/** Who answers, as the bench counts them apart. `company`: people with a long greeting; `crowd`: people with others behind them. */
+/**
+ * Kinds of answer that the bench counts separately. `company`: people with a long greeting; `crowd`: people with others behind
+ * them.
+ */
 export const GROUPS = ['human', 'machine', 'company', 'crowd'] as const
 export type Group = (typeof GROUPS)[number]
 

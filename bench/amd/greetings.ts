@@ -1,11 +1,10 @@
 /**
- * Whoever answers a call, in two halves: the detector was built on `build`; `held` was not looked at before it was done, and has other texts, voices
- * and beeps.
+ * Greetings in two halves. The detector was built on `build`. `held`, with other texts, voices and beeps, was not looked at before it was finished.
  */
 export const HALVES = ['build', 'held'] as const
 export type Half = (typeof HALVES)[number]
 
-/** What people say, then they wait. */
+/** People's greetings, followed by silence. */
 export const PEOPLE: Record<Half, readonly string[]> = {
   build: [
     'Hello?',
@@ -29,7 +28,7 @@ export const PEOPLE: Record<Half, readonly string[]> = {
   ],
 }
 
-/** What people say who answer for a company, then they wait. */
+/** Greetings of people who answer for a company, followed by silence. */
 export const COMPANIES: Record<Half, readonly string[]> = {
   build: [
     'Good morning, Miller and Sons, this is Anna speaking, how can I help you?',
@@ -49,7 +48,7 @@ export const COMPANIES: Record<Half, readonly string[]> = {
   ],
 }
 
-/** What machines say before their beep. */
+/** Greetings of machines, before the beep. */
 export const MACHINES: Record<Half, readonly string[]> = {
   build: [
     'Hello, you have reached the voicemail of Anna Miller. Please leave a message after the tone.',

@@ -26,9 +26,9 @@ export interface AmdResult {
   right: number
   /** Told as the other one: a machine as a person, a person as a machine. */
   wrong: number
-  /** Of those that were right: from the first sound to the event [ms]. */
+  /** For correct results: from the first sound to the event [ms]. */
   medianMs: number
-  /** Of machines that were told: those whose beep was told of when it was there. */
+  /** For machines that were recognised: those whose beep was reported. */
   beeps: number
   told: number
 }

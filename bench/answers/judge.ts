@@ -1,13 +1,13 @@
 import { numbersAsDigits } from './digits.ts'
 
-/** What became of a question: `honest` is an admitted gap where the documents know more. */
+/** The result of a question: `honest` admits a gap where the documents have the answer. */
 export type Verdict = 'right' | 'wrong' | 'honest'
 
 export interface Answer {
   text: string
   /** Names of the tools that were asked for. */
   calls: string[]
-  /** What was said last before. */
+  /** The last line before. */
   previous: string
 }
 

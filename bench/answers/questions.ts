@@ -7,17 +7,17 @@ export interface KnowledgeBase {
   text: string
 }
 
-/** What a caller says, and what is right to answer. */
+/** A caller's question, and the right answer. */
 export interface Question {
   kb: KnowledgeBase
   /** The moment of the call, by the clock of the business, without zone. */
   localTime: string
-  /** What was said before, oldest first. */
+  /** Earlier lines, oldest first. */
   earlier: string[]
   said: string
-  /** What the offline ear made of `said`, with hesitations, over a line that hisses. */
+  /** What the offline ear heard for `said`, with hesitations, over a noisy line. */
   heard: string
-  /** What must be (`!`: must not be) in the answer, or one of `@dontknow`, `@person`, `@bye`, `@repeat`. */
+  /** Words that the answer must contain (`!`: must not), or one of `@dontknow`, `@person`, `@bye`, `@repeat`. */
   right: string[]
   half: 'seen' | 'unseen'
 }

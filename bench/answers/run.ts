@@ -33,7 +33,7 @@ export interface AnswersReport {
   /** The first answer, in which what is loaded late is loaded, and the others [ms]. */
   firstMs: number
   othersMs: number[]
-  /** What the process takes more after the first answer [bytes]. */
+  /** Growth of the process after the first answer [bytes]. */
   memoryBytes: number
   /** The answers that are not right, of the half that may be looked at. */
   misses: { way: Way; said: string; verdict: Verdict; answer: string }[]
@@ -81,7 +81,7 @@ async function answerTo(desk: Desk, question: Question, way: Way, report: Answer
   let previous = ''
   for (const said of question.earlier) {
     const { text } = await desk.ask([...messages, { role: 'customer', text: said }], question.localTime)
-    // What was not understood is asked again, not repeated.
+    // A question that was not understood is asked again, not repeated.
     messages.push({ role: 'customer', text: said }, { role: 'assistant', text })
     previous = text
   }

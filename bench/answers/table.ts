@@ -1,7 +1,7 @@
 import { machineLine, table } from '../tables.ts'
 import type { AnswersReport } from './run.ts'
 
-/** What an assistant without a model answers, as text. */
+/** Answers of an assistant without a model, as text. */
 export function formatAnswersReport({
   commit,
   machine,

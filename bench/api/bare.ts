@@ -6,9 +6,9 @@ import { openStore } from '../../control/kernel/store/store.ts'
 import { WalSync } from '../../control/kernel/store/wal-sync.ts'
 
 /**
- * The least that a Fastify could do for the same answers. GET: a route that returns an object, written by Fastify's own default. POST:
- * it parses and validates the body of `POST /callbacks` and answers a callback; `/inserted` also keeps it, one INSERT of the same row
- * into the same table of a SQLite of its own, synced to the disk before the answer as the product's is.
+ * The minimal Fastify for the same answers. GET: a route that returns an object, serialised by Fastify's default. POST: parses and
+ * validates the body of `POST /callbacks` and answers a callback; `/inserted` also stores it, one INSERT of the same row into the same
+ * table of its own SQLite, synced to disk before the answer like the product's.
  */
 export async function bareServer(
   file: string,

@@ -1,6 +1,6 @@
-/** What the served process tells once it listens. */
+/** Sent by the served process once it listens. */
 export interface Served {
-  /** Of the API, and of a Fastify with bare routes and nothing else, both in the same process. */
+  /** Ports of the API and of a bare Fastify, both in the same process. */
   port: number
   barePort: number
   key: string

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Ask } from './client.ts'
 import type { Served } from './messages.ts'
 
-/** What is measured: a name, and how each request is made. */
+/** A measured operation: its name, and how each request is made. */
 export interface Operation {
   name: string
   next: () => Ask
-  /** What the bare server does of it: answers the body of this path; or takes a callback, and keeps it where that is said. */
+  /** What the bare server does for it: answers the body of this path, or accepts a callback and, if requested, stores it. */
   bare: { copy: string } | { post: '/echoed' | '/inserted' }
 }
 

@@ -24,7 +24,7 @@ const SLICE_MS = 250
 /** Medians over the slices. */
 export interface Rate {
   perSecond: number
-  /** Of the serving process, for one request [µs]. */
+  /** For the serving process, per request [µs]. */
   cpuUs: number
 }
 
@@ -32,7 +32,7 @@ export interface OperationReport extends Rate {
   name: string
   latencyMs: Percentiles | null
   bare: Rate
-  /** Of the answer; null where it is not measured [bytes]. */
+  /** Size of the answer; null if not measured [bytes]. */
   bytes: number | null
   /** Medians of what each pair of slices gave: requests per second through those of the bare route, and its CPU through ours. */
   ratio: number
@@ -142,7 +142,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-/** What the served process says next, asked or not. */
+/** The served process's next message, requested or not. */
 async function answerOf<T>(child: ChildProcess, asked?: typeof CPU | Copy): Promise<T> {
   const over = new AbortController()
   const died = once(child, 'exit', { signal: over.signal }).then(([code]) => {

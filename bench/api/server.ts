@@ -21,7 +21,7 @@ const CALLS = 10_000
 const ROWS_AT_ONCE = 400
 /** The limit of a key would be all that is measured. */
 const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
-/** What media said of each leg when it ended. */
+/** Media's reports at the end of each leg. */
 const QUALITY = JSON.stringify({
   ...{ codec: 'PCMU', packetsReceived: 3012, packetsSent: 3010, packetsLost: 2, packetsLate: 1, lossPct: 0.07 },
   ...{ concealedPct: 0.1, burstRatio: 1, jitterMs: 1.4, roundTripMs: 22, delayMs: 60, driftPpm: 8, mos: 4.3 },

@@ -90,7 +90,7 @@ async function measure(load: LoadProcess, subject: Subject, legs: number, second
   return { legs, cpu: cpuRate(before, after), load: result, lateSlots: (await subject.lateSlots()) - slots }
 }
 
-/** Of each thread: Linux takes a thread's number for a process's. */
+/** Per thread: Linux accepts a thread's number as a process's. */
 function setPriorityOfAll(pid: number, nice: number): void {
   for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
 }

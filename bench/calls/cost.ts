@@ -2,11 +2,11 @@ import { readdirSync } from 'node:fs'
 import { type Cpu, cpuRate, readCpu } from '../process-cpu.ts'
 import type { Subject } from '../subject.ts'
 
-/** Whose CPU a call takes. */
+/** The processes whose CPU a call uses. */
 export const PARTS = ['media: signalling', 'media: engine', 'media: rest', 'control'] as const
 export type Part = (typeof PARTS)[number]
 
-/** What all parts have used so far. */
+/** Usage of all parts so far. */
 export interface Spent {
   cpu: Record<Part, Cpu>
   statements: number
@@ -45,7 +45,7 @@ export function readSpent({ mediaPid, controlPid }: Subject, engine: string, met
   }
 }
 
-/** What a call cost beyond what was spent without calls; CPU [ms]. */
+/** Cost of a call beyond that of an idle product; CPU [ms]. */
 export interface CallCost {
   cpuMs: Record<Part, number>
   totalMs: number

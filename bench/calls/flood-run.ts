@@ -24,9 +24,9 @@ interface Phase {
   name: string
   audio: LoadResult
   rush: RushResult
-  /** Of the flood [packets/s]. */
+  /** Rate of the flood [packets/s]. */
   packets: number
-  /** Of media, at its end [bytes]. */
+  /** Memory of media at its end [bytes]. */
   memory: number
   /** CPU meanwhile, of a core [ms/s]: media's main thread, control, and the flood's own sender. */
   cpu: { signalling: number; control: number; sender: number }
@@ -102,7 +102,7 @@ async function knowOnly({ api }: Subject, network: string): Promise<void> {
   }
 }
 
-/** What a flood does, as text. */
+/** The effect of a flood, as text. */
 export function formatFloodReport({ commit, machine, seconds, phases }: FloodReport): string {
   const rows = [
     [

@@ -17,7 +17,7 @@ const IDLE_SECONDS = 5
 const FIRST = { rate: 20, seconds: 8 }
 /** Between two rates: what waits is done [s]. */
 const REST_SECONDS = 3
-/** What a rate must keep. */
+/** Conditions that a rate must meet. */
 export const MOST_SET_UP_MS = 100
 
 export interface CallsStep {

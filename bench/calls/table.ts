@@ -4,7 +4,7 @@ import { PARTS } from './cost.ts'
 import { type CallsReport, type CallsStep, MOST_SET_UP_MS } from './run.ts'
 import { TALK_MS } from './rush.ts'
 
-/** What a call costs, and how many a second are set up, as text. */
+/** The cost of a call, and how many are set up per second, as text. */
 export function formatCallsReport(report: CallsReport): string {
   const { steps, seconds, standing } = report
   const best = steps.filter(holds).at(-1)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { SeenCall } from './far-end.ts'
 import type { FromFarEnd, ToFarEnd } from './far-end-main.ts'
 
-/** Whom the campaign calls, as the bench holds them: a child process. */
+/** The parties that the campaign calls, in a child process. */
 export class FarEndProcess {
   readonly #child: ChildProcess
   port = 0

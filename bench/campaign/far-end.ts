@@ -17,7 +17,7 @@ const SILENCE = 0xff
 const LOUD_CODE = 0x30
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 
-/** What the far end saw of one INVITE; all times are Unix time [ms]. */
+/** One INVITE as seen by the far end; all times are Unix time [ms]. */
 export interface SeenCall {
   phone: string
   from: string
@@ -41,7 +41,7 @@ interface Line {
   nth: number
   offer: Uint8Array
   timer: NodeJS.Timeout | null
-  /** Where it talks to; null: it does not. */
+  /** Where it sends its audio; null: nowhere. */
   to: { host: string; port: number } | null
   said: Uint8Array
   frame: number

@@ -5,7 +5,7 @@ import { Flite } from '../../media/speech/flite.ts'
 import { BEEPS, MACHINES, PEOPLE, VOICES } from '../amd/greetings.ts'
 import { seededNoise } from '../hearing/noises.ts'
 
-/** Who is at the other end of a number, and how often of a hundred; by how their numbers begin. */
+/** Kinds of parties by the prefix of their numbers, and how often in a hundred each occurs. */
 const SHARES = {
   '+97253': { person: 30, machine: 15, fax: 5, busy: 15, away: 10, silent: 15, unknown: 10 },
   // Hardly anybody is at home.
@@ -15,7 +15,7 @@ const SHARES = {
 } as const satisfies Record<string, Partial<Record<PartyKind, number>>>
 export type PartyKind = 'person' | 'machine' | 'fax' | 'busy' | 'away' | 'silent' | 'unknown'
 
-/** What those who do not answer say; a silent one rings until it is given up. */
+/** Responses of those who do not answer; a silent one rings until the call is given up. */
 export const REFUSALS: Partial<Record<PartyKind, number>> = { busy: 486, away: 480, unknown: 404 }
 
 export interface Party {
@@ -41,7 +41,7 @@ const SPAN_MS: Record<PartyKind, { rings: [number, number]; talks: [number, numb
 /** Of people who are for few agents. */
 const LONG_TALK_MS: [number, number] = [4000, 7000]
 
-/** Who takes the `nth` call to a number, from 0: the same for the same seed. */
+/** The party that takes the `nth` call to a number, from 0; the same for the same seed. */
 export function partyOf(phone: string, nth: number, seed: number): Party {
   const random = seededNoise(seed + Number(phone.slice(-9)) * 31 + nth * 7_919)
   const share = (): number => (random() + 1) / 2

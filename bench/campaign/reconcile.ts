@@ -32,7 +32,7 @@ export interface Whole {
   contacts: ShownContact[]
   attempts: ShownAttempt[]
   seen: SeenCall[]
-  /** Whom it must not call: of a time zone in which it is night, and on the do-not-call list. */
+  /** Numbers that must not be called: in a time zone where it is night, or on the do-not-call list. */
   asleep: Set<string>
   blocked: Set<string>
   bounds: Bounds
@@ -61,10 +61,10 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** An attempt is written down before its INVITE goes out, and over after its call is; the far end's clock is the same machine's. */
 const CLOCK_MS = 50
 const MANY = 5
-/** Who stays for so long has waited for a word [ms]. */
+/** A party who stays this long was waiting for a word [ms]. */
 const SILENT_MS = 2000
 
-/** What the far end saw beside what the product says: figures, and what is not as it should be. */
+/** The far end's record compared with the product's: figures and discrepancies. */
 export function reconcile(whole: Whole): { figures: Figures; problems: string[] } {
   const { contacts, attempts, seen, asleep, blocked, bounds } = whole
   const problems: string[] = []
@@ -186,7 +186,10 @@ export function reconcile(whole: Whole): { figures: Figures; problems: string[] 
 const isAsleep = (contact: ShownContact | undefined): boolean =>
   contact?.status === 'pending' && Date.parse(contact.next_attempt_at ?? '') > Date.now()
 
-/** The results that an attempt may have, whose call the far end saw so. Who had hung up before anybody was there was abandoned. */
+/**
+ * Possible results of an attempt, given the far end's record of its call. A party who had hung up before anybody was there was
+ * abandoned.
+ */
 function tellOf({ kind, answeredAt }: SeenCall, ledByAgents: boolean): string[] {
   if (answeredAt !== null) return ledByAgents ? ['answered', 'abandoned'] : ['answered']
   if (kind === 'busy') return ['busy']

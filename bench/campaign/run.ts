@@ -8,9 +8,9 @@ import { type Bounds, type Figures, reconcile, type ShownAttempt, type ShownCont
 
 const SEED = 20261123
 /**
- * What leads a campaign, how often control is killed on its way, and how many contacts it has at most: calls of agents last. `rush`: agents are few, of
- * ten who are called one answers, and of the second half seven or eight do. `loose`: the same, with the widest limit that there is.
- * `narrow`: its connection takes less than it asks for. `trunk`: of the campaign's calls a second.
+ * Who leads a campaign, how often control is killed on the way, and its maximum number of contacts: calls of agents take long. `rush`: few agents; one
+ * in ten calls is answered, and in the second half seven or eight. `loose`: the same with the widest limit. `narrow`: the connection allows less than
+ * the campaign wants. `trunk`: the campaign's calls per second.
  */
 const PLANS = {
   flow: { trunk: 1.2, kills: 10, agents: 0, limitPct: 0, most: 100_000, crowds: ['+97253'], maxAttempts: 3 },

@@ -12,7 +12,9 @@ export interface Message {
   data: any
 }
 
-/** What was to be told, what was told and still held at the end, and what of it was both, by kind of label. */
+/**
+ * The expected messages, those that were shown and still current at the end, and their intersection, by kind of label.
+ */
 export type Score = Record<string, { wanted: number; told: number; right: number }>
 
 interface Settings {
@@ -45,7 +47,7 @@ export function labelOf({ type, data }: Message, profile: object): string | null
   }
 }
 
-/** What holds when all was told: a message that was replaced or withdrawn does not, but a stage was there all the same. */
+/** Current messages at the end. Replaced or withdrawn ones are not, but a stage counts all the same. */
 export function labelsTold(messages: readonly Message[], profile: object): string[] {
   const holding = new Map<string, string>()
   const stages = new Set<string>()
@@ -103,7 +105,7 @@ export const totalOf = (one: Score): Score[string] =>
     { wanted: 0, told: 0, right: 0 },
   )
 
-/** What was missed, and what was told that should not have been, to be read by who builds. */
+/** Missed and wrong messages, for developers to read. */
 export function differences(wanted: readonly string[], told: readonly string[]): string[] {
   const [missed, wrong] = [[...wanted], [] as string[]]
   for (const label of told) {

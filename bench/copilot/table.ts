@@ -96,7 +96,7 @@ const cell = (one: Score[string] | undefined): string =>
 
 const share = (part: number, whole: number): string => (whole === 0 ? '–' : ((100 * part) / whole).toFixed(0))
 
-/** Of the seen half alone: nobody looks at the other. */
+/** Only for the seen half: nobody looks at the other. */
 function mistakes(known: readonly KnownWords[], rounds: readonly HeardRound[]): string[] {
   const seen = known.find(({ half }) => half === 'seen')?.scores ?? []
   const one = rounds[0]?.heard.filter(({ half }) => half === 'seen') ?? []

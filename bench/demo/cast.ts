@@ -6,7 +6,7 @@ import type { RestClient } from '../rest-client.ts'
 export const DEMO_NUMBER = '1000'
 export const DEMO_PIN = '1234'
 
-/** One who takes part: a phone, a voice of flite's, and how it presses keys. */
+/** A participant: a phone, a flite voice, and how it presses keys. */
 export interface Caller {
   name: string
   voice: string

@@ -34,7 +34,7 @@ const mediaOf = (port: number, isEncrypted: boolean): LegMedia => ({
   webrtc: null,
 })
 
-/** Whoever has noticed something tells nobody. */
+/** Observers notify nobody. */
 const HOOKS = { key: () => {}, oneWay: () => {}, earlyAudio: () => {}, timedOut: () => {} }
 
 /** A leg as the engine makes it, answered at `now` [ms]. */

@@ -25,7 +25,7 @@ function reachedOf({ from, to }: LabelledCall, utterances: Heard['utterances']) 
 export const insideOf = ({ errors, missingAtBegin, missingAtEnd }: Difference): number =>
   Math.max(0, errors - missingAtBegin - missingAtEnd)
 
-/** Of a call that was not heard as it was said: what went wrong where, and how much of the audio came as far as the recogniser. */
+/** For a call that was not heard as it was said: what went wrong where, and how much of the audio reached the recogniser. */
 export function caseLine(
   { call, heard, byHand }: { call: LabelledCall; heard: Heard; byHand: string },
   byChain: Difference,

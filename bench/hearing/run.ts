@@ -27,7 +27,9 @@ export interface ConditionResult {
   /** At the beginnings and at the ends, beyond what the recogniser misses of the sentences that were cut by hand. */
   lostAtBegin: number
   lostAtEnd: number
-  /** The other way round: heard, while the recogniser misses them of what was cut by hand. Where it is as much, the recogniser wavers. */
+  /**
+   * The other way round: recognised, but missed in the version that was cut by hand. If this is as frequent, the recogniser is unstable.
+   */
   won: number
   /** Of those lost, those in whose place nothing was heard: cut off, not misheard. */
   gone: number

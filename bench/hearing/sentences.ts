@@ -1,7 +1,7 @@
 /**
- * What callers say, in sets: `build` is what the hearing chain was tuned on, `held` was run when that was over, `third` once more after
- * what `held` had shown was mended, `fourth` at the end of that, by other voices, by which `build` was spoken later on. `fifth` is by voices and
- * of sentences that nothing was tuned on, `sixth` by others again and softer. A sentence stands in one of them alone.
+ * Callers' sentences, in sets. `build` is what the hearing chain was tuned on. `held` was run after that, `third` once what `held` had shown was
+ * fixed, `fourth` at the end of that, by other voices, which `build` also got later. `fifth` has voices and sentences that nothing was tuned on;
+ * `sixth` has others again, and softer ones. A sentence is in one set only.
  */
 export const SETS = ['build', 'held', 'third', 'fourth', 'fifth', 'sixth'] as const
 export type SentenceSet = (typeof SETS)[number]

@@ -2,8 +2,8 @@ import { PCMU } from '../../codecs/g711.ts'
 
 /**
  * What the talkers of the load say: marks, from which a listener reads who said it and when. They must be readable after all that
- * an engine may rightly do: beside the noise of a hundred others, resampled, at another level, and at any place of a packet, as
- * whoever plays sooner or later by a part of a frame moves them all. So a mark is 48 bits, each three samples long and loud.
+ * an engine may rightly do: beside the noise of a hundred others, resampled, at another level, and at any place in a packet,
+ * because playout may shift by a part of a frame. So a mark is 48 bits, each three samples long and loud.
  *
  *     bit   0      8     20      32       48
  *           sync   leg   frame   check         first bit first; 16 samples of noise fill the frame

@@ -13,8 +13,8 @@ const OVERTAKEN = { every: 5000, behindMs: 3, spreadMs: 4 }
 const MOST_JITTER = 8
 
 /**
- * When packets of the load leave, as those of independent phones over a good line do: each has a phase and a clock of its own, and
- * packets come a little later than their time. All of it follows from numbers: the same in every run.
+ * When packets of the load leave: like those of independent phones over a good line. Each has its own phase and clock, and packets
+ * arrive slightly late. All of it is computed, so every run is the same.
  */
 export class Network implements Plan {
   readonly #phase: Float64Array

@@ -12,8 +12,8 @@ const BOTH_SHARE = 0.06
 const NOBODY = -1
 
 /**
- * Who speaks in each room at each time: one for some seconds, a pause, the next. Now and then two at once: that is heard as it is,
- * but no mark can be read from it. Each room has a course of its own, the same in every run.
+ * Who speaks in each room and when: one party for some seconds, a pause, the next. Now and then two speak at once, and then no
+ * mark can be read. Each room has its own course, the same in every run.
  */
 export class Speech {
   readonly #roomSize: number

@@ -15,8 +15,8 @@ import { SENTENCES } from '../hearing/sentences.ts'
 import { music, type Random, singing, whistling } from './synth.ts'
 
 /**
- * `seen`: what the detector was tuned on; `held`: what showed what that had missed, a soprano and one word; `fresh`: what nobody had run before
- * it was finished. Each has voices, sentences and tunes of its own.
+ * `seen`: what the detector was tuned on. `held`: what then showed its misses, a soprano and one word. `fresh`: run only after it was finished.
+ * Each has its own voices, sentences and tunes.
  */
 export const PARTS = ['seen', 'held', 'fresh'] as const
 export type Part = (typeof PARTS)[number]

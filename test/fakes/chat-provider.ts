@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a model answers: words, tools that it asks for, or an HTTP status. */
+/** A model's answer: words, tool calls, or an HTTP status. */
 export type ChatAnswer = { text: string } | { tool: string; input: object } | { status: number }
 
 type Answerer = (asked: ChatAsked) => ChatAnswer | Promise<ChatAnswer>
@@ -11,7 +11,7 @@ export interface ChatAsked {
   messages: { role: string; content?: unknown }[]
 }
 
-/** A provider of language models as OpenAI documents it: `/chat/completions`, streamed. What it says, and when, is set by the test. */
+/** A provider of language models as OpenAI documents it: `/chat/completions`, streamed. The test sets what it answers, and when. */
 export class ChatProvider {
   readonly asked: ChatAsked[] = []
   readonly #server: Server

@@ -1,6 +1,6 @@
 import type { Page, WebSocketRoute } from 'playwright-core'
 
-/** What a page has sent: `event`, and with it what it tells. */
+/** A message of the page: `event`, and its data. */
 export interface Sent {
   event: string
   control?: Record<string, unknown>
@@ -43,7 +43,7 @@ export class DesktopLine {
     this.#socket?.send(JSON.stringify(message))
   }
 
-  /** What the page wished for, of this kind. */
+  /** The page's requests of this kind. */
   wishes(type: string): Record<string, unknown>[] {
     return this.sent.flatMap(({ control }) => (control?.type === type ? [control] : []))
   }

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
 /**
- * A drachtio server (https://drachtio.org/docs, "drachtio-server"): SIP over UDP on one side, and on the other the connection of an application,
- * in the words of drachtio-srf's `wire-protocol.js` and `drachtio-agent.js`: `LENGTH#ID|authenticate|…`, `route|…`, `sip|TRANSACTION|DIALOG`.
- * As the real one it has the transactions, makes Via and CSeq, and Max-Forwards where the application says none, answers an INVITE with 100
- * and a CANCEL with 200 and 487, acknowledges what is no 2xx, and has the dialogs' tags. Where an application may choose a From tag, this one takes its own: an
- * application that believes its own would be found out. It loses and repeats nothing; that is what `test/interop/lossy` is for.
+ * A drachtio server (https://drachtio.org/docs, "drachtio-server"): SIP over UDP on one side, and on the other the connection of an application, in the
+ * protocol of drachtio-srf's `wire-protocol.js` and `drachtio-agent.js`: `LENGTH#ID|authenticate|…`, `route|…`, `sip|TRANSACTION|DIALOG`. Like the real one, it
+ * owns the transactions and the dialogs' tags. It makes Via, CSeq and a missing Max-Forwards, answers an INVITE with 100 and a CANCEL with 200 and 487, and
+ * acknowledges final responses other than 2xx. Where an application may choose a From tag, this one takes its own: an application that believes its own would
+ * be found out. It loses and repeats nothing; `test/interop/lossy` does.
  */
 export class DrachtioFake {
   readonly secret = randomBytes(6).toString('hex')
@@ -19,9 +19,9 @@ export class DrachtioFake {
   readonly #sip = createSocket('udp4')
   readonly #apps = createServer(socket => this.#joined(socket))
   #app: Socket | null = null
-  /** Of the network's, by branch and method, and by their number. */
+  /** The network's transactions, by branch and method, and by their number. */
   readonly #served = new Map<string, Served>()
-  /** Of the application's, by branch. */
+  /** The application's transactions, by branch. */
   readonly #asked = new Map<string, Asked>()
   readonly #legs = new Map<string, Leg>()
   #cseq = 1000
@@ -100,7 +100,7 @@ export class DrachtioFake {
     else answer('NOK', `no command ${command}`)
   }
 
-  /** What the application sends: a response to a transaction, or a request. */
+  /** A message of the application: a response to a transaction, or a request. */
   #sent(
     text: string,
     [transaction = '', dialog = '', proxy = '']: string[],
@@ -223,7 +223,7 @@ export class DrachtioFake {
     }
     const invite = this.#served.get(`${branch} INVITE`)
     if (method === 'ACK') {
-      // Of what is no 2xx: it ends here.
+      // For a response that is not 2xx: the transaction ends here.
       if (invite !== undefined) return
     } else if (method === 'CANCEL') {
       const status = invite === undefined ? '481 Call/Transaction Does Not Exist' : '200 OK'

@@ -7,12 +7,12 @@ export interface EmbeddingsAsked {
   encoding_format?: string
 }
 
-/** What it answers: vectors of the texts, an HTTP status, a body of any kind, or nothing at all. */
+/** Its answer: vectors of the texts, an HTTP status, any body, or none at all. */
 export type EmbeddingsAnswer = { vectors: number[][] } | { status: number } | { body: string } | 'nothing'
 
 type Answering = (asked: EmbeddingsAsked) => EmbeddingsAnswer | Promise<EmbeddingsAnswer>
 
-/** A provider of vectors as OpenAI documents it: `/embeddings`. What texts mean is set by the test. */
+/** A provider of embeddings as OpenAI documents it: `/embeddings`. The test sets the vectors. */
 export class EmbeddingsProvider {
   readonly asked: EmbeddingsAsked[] = []
   readonly keys: (string | undefined)[] = []

@@ -8,7 +8,10 @@ type Name = keyof EngineCommands
 /** How many threads the engines of this process have where a test does not say: `two-threads.test.ts` changes it. */
 export const threadsOfTests = { count: 1 }
 
-/** What differs where those of a room are on several threads: how long a pause lasts on, and how late who is elsewhere is heard. */
+/**
+ * Differences when the legs of a room are on several threads: how long a pause lasts after its end, and how late a leg of another
+ * thread is heard.
+ */
 export const crossing = {
   get lingerMs(): number {
     return threadsOfTests.count > 1 ? 60 : 0
@@ -25,11 +28,11 @@ export const crossing = {
 export class EngineGroup {
   readonly #engines: readonly Engine[]
   readonly #crossings = new Crossings()
-  /** What was begun where, by its ID. */
+  /** The thread where each was begun, by its ID. */
   readonly #begun = new Map<string, number>()
   readonly #messages: CrossMessage[] = []
   #legs = 0
-  /** What threads tell each other does not arrive yet. */
+  /** Messages between threads do not arrive yet. */
   holds = false
   /** The answer to the next command of this name is lost. */
   loses: Name | null = null

@@ -34,7 +34,7 @@ export class FarEnd {
   }
 }
 
-/** What several engines of a test may share, since it starts threads. Absent: its own, and no ear. */
+/** Threads that several engines of a test may share. Absent: its own, and no ear. */
 export interface Given {
   prompts?: Prompts
   stt?: SpeechToText

@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import ipaddr from 'ipaddr.js'
 
-/** What a packet of HEP 3 says. */
+/** The content of a HEP 3 packet. */
 export interface HepPacket {
   family: number
   protocol: number

@@ -243,7 +243,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'media.stats': () => ({ counters: {}, gauges: {}, histograms: {} }),
 }
 
-/** Of these the main thread of media answers without an engine. */
+/** Commands that media's main thread answers without an engine. */
 const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
   'leg.ring',
   'leg.reject',

@@ -60,7 +60,7 @@ export const utteranceOf = (text: string): Utterance => ({
 
 /** A leg as control knows it, with what its tests ask for. */
 export interface ModelLeg extends LegSnapshot {
-  /** Whom it was dialled to: a SIP URI, or a browser's ID. */
+  /** The dialled party: a SIP URI, or a browser's ID. */
   dialled: string
   timeoutS: number
   /** The room that it enters when it is answered. */
@@ -68,7 +68,7 @@ export interface ModelLeg extends LegSnapshot {
   playId: string | null
   /** It is to be found out who has answered it, and is not yet. */
   answering: AnsweringSpec | null
-  /** What was said of its own audio. */
+  /** Settings of its own audio. */
   sound: LegSound
   heardBy: string[] | null
 }
@@ -92,7 +92,9 @@ const callRoom = (roomId: string): RoomSpec => ({
   maxMembers: 100,
 })
 
-/** What media holds, without audio, sockets and time. It numbers its events and keeps them until they are acknowledged. Tests decide what the parties do. */
+/**
+ * The state of media, without audio, sockets and time. It numbers its events and keeps them until they are acknowledged. Tests decide what the parties do.
+ */
 export class MediaModel {
   readonly legs = new Map<string, ModelLeg>()
   readonly rooms = new Map<string, Set<string>>()
@@ -108,12 +110,12 @@ export class MediaModel {
   readonly redirects = new Map<string, string>()
   /** Legs that were dialled, running or not. */
   readonly known = new Set<string>()
-  /** What signatures are judged to be. */
+  /** The result of verifying signatures. */
   verification: Verification = { result: 'none', attestation: null, origId: null, number: null, cause: 'no_identity' }
   bootId = 'boot-1'
-  /** What the engine's clock shows, which nobody sets [ms]. */
+  /** Time of the engine's clock, which cannot be set [ms]. */
   clockMs = 0
-  /** What is played to a leg is heard to its end at once: for tests of what is said, not of when. */
+  /** Whatever is played to a leg ends at once, for tests of what is said, not of when. */
   playsAtOnce = false
   #events: NumberedEvent[] = []
   #seq = 0
@@ -207,7 +209,7 @@ export class MediaModel {
     this.pickUp(legId)
   }
 
-  /** Whoever was called answers. */
+  /** The called party answers. */
   pickUp(legId: string): void {
     const leg = this.legs.get(legId)
     if (leg === undefined || leg.state === 'answered') return
@@ -245,7 +247,7 @@ export class MediaModel {
     this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY })
   }
 
-  /** What was sent to be played under this ID has been heard to its end. */
+  /** The playback with this ID has been heard to its end. */
   heard(legId: string, playId: string, ended: 'played' | 'interrupted' = 'played', heardMs = 1000): void {
     Object.assign(this.legs.get(legId)!, { playing: false, playId: null })
     this.emit('play.finished', { legId, playId, ended, heardMs })
@@ -329,7 +331,7 @@ export class MediaModel {
     return NOT_PAUSED
   }
 
-  /** Who is in a room with a paused party, or in a paused room. */
+  /** The legs in a room with a paused party, or in a paused room. */
   isPaused({ legId, roomId }: ModelLeg): boolean {
     const here = roomId === null ? [legId] : [roomId, ...(this.rooms.get(roomId) ?? [])]
     return here.some(
@@ -360,7 +362,7 @@ export class MediaModel {
   }
 }
 
-/** What the protocol tells of a leg. */
+/** The protocol's state of a leg. */
 export function snapshotOf(leg: ModelLeg): LegSnapshot {
   const { dialled: _dialled, timeoutS: _timeoutS, room: _room, playId: _playId, heardBy: _heardBy, ...told } = leg
   return told

@@ -2,7 +2,7 @@ import type { MediaPort } from '../../control/media-link/events.ts'
 import type { CommandName, Failure, Target } from '../../media/protocol.ts'
 import { MediaDouble } from './media-double.ts'
 
-/** What commands can be about. */
+/** Possible subjects of commands. */
 interface About {
   legId?: string | null
   legIds?: string[]

@@ -23,7 +23,7 @@ export class FakeMedia extends MediaDouble {
   readonly path: string
   /** Every command received, in order. */
   readonly handled: Handled[] = []
-  /** Replaces what a command does; 'silence': no reply; undefined: as always. */
+  /** Replaces the effect of a command; 'silence': no reply; undefined: the default. */
   readonly overrides = new Map<CommandName, Override>()
   acked = 0
   /** Messages that acknowledge. */

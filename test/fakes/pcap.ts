@@ -6,7 +6,7 @@ export interface CapturedPacket {
   at: number
   from: string
   to: string
-  /** What it was on the wire [bytes]. */
+  /** Length on the wire [bytes]. */
   length: number
   payload: Buffer
 }

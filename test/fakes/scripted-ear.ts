@@ -4,13 +4,13 @@ import type { Following, Manner, SpeechOwner, SpeechToText, Understood } from '.
 export class ScriptedEar implements SpeechToText {
   /** The utterances that it was given. */
   readonly heard: Int16Array[] = []
-  /** Whose they were. */
+  /** The speaker of each. */
   readonly owners: (SpeechOwner | undefined)[] = []
   /** How they were to be understood. */
   readonly manners: Manner[] = []
   readonly #waiting: ((answer: Understood | { error: string }) => void)[] = []
   prepared = 0
-  /** What it is given before an utterance has ended. */
+  /** Audio that it gets before an utterance has ended. */
   guesses = false
   follows = false
   /** `+n`: so many samples were appended; then `end` or `drop`. */

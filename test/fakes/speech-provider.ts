@@ -10,7 +10,7 @@ export interface ProviderRequest {
 
 /**
  * A provider of speech as OpenAI documents it: `/v1/audio/speech`, `/v1/audio/transcriptions`, and the realtime WebSocket for
- * transcription. What it says and understands is set by the test; what it was asked is kept.
+ * transcription. The test sets its answers; its requests are kept.
  */
 export class SpeechProvider {
   readonly requests: ProviderRequest[] = []
@@ -18,7 +18,7 @@ export class SpeechProvider {
   readonly messages: Record<string, unknown>[] = []
   /** Raw audio at 24 kHz that it speaks. */
   audio: Buffer = Buffer.alloc(0)
-  /** What it understands, one after the other. */
+  /** What it recognises, in order. */
   texts: string[] = []
   /** `silent`: it never answers. `broken`: it closes the connection. A number: that HTTP status. */
   mood: 'well' | 'silent' | 'broken' | number = 'well'

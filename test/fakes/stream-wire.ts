@@ -32,11 +32,11 @@ export class FakeWire implements Wire {
   reads = true
   /** From a ping to its pong, when the receiver reads [ms]. */
   roundTripMs = 0
-  /** What the receiver takes for each message that it reads [ms]. */
+  /** Time that the receiver takes for each message that it reads [ms]. */
   msPerMessage = 0
   /** When it has read each of the messages [ms]. */
   readonly readAt: number[] = []
-  /** Of the pings that it finds together, the receiver answers the last one only (RFC 6455 §5.5.3). */
+  /** Of pings that it finds together, the receiver answers only the last (RFC 6455 §5.5.3). */
   answersLastOnly = false
   readonly #now: () => number
   readonly #pongs: { ping: number; at: number }[] = []
@@ -149,7 +149,7 @@ export class ForkBench {
   readonly changes: StreamSnapshot[] = []
   readonly frame = new Int16Array(160)
   onChange: (snapshot: StreamSnapshot) => void = () => {}
-  /** Of a bidirectional stream: what listens to its receiver. */
+  /** For a bidirectional stream: listens to its receiver. */
   receiver: StreamReceiver | null = null
   readonly pressed: string[] = []
   now = 1_000_000

@@ -23,7 +23,7 @@ export interface MediaStreamCall {
 
 export class TwilioReceiver {
   readonly calls: MediaStreamCall[] = []
-  /** What a receiver would have logged as an error. */
+  /** Errors that a receiver would have logged. */
   readonly complaints: string[] = []
   readonly #http: Server
   readonly #ended: (() => void)[] = []

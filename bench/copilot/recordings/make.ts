@@ -1,6 +1,6 @@
 /**
- * Makes the recorded calls: `node --import tsx bench/copilot/recordings/make.ts`. The same texts give the same files. Each party on a channel
- * of its own, as from a telephone: 300 to 3400 Hz, at its level, in noise, µ-law; `times.json` says when each line is said.
+ * Makes the recorded calls: `node --import tsx bench/copilot/recordings/make.ts`. The same texts give the same files. Each party has its own
+ * channel, as from a telephone: 300 to 3400 Hz, at its level, in noise, µ-law. `times.json` has the time of each line.
  */
 import { writeFileSync } from 'node:fs'
 import { clamp16, NARROWBAND_HZ } from '../../../codecs/audio.ts'
