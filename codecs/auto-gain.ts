@@ -13,7 +13,7 @@ const DOWN_DB = 0.24
 const FOLLOWING = 0.015
 /** So many frames are heard before anything is believed. */
 const FIRST_FRAMES = 15
-/** Noise is the softest of what is no voice: what ends a word is none either [share of a frame without voice]. */
+/** Noise is the softest sound without a voice; the ends of words are none either [share of a frame without voice]. */
 const NOISE_FALLING = 0.2
 const NOISE_RISING = 0.005
 /** Gain may raise the noise between words up to this level only [dBov]. */

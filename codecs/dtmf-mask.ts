@@ -2,8 +2,8 @@ import type { Frame } from './audio.ts'
 import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
 
 /**
- * How many frames the output of `DtmfMask` lies behind its input: 120 ms. A tone's leading edge needs 40, and who says by other means
- * that a key is down is told of it after its tone has begun.
+ * Frames by which the output of `DtmfMask` lags its input: 120 ms. A tone's leading edge needs 40, and other reports of a pressed key
+ * arrive after its tone has begun.
  */
 export const DELAY_FRAMES = 6
 
@@ -61,7 +61,7 @@ export class DtmfMask {
   /** Blocks that are still to be blanked after the last suspicion. */
   #hold = 0
 
-  /** @param voiceLag what is let out is another signal than what is looked at, and comes so many frames late */
+  /** @param voiceLag the output is another signal than the analysed one, and arrives this many frames later */
   constructor(voiceLag = 0) {
     this.#voiceAt = LINE - (1 + voiceLag) * FRAME
   }

@@ -14,7 +14,7 @@ const BANDS_HZ = [
 ] as const
 /** Parameter of the Kaiser window: some 60 dB. */
 const BETA = 5.65
-/** Comfort noise that what is left of a tone drowns in, where the listener's codec adds none of its own: ± so much, -77 dBov. */
+/** Comfort noise that covers the rest of a tone, if the listener's codec adds none: ± this much, -77 dBov. */
 const NOISE = 8
 /** Softer audio is a codec's idle noise, and is not changed. */
 const IDLE = 16

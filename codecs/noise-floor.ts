@@ -46,9 +46,9 @@ const SWAY_SHARE = 40
 const SWAY_FIRST = 20
 
 /**
- * Follows the noise of a stream, band by band. Steady noise is the least level of the last two seconds (minimum statistics): it falls
- * at once and rises within two seconds, however far. Noise that sways, as other people's voices do, is the mean of what was there while
- * nobody spoke to us. A tone, or any steady noise, that stops is forgotten at once: who speaks right behind it is heard from the first word.
+ * Follows the noise of a stream, band by band. Steady noise is the minimum of the last two seconds (minimum statistics): it falls at once
+ * and rises within two seconds, however far. Fluctuating noise, such as other people's voices, is the mean of the sound while nobody spoke
+ * to us. A tone or steady noise that stops is forgotten at once, so speech right after it is heard from the first word.
  */
 export class NoiseFloor {
   readonly #bands = BANDS_HZ.map(hz => new Band(hz))

@@ -74,10 +74,10 @@ export class Plc {
   }
 
   /**
-   * Takes the first frame after a wait: nothing is lost between what was played before the guess and this frame. So the guess goes on until it
-   * is in step with the frame, for less than a period.
+   * Takes the first frame after a wait. Nothing is lost between what was played before the concealment and this frame, so the concealment
+   * continues until it is in step with the frame, for less than a period.
    *
-   * @param more gets what the guess goes on with, before the frame; as long as that
+   * @param more receives the continued concealment, before the frame; as long as that
    * @returns how many samples that are
    */
   resume(frame: Int16Array, more: Int16Array): number {
@@ -95,7 +95,7 @@ export class Plc {
     return length
   }
 
-  /** The newest of these frames does not go on from the one before it: its start is changed, in place, so that nobody hears a step. */
+  /** The newest of these frames does not continue the one before it: changes its start, in place, so that no step is heard. */
   join(played: PlayedFrames): void {
     this.#begin(played)
     this.#fadeIn(played.frames[played.at]!)
@@ -181,7 +181,7 @@ export class Plc {
   }
 }
 
-/** The lag at which the end of `past` resembles what came before it most, by normalised correlation [samples]. */
+/** The lag at which the end of `past` is most like what came before it, by normalised correlation [samples]. */
 function findPitch(past: Int16Array, scale: number): number {
   const compared = scale * CORRELATION
   let best = scale * MAX_PITCH

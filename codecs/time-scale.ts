@@ -94,7 +94,7 @@ export class TimeScale {
     return sign * this.#lag
   }
 
-  /** Looks for what is most like what comes next, up to so many samples later (1) or earlier (-1). */
+  /** Searches for the part most like the next one, up to this many samples later (1) or earlier (-1). */
   #find(sign: number, reach: number): boolean {
     const line = this.#line
     const from = this.#frame

@@ -12,8 +12,8 @@ const MODE = 2
 const FLOOR_DBOV = -58
 
 /**
- * A voice stands out of the noise by more than the noise itself does, by so much; the model by itself takes loud steady noise for one. A
- * hum hardly sways, so that a voice no louder than it is heard; people in the same room do [dB].
+ * A voice exceeds the noise by more than the noise itself varies, by this much; the model alone takes loud steady noise for a voice. A
+ * hum hardly varies, so even a voice no louder than it is heard; people in the same room vary [dB].
  */
 const ABOVE_SWAY_DB = 1.2
 const ABOVE_NOISE_DB = { least: 2, most: 6 }

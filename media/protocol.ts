@@ -1,10 +1,10 @@
 /**
- * What the control process and the media process say to each other: the only file of `media/` that control may import; the words are in `protocol/`.
+ * The protocol between the control process and the media process, and the only file of `media/` that control may import. Its parts are in
+ * `protocol/`.
  *
- * The transport is a Unix socket; a message is a 4-byte big-endian length and that many bytes of UTF-8 JSON. Both sides begin
- * with `hello`. Control sends requests and acknowledgements, media sends replies and events. Events are numbered; media keeps
- * each (bounded, counted) until control has acknowledged it, and sends what is not acknowledged again after a reconnect.
- * A reply is sent after every event that was raised before it.
+ * The transport is a Unix socket; a message is a 4-byte big-endian length and that many bytes of UTF-8 JSON. Both sides begin with `hello`. Control
+ * sends requests and acknowledgements, media sends replies and events. Events are numbered; media keeps each (bounded, counted) until control has
+ * acknowledged it, and sends what is not acknowledged again after a reconnect. A reply is sent after every event that was raised before it.
  */
 
 export const PROTOCOL_VERSION = 2

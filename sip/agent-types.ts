@@ -148,7 +148,7 @@ export type UaEvent =
       origin: 'local' | 'remote'
       /** Of a 3xx: URIs of its Contacts, the most wanted first. */
       contacts: readonly string[]
-      /** Of a 3xx: its own statement whom the call was for before (RFC 5806 §6.3). */
+      /** For a 3xx: whom the call was for before, in its own words (RFC 5806 §6.3). */
       redirects: readonly Redirect[]
       /** The contents of its Reason headers. */
       reasons: readonly Reason[]

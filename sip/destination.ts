@@ -36,7 +36,7 @@ export function peerOfAddress(to: Destination): Peer | null {
 
 type Marks = Pick<Peer, 'connectionId' | 'isTransportOpen' | 'local' | 'publicOnly'>
 
-/** What is known of a far end besides its address. */
+/** State of a far end besides its address. */
 export function peerMarks({ transport, connectionId, local, publicOnly }: Destination): Marks {
   return {
     ...(transport === null ? { isTransportOpen: true } : {}),

@@ -80,7 +80,7 @@ export function confirm(dialog: Dialog, early: EarlyDialog | undefined): Dialog 
   return dialog
 }
 
-/** What a 2xx agrees on, given what was said before it; null: an UPDATE has settled it, or it says nothing. */
+/** The agreement in a 2xx, given the earlier ones; null: an UPDATE has settled it, or there is none. */
 export function agreedBy(response: SipResponse, early: EarlyDialog | undefined, hadOffer: boolean): Body | null {
   if (early?.isUpdated === true) return null
   // A description in a reliable provisional response is agreed on, whatever follows (RFC 3261 §13.2.1).

@@ -53,8 +53,8 @@ function inspectContent(request: SipRequest): Refusal | null {
 }
 
 /**
- * Whether we may leave out what we cannot read beside a description: unless it says that it has to be read (RFC 5621 §4.1). A body that
- * is nothing else has to be read, unless it says that it need not.
+ * Whether we may ignore unreadable parts beside a description: yes, unless they say that they must be handled (RFC 5621 §4.1). If a
+ * body has nothing else, it must be handled, unless it says otherwise.
  */
 function isSession({ headers, body }: SipRequest): boolean {
   if (headers.get('content-type') === null) return false

@@ -22,7 +22,7 @@ const CNG_LEAST = 20
 const CNG_MOST = 30
 /** Then it is quiet for three seconds; so much of that is waited for [frames]. */
 const CNG_QUIET = 10
-/** Phase reversals come after 450 ms: what has had none in so long has none [frames]. */
+/** Phase reversals begin within 450 ms: without one by then, the tone has none [frames]. */
 const ANSWER_FRAMES = 50
 /** Two reversals are further apart [frames]. */
 const REVERSAL_FRAMES = 10

@@ -14,7 +14,7 @@ export interface MessageEndTimings {
 const BEEP_MS = { least: 100, most: 2500 }
 /** Behind a beep there is silence; where something goes on at once it was none [frames]. */
 const QUIET_FRAMES = 8
-/** So much softer than the beep is silence, whatever it is; a tone is taken for a voice for some frames behind its end, where there is noise [dB]. */
+/** Sound that is this much softer than the beep counts as silence. After a tone, the detector takes noise for a voice for some frames [dB]. */
 const QUIET_DB = 9
 
 /** Waits for the end of a machine's greeting: the beep, else silence. To be fed with all frames from when the machine was known. */

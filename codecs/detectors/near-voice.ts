@@ -23,7 +23,7 @@ export class NearVoice {
     this.#voices = voices
   }
 
-  /** @param isSpeech what comes belongs to somebody who is speaking already */
+  /** @param isSpeech the sound belongs to somebody who is speaking already */
   hear(frame: Frame, isSpeech: boolean): boolean {
     const isVoice = this.#voices.hear(frame, isSpeech) !== 'none'
     this.#loudestDb -= FALL_DB

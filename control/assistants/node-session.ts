@@ -23,7 +23,7 @@ export interface NodeProgress {
   count: number
   /** The collection under way. */
   collectId: string | null
-  /** The model's line at a node of type `ai`: what was sent of it, and, once it is made, what came of it. */
+  /** The model's line at a node of type `ai`: what was sent of it and, once complete, its outcome. */
   saying: { turn: StoredTurn; made: ModelReply | ModelFailure | null } | null
 }
 

@@ -43,7 +43,7 @@ export class Stage {
   /** What media still had when the run began; null: it began with the answer. */
   readonly resumed: { playing: boolean; collecting: boolean } | null
   readonly tenant: Tenant
-  /** It waits for somebody who is rung. */
+  /** It waits for a party that is being rung. */
   isRinging = false
   readonly #parts: StageParts
   readonly #media: MediaPort
@@ -152,7 +152,7 @@ export class Stage {
     }
   }
 
-  /** The next input for which `wanted` gives something; what comes before it is of no use any more. */
+  /** The next input for which `wanted` returns something; earlier ones are discarded. */
   async until<T>(wanted: (input: ProgramInput) => T | null, withinMs?: number): Promise<T | null> {
     for (;;) {
       const input = await this.next(withinMs)

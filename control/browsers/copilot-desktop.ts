@@ -96,7 +96,7 @@ const pagesOf = (db: Db, row: CopilotSessionRow, userId: string): Promise<Browse
     .where('node', '=', nodeOf(db))
     .execute()
 
-/** The session, and then what it has told, oldest first; whose it is no more sees that it has gone. */
+/** The session, then its messages, oldest first. A desktop that lost it sees that it has gone. */
 async function showWhole(
   db: Db,
   push: Push,

@@ -25,7 +25,7 @@ export async function actOnPreview(deps: PreviewDeps, session: BrowserSessionRow
 
 type Done = Awaited<ReturnType<typeof carryOut>>
 
-/** The page sends no more than it knows; what its agent may do is asked of the rows. */
+/** The page sends only what it knows; what its agent may do is decided by the rows. */
 async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow, wish: Wish) {
   const by = { ...tenantOf(session), requestId: newId('request'), idempotencyKey: null }
   const { user_id: userId } = session

@@ -16,7 +16,7 @@ export const MAX_METADATA = { pairs: 48, key: 40, value: 500 }
 
 const name = Type.String({ maxLength: MAX_NAME })
 const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA name, for example Europe/Paris.' })
-/** With the two that a call of a campaign has besides, no more than a call takes. */
+/** With the two pairs that a campaign's call adds, no more than a call may have. */
 const ownMetadata = {
   ...metadata,
   maxProperties: MAX_METADATA.pairs,

@@ -33,7 +33,7 @@ export const onCampaignCall = (deps: Deps) =>
     },
   )
 
-/** A machine that is hung up or left a message is led nowhere, and neither is who has gone before it was known who that is. */
+/** A machine that is hung up or left a message is not led on. Neither is a party that hung up before detection was done. */
 async function isLedOn(trx: Trx, tenant: Tenant, { id, answered_by }: Call): Promise<boolean> {
   if (answered_by === null) return false
   const leg = await mainLeg(trx, tenant, id)

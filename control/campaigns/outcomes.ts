@@ -23,7 +23,7 @@ export type AttemptResult = (typeof ATTEMPT_RESULTS)[number]
 export const RETRIED = ['abandoned', 'machine', 'busy', 'no_answer', 'rejected', 'failed'] as const
 export type RetriedResult = (typeof RETRIED)[number]
 
-/** Minutes until the next attempt, by what came of the last; null: there is none. */
+/** Minutes until the next attempt, by the result of the last; null: there is none. */
 export type Retry = Record<RetriedResult, number | null>
 
 /** A call found no line: it was no attempt, and comes again soon [ms]. */

@@ -1,6 +1,6 @@
 /** How many calls may begin now. All of it is pure: the time and what was counted are arguments. */
 
-/** Calls are written down so long before they go out, each at its own moment: longer than the dialler takes until it looks again [ms]. */
+/** Calls are stored this long before they go out, each with its own time: longer than the dialler's interval [ms]. */
 export const AHEAD_MS = 400
 /** A far end uses its own clock, and a call takes its time to go out: its second is a little longer here, as of connections [ms]. */
 const SECOND_MS = 1050

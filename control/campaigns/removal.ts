@@ -10,8 +10,8 @@ import { ON_CALL } from './states.ts'
 const BATCH = 500
 
 /**
- * Takes a contact out of the database, and what its events tell of it. Its attempts stay, without its number, as figures; as long as that counts
- * for the caps of other campaigns they keep it. Null: gone. Undefined: there was none.
+ * Deletes a contact and the events about it. Its attempts stay as figures, without the number once no other campaign's caps count them. Null:
+ * deleted. Undefined: there was none.
  */
 export async function removeContact(
   trx: Trx,

@@ -4,7 +4,7 @@ import { open, refusalOf, whole } from './client.ts'
 import type { Account } from './profiles.ts'
 import { type Failed, failed, isFailed } from './terminal.ts'
 
-/** The server says every 15 s that it is there: who is silent for so long is not [ms]. */
+/** The server sends a heartbeat every 15 s; after this silence the connection counts as lost [ms]. */
 const SILENT_MS = 50_000
 const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000

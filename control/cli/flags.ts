@@ -1,6 +1,6 @@
 import { type Failed, failed } from './terminal.ts'
 
-/** The words of a command: what stands for itself, and what has a name. */
+/** The words of a command: positional ones, and flags. */
 export interface Words {
   words: string[]
   /** `--name value` and `--name=value`, in their order; a name without a value is `null`. */

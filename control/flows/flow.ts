@@ -219,7 +219,7 @@ async function publishRow(deps: FlowDeps, trx: Trx, context: Context, row: FlowR
   const flows = forTenant(trx, context)
   const [at, version] = [deps.now().toISOString(), row.latest_version + 1]
   const change = { status: 'published' as const, published_version: version, latest_version: version, updated: at }
-  // Both columns, so that of two at once one publishes what it has checked, and the other is told.
+  // Both columns, so that of two simultaneous requests one publishes what it has validated, and the other is refused.
   const write = flows
     .update('flows')
     .set(change)

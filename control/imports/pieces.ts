@@ -59,7 +59,7 @@ async function* pieces(db: Db, importId: string, file: File): AsyncGenerator<Buf
 export const removePieces = (db: Db, importId: string, file: File) =>
   db.deleteFrom('import_pieces').where('import_id', '=', importId).where('file', '=', file).execute()
 
-/** Reports on what was not imported are kept so long [ms]. */
+/** How long error reports of imports are kept [ms]. */
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000
 
 /** Removes files of uploads that never became an import, and of imports that ended long ago. */

@@ -81,7 +81,7 @@ const isOpen = (row: ImportRow | undefined): boolean => row?.status === 'pending
 
 const readingOf = (row: ImportRow): Reading => JSON.parse(row.reading)
 
-/** The import as it is to go on; a trial, which has left nothing, begins anew. Null: it is over. */
+/** The import to continue; a dry run, which leaves nothing, starts again. Null: it is over. */
 const begin = ({ store, now }: ImportJobDeps, tenant: Tenant, id: string): Promise<ImportRow | null> =>
   store.transaction(async trx => {
     const row = await forTenant(trx, tenant).find('imports', id)

@@ -39,7 +39,7 @@ export interface ImportTable extends TenantColumns {
   updated: string
 }
 
-/** `source`: what was uploaded, `errors`: what was wrong with it. */
+/** `source`: the uploaded file; `errors`: its error report. */
 export interface ImportPieceTable {
   import_id: string
   file: 'source' | 'errors'

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 
-/** Of the call WebSocket. */
+/** Address of the call WebSocket. */
 export const DEFAULT_WS_PORT = 8081
 const DEFAULT_SIP_PORT = 5060
 

@@ -20,7 +20,7 @@ export class CallersRefused {
     this.#publicUrl = publicUrl
   }
 
-  /** Refuses who calls or knocks by an event, if somebody does; returns what is to be written of it. */
+  /** Refuses the call or page of such an event; returns what is to be stored about it. */
   refuse(event: MediaEvent): MediaEvent {
     if (event.name === 'leg.incoming') this.#reject(event.body.legId)
     if (event.name !== 'browser.connecting') return event

@@ -245,7 +245,7 @@ export class MediaClient implements MediaPort {
     if (this.#socket === socket && this.state === 'ready') this.#pump()
   }
 
-  /** Begins with what has come, as soon as the store lets it; until then who calls is refused. */
+  /** Begins with the events so far, once the store is available; until then callers are refused. */
   async #open(socket: Socket, bootId: string): Promise<void> {
     while (this.#socket === socket) {
       try {

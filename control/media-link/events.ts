@@ -113,7 +113,7 @@ export class MediaEvents {
     return this.#outage.counters.storeOutages
   }
 
-  /** The store is away: what has come waits, and so would who waits for it. */
+  /** The store is unavailable: events so far wait, and so would everybody waiting for them. */
   get isStuck(): boolean {
     return this.#isAway
   }

@@ -70,7 +70,7 @@ async function settle(
   await appendEvent(trx, tenant, { type: `message.${change.status}`, at, object: toMessage({ ...row, ...change }) })
 }
 
-/** Takes a text away, and what was told of it. */
+/** Deletes a text and the events about it. */
 export async function removeMessage(trx: Trx, tenant: Tenant, id: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   await scoped.delete('messages').where('id', '=', id).execute()

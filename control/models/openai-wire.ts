@@ -153,7 +153,7 @@ const usage = (input: unknown, output: unknown): ChatPart => ({
   outputTokens: Number(output) || 0,
 })
 
-/** Arguments that are no object, or too many, are none: the tool's schema decides what is missing. */
+/** Arguments that are not an object, or too large, count as none: the tool's schema decides what is missing. */
 function calling(id: unknown, name: unknown, json: unknown): ChatPart {
   let input: unknown = {}
   try {

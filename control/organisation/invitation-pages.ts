@@ -4,8 +4,8 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import { type InvitationState, invitationPage } from './invitation-page.ts'
 
 /**
- * `/invitations/{token}`: without a key, for who has the token has read the mail. A GET only shows the button: mail programs follow
- * links by themselves.
+ * `/invitations/{token}`: without a key, because whoever has the token has read the mail. A GET only shows the button: mail
+ * programs follow links by themselves.
  */
 export function serveInvitations(app: FastifyInstance, { store, now }: { store: Store; now: () => Date }): void {
   app.get<{ Params: { token: string } }>('/invitations/:token', async (request, reply) =>

@@ -206,7 +206,7 @@ async function find(db: Db, tenant: Tenant, id: string): Promise<{ invitation: I
   return invitation === undefined || user === undefined ? null : { invitation, user }
 }
 
-/** Invitations with what they tell of their members. */
+/** Invitations with data of their members. */
 async function shown(
   { now }: InvitationDeps,
   db: Db,
@@ -274,7 +274,7 @@ async function offer(
       .select('name')
       .where('id', '=', context.organisationId)
       .executeTakeFirstOrThrow()
-    // Each link is a mail of its own to its reader; one that still waits has a link that works no more, and is replaced.
+    // Each link is a separate mail to its reader. A pending mail has an invalid link, and is replaced.
     const mail = { id: `${id}.${token_hash.slice(0, 16)}`, to: user.email, ...mailText(name, answer) }
     await queueMail(trx, deps.vault, mail, { now: at, organisationId: context.organisationId, key: id })
   }

@@ -15,7 +15,7 @@ export interface UserDeps {
   store: Store
   now: () => Date
   teamExists: Exists
-  /** A member who is deactivated answers no more calls. */
+  /** A deactivated member answers no more calls. */
   signOut: (trx: Trx, context: Context, userId: string) => Promise<void>
 }
 

@@ -115,7 +115,7 @@ async function presence(db: Db, context: Context, query: Static<typeof agentList
   return isProblem(list) ? list : { ...list, data: await agentStatusesOf(db, context, list.data) }
 }
 
-/** Puts a member offline, who may have been so before, and takes from it what it can be reached at. */
+/** Sets a member offline, if it is not, and removes its devices. */
 export async function signOut(
   { now }: Pick<AgentDeps, 'now'>,
   trx: Trx,

@@ -116,7 +116,7 @@ export async function becomeBusy(trx: Trx, tenant: Tenant, userId: string, at: s
   await save(trx, tenant, row, change, at)
 }
 
-/** A call is over: time for what has to be written down, and then what the agent has set. */
+/** A call is over: wrap-up, and then the agent's own setting. */
 export async function endWork(
   trx: Trx,
   tenant: Tenant,

@@ -28,7 +28,10 @@ export interface LedCalls {
   letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void>
 }
 
-/** Does one step of many in a transaction of its own; what it throws ends this call, if it is one's, and nothing else. */
+/**
+ * Does one step of many in its own transaction. If it throws, it ends the call that it belongs to, if any, and nothing
+ * else.
+ */
 export type Step = (callId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
 /** The parts of the call centre. */

@@ -35,7 +35,7 @@ export interface Agent {
   isFree: boolean
   /** Has a device that can ring. */
   isReachable: boolean
-  /** After a call that was not taken there is a moment of rest, lest it rings on and on; and who has something else in hand is left to it. */
+  /** After a missed call there is a short rest, so that it does not ring continuously. A busy agent is left alone. */
   restUntil: number
   idleSince: number
   lastOfferedAt: number

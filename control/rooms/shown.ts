@@ -5,7 +5,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type ConferenceRoom, type RoomFacts, toConferenceRoom } from './room-schema.ts'
 
-/** A room with what its row does not hold: the numbers that lead to it, and who is in it. */
+/** A room with fields that are not in its row: the numbers that lead to it, and its participants. */
 export const toObject = async (db: Db, tenant: Tenant, row: ConferenceRoomRow): Promise<ConferenceRoom> =>
   toConferenceRoom(row, await factsOf(db, tenant, row))
 

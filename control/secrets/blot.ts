@@ -8,8 +8,8 @@ export const blotOf = (name: string): string => `[secret:${name}]`
 export type Blot = (text: string, cut?: boolean) => string
 
 /**
- * Finds each secret as it is, escaped as in JSON, percent-encoded, in hex, and in base64, where it may stand in the middle of something.
- * A server that sends one in a form of its own cannot be seen through.
+ * Finds each secret plain, JSON-escaped, percent-encoded, in hex, and in base64, also inside other text. A server that returns one in
+ * another form cannot be detected.
  */
 export function blotter(secrets: ReadonlyMap<string, string>): Blot {
   const forms = [...secrets]

@@ -2,7 +2,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 
-/** Values by the names of their secrets; a name that there is none of is missing. Read for each use: what was rotated is used by nobody after. */
+/** Values by the names of their secrets; names without a secret are missing. Read for each use, so nothing uses a rotated value. */
 export type SecretReader = (tenant: Tenant, names: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
 export const secretReader =

@@ -34,7 +34,7 @@ const HTTP_DEFAULTS: Omit<HttpSettings, 'url'> = {
 const invalid = (param: string, message: string): Problem =>
   problem('parameter_invalid', `${param} ${message}.`, { param })
 
-/** The definition with what was sent in it, or what is wrong with it. Maps and lists are replaced, not merged. */
+/** The definition with the sent fields, or what is wrong with it. Maps and lists are replaced, not merged. */
 export function definitionOf(kind: ToolKind, stored: Definition | null, sent: SentParts): Definition | Problem {
   const foreign = PARTS.find(part => sent[part] !== undefined && PART_OF[kind] !== part)
   if (foreign !== undefined) return invalid(foreign, `is not of a tool of kind ${kind}`)

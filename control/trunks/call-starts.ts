@@ -7,7 +7,7 @@ export const MAX_WAIT_MS = 2000
 /** How far ahead a start may lie. Anything later was written by a wrong clock and is ignored [ms]. */
 const MAX_AHEAD_MS = 10_000
 type Direction = 'in' | 'out'
-/** Ours last a little longer, as in media (`call-pace.ts`): it sends no more, and what is handed to it piles up nowhere [µs]. */
+/** Our spacing is slightly longer than media's (`call-pace.ts`), so nothing piles up there [µs]. */
 const SECOND_US: Record<Direction, number> = { in: 1_000_000, out: 1_050_000 }
 
 /** Between one call and the next [µs]. */

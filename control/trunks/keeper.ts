@@ -68,7 +68,7 @@ export class ConnectionKeeper {
 
 const isWanted = (row: ConnectionRow): boolean => row.enabled === 1 && row.host !== null
 
-/** Takes what nobody has, renews what is ours, lets go of what is not wanted any more; returns what is ours. */
+/** Takes connections without a node, renews ours, releases those no longer wanted; returns ours. */
 async function claim(store: Store, at: Date): Promise<ConnectionRow[]> {
   const { db } = store
   const me = nodeOf(db)

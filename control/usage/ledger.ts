@@ -18,8 +18,7 @@ export interface Use {
 }
 
 /**
- * Writes what was used into the ledger, in the transaction of what it counts. A source is counted once by each meter: again is nothing,
- * so an event that is told twice counts once.
+ * Writes usage into the ledger, in the transaction of what it counts. Each meter counts a source once, so a repeated event counts once.
  */
 export async function count(trx: Trx, tenant: Tenant, { sourceId, at, amounts }: Use): Promise<void> {
   const entries = Object.entries(amounts).map(([meter, amount]) => ({

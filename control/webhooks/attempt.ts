@@ -15,8 +15,8 @@ const GONE = 410
 const KEPT_BODY_CHARACTERS = 1000
 
 /**
- * The request of one attempt: signed anew, with the same ID and body as the attempts before it. The payload follows the version of
- * the endpoint, whatever was current when the event happened.
+ * The request of one attempt: signed again, with the same ID and body as earlier attempts. The payload follows the endpoint's
+ * version, whatever was current when the event happened.
  */
 export function deliveryRequest(
   endpoint: WebhookEndpointRow,

@@ -183,7 +183,7 @@ async function* told(
   let [place, silentSince] = [start, performance.now()]
   yield { id: makeCursor(place), event: 'ready', data: { object: 'event_stream', livemode: context.livemode } }
   while (!signal.aborted && performance.now() < until) {
-    // Before it reads: what is committed meanwhile is told of.
+    // Before reading, so that events committed meanwhile are reported.
     const next = waiting.next(keyOf(context), Math.min(LOOK_MS, heartbeatMs), signal)
     const { events, reached } = await eventsBehind(store.db, context, place, { types, limit: PAGE })
     for (const event of events) {

@@ -71,7 +71,7 @@ function standBack(pid: number, nice: number): void {
   try {
     setPriority(pid, nice)
   } catch {
-    // It has ended already, which is told by itself.
+    // It has ended already, which is reported separately.
   }
 }
 

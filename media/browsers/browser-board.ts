@@ -324,7 +324,7 @@ export class BrowserBoard {
     return line === undefined || isLate ? noLeg(legId) : {}
   }
 
-  /** A page is told what its leg hears anyway. */
+  /** The page hears the same as its leg. */
   hold(legId: string, held: boolean): void {
     const line = this.lines.get(legId)
     if (line === undefined) return

@@ -62,7 +62,7 @@ export const ringMessage = (streamSid: string, info: object): Buffer => json({ e
 export const ringStopMessage = (streamSid: string, reason: string): Buffer =>
   json({ event: 'stop', streamSid, stop: { reason } })
 
-/** The answer to an offer of WebRTC; null: there is none, and audio goes on over the WebSocket. */
+/** The answer to a WebRTC offer; null: none, and audio stays on the WebSocket. */
 export const webRtcMessage = (streamSid: string, sdp: string | null): Buffer =>
   json({ event: 'webrtc', streamSid, webrtc: { sdp } })
 

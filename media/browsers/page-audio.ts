@@ -97,7 +97,7 @@ export class PageAudio {
     this.#marks.add(name, this.#ring.written + this.#waiting.length)
   }
 
-  /** A `clear` message: what has not been heard is forgotten, and every mark behind it is reached. */
+  /** A `clear` message: audio that was not heard yet is discarded, and every mark in it is reached. */
   clear(): readonly string[] {
     this.#waiting = []
     this.#filled = 0

@@ -74,7 +74,7 @@ export class Verifier {
     return { result: 'verified', attestation: passport.attest, origId: passport.origId, number, cause: null }
   }
 
-  /** Whether it is signed for whom the call is for, or for somebody whose calls were sent on to them by `div` PASSporTs. */
+  /** Whether the signature is for the called number, or for one whose calls `div` PASSporTs forwarded to it. */
   async #leadsTo(
     signed: Signed,
     { orig, dest }: Passport,

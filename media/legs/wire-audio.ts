@@ -54,9 +54,10 @@ export interface WireAudio {
   /** For fax and modems: no concealment and a fixed playout speed from now on. Absent: the codec is useless for them. */
   leaveAlone?(): void
   /**
-   * Packets are to go on as they come: hands over what waits, a packet's worth at a time, and is empty then. Absent: those of the codec cannot.
+   * Packets are to be relayed as they come: returns what waits, a packet's worth at a time, until it is empty. Absent: the codec does not
+   * support this.
    *
-   * @returns false: what waits does not just go on from what was played, and nothing has happened
+   * @returns false: the waiting audio does not continue what was played, and nothing has happened
    */
   handOver?(take: (octets: Uint8Array) => void): boolean
   /** What `push` does besides storing the packet: it transcodes it to this law, and passes it to its listener. */

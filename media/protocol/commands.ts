@@ -216,9 +216,9 @@ export const COMMANDS = {
   'leg.stop_listen': ok('leg', Type.Object({ legId: id })),
   'leg.read': command<{ legs: LegSnapshot[] }>()('main', Type.Object({ legIds: list(id, MAX_IDS) })),
   /**
-   * Plays to this leg alone, one after the other; replaces what is playing, or waits behind it with `append`. `hangupAfter`:
-   * the leg ends with the last. Each that was replied to without a failure ends in one `play.finished`; one whose first sound
-   * takes more than three seconds to make is replied to by then, and fails there.
+   * Plays to this leg alone, in sequence; replaces what is playing, or with `append` waits behind it. `hangupAfter`: the leg
+   * ends with the last one. Each accepted playback ends in one `play.finished`. One whose first sound takes more than three
+   * seconds to make is accepted by then, and fails later.
    */
   'leg.play': ok(
     'leg',
@@ -261,7 +261,10 @@ export const COMMANDS = {
       agreement: Type.Optional(Type.Object({ digits: nullable(line(1000)), capture: roomCapture })),
     }),
   ),
-  /** Writes down the headers of a leg's RTP packets for so long, anew; 0: no more. Failure `invalid` of a leg without RTP. */
+  /**
+   * Captures the headers of a leg's RTP packets for this time, discarding earlier ones; 0: stops. Failure `invalid` for a leg
+   * without RTP.
+   */
   'leg.trace_packets': ok('leg', Type.Object({ legId: id, seconds: integer(0, 180) })),
   /** `masked`: the room's capture is paused, so that these keys are shown to nobody. */
   'leg.send_dtmf': command<{ masked: boolean }>()(
@@ -326,8 +329,8 @@ export const COMMANDS = {
   /** Judges a `sip.ask` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */
   'sip.ask_check': verdict('main', Type.Object({ askId: id, ha1: nullable(line(64)) })),
   /**
-   * Answers a `sip.ask`; with 200 and a `state` a SUBSCRIBE begins, goes on or ends, and is told that. `about`: whom and what, in control's
-   * words, for `sip.subscriptions`. `subscriptionId` of the reply: it runs now.
+   * Answers a `sip.ask`. With 200 and a `state`, a SUBSCRIBE begins, continues or ends with that state. `about`: who and what, in control's
+   * terms, for `sip.subscriptions`. `subscriptionId` of the reply: the subscription is running.
    */
   'sip.ask_reply': command<{ subscriptionId: string | null }>()(
     'main',
@@ -357,7 +360,7 @@ export const COMMANDS = {
       text: text(1300),
     }),
   ),
-  /** All far ends to keep up with; what was there before and is unchanged goes on as it is. */
+  /** All far ends to maintain; those that are there already and unchanged continue as they are. */
   'connections.set': ok('main', Type.Object({ connections: list(connectionSpec, MAX_CONNECTIONS) })),
   /**
    * The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room.

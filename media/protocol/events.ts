@@ -60,8 +60,8 @@ export interface Events {
   'leg.routed': { legId: string; connectionId: string }
   'leg.ringing': { legId: string }
   /**
-   * A far end that we call is heard in its leg's room before it has answered (early media); it hears nobody. `isHeard` false: no more, since
-   * the call goes on by another way.
+   * A called far end is heard in its leg's room before it has answered (early media); it hears nobody. `isHeard` false: no longer, since the
+   * call continues by another way.
    */
   'leg.early_media': { legId: string; isHeard: boolean }
   'leg.answered': { legId: string }
@@ -70,7 +70,7 @@ export interface Events {
   /** The far end has put us on hold, or taken us back. */
   'leg.held': { legId: string }
   'leg.resumed': { legId: string }
-  /** It begins to speak, or has ended; of who wants `speechEvents`. Nobody who is muted or on hold speaks, nor in a card-payment pause. */
+  /** It starts or stops speaking; for legs with `speechEvents`. Nobody who is muted or on hold speaks, nor in a card-payment pause. */
   'leg.speaking': { legId: string; isSpeaking: boolean }
   /**
    * The active speaker of a conference, among those with `speechEvents`; null: the last one has left, and nobody

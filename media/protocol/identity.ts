@@ -22,7 +22,7 @@ export function globalTel(text: string): string | null {
   return number?.startsWith('+') ? number : null
 }
 
-/** Whether it can stand in what a far end is told. */
+/** Whether it is valid in what a far end is told. */
 export function isPartyUri(text: string): boolean {
   const parsed = parseUri(text)
   return text.length <= MAX_URI && 'scheme' in parsed && parsed.scheme !== 'other'

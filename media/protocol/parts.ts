@@ -197,7 +197,7 @@ export type StreamSpec = Static<typeof streamSpec>
 /** How it is found out whether a person or a machine has answered a leg. Times count from its answer, in frames that came [ms]. */
 export const answeringSpec = Type.Object({
   legId: id,
-  /** The end of a machine's greeting is told besides. */
+  /** The end of a machine's greeting is reported too. */
   messageEnd: boolean,
   /** That of who may be a machine too. */
   messageEndOfUnknown: Type.Optional(boolean),

@@ -138,7 +138,7 @@ function sealedWriter(fd: number, seal: Seal): Omit<WholeFile, 'close'> {
   }
   const write = (bytes: Uint8Array): void => {
     for (let done = 0; done < bytes.length; ) {
-      // Only what has something behind it is not the last.
+      // Only a block with another one after it is not the last.
       if (filled === block.length) flush(false)
       const count = Math.min(block.length - filled, bytes.length - done)
       block.set(bytes.subarray(done, done + count), filled)

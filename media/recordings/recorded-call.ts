@@ -123,7 +123,7 @@ export class RecordedCall {
 
   /** Notes from when to when it is silent, and why. */
   #sync(): void {
-    // Nobody is there to be silent: what was noted goes on.
+    // No party is there to be silent: the recording continues with what it has.
     if (this.#attached.size === 0 && this.#reason !== null) return
     const paused = [...this.#attached.values()].find(({ room }) => room.pause !== null)?.room.pause ?? null
     const reason = paused?.reason ?? (this.#isAsked ? BY_COMMAND : null)

@@ -118,7 +118,7 @@ export class Descriptions {
     this.tellHold(line)
   }
 
-  /** It will not be told; in any case we alone decide what it hears and who hears it. */
+  /** The far end is not told; in any case we alone decide what it hears and who hears it. */
   holdRefused(line: Line): void {
     if (line.asked !== null) {
       line.description = line.asked.before

@@ -82,7 +82,7 @@ export class Phones {
     return {}
   }
 
-  /** Control has begun anew, and asks what it goes on with. */
+  /** Control has started again, and asks for the running subscriptions. */
   subscriptions(): Reply<'sip.subscriptions'> {
     return { subscriptions: [...this.#about].map(([subscriptionId, about]) => ({ subscriptionId, about })) }
   }

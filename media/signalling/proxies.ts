@@ -11,8 +11,8 @@ const MAX_PATH = 5
 const MAX_VALUE = 500
 
 /**
- * The SIP proxies that stand before us and are believed: who calls through them, and by which way a phone that has registered through
- * them is reached. Nobody is believed whom the operator has not named. Pure.
+ * Trusted SIP proxies in front of us. They tell who calls through them, and the way to phones that registered through them. Only
+ * those that the operator has named are trusted. Pure.
  */
 export class Proxies {
   readonly #networks: ReturnType<typeof ipaddr.parseCIDR>[]

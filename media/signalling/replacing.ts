@@ -185,7 +185,7 @@ export class Replacing {
     return true
   }
 
-  /** It changes what was agreed on before it answers (RFC 3311): its audio is heard from then on. */
+  /** It changes the session before it answers (RFC 3311): its audio is heard from then on. */
   #updated({ next }: Attempt, offer: Body | null): void {
     const { sessionId } = next
     const agreed = offer === null ? null : this.#options.descriptions.answer(next, offer)

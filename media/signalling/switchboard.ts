@@ -301,7 +301,7 @@ export class Switchboard {
     line.endReason ??= request.reason
     this.transfers.leaving(line)
     const headers = fieldsOfReason(request.reason)
-    // A caller who was never answered is told by the status of its INVITE why it reaches nobody.
+    // The status of its INVITE tells an unanswered caller why it reaches nobody.
     const refusal = line.isOutOfHops ? 483 : statusOfReason(line.endReason)
     if (line.direction === 'inbound') line.refusedWith = refusal
     if (line.sessionId !== '') this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers, refusal))

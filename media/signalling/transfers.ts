@@ -33,7 +33,7 @@ interface TransfersOptions {
 
 type Of<K extends UaEvent['kind']> = Extract<UaEvent, { kind: K }>
 
-/** REFERs of far ends, which control decides on, and ours (RFC 3515): what came of each is told once. */
+/** REFERs of far ends, on which control decides, and ours (RFC 3515). Each result is reported once. */
 export class Transfers {
   readonly #options: TransfersOptions
   readonly #asked = new Map<string, Asked>()

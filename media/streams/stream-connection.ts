@@ -5,7 +5,7 @@ export interface Wire {
   /** Data sent between the two may be written at once; what `uncork` leaves over counts as buffered. */
   cork(): void
   uncork(): void
-  /** Hands over what has come, where that does not happen by itself; with each slot. */
+  /** Reads received data in each slot, if that does not happen by itself. */
   look?(): void
   /** From now on it happens by itself. */
   listen?(): void
@@ -51,7 +51,10 @@ export const CONNECTION_TIMERS = {
   stable: 5_000,
   ping: 20_000,
   pong: 10_000,
-  /** A receiver that leaves a ping unanswered for so long is told of as `stalled`: half of what ends the connection. */
+  /**
+   * A receiver that has not answered a ping for this long is reported as `stalled`: half of the time that ends the
+   * connection.
+   */
   stalled: 5_000,
 } as const
 
@@ -143,7 +146,7 @@ export class StreamConnection {
     return true
   }
 
-  /** Does what is due. `broken`: the handshake or a pong did not come in time; `gave up`: no more tries. */
+  /** Carries out what is due. `broken`: the handshake or a pong did not come in time; `gave up`: no more tries. */
   advance(): 'broken' | 'gave up' | null {
     const now = this.#ports.now()
     if (now >= this.#giveUpAt) {

@@ -54,7 +54,7 @@ export class StreamFork implements Sink, WireEvents {
   #reconnects = 0
   #messagesIgnored = 0
 
-  /** `receiver`: what is done with what it says; null: nothing. Closed with the stream. */
+  /** `receiver`: gets the receiver's messages; null: they are ignored. Closed with the stream. */
   constructor(
     stream: StreamIdentity,
     ports: StreamForkPorts,

@@ -26,11 +26,10 @@ const MAX_UNREAD_MS = 1000
 const MARGIN = 5
 
 /**
- * What a media stream has to send: the frames of its tracks and the keys, in one order, and the handing to the connection that is
- * open. Audio waits here, not in the socket: a message goes to the wire only when the kernel has taken the one before it and the
- * receiver has read all but a few (`ReadMarkers`), so that a receiver that does not read costs 100 frames per track and
- * nothing else. The slot counter is the stream's clock: it moves when a track writes its next frame, and both tracks' timestamps
- * come from it.
+ * The queue of a media stream: the frames of its tracks and the keys, in one order, for the open connection. Audio waits here,
+ * not in the socket. A message goes to the wire only when the kernel has accepted the one before it and the receiver has read all
+ * but a few (`ReadMarkers`). So a receiver that does not read costs 100 frames per track and nothing else. The slot counter is
+ * the stream's clock: it moves when a track writes its next frame, and both tracks' timestamps come from it.
  */
 export class StreamOutbox {
   keysDropped = 0
@@ -176,7 +175,7 @@ export class StreamOutbox {
     )
   }
 
-  /** Nothing waits, or the next frame has to until the receiver has read more; what comes behind it keeps its place. */
+  /** Nothing waits, or the next frame must wait until the receiver has read more; later ones keep their place. */
   #isHeldUp(): boolean {
     const order = this.#nextOrder()
     if (order === Infinity) return true
@@ -202,12 +201,10 @@ export class StreamOutbox {
 }
 
 /**
- * The read markers of one connection after the other: what the receiver has read.
+ * Read markers, which show what the receiver has read; for one connection after the other.
  *
- * That the kernel took a message says nothing: on loopback it swallows minutes of audio before a write has to wait, and a receiver
- * that stalls would lose nothing and hear all of it late. So "waiting", of which a track may have 2 s, means not yet read by the
- * receiver: a ping is sent behind a frame, and its pong proves that the receiver's WebSocket has read all that was sent before
- * (RFC 6455 §5.5.3). Such a ping is a read marker.
+ * That the kernel accepted a message proves nothing. On loopback it takes minutes of audio before a write has to wait, so a receiver that stalls would lose nothing and hear all of it late. So a frame waits until the receiver has read it, and 2 s
+ * of a track may wait. A ping is sent after a frame, and its pong proves that the receiver's WebSocket has read everything before it (RFC 6455 §5.5.3). Such a ping is a read marker.
  *
  * | Constant | Value | Why |
  * | --- | --- | --- |

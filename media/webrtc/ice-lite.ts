@@ -9,7 +9,7 @@ import {
   USERNAME,
 } from './stun.ts'
 
-/** A far end that has not checked for so long consents no more to be sent to (RFC 7675 §5.1) [ms]. */
+/** A far end without a check for this long has withdrawn its consent to receive (RFC 7675 §5.1) [ms]. */
 export const CONSENT_MS = 30_000
 /** Addresses that have checked and are remembered: a browser has a handful. */
 const MAX_CHECKED = 20

@@ -71,7 +71,7 @@ export function isAuthentic({ bytes, integrityAt }: StunMessage, password: strin
   return timingSafeEqual(given, integrityOf(bytes.subarray(0, integrityAt), password))
 }
 
-/** Over what comes before it, with a length that counts MESSAGE-INTEGRITY as the last. */
+/** Over the preceding bytes, with a length as if MESSAGE-INTEGRITY were the last attribute. */
 function integrityOf(before: Buffer, password: string): Buffer {
   const head = Buffer.from(before.subarray(0, HEADER_BYTES))
   head.writeUInt16BE(before.length - HEADER_BYTES + 4 + INTEGRITY_BYTES, 2)

@@ -23,7 +23,7 @@ export interface Passport {
   iat: number
   attest: 'A' | 'B' | 'C' | null
   origId: string | null
-  /** Of a `div`: whom the call was for before. */
+  /** For a `div`: whom the call was for before. */
   div: string | null
 }
 

@@ -37,7 +37,7 @@ export interface Control {
   client: MediaClient
   app: FastifyInstance
   running: RunningCalls
-  /** Resolves when all that follows from what has happened has been sent, and media has read it: what was not sent by now never is. */
+  /** Resolves when all consequences of past events have been sent, and media has read them: anything not sent by then never is. */
   idle(): Promise<void>
   /** A request with the live key of our organisation. */
   ask(line: string, body?: unknown, asked?: Asked): Promise<Answer>

@@ -70,7 +70,7 @@ async function makeImage(): Promise<Buffer> {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const file = join(folder, 'tandem.db')
   await (await openStore(file)).close()
-  // What is in memory has no log beside it.
+  // A database in memory has no log.
   const database = new BetterSqlite3(file)
   database.pragma('journal_mode = DELETE')
   database.close()

@@ -121,8 +121,8 @@ export const endedCall = (product: Product, callId: string) =>
   })
 
 /**
- * All audio that was sent to a G.711 phone, packet by packet, from a packet on. Without the holes that a machine leaves which stands still for more
- * than 100 ms: what is played goes on behind them where it stopped.
+ * All audio that was sent to a G.711 phone, packet by packet, from a packet on. Holes that the machine leaves when it stops for more than 100 ms
+ * are left out: playback continues after them where it stopped.
  */
 export const octetsSent = ({ packets }: Pick<PhoneCall, 'packets'>, from = 0): Uint8Array =>
   Buffer.concat(packets.slice(from).flatMap(({ payload, payloadType }) => (payloadType === 0 ? [payload] : [])))
@@ -159,7 +159,7 @@ function shareHeard(said: Uint8Array, heard: Uint8Array): number {
 /** Of the octets of a sentence; a voice says it a little otherwise after another one. Of another sentence it is a quarter at most. */
 const HEARD_SHARE = 0.4
 
-/** How much of what a voice has `said` stands in what was `heard`, 0 to 1, and whether that is the sentence. */
+/** How much of what a voice `said` is in what was `heard`, 0 to 1, and whether that is the whole sentence. */
 export function heardOf(said: Int16Array, heard: Int16Array): { share: number; isHeard: boolean } {
   const share = shareHeard(ulaw(said), ulaw(heard))
   return { share, isHeard: share > HEARD_SHARE }

@@ -65,7 +65,7 @@ export class HepReader {
   }
 }
 
-/** A collector (Homer's heplify-server for one) that keeps what it is told over UDP. */
+/** A collector, like Homer's heplify-server, that keeps what it receives over UDP. */
 export class HepCollector {
   readonly packets: HepPacket[] = []
   /** All that came, as it came. */

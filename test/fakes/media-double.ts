@@ -276,7 +276,7 @@ const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
  */
 export class MediaDouble extends MediaModel {
   maxCalls = Number.POSITIVE_INFINITY
-  /** The engine does what it is told and answers nothing in time. */
+  /** The engine carries out commands, but its replies come too late. */
   isSilent = false
 
   /** Does what a command says. */

@@ -104,7 +104,7 @@ export class FakeWire implements Wire {
     this.terminated = true
   }
 
-  /** The kernel takes what it had not, and goes on to. */
+  /** The kernel accepts what it had not, and continues to. */
   release(): void {
     this.stalled = false
     this.#buffered = 0

@@ -10,7 +10,7 @@ export interface Received {
 
 type Answerer = (response: ServerResponse, received: Received) => void
 
-/** A customer's server on loopback: keeps what it gets, and answers as it is told. */
+/** A customer's server on loopback: keeps its requests, and answers as it is told. */
 export class WebhookReceiver {
   readonly received: Received[] = []
   answer: Answerer = response => response.writeHead(204).end()

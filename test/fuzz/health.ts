@@ -67,7 +67,7 @@ export interface Path {
   heard: Timeline
 }
 
-/** From now on a whole second of what is heard is what was said, sample for sample. */
+/** From now on, a whole second of the heard audio equals the sent audio, sample for sample. */
 export async function assertExact({ said, heard }: Path, label: string): Promise<void> {
   const start = heard.length
   let longest = 0

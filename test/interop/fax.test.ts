@@ -30,7 +30,7 @@ const wireTest = (sentence: string, run: () => Promise<void>): void => {
   else test.skip(sentence, missing)
 }
 
-/** Where a gateway has its UDPTL, and what came there. */
+/** A gateway's UDPTL address, and what it received. */
 class Gateway {
   readonly got: string[] = []
   readonly #socket: Socket = createSocket('udp4')
@@ -114,7 +114,7 @@ wireTest(
     )
     await asks.passed()
     await takes.passed()
-    // Each is told what the other can do, and not what we could.
+    // Each is told the other's capabilities, not ours.
     assert.match(asks.received('SIP/2.0 200')[1]!.text, /a=T38FaxMaxBuffer:2048/)
     assert.match(takes.received('INVITE')[0]!.text, /a=T38FaxMaxBuffer:1536/)
     assert.equal(await typesOf(), ['call.fax.started', 'call.fax.ended'])

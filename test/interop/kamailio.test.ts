@@ -13,7 +13,7 @@ import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/kamailio')
 const missing = missingPrograms('kamailio', 'sipp', 'openssl')
-/** Of the edge, and of who calls through it: a carrier, and a PBX with a password. */
+/** Credentials of the edge, and of its callers: a carrier, and a PBX with a password. */
 const EDGE = '127.0.0.5'
 const CARRIER = '127.0.0.9'
 const PBX = '127.0.0.8'

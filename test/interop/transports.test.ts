@@ -12,8 +12,8 @@ import { Sipp, type SippOptions } from './peers/sipp.ts'
 import { type CertificateFiles, doorFromTls, doorToTls, makeCertificate } from './peers/tls-doors.ts'
 
 /**
- * The wire behaviour that carriers ask for, over each transport and both address families: every scenario goes alike. What is about loss
- * is in `lossy.test.ts`, over UDP alone: TCP and TLS send what is lost themselves, and SIP never hears of it.
+ * The wire behaviour that carriers require, over each transport and both address families; every scenario has the same result. Loss is
+ * tested in `lossy.test.ts`, over UDP only: TCP and TLS retransmit by themselves, and SIP does not notice.
  */
 
 const test = suite('interop/transports')
@@ -62,8 +62,8 @@ test.after(async () => {
 })
 
 /**
- * What SIPp plays as the caller: scenario, and the number that it dials. What we say again until it is acknowledged, a 200 (RFC 3261
- * §13.3.1.4) and a reliable 183 (RFC 3262 §3), we say again over TCP as well, which SIPp takes for a fault: those scenarios run over UDP.
+ * SIPp as the caller: the scenario, and the number that it dials. We also retransmit over TCP until the acknowledgement: a 200 (RFC 3261
+ * §13.3.1.4) and a reliable 183 (RFC 3262 §3). SIPp takes that for a fault, so those scenarios run over UDP.
  */
 const CALLERS: readonly (readonly [string, string])[] = [
   ['call', '1002'],

@@ -5,7 +5,7 @@ import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
 
-/** What carriers' interconnect lists ask of a trunk: who may call, how often, and why a call ended. */
+/** What carriers' interconnect lists require of a trunk: who may call, how often, and why a call ended. */
 
 const test = suite('interop/trunks')
 const missing = missingPrograms('sipp')

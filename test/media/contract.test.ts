@@ -19,7 +19,7 @@ interface Party {
   events(): MediaEvent[]
   /** Somebody calls; the leg's ID. */
   callIn(): Promise<string>
-  /** From now on the engine does what it is told, and its answers come too late. */
+  /** From now on, the engine carries out commands, but its replies come too late. */
   fallSilent(isSilent: boolean): void
   /** So long nobody says a word [ms]. */
   nobodySpeaks(ms: number): void
@@ -165,7 +165,7 @@ const snapshotOf = async (party: Party) =>
 /** Of which legs the end was told, and why. */
 const ends = (party: Party): [string, string][] =>
   party.events().flatMap(({ name, body }) => (name === 'leg.ended' ? [[body.legId, body.reason]] : []))
-/** What was told of rooms and legs, in order. */
+/** Events of rooms and legs, in order. */
 const told = (party: Party): string[] => party.events().map(({ name }) => name)
 
 // What control relies on, of the media process's own parts and of the double that its tests use.

@@ -34,7 +34,7 @@ const room = (roomId: string) => ({
 
 /** An engine, asked as a thread of its own is. */
 class LocalThread implements EngineThread {
-  /** It does what it is told, and its answers come too late. */
+  /** It carries out commands, but its replies come too late. */
   isSilent = false
   readonly #engine: TestEngine
   #holds: { from: EngineCommandName; until: Promise<void>; isReached: boolean } | null = null
@@ -43,7 +43,7 @@ class LocalThread implements EngineThread {
     this.#engine = engine
   }
 
-  /** Of the next command of this name, and of all behind it, it does nothing; what it returns lets it do them, in order. */
+  /** Holds the next command of this name, and all after it; the returned function lets them through, in order. */
   hold(from: EngineCommandName): () => void {
     let go = (): void => {}
     const until = new Promise<void>(resolve => {

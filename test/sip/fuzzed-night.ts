@@ -74,7 +74,7 @@ export class FuzzedNight {
     else this.#overheard[this.#mischief.int(MAX_OVERHEARD)] = bytes
   }
 
-  /** One to whom everything happens that may, and who does what a caller may do. */
+  /** A peer to whom anything may happen, and who does anything that a caller may do. */
   #behave(party: Party): void {
     const dice = this.#dice
     const now = () => this.#pipe.now

@@ -30,7 +30,7 @@ export interface Sent {
 
 type Handler = (event: UaEvent, party: Party) => void
 
-/** One user agent with a log of what it sent and of what it reported. */
+/** One user agent with a log of the messages it sent and the events it reported. */
 export class Party {
   readonly agent: UserAgent
   readonly peer: Peer
@@ -119,7 +119,7 @@ export class Pipe {
   readonly parties: Party[] = []
   delayMs = 1
   lose: (text: string, from: Party) => boolean = () => false
-  /** What becomes of a message on its way, for example an Allow that lacks a method. */
+  /** Changes to a message in transit, for example an Allow without a method. */
   alter: (text: string, from: Party) => string = text => text
   jitterMs: () => number = () => 0
   #flights: Flight[] = []

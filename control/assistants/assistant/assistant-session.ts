@@ -93,7 +93,7 @@ export class AssistantSession implements Listener<Utterance> {
     return this.#settings.turn.interruptible
   }
 
-  /** A cough, a mm-hm: what was being said goes on. */
+  /** A cough, a mm-hm: the interrupted line resumes. */
   answerIn(input: ProgramInput): Utterance | null | undefined {
     if (input.kind !== 'utterance') return undefined
     return input.utterance.resumed || input.utterance.text.trim() === '' ? null : input.utterance

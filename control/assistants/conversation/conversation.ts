@@ -21,7 +21,9 @@ export interface Listener<A> {
   readonly isListening: boolean
   /** An answer silences us; else it waits until we have spoken. */
   readonly isInterruptible: boolean
-  /** Media listens by a collection: keys answer too, and only what is played behind the last thing lets it go on. */
+  /**
+   * Media listens by a collection. Keys answer too, and playback resumes only if it was queued after the last prompt.
+   */
   readonly isCollecting: boolean
   /**
    * What the caller does that this ends: an answer, nothing that counts (null); undefined: it does not concern the
@@ -85,8 +87,8 @@ export class Conversation<A> {
   }
 
   /**
-   * The turn that was under way when the process died: what was made of it is all there is. Null: nothing of it was heard, nor will be, so
-   * it can be made anew.
+   * The turn that was in progress when the process died: only what is stored of it exists. Null: nothing of it was heard or will be, so it
+   * can be made again.
    */
   async restore(stored: StoredTurn): Promise<Turn | null> {
     const { stage } = this.#parts

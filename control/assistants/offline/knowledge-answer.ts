@@ -5,7 +5,7 @@ import type { Fact, Kind } from './knowledge.ts'
 import type { Part } from './question.ts'
 import { isOfKind, type Ranked, rank } from './ranking.ts'
 
-/** The least that a sentence must speak of what was asked; more where it does not tell what was asked for. */
+/** Minimum share of the question that a sentence must cover; more if it lacks the kind of answer asked for. */
 const MIN_COVERAGE = 0.5
 const MIN_COVERAGE_OTHER_KIND = 0.75
 /** The same of the word that tells most. */

@@ -45,7 +45,7 @@ export interface Ranked {
   score: number
 }
 
-/** A word of the question: what it is worth, and what it has in common with each word of the documents. */
+/** A word of the question: its weight, and its similarity to each word of the documents. */
 interface Wanted {
   word: string
   weight: number

@@ -28,7 +28,7 @@ declare module '../../kernel/follow-ups.ts' {
   interface Outside {
     media: MediaPort
     conducting: Conducting
-    /** Decides again who answers whom. Never rejects. */
+    /** Decides again which agent answers which call. Never rejects. */
     decide: () => Promise<void>
   }
 }
@@ -59,5 +59,5 @@ export const keepOf = (trx: Trx, callId: string): void =>
 export const wakeWaiting = (trx: Trx, roomId: string): void =>
   followUp(trx, roomId, ({ conducting, media }) => conducting.driveWaiting(roomId, media), `waiting ${roomId}`)
 
-/** Requests a new decision of who answers whom, because somebody waits, or is free. No call waits for it. */
+/** Requests a new decision on who answers whom, because somebody waits or is free. No call waits for it. */
 export const decideAnew = (trx: Trx): void => followUp(trx, 'queues', async ({ decide }) => void decide(), 'queues')

@@ -2,8 +2,8 @@ import type { GraphInput, Transition } from '../engine/graph.ts'
 import type { FlowKind } from '../engine/node-type.ts'
 
 /**
- * A flow to begin with. It works as it is: what it has to know of the organisation stands in variables, and where one is empty it
- * goes another way. `graph.variables[].sample` is what a call begins with.
+ * A flow to start with. It works unchanged: facts about the organisation are variables, and if one is empty the flow takes
+ * another way. `graph.variables[].sample` is the value at the start of a call.
  */
 export interface FlowTemplate {
   id: string

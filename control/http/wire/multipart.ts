@@ -85,7 +85,10 @@ const propertyOf = (schema: unknown, name: string): Shape | undefined => {
 const takesText = ({ type, const: only, anyOf }: Shape): boolean =>
   type === 'string' || typeof only === 'string' || anyOf?.some(takesText) === true
 
-/** `true` of a form is a word: what it means, the parameter says. What is no JSON stays as it is, and validation names it. */
+/**
+ * Form fields are text: the schema of the parameter decides what `true` means. Invalid JSON stays unchanged, and validation
+ * reports it.
+ */
 function typed(value: unknown, shape: Shape | undefined): unknown {
   if (shape === undefined || takesText(shape) || typeof value !== 'string') return value
   try {

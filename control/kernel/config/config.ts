@@ -83,7 +83,7 @@ export interface Config {
   speechTimeoutMs: number
   /** Load the offline engines at the start. */
   speechPreload: boolean
-  /** Of the mail server; null: none. */
+  /** URL of the mail server; null: none. */
   smtpUrl: string | null
   logLevel: LogLevel
   /** 0: no session timer is asked for. */

@@ -4,7 +4,7 @@ import { insertRows, type Place, rowsOf } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../tenancy.ts'
 
-/** What a delivery needs to know of its event. */
+/** The fields of its event that a delivery needs. */
 export interface OutboxEvent {
   id: string
   type: string

@@ -20,7 +20,7 @@ export interface JobClaimRules {
 /** A row whose lease this process holds. */
 export type ClaimedJob = JobRow & { lease: string; due_at: string }
 
-/** Who competes for places: an organisation, or the operator. */
+/** The owner of job places: an organisation, or the operator. */
 export const ownerOf = ({ organisation_id }: Pick<JobRow, 'organisation_id'>): string => organisation_id ?? ''
 
 /** Number of candidate jobs per query. */
@@ -131,7 +131,7 @@ export async function finishJob(db: Db, { id, lease, version }: ClaimedJob): Pro
   return done.numDeletedRows === 1n || releaseJob(db, { id, lease, version }, {})
 }
 
-/** What changes on a job whose attempt did not finish it. */
+/** Changes to a job whose attempt did not finish it. */
 export type Leaving = Partial<Pick<JobRow, 'due_at' | 'attempts' | 'last_error' | 'key'>>
 
 /** Ends a claim and leaves the job for later, or for good. If it was enqueued again meanwhile, it stays as enqueued. */

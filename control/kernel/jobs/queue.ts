@@ -40,7 +40,7 @@ export async function enqueue<K extends JobKind>(
     .execute()
 }
 
-/** Deletes the job of this kind and key; a running attempt is told by its signal. False if there is none. */
+/** Deletes the job of this kind and key; its signal notifies a running attempt. False if there is none. */
 export async function cancel(trx: Trx, kind: JobKind, key: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('jobs')

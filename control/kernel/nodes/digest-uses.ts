@@ -22,9 +22,9 @@ export interface DigestUseTable {
 }
 
 /**
- * Notes a right answer to a challenge. False: this use of the nonce was noted before, so it is a replay. Uses need not come in their order:
- * a phone's requests are handled side by side, and who has not the password cannot answer with another count. Where there is one node, its
- * media process knows of replays by itself.
+ * Stores a correct response to a challenge. False: this use of the nonce is already stored, so it is a replay. Uses need not arrive in
+ * order: a phone's requests are handled concurrently, and without the password nobody can respond with another count. With a single node,
+ * its media process detects replays by itself.
  */
 export async function noteUse(
   { engine, db }: Pick<Store, 'engine' | 'db'>,

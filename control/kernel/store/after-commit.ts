@@ -19,13 +19,13 @@ export interface Listeners<DB> {
   readonly followUps: FollowUps
 }
 
-/** What follows a transaction. */
+/** Follow-ups of a transaction. */
 class Following<DB> extends Carrier {
   readonly tasks: (() => void)[] = []
   /** Requests that are carried out once, however often they are made. */
   readonly asked = new Set<string>()
   readonly listeners: Listeners<DB>
-  /** What is to be written together; null: each at once. */
+  /** Facts to be written together; null: each at once. */
   readonly gathered: Map<string, Gathered> | null
   constructor(listeners: Listeners<DB>, gathers: boolean) {
     super()
@@ -93,8 +93,8 @@ export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<vo
 }
 
 /**
- * Writes rows in this transaction: where they are of one of many facts, with the others of the same `table` at its end. Who reads such rows, or
- * changes them, where others may have been written before in the same transaction, asks for `written` first.
+ * Writes rows in this transaction; if `gathers`, together with others of the same `table` at its end. Code that then reads or changes such rows
+ * in the same transaction calls `written` first.
  */
 export async function together<DB, R>(
   trx: Kysely<DB>,
@@ -113,7 +113,7 @@ export async function together<DB, R>(
 export async function written<DB>(db: Kysely<DB>): Promise<void> {
   const gathered = findFollowing(db)?.gathered
   if (gathered == null) return
-  // What is written may have more written.
+  // Writing may add more to be written.
   for (const [table, { rows, write }] of gathered) {
     gathered.delete(table)
     await write(rows as never[])

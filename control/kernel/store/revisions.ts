@@ -17,7 +17,7 @@ export class Revisions {
   #seenVersion: number | undefined
   /** The open transaction has its view of the database: what others commit does not change it (https://sqlite.org/isolation.html). */
   #isViewFixed = false
-  /** Of all tables. */
+  /** For all tables. */
   #ofAll = 0
   #ofTriggers: ReadonlySet<string> | null = null
   #parents: ReadonlySet<string> | null = null

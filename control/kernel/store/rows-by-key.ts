@@ -201,7 +201,7 @@ export interface Reader {
 interface Condition {
   column: string
   isEqual: boolean
-  /** Of its first parameter, in the condition's own. */
+  /** Position of its first parameter within the condition. */
   place: number
 }
 

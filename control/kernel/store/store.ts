@@ -23,13 +23,13 @@ export interface Store {
   readonly engine: Engine
   readonly db: Kysely<Database>
   /**
-   * All or nothing; what `run` returns is committed, what it throws is rolled back. Transactions do not nest, and behave as if
-   * one ran after the other, whichever process they are of: what `run` has read is still so when it commits. Where that cannot be
-   * had, `run` is rolled back and called again, so it does nothing but query; what follows from it is left to `afterCommit` and `followUp`.
-   * `gathers`: it writes many facts, and what belongs to all of them goes into the database together (`together`).
+   * All or nothing: commits when `run` returns, rolls back when it throws. Transactions do not nest. They are serializable across
+   * processes: what `run` has read still holds when it commits. On a conflict, `run` is rolled back and called again, so it must only
+   * query; its effects belong in `afterCommit` and `followUp`. `gathers`: it writes many facts, and what belongs to all of them goes into
+   * the database together (`together`).
    */
   transaction<T>(run: (trx: Trx) => Promise<T>, options?: { gathers: boolean }): Promise<T>
-  /** Who writes more in the transaction of an event: a noun above the one that the event is of. */
+  /** Something that is written in the transaction of an event by a noun above the event's. */
   readonly within: Set<(trx: Trx, fact: Fact) => Promise<void> | undefined>
   /** Listeners for what transactions of this process have committed. */
   readonly committed: Set<(fact: Fact) => void>

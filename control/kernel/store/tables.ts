@@ -108,7 +108,7 @@ export interface IdempotencyKeyTable extends TenantColumns {
   created: string
 }
 
-/** Who was notified, how many months before, of the sunset of an API version. */
+/** Who was notified of the sunset of an API version, and how many months before. */
 export interface SunsetNoticeTable {
   organisation_id: string
   version: string

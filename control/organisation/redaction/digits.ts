@@ -6,7 +6,7 @@ export interface DigitRun {
   digits: string
   /** How many digits had come before each group; a number begins and ends at one of these, or with the run. */
   groups: number[]
-  /** Nothing but what people say between digits comes after it: it may go on in what is said next. */
+  /** Only filler words follow it: the number may continue in the next utterance. */
   isOpen: boolean
 }
 

@@ -28,7 +28,7 @@ export interface Redactor {
   soFar(texts: readonly string[], least?: number): { texts: string[]; from: number | null; isHeld: boolean }
 }
 
-/** A code that stands on a card, by what it is called before it is said. */
+/** Another code of a card, recognised by the words before it. */
 const CARD_CODE = /\b(?:cvv2?|cvc2?|cv2|security code)\b[^\d]{0,30}$|(?:קוד (?:ה)?אבטחה|שלוש הספרות)[^\d]{0,30}$/iu
 const CODE_BEFORE = 60
 /** Between texts: no word, and no end of a number. */
@@ -140,7 +140,7 @@ function without(text: string, spans: readonly Span[]): string {
   return kept + text.slice(at)
 }
 
-/** Whether a number goes on from what was said before into this, or nothing is said that ends it. */
+/** Whether a number continues from the last utterance into this one, or nothing said ends it. */
 export function goesOn(before: readonly string[], text: string): boolean {
   if (before.length === 0) return false
   const said = before.join(SEAM)

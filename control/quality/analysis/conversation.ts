@@ -59,7 +59,7 @@ export async function readConversation(db: Db, tenant: Tenant, callId: string): 
     .orderBy('id')
     .limit(MAX_LINES)
     .execute()
-  // By the rules of now: they may be younger than what was written down.
+  // By the current rules, which may be newer than the transcript.
   const redact = await redactorOf(db, tenant)
   const lines = segments.flatMap(({ id, participant_id, speaker, text: written, start_ms, end_ms }): Line[] => {
     const text = redact(written)

@@ -15,7 +15,7 @@ export function promptOf({ lines }: Pick<Conversation, 'lines'>): { text: string
   return { text: written.slice(first).join('\n'), shown: lines.slice(first) }
 }
 
-/** The lines that a model names, by their numbers; what it has made up is none. */
+/** The lines that a model cites by number; numbers that do not exist are dropped. */
 export const linesNamed = ({ lines }: Pick<Conversation, 'lines'>, numbers: readonly number[]): Line[] =>
   [...new Set(numbers)].flatMap(number => {
     const line = lines[number]

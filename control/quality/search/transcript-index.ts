@@ -29,7 +29,7 @@ const plain = (text: string): string =>
 
 const plainWords = (text: string): string => wordsOf(plain(text)).join(' ')
 
-/** Makes what was said in a call findable, in place of what was before. */
+/** Indexes the words of a call, replacing an earlier index. */
 export async function indexTranscript(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   await forgetTranscript(trx, tenant, callId)
   const rows = forTenant(trx, tenant).select('transcript_segments').select(['id', 'text'])

@@ -27,7 +27,7 @@ const written = Type.Object(
   { additionalProperties: false },
 )
 
-/** A summary by a model; what it says beyond what it was asked, keys that nobody has, lines that do not exist, is left out. */
+/** A summary by a model. Anything beyond the request is dropped: unknown keys, lines that do not exist. */
 export async function writtenSummary(
   models: readonly ChatModel[],
   conversation: Conversation,

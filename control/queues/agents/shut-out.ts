@@ -14,7 +14,7 @@ import type { BrowserSessionRow } from './tables.ts'
 
 /** WebSocket close code: who it was opened for may no longer (RFC 6455 §7.4.1, policy violation). */
 const POLICY = 1008
-/** One that has a row and that media does not know may be on its way in for so long [ms]. */
+/** How long a device that has a row but is unknown to media may still be connecting [ms]. */
 const ADMISSION_MS = 10_000
 
 /** In the transaction that deactivates the member. Active again, it registers anew. */

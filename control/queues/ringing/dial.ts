@@ -101,7 +101,7 @@ async function dialTarget(
     return { target: { browserId: target.browserId, info } }
   }
   if (target.kind === 'address') {
-    // A call of its own was judged when it was written down: its organisation may have been suspended since, or while that was committed.
+    // A call that is its own was checked when it was stored: its organisation may have been suspended since, or during that commit.
     const at = now()
     const nowMs = at.getTime()
     const limit = await legProblem(store.db, tenant, at.toISOString())

@@ -38,7 +38,7 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   })
 }
 
-/** An agent who is on the line already hears the person who is called for it. */
+/** An agent who is already on the line hears the party that is called for it. */
 async function heardByWhoCalls(trx: Trx, tenant: Tenant, { call_id: callId }: ParticipantRow): Promise<void> {
   const ring = await mainRing(trx, tenant, callId)
   if (ring?.state === 'talking' && ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})

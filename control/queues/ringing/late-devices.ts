@@ -75,7 +75,9 @@ export const legless = (db: Db): Promise<RingRow[]> =>
     .orderBy('rings.id')
     .execute()
 
-/** A softphone that media does not know: it is being let in, or its end has not been told of yet. An event of it is on its way. */
+/**
+ * A softphone that media does not know: it is being admitted, or its end has not been reported yet. An event of it will follow.
+ */
 export async function isUnsettled(db: Db, leg: ParticipantRow): Promise<boolean> {
   const target = targetOf(leg)
   if (target.kind !== 'browser') return false

@@ -87,7 +87,7 @@ const GRACE_MS = 10_000
 /** Beside the one who talks with the caller. */
 const ASIDE: readonly RingPurpose[] = ['consult', 'supervise', 'referred']
 
-/** Whether it stands for the call's own leg: a member who calls somebody inside. */
+/** Whether it represents the call's own leg: a member who calls somebody inside. */
 export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null
 
 /** Somebody is asked, or rung, who is to have the call next. */
@@ -166,7 +166,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
   return row
 }
 
-/** A member who talks may call somebody beside that, once: to ask before it gives its call on. */
+/** A member in a call may place one more, to consult before a transfer. */
 export async function mayCallBeside(db: Db, tenant: Tenant, userId: string): Promise<boolean> {
   const own = forTenant(db, tenant)
     .select('rings')
@@ -267,7 +267,7 @@ export async function finishRing(
 ): Promise<void> {
   for (const leg of await legsOfRing(trx, tenant, ring.id)) {
     if (leg.id === keep) continue
-    // Also what is still to be dialled: the command may be on its way already.
+    // Including those still to be dialled: the command may already be on its way.
     await hangUpLeg(trx, tenant, leg.id, reason)
   }
   if (keep === null) await forTenant(trx, tenant).delete('rings').where('id', '=', ring.id).execute()

@@ -13,7 +13,7 @@ export type Side = 'answerer' | 'caller'
 
 const NOBODY = 'Nobody has answered yet.'
 
-/** The leg of who has answered, for what its caller does with it. */
+/** The answerer's leg, for operations of its caller. */
 export async function answererOf(trx: Trx, tenant: Tenant, callId: string): Promise<ParticipantRow | Problem> {
   const ring = await mainRing(trx, tenant, callId)
   const leg = ring?.state === 'talking' && ring.leg_id !== null ? await findLeg(trx, tenant, ring.leg_id) : undefined

@@ -11,7 +11,7 @@ import { carryOut } from './carry-out.ts'
 import { pass } from './out.ts'
 import { findTransfer, planOf, transferOver, transferRings } from './records.ts'
 
-/** How a REFER of ours gets on, or whom media calls for somebody else's. */
+/** Progress of a REFER that we sent, or of a call that media places for a far end's REFER. */
 export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_progress'>): Promise<void> {
   const row = await findTransfer(trx, body.referId)
   if (row === undefined) return
@@ -38,7 +38,7 @@ export async function onReplaced(trx: Trx, { legId, by, connectionId }: Events['
   await forTenant(trx, tenantOf(leg)).update('participants').set(change).where('id', '=', legId).execute()
 }
 
-/** After a reconnect: what was decided is carried out, and who waits for an end that nobody knows of is told that there is none. */
+/** After a reconnect: decisions are carried out, and whoever waits for an unknown result is told that there is none. */
 export async function resumeTransfers(
   deps: CallCentreParts,
   { refers }: MediaSnapshot,

@@ -24,7 +24,7 @@ export const findTransfer = (db: Db, id: string): Promise<CallTransferRow | unde
 const ofRing = (db: Db, ringId: string): Promise<CallTransferRow | undefined> =>
   db.selectFrom('call_transfers').selectAll().where('ring_id', '=', ringId).executeTakeFirst()
 
-/** It goes on: with whom is rung for it, where somebody is. */
+/** It continues with its ring, if there is one. */
 export async function transferBegun(trx: Trx, row: CallTransferRow, ringId: string | null, at: string): Promise<void> {
   await change(trx, row, { status: 'trying', ring_id: ringId })
   await tell(trx, row, { status: 'trying', sip_code: 100 }, at)

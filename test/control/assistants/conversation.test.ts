@@ -15,7 +15,7 @@ const said: ProgramInput = {
   utterance: { text: 'Number 42', resumed: false },
 } as ProgramInput
 
-/** A stage on which these things happen, and then no more. `held`: what its commits do not forget. */
+/** A stage on which these events happen, and then none. `held`: state that its commits keep. */
 function stageOf(happens: ProgramInput[], held = new Set<ProgramInput>()): Stage {
   const stage: Partial<Stage> = {
     hold: input => void held.add(input),

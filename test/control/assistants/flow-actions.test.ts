@@ -151,7 +151,7 @@ test('a transfer to a user rings all devices at once: the first to answer has th
   media.hangUp('part_1')
   await until(() => media.legs.size === 0)
   await media.committed()
-  // What was sent but not yet written down is sent again, of the same leg: media refuses it.
+  // A command that was sent but not stored yet is sent again for the same leg: media refuses it.
   assert.is(new Set(media.sent('leg.dial').map(({ legId }) => legId)).size, 2)
   await world.close()
 })

@@ -54,7 +54,7 @@ test('a run that fails says so to who began it, and keeps the next from nothing'
     async () => stage,
     async () => stage.stopped,
   )
-  // It was stopped before it began, and is none.
+  // It was stopped before it began, so it does not exist.
   await failing
   const other = runs.begin('call_2', fails, fails)
   assert.is(await other.catch((error: Error) => error.message), 'no')

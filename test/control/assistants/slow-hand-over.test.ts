@@ -21,7 +21,7 @@ const HELLO = {
 /** What is slower than this was led by nobody once [ms]. */
 const SLOW_MS = 1100
 
-/** The next transaction that tells of this does not end before it may. */
+/** The next transaction with this event does not end before it may. */
 function holdCommit({ store }: LiveWorld, type: string): { reached: Promise<void>; free: () => void } {
   let [reach, free] = [() => {}, () => {}]
   const reached = new Promise<void>(resolve => (reach = resolve))

@@ -83,7 +83,7 @@ test('while media does not answer no more waits for a desktop than its session s
   await world.close()
 })
 
-/** What pages are told until nothing more comes. */
+/** Messages to pages until no more come. */
 async function toldBy(world: WholeApp, feed: Feed, tell: () => void, count: number) {
   const pushed: (Pushed & { browserId: string; session_id?: string })[] = []
   const over = deferred()

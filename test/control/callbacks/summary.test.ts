@@ -153,7 +153,7 @@ test('a call that is transcribed is summed up from its transcript, when that is 
   await media.committed()
   await run(world, null)
   assert.is((await callback(world)).summary, SAID)
-  // What was said is deleted, and so is what was made of it.
+  // When words are deleted, results made from them are deleted too.
   assert.is((await world.ask(`DELETE /v1/calls/${callId}/transcript`)).status, 200)
   assert.is((await callback(world)).summary, null)
   await world.close()

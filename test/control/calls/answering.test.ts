@@ -9,7 +9,7 @@ async function dialled(world: CallsWorld, more: object) {
   const { control, media } = world
   const made = await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1', ...more })
   assert.is(made.status, 201, made.text)
-  // It is told of before the answer.
+  // It is reported before the answer.
   const dial = media.sent('leg.dial').find(({ room }) => room.roomId === made.body.id)
   assert.ok(dial !== undefined)
   return { call: made.body, id: made.body.id as string, legId: dial.legId, capture: dial.room.capture }

@@ -60,7 +60,7 @@ test('what an organisation has redacted is in no row, event, webhook, transcript
     // Each line has its answer before the next one is said.
     await until(() => provider.asked.length > i)
     if (i > 0) continue
-    // What may be the beginning of a number is not told before it is known what it is.
+    // A possible beginning of a number is not sent before it is known what it is.
     const told = await world.ask(`GET /v1/calls/${callId}/events?limit=100`)
     const segments = told.body.data.filter(({ type }: { type: string }) => type === 'call.transcript.segment')
     assert.match(JSON.stringify(segments), 'My card is […]')
@@ -99,7 +99,7 @@ test('what an organisation has redacted is in no row, event, webhook, transcript
   const prompts = JSON.stringify(provider.asked.at(-1)?.messages)
   assert.match(prompts, 'My card is [card number]')
   saysNone(prompts, 'the last prompt')
-  // An assistant hears what it is told at once: of a number said in pieces the first was shown to its model before it was known to be one.
+  // An assistant hears words at once: of a number said in pieces, the first piece reaches its model before it is recognised.
   const whole = provider.asked.map(({ messages }) => JSON.stringify(messages)).join('\n')
   for (const secret of SECRETS.slice(1)) assert.not.ok(whole.includes(secret), `${secret} in a prompt`)
   await world.close()

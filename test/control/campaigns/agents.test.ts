@@ -179,7 +179,7 @@ interface Simulated {
   contacts: number
   limitPct: number
   agents?: number
-  /** Of those who are called in a second of the day, how many answer; absent: a third. */
+  /** How many of those called in a second of the day answer; absent: a third. */
   answers?: (second: number) => number
 }
 

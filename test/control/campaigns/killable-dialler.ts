@@ -1,6 +1,6 @@
 /**
- * The part of a control process that dials campaigns, to be killed at any moment: started with a database, its node's name and the socket of its media, it
- * dials what is due and follows what media tells of it.
+ * The part of a control process that dials campaigns, to be killed at any moment. Started with a database, its node's name and the socket of its media, it
+ * dials what is due and handles media's events.
  */
 
 import { CallDriver } from '../../../control/calls/conductor/driver.ts'

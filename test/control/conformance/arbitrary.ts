@@ -62,7 +62,7 @@ function text(shape: Shape): fc.Arbitrary<string> {
   }
 }
 
-/** What no schema expects: the odd ends of JSON, and of what is behind it. */
+/** Input that no schema expects: edge cases of JSON. */
 const ODD = [
   null,
   '',

@@ -50,7 +50,7 @@ const dieAt = (here: Place, result: unknown): unknown => {
 }
 
 const sent: CommandName[] = []
-/** What media answers in place of what it would; by command. */
+/** Replies of media that replace the usual ones, by command. */
 const refusals = new Map<CommandName, Failure>()
 const willing = willingMedia()
 const media = {

@@ -163,7 +163,7 @@ async function makeRecording(maker: Maker, status: 'ready' | 'recording', paused
   return { id }
 }
 
-/** A call that is over, of which what its agent said was written down. */
+/** A finished call with a transcript of its agent. */
 export async function makeReviewedCall(maker: Maker): Promise<Ids> {
   const { id = '', participant_id = '' } = await makeTranscript(maker)
   const scoped = forTenant(maker.world.store.db, maker.tenant)
@@ -329,7 +329,7 @@ async function makeCampaign(maker: Maker, verbs: string[] = []): Promise<Ids> {
   return { id }
 }
 
-/** One of the mode `preview`, with a contact, and an agent who is there; `claims`: who has claimed it. */
+/** A campaign in mode `preview`, with a contact and an available agent; `claims`: who has claimed it. */
 async function makePreview(maker: Maker, claims: boolean): Promise<Ids> {
   const userId = await makeAgent(maker)
   await maker.ask(`PUT /v1/agents/${userId}/status`, { status: 'available' })

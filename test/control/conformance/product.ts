@@ -20,7 +20,7 @@ export function productRoutes(world: World, more: Partial<AppParts> = {}, reques
 
 export const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
 
-/** The product's routes behind its own pipeline, over a database in memory and a media process that does what it is told. */
+/** The product's routes with its own pipeline, on a database in memory and a media double. */
 export interface ProductWorld extends World {
   dataDir: string
   routes: Route[]

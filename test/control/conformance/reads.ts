@@ -16,7 +16,7 @@ export class Reads {
       const body = this.#watched(request.body, name, sent, route.body)
       const query = this.#watched(request.query, `${name} ?`, sent, route.query)
       const result = await route.handler(context, { ...request, body, query } as never)
-      // Who is refused is refused by what comes first.
+      // A request that is refused is refused by the first check.
       if (!isProblem(result)) for (const place of sent) this.#sent.add(place)
       return result
     },

@@ -3,7 +3,7 @@ import { revisionOf } from '../../../control/kernel/store/shortcut.ts'
 import type { Store } from '../../../control/kernel/store/store.ts'
 import type { Database } from '../../../control/kernel/store/tables.ts'
 
-/** What every request leaves, whatever it does: its line in the log, and what is left of its key's rate. */
+/** What every request changes: its line in the log, and the rest of its key's rate. */
 const OF_REQUESTS = ['request_logs', 'request_budgets']
 
 /** Every row of every table as text, by table; a log of requests tells of refused and repeated ones too, and is left out. */

@@ -1,6 +1,6 @@
 /**
- * The specification's tables, as far as a description of the API can be held against them: written down by hand from the specification,
- * so that what is lost in the code is missed here.
+ * The specification's tables, as far as an API description can be compared with them. They are copied by hand from the specification,
+ * so that anything lost in the code is noticed here.
  */
 
 /**

@@ -10,7 +10,7 @@ const test = suite('control/http/nouns')
 const page = readFileSync(new URL('../../../docs/nouns.md', import.meta.url), 'utf8')
 const world = await makeWorld()
 
-/** What the page says: each path stands once, in the row of its noun, behind its methods. */
+/** The content of the page: each path occurs once, in the row of its noun, after its methods. */
 const written = [...page.matchAll(/`([A-Z ]+) (\/[^`]+)`/g)].flatMap(([, methods, path]) =>
   methods!.split(' ').map(method => `${method} ${path}`),
 )

@@ -17,7 +17,7 @@ test('what the main operations ask of the database does not grow with what they 
   const counted = store.db.withPlugin({
     transformQuery: ({ node }) => node,
     transformResult: async ({ result }) => {
-      // What is written meanwhile is the log of requests, and what is left of the key's rate.
+      // Other writes meanwhile: the request log, and the rest of the key's rate.
       if (result.numAffectedRows === undefined) statements++
       return result
     },

@@ -23,7 +23,7 @@ export interface QualityWorld extends ProductWorld {
   call(said: readonly Said[], more?: { queueId?: string; userId?: string; language?: string | null }): Promise<string>
   /** The jobs that follow from calls that are over. */
   review(callId: string, config?: object): Promise<void>
-  /** What is due by now, and what comes of it. */
+  /** Carries out what is due by now. */
   runJobs(config?: object): Promise<void>
 }
 

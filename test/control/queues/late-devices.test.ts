@@ -87,7 +87,7 @@ class Scene {
     return this.world.store.db.selectFrom('rings').selectAll().execute()
   }
 
-  /** Of the caller, who hears ringback until it ends. */
+  /** For the caller, who hears ringback until it ends. */
   async endedReason(legId: string): Promise<string | null> {
     const rows = this.world.store.db.selectFrom('participants').select(['step', 'leave_reason']).where('id', '=', legId)
     const row = await rows.executeTakeFirstOrThrow()

@@ -68,7 +68,7 @@ async function checkCallbacks(world: QueueWorld): Promise<void> {
   }
 }
 
-/** What the events tell must be a story: statuses follow each other, and who has waited longest is offered first. */
+/** The events must be consistent: statuses follow each other, and the one who has waited longest is offered first. */
 async function checkStory(world: QueueWorld): Promise<void> {
   const status = new Map<string, string>()
   const line: { id: string; offered: boolean }[] = []

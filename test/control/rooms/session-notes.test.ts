@@ -39,7 +39,7 @@ async function provider(...answers: (string | number | object)[]) {
   return { asked, writerFor, close }
 }
 
-/** What was written down of a session: what a member said, after what the product told her. */
+/** The transcript of a session: what a member said, after what the product told her. */
 async function say({ store, clock }: CallsWorld, callId: string, lines: string[]): Promise<void> {
   const created = clock.now().toISOString()
   await store.transaction(async trx => {

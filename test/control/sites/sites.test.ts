@@ -27,7 +27,7 @@ const from = (who: ReturnType<typeof visitor>) => ({
   send: (id: string, body: object) => ask(app, `POST /sites/${id}/callbacks`, { ...who, body }),
 })
 
-/** What the script does before it sends. */
+/** The script's steps before it sends. */
 async function prove(id: string, who = visitor()) {
   const { challenge, bits } = (await from(who).look(id)).body
   for (let solution = 0; ; solution++) {

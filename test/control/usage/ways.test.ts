@@ -54,7 +54,7 @@ async function talk({ world }: CampaignWorld, name: string) {
   return { agent, legId, act }
 }
 
-/** Each of them has calls begin, go on and end; what is to be counted of it at least. */
+/** Every way in which calls begin, continue and end, and the least that must be counted for each. */
 const WAYS: Record<string, { goes: (campaigns: CampaignWorld) => Promise<void>; least: Sums }> = {
   'a campaign: one answers, one is busy, one does not answer': {
     least: { calls: 3, answered_calls: 1, call_ms: 3 * MINUTE },

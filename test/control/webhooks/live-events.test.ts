@@ -51,8 +51,8 @@ const write = async (type: string): Promise<string> =>
   (await app.test('POST /v1/test_helpers/events', { type })).body.id
 
 /**
- * Written, and told to whoever follows: PostgreSQL counts transactions by server, and an older one of any database, another test's too, holds back
- * what is told. A stream that begins meanwhile is told of it besides.
+ * Written and reported to followers. PostgreSQL counts transactions by server, so an older transaction of any database, another test's too, delays
+ * reports. A stream that begins meanwhile gets the event as well.
  */
 async function happen(type: string): Promise<string> {
   const id = await write(type)

@@ -13,7 +13,7 @@ const PATH = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(exis
 export const missingBrowser = (): string | null =>
   PATH === undefined ? 'not installed: chromium-headless-shell' : null
 
-/** What the microphone says over and over: a recorded sentence, for what is no speech a browser takes for noise and takes out; or nothing. */
+/** What the microphone repeats: a recorded sentence, because a browser suppresses anything but speech as noise; or nothing. */
 export type Microphone = 'speech' | 'silence'
 
 const SILENCE = new Int16Array(NARROWBAND_HZ)
@@ -81,7 +81,7 @@ export class Chromium {
     return new Chromium((await running).browser)
   }
 
-  /** A page of its own, on a telephone's screen; what it loads from elsewhere, and its errors, are told. */
+  /** A page of its own, on a telephone's screen; reports external resources and errors. */
   async open(
     url: string,
     before: (page: Page) => Promise<void> = async () => {},

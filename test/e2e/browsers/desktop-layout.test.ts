@@ -35,7 +35,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-/** Of these what is not on the screen as it is, without scrolling, or lies under something. */
+/** Those that are not visible on the screen without scrolling, or are covered. */
 const notOnScreen = (page: Page, selectors: string[]): Promise<string[]> =>
   page.evaluate(`${JSON.stringify(selectors)}.filter(selector => {
     const element = document.querySelector(selector)

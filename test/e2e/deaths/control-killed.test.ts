@@ -64,8 +64,8 @@ function positions(from: number): number[] {
 }
 
 /**
- * The first frame that is not what was said next, or -1. A joint, where a jitter buffer goes on a little sooner or later, is no gap: a lost
- * frame would leave what follows in its place, a repeated one would have no joint.
+ * The first frame that is not the next one said, or -1. A joint, where a jitter buffer shifts slightly, is no gap: a lost frame would leave
+ * its successor in its place, and a repeated one would have no joint.
  */
 function brokenAt(heard: readonly number[]): number {
   let last = heard.findIndex(place => place >= 0)

@@ -179,7 +179,7 @@ test(
       'nobody has agreed',
     )
     assert.is((await product.api('GET', `/calls/${id}/recording`)).status, 404)
-    // Signalling may overtake audio: what was said just before the key may come behind it.
+    // Signalling may overtake audio: speech from just before the key may arrive after it.
     call.say(silence)
     await call.heard.next(300)
     await call.press('1', { as: 'info' })

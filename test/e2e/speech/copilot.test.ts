@@ -68,7 +68,7 @@ interface Told {
   withdraws: string | null
 }
 
-/** What a stream has told; it goes on behind its last message when it breaks. */
+/** Messages of a stream; after a break it continues behind the last one. */
 class Desktop {
   readonly told: Told[] = []
   readonly #url: string

@@ -57,7 +57,7 @@ interface Message {
   dtmf?: { digit: string }
 }
 
-/** A receiver that says what it is told to. */
+/** A receiver that sends what it is told to. */
 class Receiver {
   readonly messages: Message[] = []
   /** Of its inbound track. */
@@ -241,7 +241,7 @@ test(
       })
       assert.ok(receiver.heard.slice(from).every(frame => frame.every(sample => sample === 0)))
       await product.ok('POST', `/calls/${one.callId}/pci`, { action: 'resume' })
-      // What comes after the pause proves that nothing of it was on its way.
+      // Audio after the pause proves that nothing of the pause was still in transit.
       await until('the party is heard again', () => levelAt(330, receiver.heard.at(-1)!) > HEARD_DBOV)
       assert.is(receiver.keys, one === anna ? '47' : '9')
     }

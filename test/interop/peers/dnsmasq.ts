@@ -7,7 +7,7 @@ import { childOfTest } from './child.ts'
 const HOST = '127.0.0.1'
 const POLL_MS = 5
 
-/** A name server on a free port of the loopback address (Debian's dnsmasq) that knows what it is told, and asks nobody. */
+/** A name server on a free port of the loopback address (Debian's dnsmasq) that knows only the given records. */
 export class Dnsmasq {
   /** `address:port`. */
   readonly server: string

@@ -25,7 +25,7 @@ export class Linphone {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #directory: string
   readonly #news = new EventEmitter()
-  /** Of each of its calls, by its number for it: what it said of it last, without `LinphoneCall`. */
+  /** The last state of each of its calls, by its number for it, without `LinphoneCall`. */
   readonly #states = new Map<string, string>()
   /** Status lines that belong to nobody's command yet. */
   #statuses: string[] = []

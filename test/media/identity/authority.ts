@@ -62,7 +62,7 @@ export class Authority {
   }
 }
 
-/** What certificates are fetched from: paths and what they hold; `null` never answers. */
+/** The server of certificates: paths and their contents; `null` never answers. */
 export class CertificateServer {
   readonly files = new Map<string, string | null>()
   /** Paths that were asked for. */

@@ -193,7 +193,7 @@ test('after an RTCP BYE of its source a party is silent at once, without conceal
     run(room, 10, () => {}, 60)
     const after = b.got.slice(played)
     const heard = after.filter(({ samples }) => samples.some(sample => Math.abs(sample) > 100)).length
-    // What had arrived has been played. What is missing is repeated for 60 ms.
+    // Everything that had arrived has been played. Missing audio is concealed for 60 ms.
     if (isOver) assert.is(heard, 0)
     else assert.is(heard, 3)
   }

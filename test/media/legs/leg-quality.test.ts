@@ -16,7 +16,7 @@ const NOWHERE = { sendRtp: () => {}, sendRtcp: () => {} }
 /** What the network does with a packet: how long it takes [ms], or null: it is lost. */
 type Network = (packet: number) => number | null
 
-/** A far end that speaks for some seconds to a leg with its real jitter buffer, on a clock of its own. `pace`: of its clock against ours. */
+/** A far end that speaks for some seconds to a leg with its real jitter buffer, on its own clock. `pace`: that clock relative to ours. */
 function call(seconds: number, network: Network, pace = 1, speaks: (packet: number) => boolean = () => true) {
   const told: boolean[] = []
   const hooks = {

@@ -13,7 +13,7 @@ interface Zone {
   addresses?: Record<string, string[]>
 }
 
-/** Where a destination leads in a zone, as `transport host:port`; and what was asked. */
+/** The resolution of a destination in a zone, as `transport host:port`, and the queries. */
 async function find(
   to: Partial<Destination>,
   zone: Zone,

@@ -24,7 +24,7 @@ interface Running extends RunningStream {
   changes: StreamSnapshot[]
   /** Keys for the party. */
   pressed: string[]
-  /** Its clock goes on by so much [ms]. */
+  /** Advances its clock [ms]. */
   later(ms: number): void
   until(condition: (snapshot: StreamSnapshot) => boolean): Promise<void>
 }

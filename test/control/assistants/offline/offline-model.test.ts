@@ -17,7 +17,7 @@ const NOON = '2026-03-04T12:00'
 const tool = (name: string) => ({ name, description: '', parameters: {} })
 const QUEUE = [tool(END_CALL), tool('transfer_to_support'), tool('transfer_to_sales')]
 
-/** What is said to the last of these lines of the caller; behind it the tools that are asked for, in brackets. */
+/** The reply to the last of these lines of the caller; then the requested tools, in brackets. */
 async function answers(
   lines: string[],
   { at = NOON, tools = QUEUE, language = 'en', passages = SHOP } = {},

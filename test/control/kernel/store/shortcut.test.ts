@@ -29,7 +29,7 @@ async function open() {
   return { ...world, file, addTeam, teams, close }
 }
 
-/** A transaction that stands open after what it did first, until it is told to end. */
+/** A transaction that stays open after its first statement until it is told to end. */
 function begun(store: Awaited<ReturnType<typeof open>>['store'], first: (trx: Trx) => Promise<unknown>) {
   let end = (_error?: Error): void => {}
   let hasBegun = (): void => {}

@@ -40,7 +40,7 @@ class Desk {
     return new Desk(app, userId, body)
   }
 
-  /** What media is told to answer; null: nothing, since the digest was wrong. */
+  /** The answer that media was told to give; null: none, since the digest was wrong. */
   async register(
     contacts: Register['contacts'],
     more: Partial<Register> = {},

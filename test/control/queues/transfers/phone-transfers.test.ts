@@ -39,7 +39,7 @@ async function talk(): Promise<Talk> {
   return { world, ann, bob, queue, caller, phone, callId: world.media.legs.get(caller)!.roomId! }
 }
 
-/** What media was told of a REFER, as commands with their statuses. */
+/** Commands to media about a REFER, with their statuses. */
 const told = (world: QueueWorld, referId: string): string[] =>
   world.media.handled.flatMap(({ name, body }) => {
     const { referId: of, sipCode } = body as { referId?: string; sipCode?: number }

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What was asked of the API. */
+/** Requests to the API. */
 export const requestLogs: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

@@ -9,7 +9,7 @@ const tenantTable = (db: Kysely<unknown>, name: string): CreateTableBuilder<stri
     .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
     .addColumn('livemode', 'integer', required) as CreateTableBuilder<string, string>
 
-/** What leads calls, what has happened to it, what it has done, and the messages that callers left. */
+/** What leads calls, what happened to it, what it did, and the messages that callers left. */
 export const programs: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await tenantTable(db, 'call_programs')

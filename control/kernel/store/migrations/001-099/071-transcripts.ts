@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What was said in calls, by whom and when. */
+/** The words of calls, with speaker and time. */
 export const transcripts: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What a conference session has beyond its call: whether it is locked, and the notes that were taken. */
+/** Fields of a conference session besides its call: the lock, and the notes. */
 export const sessions: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What is known of a connection's far end, which node keeps up with it, and how keys go over it. */
+/** State of a connection's far end, the node that maintains it, and how keys are sent. */
 export const connections: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     const add = (name: string, type: 'text' | 'integer') =>

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** Programs ring people as queues do: what was dialled for them stands in `rings`. */
+/** Programs ring people as queues do: their rings are in `rings`. */
 export const ledRings: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.dropIndex('call_programs_child').execute()

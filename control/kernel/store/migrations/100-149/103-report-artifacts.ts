@@ -14,7 +14,7 @@ export const reportArtifacts: Migration = {
       .addColumn('content', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('report_artifacts_key', ['run_id', 'format', 'position'])
       .execute()
-    // What was a file of one node is made again by a new run.
+    // Files of a single node are made again by a new run.
     await sql`update report_runs set csv = 0, pdf = 0`.execute(db)
   },
 }

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What is kept of calls: as settings of who leads them, and as it was decided for each call. */
+/** Capture settings of whoever leads calls, and the decision for each call. */
 export const captureSettings: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     for (const table of ['calls', 'inbound_routes', 'flows', 'organisations']) {

@@ -14,7 +14,7 @@ interface Before {
   connection_networks: { organisation_id: string; livemode: number; connection_id: string; network: string }
 }
 
-/** Who may call over which connection is read off an index, one INVITE after the other. */
+/** An index finds the connections that a caller may use, for each INVITE. */
 export const connectionNetworks: Migration = {
   async up(db: Kysely<Before>): Promise<void> {
     await db.schema

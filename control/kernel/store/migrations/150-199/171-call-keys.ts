@@ -28,7 +28,7 @@ function keysOf({ to_address, from_address, metadata }: OldCall): { name: string
   ]
 }
 
-/** What calls are looked for by: their numbers and metadata; and by who had them, in the order of the list. */
+/** Search keys of calls: their numbers and metadata, and who had them, in the order of the list. */
 export const callKeys: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

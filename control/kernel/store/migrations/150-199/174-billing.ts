@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** Who has the bills follows from the role: nothing ever read what was stored of it. */
+/** Billing follows from the role: the stored value was never read. */
 export const billing: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable('users').dropColumn('billing').execute()

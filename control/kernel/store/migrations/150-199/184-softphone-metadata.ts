@@ -1,9 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/**
- * What a token says of its softphone: which one it goes on with, apart from the customer's metadata, and that metadata, for the calls that
- * the softphone places.
- */
+/** Fields of a token's softphone: which one it resumes, and the customer's metadata for the calls that it places. */
 export const softphoneMetadata: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable('client_tokens').addColumn('device', 'text').execute()

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** The copilot beside an agent's call: what it knows, what it has told, and what it has not dealt with yet. */
+/** The copilot for an agent's call: its knowledge, its messages, and input that it has not handled yet. */
 export const copilotSessions: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What a copilot's model was paid for. */
+/** Paid usage of a copilot's model. */
 export const copilotTokens: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     for (const name of ['input_tokens', 'output_tokens']) {

@@ -1,6 +1,6 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
 
-/** What is made of calls after their end: summaries, marks by which they are found, evaluations; and the search over transcripts. */
+/** Results of finished calls: summaries, search marks, evaluations; and the search over transcripts. */
 export const quality: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable('organisations').addColumn('quality', 'text').execute()
@@ -79,7 +79,7 @@ async function createEvaluations(db: Kysely<unknown>): Promise<void> {
     .execute()
 }
 
-/** `control/quality/search` reads and writes it. What was written down before is in it too. */
+/** Read and written by `control/quality/search`. It includes existing transcripts. */
 async function createSearch(db: Kysely<unknown>): Promise<void> {
   const isServer = db.getExecutor().adapter instanceof PostgresAdapter
   for (const statement of isServer ? POSTGRES : SQLITE) await sql.raw(statement).execute(db)

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What may be the beginning of a number that is not kept: sealed, until it is known. */
+/** A possible beginning of a number that is not kept: sealed until it is known. */
 export const heldNumbers: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable('copilot_sessions').addColumn('held', 'text').execute()

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What language models were paid for, by day, purpose and model. */
+/** Paid usage of language models, by day, purpose and model. */
 export const modelUsage: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What those prove who call over a connection, beside or instead of their address. */
+/** Credentials of callers over a connection, in addition to their address or instead of it. */
 export const inboundCredentials: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     for (const name of [

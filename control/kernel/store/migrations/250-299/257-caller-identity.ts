@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** Who calls beside From: what connections believe and tell of it, and what calls show. */
+/** Caller identity besides From: what connections trust and send, and what calls show. */
 export const callerIdentity: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     const flags = ['trust_identity', 'show_private_callers']

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What becomes of a far end's REFER, what we ask it for, and whom a transfer shows; the transfers by SIP that are under way. */
+/** Handling of a far end's REFER, of ours, and the caller that transfers show; running transfers by SIP. */
 export const transfers: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     for (const [name, usual] of [

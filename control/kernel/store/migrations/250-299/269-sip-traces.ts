@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What passed over SIP for each leg, and the headers of its RTP packets where somebody wanted them. */
+/** SIP messages of each leg, and headers of its RTP packets if requested. */
 export const sipTraces: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

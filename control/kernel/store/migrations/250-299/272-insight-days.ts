@@ -1,8 +1,8 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
 
 /**
- * What insights tell of whole days, by agent, queue and profile. The database itself forgets a day's when anything of its calls changes,
- * whoever changes it: what is not there is counted from the calls.
+ * Insights of whole days, by agent, queue and profile. Triggers delete a day whenever anything about its calls changes; missing days are
+ * counted from the calls.
  */
 export const insightDays: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {

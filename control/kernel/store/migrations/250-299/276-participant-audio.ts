@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** What is done with the audio of a participant, and who of a conference speaks. */
+/** Audio settings of a participant, and the active speaker of a conference. */
 export const participantAudio: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema.alterTable('participants').addColumn('audio', 'text').execute()

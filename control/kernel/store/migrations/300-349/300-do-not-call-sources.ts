@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** Where a number of the do-not-call list comes from, and until when it stands there. */
+/** The source of a do-not-call number, and its expiry. */
 export const doNotCallSources: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     const add = (name: string) => db.schema.alterTable('do_not_call').addColumn(name, 'text')

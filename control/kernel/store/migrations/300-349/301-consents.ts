@@ -1,6 +1,6 @@
 import { type Kysely, type Migration, sql } from 'kysely'
 
-/** Who has agreed to what, and whose consent an organisation demands. */
+/** Who has agreed to what, and which consents an organisation requires. */
 export const consents: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     let table = db.schema

@@ -1,6 +1,6 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
 
-/** The ledger of what is used. What was counted from the objects themselves until now is in it too. */
+/** The usage ledger, filled with what was counted from the objects themselves so far. */
 export const usageEntries: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema
@@ -86,7 +86,7 @@ const OLD: Old[] = [
   { meter: 'copilot_output_tokens', from: 'copilot_sessions', quantity: 'output_tokens', source: 'id' },
 ]
 
-/** IDs that sort by the time of what they count, and are no other's: the first digit of such a time is 0, the last is the meter's. */
+/** IDs that sort by the time of the metered object and are unique: the first digit of such a time is 0, the last is the meter's. */
 function enter({ meter, from, quantity, source, where = '1 = 1' }: Old, code: number, isServer: boolean): string {
   const lasted = isServer
     ? 'greatest(0, extract(epoch from (ended_at::timestamptz - answered_at::timestamptz)) * 1000)'

@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** The dialler asks four times a second: how many calls a campaign has begun is not counted anew, and what a day's calls came to is read from an index. */
+/** The dialler asks four times a second: the calls that a campaign has begun are not counted each time, and a day's results come from an index. */
 export const dialling: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     await db.schema

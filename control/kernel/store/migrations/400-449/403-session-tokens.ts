@@ -1,6 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 
-/** The ledger counts what a copilot's model was paid for: nothing read what was stored of it beside the session. */
+/** The ledger counts the paid usage of a copilot's model: the copy in the session was never read. */
 export const sessionTokens: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
     for (const name of ['input_tokens', 'output_tokens']) {
