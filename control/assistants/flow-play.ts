@@ -26,12 +26,12 @@ import { partiesOf } from './parties.ts'
 import type { Ending, Play } from './programs.ts'
 import type { Stage } from './stage.ts'
 
-/** How far a flow is in its call: enough to go on from after a restart, and to say nothing twice. */
+/** A flow's progress in its call: enough to continue after a restart without repeating anything. */
 export interface FlowProgress extends NodeProgress {
   flow: FlowState
   /** Keys that were pressed before they were asked for. */
   ahead: string
-  /** The action under way at this many entered nodes, and what it keeps of itself. */
+  /** The action in progress at this number of entered nodes, and its own stored data. */
   acting: { nodes: number; playId: string | null; memo: unknown } | null
 }
 
@@ -43,7 +43,7 @@ export interface ActionScene {
   /** The flow that asks; null: an assistant. */
   flowKind: Graph['kind'] | null
   language: string | null
-  /** Says what is pending and waits until it has been heard. */
+  /** Says the pending text and waits until it has been heard. */
   flush: (more?: PlaySource[]) => Promise<void>
   /** What this action stored before the process died; null: it is just beginning. */
   memo: unknown
@@ -52,7 +52,7 @@ export interface ActionScene {
 }
 
 export type ActionOutcome = ActionResult & {
-  /** The call goes on elsewhere once the flow has nothing more to do. */
+  /** The call continues elsewhere once the flow has nothing more to do. */
   ending?: Ending
 }
 
@@ -178,7 +178,7 @@ class FlowPlay implements FlowEffects {
     const [state, steps] = [this.#progress, this.#steps]
     const reason = flow.endReason ?? 'error'
     if (ending !== null && flow.endReason !== 'caller_hangup') {
-      // A flow that gives the call on has said what it had to say.
+      // A flow that gives the call away has already said its text.
       await this.#stage.commit({ state, steps })
       return ending
     }
@@ -262,7 +262,7 @@ class FlowPlay implements FlowEffects {
 
   async #answerOfSession(request: CollectRequest): Promise<CallerInput> {
     this.#left = null
-    // An answer that is there already is stored with what it leads to.
+    // An answer that is already there is stored with its consequences.
     if (!this.#session.hasAnswer) await this.#save()
     const answer = await this.#session.answer(request)
     this.#progress.collectId = null
@@ -289,7 +289,7 @@ class FlowPlay implements FlowEffects {
     const less = [{}, { prompts: [] }, { speech: null }, { prompts: [], speech: null }]
     for (const change of less) {
       const reply = await this.#stage.request('leg.collect', { ...command, ...change })
-      // A leg that is gone tells of its end.
+      // A leg that has gone reports its end.
       if (!('failure' in reply) || reply.failure === 'not_found') return true
     }
     return false

@@ -1,6 +1,6 @@
 import type { EndedReason, EventName, Events, MediaEvent, Utterance } from '../../media/protocol.ts'
 
-/** How it went with whom a program had rung: nobody answered; or who had answered is gone. */
+/** The result of a ring for a program: nobody answered, or the answerer has left again. */
 export type LedRing =
   | { kind: 'ring_answered'; ringId: string; legId: string }
   | { kind: 'ring_ended'; ringId: string; reason: EndedReason; talked: boolean }

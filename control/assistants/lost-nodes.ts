@@ -16,7 +16,7 @@ export interface LostNodeParts {
   guard: (legId: string | null, at: string, run: () => Promise<unknown>) => Promise<void>
 }
 
-/** Ends the calls of nodes that are lost, and frees whom they held. Returns how many nodes there were. */
+/** Ends the calls of lost nodes, and frees their agents. Returns how many nodes there were. */
 export async function endLostNodes(parts: LostNodeParts): Promise<number> {
   const { store, now, log, beats } = parts
   let count = 0
@@ -35,7 +35,7 @@ async function endLost(
 ): Promise<void> {
   const step: LostStep = (legId, run) =>
     guard(legId, seen_at, () =>
-      // It may have come back meanwhile: what still runs there goes on.
+      // It may have come back meanwhile: its running calls continue.
       store.transaction(async trx => {
         if (await isLost(trx, id)) await run(inPlaceOf(trx, id))
       }),

@@ -94,7 +94,7 @@ export class NodeSession implements Listener<CallerInput> {
     progress.saying = null
     progress.pending = []
     if (!isModelFailure(made)) return { ...made, text: turn.heardText, done: made.done && !turn.timing.interrupted }
-    // The flow goes on elsewhere, where this would be an answer to something else.
+    // The flow continues elsewhere, where this would answer another question.
     this.#answer = null
     return made
   }

@@ -42,7 +42,7 @@ export interface ProgramsParts extends StageParts {
   plays: Record<ProgramKind, Play>
   /** A message was left: what a queue makes of it, in this transaction. */
   onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
-  /** A program is to be followed by this one. True: its caller is told, or asked, first that the call is recorded. */
+  /** This program is to follow another one. True: the recording announcement or question comes first. */
   asksFirst: (
     trx: Trx,
     tenant: Tenant,
@@ -75,8 +75,8 @@ export class LivePrograms {
   }
 
   /**
-   * Puts an answered call under a program, in this transaction: what it was doing before is over. It begins after the commit; the call of
-   * another node there.
+   * Puts an answered call under a program, in this transaction, and ends what it did before. It begins after the commit; for a call of
+   * another node, on that node.
    */
   async take(
     trx: Trx,
@@ -102,7 +102,7 @@ export class LivePrograms {
     })
   }
 
-  /** Applies an event to the program that it concerns, beside what the driver makes of it. */
+  /** Applies an event to its program, in addition to what the driver does. */
   async on(trx: Trx, event: HeardEvent): Promise<void> {
     await onTranscriptEvent(this.#parts, trx, event)
     await this.#led(trx, event)
@@ -131,7 +131,7 @@ export class LivePrograms {
     }
   }
 
-  /** Somebody has given the call to something else: nobody is to understand what its caller says there, nor to fall silent for it. */
+  /** Somebody has given the call to another target: nothing is to recognise its caller's words there, or to fall silent for them. */
   async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<void> {
     await endProgram(trx, row, 'transfer', at)
     follow(trx, row.id, async ({ media }) => {
@@ -180,7 +180,7 @@ export class LivePrograms {
     if (row !== undefined) await this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
   }
 
-  /** Keeps how it went with whom a program has rung, in this transaction. */
+  /** Stores the result of a program's ring, in this transaction. */
   async told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void> {
     const row = await forTenant(trx, tenant).find('call_programs', callId)
     if (row?.status === 'running') await this.#tell(trx, row, what)
@@ -327,13 +327,13 @@ export class LivePrograms {
     } else if (row.status === 'running') this.#begin(row, leg, media)
   }
 
-  /** Ends the runs of this process; their calls go on, and the next process takes them up. Idempotent. */
+  /** Ends the runs of this process. Their calls continue, and the next process resumes them. Idempotent. */
   async close(): Promise<void> {
     await this.#runs.close()
   }
 }
 
-/** From now on the program leads its call; null: it does already, or no more. */
+/** From now on the program leads its call; null: it does already, or no longer. */
 async function start(trx: Trx, row: CallProgramRow, at: string): Promise<CallProgramRow | null> {
   const programs = forTenant(trx, tenantOf(row)).update('call_programs').set({ status: 'running' })
   const started = programs.where('id', '=', row.id).where('status', '=', 'waiting')

@@ -49,7 +49,7 @@ export class Runs {
     run.stage?.stop()
   }
 
-  /** Lets the program of a call look at what is new. */
+  /** Wakes the program of a call to look at new inputs. */
   wake(callId: string): void {
     this.#runs.get(callId)?.stage?.wake()
   }

@@ -10,14 +10,14 @@ import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { ProgramInput, WaitingInput } from './input.ts'
 
-/** The run is over for this process: its call has ended, or media is away and it begins again from what is stored. */
+/** The run is over for this process: its call has ended, or media is away and it starts again from the stored state. */
 export class Stopped extends Error {}
 
 export interface StageParts {
   store: Store
   vault: Vault
   now: () => Date
-  /** Runs `task` after `ms`; what it returns forgets it. */
+  /** Runs `task` after `ms`; the returned function cancels it. */
   later: (task: () => void, ms: number) => () => void
 }
 
@@ -112,7 +112,7 @@ export class Stage {
     return reply
   }
 
-  /** Lets who waits for the next input look at what else there is. */
+  /** Wakes whoever waits for the next input, to check other conditions. */
   nudge(): void {
     this.#isNudged = true
     this.#woken()
@@ -162,7 +162,7 @@ export class Stage {
     }
   }
 
-  /** The same among the inputs that are there already, without waiting; null: there is none, and the others stay. */
+  /** The same among the inputs that are already there, without waiting; null: none matches, and the others stay. */
   async poll<T>(wanted: (input: ProgramInput) => T | null): Promise<T | null> {
     await this.#read()
     for (const [at, waiting] of this.#inputs.entries()) {
@@ -205,7 +205,7 @@ export class Stage {
     }
   }
 
-  /** Stores how far the program is; throws `Stopped` when it leads the call no more. */
+  /** Stores the program's progress; throws `Stopped` if it no longer leads the call. */
   async commit({ state, steps = [], change = {}, also }: Commit): Promise<void> {
     const { store, vault } = this.#parts
     const taken = this.#taken
@@ -240,7 +240,7 @@ export async function isLed(db: Db, row: CallProgramRow): Promise<boolean> {
   return leg?.step === 'program'
 }
 
-/** Keeps what happened for a program, in the transaction of the event that tells of it. False: too much is waiting. */
+/** Stores an input for a program, in the transaction of its event. False: too many are waiting. */
 export async function insertInput(trx: Trx, vault: Vault, row: CallProgramRow, input: ProgramInput): Promise<boolean> {
   const scoped = forTenant(trx, tenantOf(row))
   const waiting = await scoped

@@ -11,7 +11,7 @@ export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
   const rows = await forTenant(db, tenant)
     .select('assistants')
     .select(['id', 'name', 'settings'])
-    // Narrows what has to be parsed.
+    // Limits what has to be parsed.
     .where('settings', 'like', `%${toolId}%`)
     .orderBy('id')
     .execute()

@@ -43,7 +43,7 @@ export class BrowserAdmission {
     this.#deps = deps
   }
 
-  /** Nothing is written with the event: should this process die, the page is told to come again and its token is unused. */
+  /** Nothing is written with the event: if this process dies, the page is told to come again, and its token is unused. */
   connecting(trx: Trx, { body }: Of<'browser.connecting'>): void {
     follow(trx, body.browserId, async outside => {
       const { media } = outside
@@ -77,7 +77,7 @@ export class BrowserAdmission {
     decideAnew(trx)
   }
 
-  /** After a reconnect: softphones that are gone ring no more. */
+  /** After a reconnect: softphones that are gone no longer ring. */
   async reconcile(browserIds: readonly string[]): Promise<void> {
     const { store, now } = this.#deps
     const { db } = store
@@ -104,7 +104,8 @@ export class BrowserAdmission {
     const legId = page.use === 'call' ? newId('participant') : null
     const admitted = await store.transaction(async trx => {
       if (isProblem(claims)) return claims
-      // Its token may be used once the organisation may have calls again. Softphones are let in: a running call may go on there.
+      // Its token can be used once the organisation may have calls again. Softphones are admitted: a running call may continue
+      // there.
       const refused = legId === null ? null : await callProblem(trx, claims.tenant, asked.now.toISOString())
       if (refused !== null) return refused
       const used = await useClientToken(trx, claims, asked)

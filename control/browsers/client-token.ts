@@ -32,7 +32,7 @@ export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8A
   return Buffer.from(vault.open(stored.value, KEY_SETTING), 'base64url')
 }
 
-/** An expired token is refused by its signature alone; its row is kept for this long, for whoever asks what it was. */
+/** An expired token is refused by its signature alone; its row is kept for this long, to tell what it was. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 
 export type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'origin' | 'metadata'> & {
@@ -114,7 +114,7 @@ export async function verifyClientToken(key: Uint8Array, asked: Asked): Promise<
   }
 }
 
-/** Uses a verified token up: what it opens, or why not. One that is bound to a website is not used up by another one. */
+/** Uses up a verified token; returns what it opens, or why not. A token bound to another website is not used up. */
 export async function useClientToken(
   db: Db,
   { id, tenant }: TokenClaims,
@@ -164,7 +164,7 @@ async function verified(key: Uint8Array, asked: { token: string; use: TokenUse; 
 
 const LOCAL_HOST = /^(localhost|[a-z0-9-]+\.localhost|127\.0\.0\.1|\[::1\])$/
 
-/** The origin as browsers send it, or null when it is none, or one of `http` that is not this machine. */
+/** The origin as browsers send it; null: it is none, or is `http` elsewhere than on this machine. */
 export function readOrigin(text: string): string | null {
   if (!URL.canParse(text)) return null
   const url = new URL(text)

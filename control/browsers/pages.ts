@@ -65,7 +65,7 @@ function serveAssets(app: FastifyInstance): void {
   }
 }
 
-/** The link is the secret: who has it may come, within the room's rules. */
+/** The link is the secret: whoever has it may join, within the room's rules. */
 function serveGuests(app: FastifyInstance, deps: PageDeps): void {
   const { store, now, wsUrl } = deps
   const limiter = new RateLimits(FORM_RATE)

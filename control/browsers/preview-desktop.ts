@@ -10,7 +10,7 @@ import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 const MAX_REASON = 500
 const MAX_MINUTES = 43_200
 
-/** `refused`: why what was wished for could not be done. */
+/** `refused`: why the request could not be carried out. */
 export type PreviewSaid = { type: 'preview'; refused: string | null } & Desk
 
 type Wish = Record<string, unknown>

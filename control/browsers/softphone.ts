@@ -35,7 +35,7 @@ export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, Previ
   search: PassageSearch
 }
 
-/** How long a softphone may be gone and come back by itself [s]. */
+/** How long a lost softphone may reconnect by itself [s]. */
 const RENEWED_S = 3600
 /** Tokens of one member: each connection asks for one, and every five minutes for the next. */
 const RENEWALS = { burst: 20, perSecond: 1 / 15 }
@@ -135,7 +135,7 @@ export class Softphones {
     return { type: 'token', token: await signClientToken(row, key) }
   }
 
-  /** Sets it, when one is given that can be set; answers what it is. */
+  /** Sets the status, if one is given that can be set; returns the current one. */
   async #status(session: BrowserSessionRow, wish: unknown): Promise<Said | Problem> {
     const { store, now } = this.#deps
     const tenant = tenantOf(session)
@@ -171,7 +171,7 @@ export class Softphones {
     return refused ?? { type: 'listening', call_id: String(wish.call_id), mode: String(wish.mode) }
   }
 
-  /** The page is rung with what it has dialled, and takes that at once. */
+  /** The page is rung for what it has dialled, and answers at once. */
   async #dial(session: BrowserSessionRow, to: string): Promise<Said | Problem> {
     const tenant = tenantOf(session)
     const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
@@ -194,7 +194,7 @@ export class Softphones {
     return refused ?? { type: 'done', message: `Transferred to ${to}.` }
   }
 
-  /** Books one to whom the agent talks with. */
+  /** Books one for the party that the agent talks with. */
   async #callback(session: BrowserSessionRow, { note }: Record<string, unknown>): Promise<Said | Problem> {
     const ring = await this.#talking(session)
     if (isProblem(ring)) return ring

@@ -48,7 +48,7 @@ export async function book(deps: CallbackDeps, context: Context, body: Booking):
   )
 }
 
-/** A booking, from where it came (specification, "Callback": `source`) and who speaks in its notes. */
+/** A booking with its source (specification, "Callback": `source`) and the author of its notes. */
 export interface SourcedBooking extends Booking {
   source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'campaign' | 'voicemail' | 'api'
   author: string
@@ -58,7 +58,7 @@ export interface SourcedBooking extends Booking {
   request?: { requestId: string; idempotencyKey: string | null }
 }
 
-/** Books a callback in the transaction of what asks for it; whom it names is there. */
+/** Books a callback in the transaction of its cause; the objects that it names exist. */
 export async function bookCallback(
   deps: BookingDeps,
   trx: Trx,

@@ -3,7 +3,7 @@ import { afterOpenMinutes, type BusinessHours, nextOpen } from '../organisation/
 import type { CallbackRow, CallbackStatus } from './tables.ts'
 
 const MAX_AHEAD_MS = 90 * 24 * 60 * 60 * 1000
-/** A callback that nobody returned for so long after it was due is not wanted any more. */
+/** A callback that was not returned for this long after its due time is no longer wanted. */
 const MAX_OVERDUE_MS = 7 * 24 * 60 * 60 * 1000
 
 type Trigger = 'complete' | 'cancel' | 'expire'

@@ -6,7 +6,10 @@ const commonPrefix = (a: string, b: string): number => {
   return length
 }
 
-/** Those of the country that is called, and of them those that share the longest beginning with who is called; all, where none is of it. */
+/**
+ * Numbers of the called country, and among them those that share the longest prefix with the called number; all, if none is of that
+ * country.
+ */
 function local(pool: readonly string[], to: string): readonly string[] {
   const code = callingCodeOf(to)
   // No code is the beginning of another (E.164).

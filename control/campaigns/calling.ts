@@ -65,7 +65,7 @@ export async function whyNotNow(
     return { status: 'excluded', last_result, next_attempt_at: null }
   }
   const hours = { hours: settings.allowed_hours, timezone: contact.timezone ?? timezone }
-  // A call that cannot be placed is no attempt: who is to be called waits for the connection.
+  // A call that cannot be placed is no attempt: the contact waits for the connection.
   const allowed =
     before.isRunning || !hasLine(contact.phone)
       ? new Date(now.getTime() + RETRY_SOON_MS)
@@ -162,7 +162,7 @@ export async function callContact(
     tenant,
     {
       ...{ callId, legId, direction: 'outbound', to, from: from ?? '' },
-      // An agent who has looked at the contact gets the call, and nobody else of the queue.
+      // The agent who looked at the contact gets the call, and no other agent of the queue.
       target: userId !== null ? 'user' : queueId !== null ? 'queue' : flowId !== null ? 'flow' : 'assistant',
       queueId,
       userId,

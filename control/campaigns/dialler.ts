@@ -46,7 +46,7 @@ export class Dialler {
     this.#deps = deps
   }
 
-  /** To be called again and again while media is there: two statements where there is nothing to do. One campaign's failure is none of the others. */
+  /** Called periodically while media is connected: two statements if there is nothing to do. One campaign's failure affects no other. */
   async run(): Promise<void> {
     const { store, log, now } = this.#deps
     await this.#sendAway(now())

@@ -105,7 +105,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const { answered_at, connected_at } = attempt
   const were = { wasAnswered: answered_at !== null, wasConnected: connected_at !== null }
   const result = resultOf({ reason, takenFor: await takenFor(trx, fact, call), ...were })
-  // One that is refused may end before it would have gone out.
+  // A refused call may end before it would have gone out.
   const ended_at = at < attempt.started_at ? attempt.started_at : at
   await scoped.change('campaign_attempts', attempt.id, { ended_at, result })
   if (attempt.user_id !== null) await freeAgent(trx, tenant, attempt.user_id, at)

@@ -1,11 +1,11 @@
-/** How many calls may begin now. All of it is pure: the time and what was counted are arguments. */
+/** How many calls may begin now. Pure: the time and all counts are arguments. */
 
 /** Calls are stored this long before they go out, each with its own time: longer than the dialler's interval [ms]. */
 export const AHEAD_MS = 400
 /** A far end uses its own clock, and a call takes its time to go out: its second is a little longer here, as of connections [ms]. */
 const SECOND_MS = 1050
 
-/** So many calls begin in a second at most, evenly spaced: what is not used is lost, and a pause is followed by no burst. */
+/** Maximum number of calls that begin in a second, evenly spaced: unused places are lost, so no burst follows a pause. */
 export interface Rate {
   /** When the next may begin, Unix time [ms]. */
   nextCallMs: number
@@ -13,7 +13,7 @@ export interface Rate {
   nowMs: number
 }
 
-/** Calls that may be written down now. */
+/** Calls that may be stored now. */
 export function rateAllows({ nextCallMs, perSecond, nowMs }: Rate): number {
   const aheadMs = nowMs + AHEAD_MS - Math.max(nextCallMs, nowMs)
   return aheadMs < 0 ? 0 : Math.floor((aheadMs * perSecond) / SECOND_MS) + 1

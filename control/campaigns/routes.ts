@@ -171,7 +171,7 @@ const change =
       if (refused !== null) return refused
       const changed = { name, settings: JSON.stringify(settings), metadata: kept, updated: deps.now().toISOString() }
       await forTenant(trx, context).change('campaigns', id, changed)
-      // Those that its agents look at come by themselves now, or are of other agents.
+      // The contacts that its agents look at are now called automatically, or belong to other agents.
       const { mode, queue_id: queueId } = settingsOf(row)
       if (mode !== settings.mode || queueId !== settings.queue_id) await endClaims(trx, context, id, changed.updated)
       return toCampaign({ ...row, ...changed })

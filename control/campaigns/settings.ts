@@ -13,7 +13,7 @@ import type { CampaignSettings, changeBody } from './schema.ts'
 
 type Sent = Omit<Static<typeof changeBody>, 'name' | 'metadata'>
 
-/** Settings with what was sent merged in. */
+/** Settings with the sent fields merged in. */
 export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignSettings | Problem {
   const { allowed_hours: hours, answering_machine_detection: answering, ...others } = sent
   const allowed_hours =
@@ -113,7 +113,7 @@ async function callersProblem(trx: Trx, tenant: Tenant, numbers: readonly string
 const leadersOf = (settings: CampaignSettings) =>
   (['assistant_id', 'flow_id', 'queue_id'] as const).filter(param => settings[param] !== null)
 
-/** Why a campaign cannot run: nobody would talk with who answers. */
+/** Why a campaign cannot run: nobody would talk with those who answer. */
 export const leaderProblem = (settings: CampaignSettings): Problem | null =>
   leadersOf(settings).length === 0
     ? problem('parameter_missing', 'A campaign needs an assistant, a flow or a queue for its calls.', {

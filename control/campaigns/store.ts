@@ -10,7 +10,7 @@ import type { CampaignRow, ContactRow } from './tables.ts'
 type Request = { requestId: string; idempotencyKey: string | null }
 type Told = 'started' | 'paused' | 'resumed' | 'stopped' | 'completed' | 'archived'
 
-/** Writes a campaign's new status, and tells of it when there is a word for it. */
+/** Writes a campaign's new status, and the event for it, if there is one. */
 export async function moveCampaign(
   trx: Trx,
   tenant: Tenant,

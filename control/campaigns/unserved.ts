@@ -7,7 +7,7 @@ import { leaveQueue } from '../queues/waiting-calls.ts'
 /** Maximum time that an answered contact waits for an agent [ms]. */
 const MOST_WAIT_MS = 2000
 
-/** Calls of campaigns that were answered, and now wait in a queue without an agent's phone ringing for them: the one who was free did not take it. */
+/** Answered calls of campaigns that wait in a queue without a ringing agent: the free agent did not take them. */
 export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string; tenant: Tenant }[]> {
   const rows = await db
     .selectFrom('queue_calls')

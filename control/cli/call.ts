@@ -91,7 +91,7 @@ function requestOf({ method, path, query, body: fields, file }: Sent, words: Wor
   return { ...to, ...(hasBody ? { body: JSON.stringify(body) } : {}) }
 }
 
-/** A word stays one where a text is wanted; else it is what it says in JSON, where it says something. */
+/** A word stays text if a text is wanted; otherwise it is parsed as JSON if possible. */
 function jsonOrText(text: string | null, type: string | null | undefined): unknown {
   if (text === null) return true
   if (type === 'string') return text
@@ -107,7 +107,7 @@ interface Value {
   field: Field | undefined
 }
 
-/** `--metadata.team blue` is a field of an object; what is an array is one though it is a single word, and more with each flag. */
+/** `--metadata.team blue` is a field of an object. An array is an array even with a single word, and grows with each flag. */
 function put(body: Record<string, unknown>, [name = '', ...rest]: string[], { text, field }: Value): void {
   if (rest.length > 0) {
     const inner = body[name]

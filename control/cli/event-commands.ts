@@ -87,7 +87,7 @@ export async function runResend(terminal: Terminal, account: Account, words: Wor
   return isGood ? 0 : 1
 }
 
-/** `tandem trigger EVENT …`: samples of these types happen in the test mode, and are told like any event; the exit code. */
+/** `tandem trigger EVENT …`: creates sample events of these types in test mode, delivered like any event; the exit code. */
 export async function runTrigger(terminal: Terminal, account: Account, words: Words): Promise<number> {
   const problem = leftOver(words, EVENT_FLAGS.trigger)
   if (problem !== null) return refuse(terminal, problem)

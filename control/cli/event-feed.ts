@@ -22,7 +22,7 @@ export interface FeedWishes {
 }
 
 export interface FeedListener {
-  /** Connected, anew or for the first time. */
+  /** Connected, for the first time or again. */
   ready(): void
   /** The next event waits until this one is dealt with. */
   event(type: string, data: string): Promise<void>
@@ -31,8 +31,8 @@ export interface FeedListener {
 }
 
 /**
- * Follows events until `signal` says otherwise; why it cannot, else null. A connection that is cut is made anew, behind the last event that
- * was dealt with: none is lost, and none comes twice.
+ * Follows events until `signal` aborts; returns why it cannot, else null. A broken connection is made again after the last handled event,
+ * so none is lost or repeated.
  */
 export async function followEvents(
   account: Account,

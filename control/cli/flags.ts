@@ -39,7 +39,7 @@ export function takeFlag(words: Words, name: string): string | null | undefined 
   return value
 }
 
-/** The flags that nobody has taken, as what to change; null: there are none. */
+/** Unknown flags, as an error that says what to change; null: none. */
 export function leftOver({ flags }: Words, known: readonly string[]): Failed | null {
   const [name] = flags[0] ?? []
   const all = known.map(one => `--${one}`).join(', ')

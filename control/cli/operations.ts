@@ -121,7 +121,7 @@ function valuesOf({ type, enum: words, const: only, items, anyOf }: Schema): str
   return type === 'array' && items?.type !== undefined ? `${items.type}[]` : (type ?? '')
 }
 
-/** The words of its path, and what is done where they do not say so. */
+/** The words of its path, and the verb if they do not contain it. */
 function wordsOf(path: string, method: string, id: string, canBeRead: boolean): string[] {
   const parts = path.split('/').slice(2)
   const nouns = parts.filter(part => !PARAMETER.test(part))
@@ -137,7 +137,7 @@ function wordsOf(path: string, method: string, id: string, canBeRead: boolean): 
 export const parametersOf = ({ path }: Operation): string[] =>
   path.split('/').flatMap(part => (PARAMETER.test(part) ? [part.slice(1, -1)] : []))
 
-/** The names of all that it takes beside its path. */
+/** Names of all its parameters outside the path. */
 export const flagsOf = ({ query, body }: Operation): string[] => [...query, ...body].map(({ name }) => name)
 
 /** The operation with the most of these words, and the words behind them. */
@@ -171,7 +171,7 @@ export async function loadApi({ env, signal }: Terminal, account: Account, isNew
     try {
       if (Date.now() - statSync(file).mtimeMs < FRESH_MS) return JSON.parse(readFileSync(file, 'utf8')) as Api
     } catch {
-      // It is read anew.
+      // It is fetched again.
     }
   }
   const answer = await ask(account, { method: 'GET', path: '/openapi.json' }, signal)

@@ -56,7 +56,7 @@ export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: stri
     const fresh = new Set(written.map(({ standing }) => standing))
     const recorded = rows.filter(row => row.purpose === 'record' && fresh.has(standingOf(row)))
     const object = { phones: recorded.map(({ phone }) => phone) }
-    // An import tells of no single row; calls that run now are to begin what waited.
+    // An import reports no single rows; running calls start what was waiting for consent.
     if (recorded.length > 0) await noteFact(trx, { type: 'consent.imported', object, tenant, at })
     return standings.map(standing => fresh.has(standing))
   },

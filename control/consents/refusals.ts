@@ -168,7 +168,7 @@ const folded = (text: string, code: LanguageCode): string =>
  */
 export const asksNotToBeCalled = (text: string): boolean => asks(CALLS, text)
 
-/** The same for who asks not to be recorded, in this call or at all. */
+/** The same for refusals to be recorded, in this call or at all. */
 export const asksNotToBeRecorded = (text: string): boolean => asks(RECORDING, text)
 
 const asks = (patterns: Patterns, text: string): boolean =>

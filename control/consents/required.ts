@@ -19,7 +19,7 @@ export async function isDemanded(db: Db, { organisationId: id }: Tenant, purpose
   return demandsOf(row?.require_consent ?? null).includes(purpose)
 }
 
-/** The consent of a number (E.164) that counts at this time; undefined: there is none. */
+/** The valid consent of a number (E.164) at this time; undefined: none. */
 export async function consentOf(
   db: Db,
   tenant: Tenant,
@@ -43,8 +43,8 @@ export async function unwantedCallProblem(db: Db, tenant: Tenant, to: string, at
 }
 
 /**
- * The one question before somebody is approached: why a number or SIP URI is not to be dialled. The do-not-call list comes first,
- * then a consent to be called where the organisation demands it, then those that who asks demands (`marketing`).
+ * The only check before contacting somebody: why a number or SIP URI must not be dialled. The do-not-call list comes first, then
+ * the consent to be called if the organisation requires it, then further ones that the caller requires (`marketing`).
  */
 export async function contactProblem(
   db: Db,

@@ -33,7 +33,7 @@ export interface ConsentTable extends TenantColumns {
 
 export type ConsentRow = Selectable<ConsentTable>
 
-/** By what it is known that somebody has agreed. */
+/** Evidence of a consent. */
 export interface Evidence {
   type: 'call' | 'form' | 'document' | 'import'
   call_id: string | null

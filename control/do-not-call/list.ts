@@ -62,7 +62,7 @@ async function keepLonger(trx: Trx, tenant: Tenant, { phone, expires_at }: Listi
   await (expires_at === null ? ending : ending.where('expires_at', '<', expires_at)).execute()
 }
 
-/** Puts one number on the list, and tells of it when it is new. */
+/** Puts one number on the list, with an event if it is new. */
 export async function listNumber(trx: Trx, tenant: Tenant, listing: Listing, lister: Lister): Promise<DoNotCallRow> {
   const [fresh] = await putOnList(trx, tenant, [listing], lister)
   const row = fresh ?? (await forTenant(trx, tenant).findBy('do_not_call', { phone: listing.phone }))
@@ -78,7 +78,7 @@ export async function listNumber(trx: Trx, tenant: Tenant, listing: Listing, lis
   return row
 }
 
-/** Takes off what has come to its end; returns how many. */
+/** Removes expired entries; returns how many. */
 export async function sweepListed(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()
   let count = 0

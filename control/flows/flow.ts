@@ -160,7 +160,7 @@ export async function changeFlow(
 const stale = (row: FlowRow): Problem =>
   conflict('draft_stale', `The draft has changed since; its draft_rev is ${row.draft_rev}.`)
 
-/** Why an archived flow cannot be changed; null: it is none. */
+/** Why an archived flow cannot be changed; null: it is not archived. */
 export const archivedProblem = (row: Pick<FlowRow, 'status'>): Problem | null =>
   row.status === 'archived' ? conflict('archived', 'The flow is archived; unarchive it first.') : null
 
@@ -295,7 +295,7 @@ export async function validateFlow(deps: FlowDeps, context: Context, body: Stati
   return { object: 'flow_validation' as const, livemode: context.livemode, valid: isValid(issues), issues }
 }
 
-/** `flowId`: of the flow that the graph is for, which may lead to itself before it is published. */
+/** `flowId`: the flow of the graph, which may lead to itself before it is published. */
 async function issuesOf(
   deps: FlowDeps,
   db: Db,

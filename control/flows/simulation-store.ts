@@ -6,7 +6,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Graph } from './engine/graph.ts'
 import type { FlowState } from './engine/state.ts'
 
-/** A simulation can be continued for so long after its last turn (specification, "Limits"). */
+/** How long a simulation can be continued after its last turn (specification, "Limits"). */
 export const LIFETIME_MS = 15 * 60 * 1000
 
 /** When a request has not come back by then, its process has died: the simulation is free again. */

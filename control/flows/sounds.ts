@@ -45,13 +45,13 @@ const soundOf = remembered(MAX_REMEMBERED, (text: string): string => {
   return spelled.map(word => SPELLINGS.reduce((sound, [letters, as]) => sound.replace(letters, as), word)).join('')
 })
 
-/** How far what was said is from a phrase by its sound, 0: the same; null: it is another. */
+/** Distance of the spoken words from a phrase by sound, 0: the same; null: another phrase. */
 export function soundDistance(said: string, phrase: string): number | null {
   const [a, b] = [soundOf(said), soundOf(phrase)]
   if (a === '' || b === '') return null
   if (Math.min(a.length, b.length) < MIN_SOUNDS) return a === b ? 0 : null
   const longer = Math.max(a.length, b.length)
-  // Also lest a long word be compared with each of many phrases, sound by sound.
+  // Also to avoid comparing a long word with each of many phrases, sound by sound.
   if (Math.abs(a.length - b.length) > longer * MAX_DIFFERENCE) return null
   const share = edits(a, b) / longer
   return share <= MAX_DIFFERENCE ? share : null

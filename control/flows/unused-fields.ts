@@ -6,7 +6,7 @@ import { typeOf } from './engine/node-types.ts'
 const SPOKEN = ['script', 'asset_id']
 const HEARD = ['input', 'save_as']
 
-/** The fields that the engine reads at a node of this behaviour, beside its key, type, label and transitions. */
+/** Fields that the engine reads at a node of this behaviour, besides its key, type, label and transitions. */
 const READ: Readonly<Record<Behaviour, readonly string[]>> = {
   pass: [],
   speak: SPOKEN,

@@ -24,7 +24,7 @@ export interface Rates {
   take(subject: string, rate: Rate): number | Promise<number>
 }
 
-/** Result of a Fastify hook that is still running, or has answered; undefined: the request goes on. */
+/** Result of a Fastify hook that is still running, or has answered; undefined: the request continues. */
 export type Later = Promise<unknown> | FastifyReply | undefined
 
 /** The key of a request. */

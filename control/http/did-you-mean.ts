@@ -12,13 +12,13 @@ export function didYouMean(name: string, known: readonly string[]): string | nul
   return sent !== '' && best.faults <= Math.floor(sent.length * TOLERANCE) ? best.one : null
 }
 
-/** A missing end counts as one fault, and so do two letters in each other's place. */
+/** A missing end counts as one fault, and so do two swapped letters. */
 const faultsBetween = (sent: string, known: string): number => {
   const faults = Math.min(distance(sent, known), isSwapped(sent, known) ? 1 : Infinity)
   return sent.length >= MIN_PREFIX && known.startsWith(sent) ? Math.min(faults, 1) : faults
 }
 
-/** Whether two neighbours in each other's place are all that differs. */
+/** Whether two swapped neighbours are the only difference. */
 function isSwapped(sent: string, known: string): boolean {
   if (sent.length !== known.length) return false
   const at = [...sent].findIndex((letter, i) => letter !== known[i])

@@ -26,7 +26,7 @@ export interface Batch {
   failed: number
   /** Rows of a key that the file had before. */
   repeated: number
-  /** Lines of the report on what was not written, once it is known which of `rows` are new. */
+  /** Report lines for rows that were not written, once it is known which of `rows` are new. */
   reportOf(isNew: readonly boolean[]): string
 }
 

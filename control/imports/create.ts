@@ -151,7 +151,7 @@ const encodingProblem = ({ encoding }: Reading): Problem => {
   return problem('parameter_invalid', message, { param: 'encoding' })
 }
 
-/** The names of the columns, or why there are none. */
+/** The column names, or why there are none. */
 async function firstRow(upload: Upload, reading: Reading): Promise<string[] | string> {
   try {
     for await (const { cells, width } of readRecords(upload.open(), { ...reading, header: false })) {

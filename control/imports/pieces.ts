@@ -18,7 +18,7 @@ export async function insertPiece(db: Db, importId: string, file: File, position
   await db.insertInto('import_pieces').values({ import_id: importId, file, position, content }).execute()
 }
 
-/** Writes what was uploaded; a piece of it is in memory. */
+/** Stores the upload; only one piece of it is in memory. */
 export async function storeSource(db: Db, importId: string, source: Readable): Promise<void> {
   let waiting: Buffer[] = []
   let bytes = 0

@@ -31,7 +31,7 @@ const PROGRESS_MS = 5000
 const MAX_ATTEMPTS = 100
 const BACKOFF_MS = 1000
 
-/** An import goes on where it stands: how far it has come is written in the transaction of the rows. */
+/** An import continues where it stands: its progress is written in the transaction of the rows. */
 export const importHandler = (deps: ImportJobDeps): JobHandler<{ tenant: Tenant; import_id: string }> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,

@@ -31,7 +31,7 @@ export interface ImportTable extends TenantColumns {
   /** JSON of `ImportFailure`, or null. */
   failure: string | null
   metadata: string
-  /** When progress was last told of. */
+  /** When progress was last reported. */
   told_at: string | null
   started_at: string | null
   finished_at: string | null

@@ -45,7 +45,7 @@ export interface ImportTarget<Row = unknown> {
   columns: Readonly<Record<string, TargetColumn>>
   /** Why `target_id` names nothing that takes rows; absent: the target takes no `target_id`, otherwise it must be sent. */
   problemOf?(db: Db, tenant: Tenant, targetId: string): Promise<Problem | null>
-  /** The row, and what makes it the same as another one (its number); or what is wrong with it. `cells`: by column, trimmed, no empty ones. */
+  /** The row and its key (its number), or what is wrong with it. `cells`: by column, trimmed, without empty ones. */
   check(cells: Readonly<Record<string, string>>, judging: Judging): Checked<Row>
   /** Writes rows of different keys. Tells of each whether it is new: one that was there before is a duplicate. */
   write(trx: Trx, rows: readonly Row[], writing: Writing): Promise<boolean[]>

@@ -8,8 +8,8 @@ interface Settings {
 }
 
 /**
- * Takes a deleted document out of the lists of assistants and copilot profiles. The last one of a list stays: an empty list means
- * all documents, and what was limited to one may not answer from every other.
+ * Removes a deleted document from the lists of assistants and copilot profiles. The last one of a list stays: an empty list means
+ * all documents, and an assistant limited to one must not answer from every other.
  */
 export async function forgetDocument(trx: Trx, tenant: Tenant, id: string, at: string): Promise<void> {
   const scoped = forTenant(trx, tenant)

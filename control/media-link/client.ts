@@ -34,7 +34,7 @@ export interface MediaHandler extends EventSink {
   booted(bootId: string): Promise<void>
   /** Every event up to `snapshot.seq` has been handled: what differs from it now is put right. */
   reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
-  /** The same for these legs alone, while all others go on: commands for them were not answered, and now it is known what became of them. */
+  /** The same for these legs only, while all others continue: their commands were not answered, and their outcome is known now. */
   recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void>
 }
 
@@ -59,7 +59,7 @@ const NOWHERE: Position = { bootId: null, lastSeq: 0 }
 export interface MediaClientOptions {
   /** Default deadline of requests [ms]. */
   deadlineMs?: number
-  /** For `doc_url` of those who are refused; no slash at its end. */
+  /** For `doc_url` in refusals; no trailing slash. */
   publicUrl?: string
 }
 
@@ -348,7 +348,7 @@ export class MediaClient implements MediaPort {
     this.#look()
   }
 
-  /** Compares what is in doubt with a snapshot that was asked for after it: media has had every command that was sent before. */
+  /** Compares what is in doubt with a snapshot that was requested afterwards: by then, media has had every earlier command. */
   #look(): void {
     if (this.#isLooking) return
     this.#isLooking = true

@@ -12,11 +12,11 @@ const MAX_WAITING = 100_000
 const MAX_BATCH = 32
 /** Buckets for batch sizes. */
 const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
-/** An event whose handling failed this often is set aside, lest it hold up all that follow. */
+/** An event whose handling failed this often is set aside, so that later ones are not held up. */
 const MAX_ATTEMPTS = 3
 /** Between its attempts [ms]. */
 const RETRY_MS = 50
-/** Between two tries while the store is away; the first is sooner, for what was only a moment [ms]. */
+/** Pause between two tries while the store is unavailable; the first is shorter, for momentary failures [ms]. */
 const FIRST_STORELESS_MS = 200
 const STORELESS_MS = 1000
 
@@ -46,7 +46,7 @@ export interface EventSink {
   setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
   /** A follow-up with this key has thrown; the call that it belongs to is ended. */
   faulted(key: string, media: MediaPort, error: unknown): Promise<void>
-  /** Whether the store takes what is written: one on a full disk still answers. Throws when it does not. */
+  /** Whether the store accepts writes; on a full disk it still answers reads. Throws if it does not. */
   write(): Promise<void>
 }
 
@@ -135,7 +135,10 @@ export class MediaEvents {
     return true
   }
 
-  /** Tells of an error that is the store's absence, and refuses who calls until it is back; false: it is another error. */
+  /**
+   * Reports an error that means that the store is unavailable, and refuses callers until it is back; false: it is another
+   * error.
+   */
   storeAway(error: unknown, fields: object = {}): boolean {
     if (!this.#note(error, { waiting: this.#jobs.length, ...fields })) return false
     for (const job of this.#jobs) {

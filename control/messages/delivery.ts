@@ -8,7 +8,9 @@ import type { MessageRow } from './tables.ts'
 
 /** Phones of one member that a text is sent to. */
 export const MAX_PHONES = 10
-/** By then every phone has answered, or its silence is known (64 * T1 and some more): else media, or we, were begun anew meanwhile. */
+/**
+ * By then every phone has answered, or counts as silent (64 * T1 and a margin). Otherwise media or control was restarted meanwhile.
+ */
 const LOST_MS = 60_000
 
 export type PhoneDevice = Extract<Device, { kind: 'sip' }>

@@ -16,7 +16,7 @@ export interface MessageTable extends TenantColumns {
   to_user_id: string | null
   /** The address to which the phone sent it; null: it came by the API. */
   to_address: string | null
-  /** As it is kept: what is redacted is not in it. */
+  /** As stored: redacted. */
   text: string
   status: 'received' | 'queued' | 'delivered' | 'failed'
   sip_code: number | null

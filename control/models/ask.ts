@@ -21,7 +21,7 @@ export interface AskOptions {
   paid?: (model: string, tokens: TokenCounts) => void
 }
 
-/** `value` null: the model has not kept to the schema, not on a second try either; `text` is what it answered first. */
+/** `value` null: the model violated the schema twice; `text` is its first answer. */
 export interface Answer<T extends TSchema = TSchema> {
   value: Static<T> | null
   text: string
@@ -47,14 +47,14 @@ export async function ask<T extends TSchema>(
   return { value: isRepaired ? (jsonIn(second.text) as Static<T>) : null, text, model }
 }
 
-/** An empty answer is none. */
+/** An empty answer counts as none. */
 async function answerTo(
   models: readonly ChatModel[],
   { name, schema: typed, instructions }: Question,
   messages: readonly ModelLine[],
   { signal, timeoutMs, paid }: AskOptions,
 ): Promise<{ text: string; model: string } | ModelFailure> {
-  // Without the marks that our schemas carry beside.
+  // Without the extra keys of our schemas.
   const schema = JSON.parse(JSON.stringify(typed)) as object
   const told = `${instructions}\nAnswer with one JSON object of this JSON schema and nothing else: ${JSON.stringify(schema)}`
   const request = { instructions: told, messages, tools: [], passages: [], form: { name, schema }, timeoutMs }
@@ -75,7 +75,7 @@ async function answerTo(
 function faultOf(schema: TSchema, text: string): string | undefined {
   const value = jsonIn(text)
   if (value === undefined) return 'it is no JSON object'
-  // Not compiled: schemas may be made of customers' fields, and what is compiled is kept.
+  // Not compiled: schemas may contain customers' fields, and compiled ones are kept.
   if (Check(schema, value)) return undefined
   const [error] = Errors(schema, value)
   return error === undefined ? 'it is of another shape' : `${error.instancePath || 'it'} ${error.message}`

@@ -11,7 +11,7 @@ const MAX_REQUESTS = 4
 const MAX_WAITING = 2000
 /** Later results are useless for a conversation [ms]. */
 const TIMEOUT_MS = 2500
-/** A provider that has failed is asked again after so long [ms]. */
+/** A provider that has failed is asked again after this time [ms]. */
 const REST_MS = 10_000
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 const MAX_DIMENSIONS = 8192
@@ -168,7 +168,7 @@ export class Embeddings {
     return vectorsOf(await jsonOf(answer.body, MAX_ANSWER_BYTES), input.length)
   }
 
-  /** Gives up what is under way. */
+  /** Cancels requests in progress. */
   close(): void {
     this.#given.abort()
   }
@@ -176,7 +176,7 @@ export class Embeddings {
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** https://platform.openai.com/docs/api-reference/embeddings; throws at what is none of that. */
+/** https://platform.openai.com/docs/api-reference/embeddings; throws for anything else. */
 function vectorsOf(answer: Json, count: number): { vectors: Float32Array[]; tokens: number } {
   const { data, usage } = answer as { data?: unknown; usage?: { prompt_tokens?: unknown; total_tokens?: unknown } }
   if (!Array.isArray(data)) throw new SyntaxError('no list of vectors')

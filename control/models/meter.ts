@@ -40,7 +40,7 @@ export class ModelMeter {
     const used = { input_tokens, output_tokens, cost_micros: cost ?? 0 }
     try {
       const at = now().toISOString()
-      // An answer has no ID, and is told of once.
+      // An answer has no ID, and is reported once.
       const sourceId = newId('usage_entry')
       const amounts = { model_input_tokens: input_tokens, model_output_tokens: output_tokens }
       await store.transaction(async trx => {

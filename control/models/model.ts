@@ -55,7 +55,7 @@ export interface ModelFailure {
 
 export const isModelFailure = (value: object): value is ModelFailure => 'failure' in value
 
-/** A model that speaks as it thinks. Never throws; `signal` gives up what is under way. */
+/** A model that streams its words. Never throws; `signal` cancels. */
 export interface ChatModel {
   readonly name: string
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatPart>

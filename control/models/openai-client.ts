@@ -94,7 +94,7 @@ const failed = (failure: ModelFailure['failure'], message: string): ChatPart => 
   failure: { failure, message },
 })
 
-/** Throws a SyntaxError at what is longer, or no JSON. */
+/** Throws a SyntaxError for longer answers and for invalid JSON. */
 export async function jsonOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Json> {
   const decoder = new TextDecoder()
   let [text, size] = ['', 0]

@@ -1,6 +1,6 @@
 /**
  * The JSON of each event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html), up to `[DONE]`. Throws a
- * `SyntaxError` for what is no JSON, and for more than `maxBytes`.
+ * `SyntaxError` for invalid JSON, and for more than `maxBytes`.
  */
 export async function* sseEvents(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<unknown> {
   const decoder = new TextDecoder()

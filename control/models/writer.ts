@@ -4,7 +4,7 @@ import { ask } from './ask.ts'
 import type { Models } from './choice.ts'
 import type { ChatModel, ModelFailure } from './model.ts'
 
-/** Something to be written from what was said: notes of a meeting, the summary of a call. */
+/** A text made from a conversation: notes of a meeting, the summary of a call. */
 export interface Task<T extends TSchema = TSchema> {
   /** Names the shape to the provider. */
   name: string
@@ -16,7 +16,7 @@ export interface Task<T extends TSchema = TSchema> {
   text: string
 }
 
-/** `value` null: the model has not kept to the schema, not on a second try either; `text` is what it wrote. */
+/** `value` null: the model violated the schema twice; `text` is what it wrote. */
 export interface Written<T extends TSchema = TSchema> {
   value: Static<T> | null
   text: string

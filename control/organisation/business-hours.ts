@@ -3,7 +3,9 @@ import { DateTime } from 'luxon'
 export const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 export type Day = (typeof DAYS)[number]
 
-/** When an organisation is there. Times are `HH:MM` of its own time zone, `24:00` ends a day; holidays are `YYYY-MM-DD`. */
+/**
+ * Business hours of an organisation. Times are `HH:MM` in its own time zone, `24:00` ends a day; holidays are `YYYY-MM-DD`.
+ */
 export interface OpeningHours {
   weekly: { day: Day; open: string; close: string }[]
   holidays: string[]
@@ -52,7 +54,7 @@ function at(day: DateTime, time: string): DateTime {
   return day.set({ hour, minute })
 }
 
-/** `from` itself when it lies in business hours, else the next opening; null when there is none within a year. */
+/** `from` itself if it is in business hours, else the next opening; null if there is none within a year. */
 export function nextOpen({ hours, timezone }: BusinessHours, from: Date): Date | null {
   if (hours === null) return from
   const earliest = DateTime.fromJSDate(from)

@@ -238,7 +238,7 @@ function statusOf({ accepted_at, expires_at }: InvitationRow, { status }: UserRo
   return expires_at <= now.toISOString() ? 'expired' : 'open'
 }
 
-/** Gives an invitation a new link, which any before it is replaced by, and mails it. */
+/** Gives an invitation a new link, which replaces any earlier one, and mails it. */
 async function offer(
   deps: InvitationDeps,
   trx: Trx,

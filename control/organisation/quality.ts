@@ -67,7 +67,7 @@ const DEFAULT_QUALITY: QualitySettings = {
   },
 }
 
-/** JSON of `organisations.quality`; what it lacks is as by default. */
+/** JSON of `organisations.quality`; missing fields have their defaults. */
 export function qualityOf(json: string | null): QualitySettings {
   const stored: Static<typeof change> = json === null ? {} : JSON.parse(json)
   return {

@@ -1,4 +1,4 @@
-/** How long what is kept of calls, and contacts of campaigns, are kept [days]; null: until it is deleted. JSON of `organisations.retention`. */
+/** How long records of calls and contacts of campaigns are kept [days]; null: until deleted. JSON of `organisations.retention`. */
 export interface Retention {
   recordings_days: number | null
   transcripts_days: number | null

@@ -14,7 +14,7 @@ export interface UsageDeps {
   now: () => Date
 }
 
-/** So many days, or months, one answer tells of. */
+/** Maximum number of days or months in one answer. */
 const MAX_ENTRIES = 366
 
 const count = Type.Integer({ description: 'Those that began in that time.' })

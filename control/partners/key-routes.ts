@@ -89,7 +89,7 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
   ]
 }
 
-/** The organisation of a client, in the mode of who asks; 404 when it is not theirs. */
+/** A client's organisation, in the mode of the request; 404 if it belongs to somebody else. */
 export async function clientOf(db: Db, context: Tenant | Context, id: string): Promise<Tenant | Problem> {
   const row = await forTenant(db, context).find('partner_organisations', id)
   if (row === undefined) return missing('partner_organisation', id)

@@ -57,7 +57,7 @@ export function countedFigures(summary: SummaryContent, figures: CallFigures): C
 const MAX_MARKS = 12
 const MAX_VALUE = 200
 
-/** By which words a call is found from insights. Those of its reason stand for it there. */
+/** The words by which insights find a call. They stand for those of its reason. */
 export function marksOf(summary: SummaryContent, figures: CallFigures): { kind: MarkKind; value: string }[] {
   const reasons =
     summary.reason === null ? [] : topicsOf(summary.reason).filter(topic => summary.topics.includes(topic))

@@ -6,7 +6,7 @@ import { forgetTranscript } from './search/transcript-index.ts'
 const SUMMED_UP = ['call.summary.ready', 'call.summary.corrected'] as const
 const EVALUATED = ['qa_evaluation.scored', 'qa_evaluation.changed'] as const
 
-/** Takes a call's summary out of the database, with what it was found by. Undefined: there was none. */
+/** Deletes a call's summary and its search keys. Undefined: there was none. */
 export async function removeSummary(trx: Trx, tenant: Tenant, callId: string): Promise<null | undefined> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('call_summaries', callId)

@@ -34,7 +34,7 @@ export interface CallSummaryTable extends TenantColumns {
 
 export type MarkKind = 'topic' | 'reason' | 'objection' | 'missed_disclosure' | 'forbidden_phrase'
 
-/** Something by which calls are found: what they were about. */
+/** A search key of calls: what they were about. */
 export interface CallMarkTable extends TenantColumns {
   kind: MarkKind
   value: string

@@ -8,11 +8,11 @@ import { allQueues, answeredBy } from './settings/store.ts'
 import type { AgentStatusRow, AgentWish } from './tables.ts'
 
 /**
- * An agent's presence. The agent sets `available`, `away` and `offline`; calls make `busy` and `wrap_up` of it, and lead back to what
- * was set last.
+ * An agent's presence. The agent sets `available`, `away` and `offline`; calls lead to `busy` and `wrap_up`, and back to the last
+ * setting.
  */
 
-/** After a call that was not taken the agent's phone stays silent for so long. */
+/** How long an agent's phone stays silent after a missed call. */
 const REST_MS = 5000
 
 type Request = { requestId: string; idempotencyKey: string | null }
@@ -162,7 +162,7 @@ export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: 
 export const wrapUpsOver = (db: Db, at: string): Promise<AgentStatusRow[]> =>
   db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
 
-/** Ends a wrap-up; what has changed meanwhile stays. */
+/** Ends a wrap-up; other changes meanwhile stay. */
 export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Promise<void> {
   const tenant = tenantOf(ended)
   const row = await rowOf(trx, tenant, ended.id)
@@ -179,7 +179,7 @@ export const noteDeviceless = (trx: Trx, row: AgentStatusRow, at: string): Promi
 export const goWithout = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
   save(trx, tenantOf(row), row, { status: 'offline', wanted: row.wanted ?? (row.status as AgentWish) }, at)
 
-/** It has a device again, and is what was set: that can be `offline`. */
+/** It has a device again, and gets back its last setting, which may be `offline`. */
 export function comeBack(trx: Trx, row: AgentStatusRow, at: string): Promise<void> {
   const isBack = row.status === 'offline' && row.wanted !== null
   const back = isBack ? { status: row.wanted as AgentWish, idle_since: at } : {}

@@ -81,12 +81,12 @@ export class CallCentre implements CallCentrePort {
     await leadTo(this.#deps, trx, tenant, led, target, purpose)
   }
 
-  /** A program gives its call on to another. True: its caller is told, or asked, first that it is recorded, and that leads it then. */
+  /** A program gives its call to another one. True: the recording announcement or question comes first, and then leads the call on. */
   asksFirst(trx: Trx, tenant: Tenant, led: Led, target: Program): Promise<boolean> {
     return asksFirst(this.#deps, trx, tenant, led, { target, purpose: 'direct' })
   }
 
-  /** Rings somebody for a call that a program leads, in this transaction; the program is told how it goes. */
+  /** Rings somebody for a call that a program leads, in this transaction; the program is notified of the result. */
   async ringLed(
     trx: Trx,
     tenant: Tenant,
@@ -125,7 +125,7 @@ export class CallCentre implements CallCentrePort {
     })
   }
 
-  /** A supervisor who is in the call already is heard by others from now on. */
+  /** A supervisor who is already in the call is now heard by others. */
   changeSupervision(media: MediaPort, tenant: Tenant, ring: RingRow): Promise<void> {
     return changeSupervision(this.#deps, media, tenant, ring)
   }
@@ -218,7 +218,7 @@ export class CallCentre implements CallCentrePort {
     await callEnded(this.#deps, trx, leg, end.reason, at)
   }
 
-  /** Whether a leg is one that is rung for a call, or waits for one who is: nobody else resumes it. */
+  /** Whether a leg is rung for a call, or waits for one that is: nobody else resumes it. */
   async owns(legId: string): Promise<boolean> {
     const leg = await findLeg(this.#deps.store.db, legId)
     return leg !== undefined && (leg.ring_id !== null || OWN_STEPS.includes(leg.step))
@@ -267,7 +267,7 @@ export class CallCentre implements CallCentrePort {
 
   // ------------------------------------------------------------------ runs
 
-  /** Decides what is to be decided now. Runs do not overlap; one that is asked for meanwhile comes once. No answer of media is waited for. */
+  /** Takes all decisions that are due. Runs do not overlap; one that is requested meanwhile follows once. It does not wait for media. */
   run(media: MediaPort): Promise<void> {
     this.#next ??= this.#running.then(() => {
       this.#next = null
@@ -329,7 +329,7 @@ export class CallCentre implements CallCentrePort {
     }
   }
 
-  /** Ends a call for what was thrown over it. Nobody else waits for that. */
+  /** Ends a call after an exception. Nobody else waits for that. */
   async #blame(callId: string | null, media: MediaPort, error: unknown): Promise<void> {
     const legId = callId === null ? null : await ownLegOf(this.#deps.store.db, callId)
     const ended = this.faults.end(legId, legId === null ? null : media, error).catch((another: unknown) => {
@@ -344,7 +344,7 @@ export class CallCentre implements CallCentrePort {
   }
 }
 
-/** The leg of a call's own; null: it has none, or is none. */
+/** The call's own leg; null: it has none. */
 async function ownLegOf(db: Db, callId: string): Promise<string | null> {
   const legs = db.selectFrom('participants').select('id').where('call_id', '=', callId).where('ring_id', 'is', null)
   return (await legs.where('step', '!=', 'ended').executeTakeFirst())?.id ?? null

@@ -23,7 +23,7 @@ export async function callAnswered(
 ): Promise<boolean> {
   const { id: legId, call_id: callId } = before
   const tenant = tenantOf(before)
-  // As it is now that its answer is written down.
+  // Its present state, with the answer stored.
   const leg = await findLeg(trx, tenant, legId)
   const call = await findCall(trx, tenant, callId)
   if (leg === undefined || call === undefined || call.ended_at !== null) return false

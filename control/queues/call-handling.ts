@@ -48,7 +48,7 @@ async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | 
 
 // ---------------------------------------------------------------------------------------------------- transfer
 
-/** At once: who wants it so is free, and the other is led to the target. */
+/** Blind: the member who transfers becomes free at once, and the other party is led to the target. */
 export async function transferBlind(
   handling: Handling,
   target: Target,
@@ -135,7 +135,7 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
   return null
 }
 
-/** A phone's REFER: the target is rung while the caller waits. The one who wants it so has the call until there is an answer. */
+/** A phone's REFER: the target is rung while the caller waits. The member keeps the call until there is an answer. */
 export async function transferReferred(
   handling: Handling,
   target: PartyTarget,
@@ -162,7 +162,9 @@ export async function transferReferred(
   return ring
 }
 
-/** Completes: the caller talks with who was asked, or hears that he is being rung. Cancels: with the agent again. */
+/**
+ * Completes: the caller talks with the consulted party, or hears ringback. Cancels: the caller is with the agent again.
+ */
 export async function endConsultation(handling: Handling, how: 'complete' | 'cancel'): Promise<Problem | null> {
   const { trx, tenant, callId, at } = handling
   const found = await findLeadable(handling)
@@ -254,7 +256,10 @@ async function status(
 
 export type SuperviseMode = 'monitor' | 'whisper' | 'barge' | 'stop'
 
-/** Rings a supervisor into the call; for one who is in it, changes how. Returns the ring, or null when it has stopped. */
+/**
+ * Rings a supervisor into the call, or changes the mode of one who is in it. Returns the ring, or null when it has
+ * stopped.
+ */
 export async function supervise(
   handling: Handling,
   { mode, userId }: { mode: SuperviseMode; userId: string },
@@ -286,7 +291,7 @@ export async function supervise(
   return ring ?? conflict('agent_busy', 'The member is on another call.')
 }
 
-/** A supervisor who is in the call is heard by others from now on. */
+/** A supervisor who is in the call is now heard by others. */
 export async function changeSupervision(
   { store: { db } }: CallCentreParts,
   media: MediaPort,

@@ -15,7 +15,7 @@ export interface Waiting {
   id: string
   /** Null: any agent may take it (a callback of no queue). */
   queueId: string | null
-  /** The one who is to return a callback of route `agent`; null: whoever answers its queue. */
+  /** The agent who is to return a callback of route `agent`; null: any agent of its queue. */
   onlyAgent: string | null
   since: number
   /** For callbacks: 1 (low) to 10 (urgent). All callers on the line have the same. */
@@ -29,7 +29,7 @@ export interface Waiting {
 
 export interface Agent {
   id: string
-  /** Somebody who is signed in, whatever they do now. */
+  /** A signed-in agent, whatever the present status. */
   isSignedIn: boolean
   /** Available, and no phone of theirs rings or is talked on. */
   isFree: boolean

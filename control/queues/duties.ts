@@ -24,7 +24,7 @@ export async function doDuties(
   for (const leg of await ringingTooLong(db, now)) {
     await step(leg.call_id, trx => setLeg(trx, tenantOf(leg), leg.id, { unanswered: 'now' }))
   }
-  // Media ends what rings too long: this is for what it never got to know, and nobody missed that.
+  // Media ends what rings too long. This is for rings that media never learnt of, which nobody missed.
   await failAll(await lateRings(db, at), 'media_failed', step, fail)
   for (const before of await legless(db)) {
     await step(before.call_id, async trx => {

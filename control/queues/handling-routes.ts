@@ -135,7 +135,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
   ]
 }
 
-/** 404 for a call that is not there comes before what is wrong with what a body names. */
+/** 404 for a missing call takes precedence over errors in the body. */
 const lostCall = async ({ store }: CallHandlingDeps, context: Context, id: string): Promise<Problem | null> =>
   (await forTenant(store.db, context).find('calls', id)) === undefined ? missing('call', id) : null
 

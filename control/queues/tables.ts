@@ -58,7 +58,7 @@ export interface QueueCallTable extends TenantColumns {
   tried: string | null
   /** When it has waited too long; null: it may wait for ever. */
   overflow_at: string | null
-  /** When its place in line is told next; null: it is not. */
+  /** When its position is announced next; null: never. */
   announce_at: string | null
 }
 
@@ -99,7 +99,9 @@ export type RingPurpose =
 export interface RingTable extends TenantColumns {
   id: string
   call_id: string
-  /** The call's ID: unique, so that a call is offered to one at a time. Null for `consult` and `supervise`, beside it. */
+  /**
+   * The call's ID, which is unique, so that a call is offered to one agent at a time. Null for `consult` and `supervise`.
+   */
   open_call: string | null
   /** The agent; null when a number is rung. */
   user_id: string | null

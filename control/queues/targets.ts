@@ -28,7 +28,7 @@ export type Target =
 /** Who can be called. `to`: a number or SIP URI, over the organisation's connections. */
 export type RungParty = { type: 'user'; id: string } | { type: 'number'; to: string }
 
-/** How long somebody rings who is called directly. */
+/** How long a member who is called directly is rung. */
 const DIRECT_TIMEOUT_S = 30
 
 /** The call and the leg that it is about. */

@@ -8,7 +8,7 @@ import { toQueueCall } from './call-schema.ts'
 import { settingsOf } from './settings/store.ts'
 import type { QueueCallRow } from './tables.ts'
 
-/** The line of callers: rows of `queue_calls`, and the events that tell of them. */
+/** The line of callers: rows of `queue_calls`, and their events. */
 
 type EventName = 'queue.call.joined' | 'queue.call.offered' | 'queue.call.left' | 'queue.call.overflowed'
 

@@ -75,7 +75,7 @@ async function pdfWriter(pieces: PieceWriter, { title, period, table }: Artifact
   const { PdfTable } = await import('./pdf.ts')
   const pdf = new PdfTable(title, period, table.columns)
   const written = pipeline(pdf.stream, sinkOf(pieces))
-  // A failure is told by `end`; until then nobody may take it for unhandled.
+  // `end` reports a failure; until then it must not count as unhandled.
   written.catch(() => {})
   return {
     write: cells => pdf.write(cells),

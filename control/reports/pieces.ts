@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Format } from './format.ts'
 
-/** All pieces of a file but its last are so long [bytes]: a row that neither database finds long. */
+/** Size of all pieces of a file but the last [bytes], small enough for a row in both databases. */
 const PIECE_BYTES = 256 * 1024
 /** A table of some 250,000 calls. For more, use shorter periods. */
 export const MAX_ARTIFACT_BYTES = 32 * 1024 * 1024
@@ -15,7 +15,7 @@ export interface ArtifactName {
   format: Format
 }
 
-/** Says what its reader can do about it; other failures are ours. */
+/** Its message is for the reader; other failures are ours. */
 export class ReportTooLarge extends Error {}
 
 /** Writes a file piece by piece. An earlier one of that name must be removed first. */

@@ -35,7 +35,7 @@ async function* agentRows(db: Db, tenant: Tenant, period: Period): AsyncGenerato
   }
 }
 
-/** One row for each topic and reason, beside the period before. */
+/** One row for each topic and reason, with the previous period. */
 export const topicTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
   columns: ['kind', 'value', 'calls', 'calls_before', 'sentiment'],
   rows: topicRows(db, tenant, period),

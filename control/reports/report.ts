@@ -62,7 +62,7 @@ export const changeReport = (deps: ReportDeps, context: Context, id: string, bod
     return toReport(row)
   })
 
-/** The row with a change in it, or what is wrong with that. */
+/** The row with a change applied, or what is wrong with it. */
 async function changed(
   deps: ReportDeps,
   trx: Trx,
@@ -105,7 +105,7 @@ function readSchedule(schedule: string, timezone: string, now: Date): Date | nul
   }
 }
 
-/** With its runs; what is being made is given up. */
+/** With its runs; those in progress are cancelled. */
 export async function deleteReport(context: Context, id: string) {
   return context.transaction(async trx => {
     const scoped = forTenant(trx, context)

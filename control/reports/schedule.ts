@@ -8,9 +8,9 @@ import type { ReportRow } from './tables.ts'
 const BATCH = 100
 
 /**
- * Starts the runs of all reports whose time has come, of all tenants, and sets the next time; what was missed while nobody looked
- * comes once. A report whose organisation has moved to another time zone gets its new time. Any number of control processes may
- * look at once: the time that was read decides who starts the run.
+ * Starts the due runs of all reports, of all tenants, and sets their next time; missed ones run once. If an organisation has
+ * moved to another time zone, its reports get new times. Several control processes may do this at once: the time that was read
+ * decides who starts the run.
  */
 export async function startScheduledRuns(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()

@@ -40,7 +40,7 @@ export interface ReportRunTable extends TenantColumns {
   csv: number
   pdf: number
   recipients: string
-  /** JSON list: those of whom is known how it went. */
+  /** JSON list: those whose result is known. */
   deliveries: string
 }
 

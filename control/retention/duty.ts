@@ -21,7 +21,7 @@ interface Kind {
   hasFiles: boolean
 }
 
-/** Rows that are kept for so long since a time in them. */
+/** Rows that are kept for this long after a time in them. */
 interface Rows extends Kind {
   table:
     | 'recordings'

@@ -6,7 +6,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { forgetWords } from '../quality/removal.ts'
 import { release } from '../usage/ledger.ts'
 
-/** Takes what is kept of calls out of the database; the files go with the next sweep, or at once by whoever asked. */
+/** Deletes records of calls from the database. The files are deleted by the next sweep, or at once by the caller. */
 
 /** Event types whose text is that of a transcript. */
 const SPOKEN = ['call.transcript.segment', 'call.transcript.ready', 'call.turn'] as const
@@ -25,7 +25,7 @@ export async function removeRecording(trx: Trx, tenant: Tenant, callId: string, 
   return null
 }
 
-/** With the events that tell what was said, and the turns of the assistant. */
+/** With the events that quote it, and the turns of the assistant. */
 export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('transcripts', callId)
@@ -57,7 +57,7 @@ export async function removeVoicemail(trx: Trx, tenant: Tenant, id: string, at: 
   return null
 }
 
-/** With all that is kept of it, its events too. A message that was left in it is an object of its own, and stays. */
+/** With everything about it, its events too. A message that was left in it is a separate object, and stays. */
 export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const call = await scoped.find('calls', id)

@@ -181,9 +181,9 @@ async function change(
   }
   const refused = sound === undefined ? null : await changeSound(deps, context, found.participant, sound)
   if (refused !== null) return refused
-  // Its own entry may be on the way still, and would undo what is written here.
+  // Its own entry may still be on the way, and would undo this.
   await deps.media.settled()
-  // Only what was asked for: the rest is of whoever asked for that, and may have asked after us.
+  // Only the requested fields: the others belong to other requests, which may be newer.
   const columns = {
     ...(audio.muted === undefined ? {} : { muted: reply.muted ? 1 : 0 }),
     ...(audio.deaf === undefined ? {} : { deaf: reply.deaf ? 1 : 0 }),

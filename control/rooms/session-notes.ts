@@ -64,7 +64,7 @@ export async function wantNotes(trx: Trx, callId: string, at: string): Promise<v
   })
 }
 
-/** Has the notes written by a model. Without one there are none; what fails for now is tried again. */
+/** Has a model write the notes. Without a model there are none; temporary failures are retried. */
 export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,

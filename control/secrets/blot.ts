@@ -1,4 +1,4 @@
-/** The least beginning of a secret that is blotted where a text was cut off in it [characters]. */
+/** Minimum prefix of a secret that is masked where a text was cut off [characters]. */
 const MIN_CUT = 4
 
 /** Replaces a secret wherever it would appear. */

@@ -28,7 +28,9 @@ export function newChallenge(vault: Vault, siteId: string, now: Date): Challenge
   return { challenge: vault.seal(text, ownerOf(siteId)), bits: PROOF_BITS, expires_at }
 }
 
-/** When the challenge ends that this number solves; null: it is none of this site, is over, or is not solved. */
+/**
+ * When the challenge expires that this number solves; null: it belongs to another site, has expired, or is not solved.
+ */
 export function provenUntil(
   vault: Vault,
   siteId: string,

@@ -16,7 +16,7 @@ export type HttpActionResult =
   | { outcome: 'success'; status: number; body: unknown; text: string }
   | { outcome: 'failed' | 'timeout'; status: number | null; message: string; mayPass: boolean }
 
-/** Statuses after which another attempt may go well, beside 5xx. */
+/** Statuses after which another attempt may succeed, besides 5xx. */
 const TOO_MANY = 429
 
 /** Sends one request; `mayPass`: of a failure, another attempt may go well. */

@@ -27,7 +27,7 @@ export const RESERVED_HEADERS = [
   'upgrade',
 ]
 
-/** The request of a tool, or why there is none with these values. */
+/** The request of a tool, or why these values give none. */
 export function requestOf(http: HttpSettings, values: Values): PostRequest | string {
   const url = filledText(http.url, values, encodeURIComponent)
   if (climbs(url) || !URL.canParse(url)) return 'a parameter does not fit into the URL'

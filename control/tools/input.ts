@@ -37,7 +37,7 @@ export function inputProblem(parameters: Record<string, unknown>, input: Record<
   } catch {
     return UNUSABLE
   } finally {
-    // Schemas are many and short-lived: what was compiled is not kept.
+    // Schemas are many and short-lived, so compiled ones are not kept.
     ajv.removeSchema()
   }
 }

@@ -44,7 +44,7 @@ export const toolsTransferringTo: UsesOf = async (db, tenant, id) => {
   const transfers = forTenant(db, tenant).select('tools').select(['id', 'name', 'definition'])
   const named = await transfers
     .where('kind', '=', 'transfer')
-    // Narrows what has to be parsed.
+    // Limits what has to be parsed.
     .where('definition', 'like', `%${id}%`)
     .orderBy('id')
     .execute()
@@ -77,7 +77,7 @@ export async function keepVersion(
   await old.where('version', '<=', version - MAX_VERSIONS).execute()
 }
 
-/** Undefined: there is none, or it was too long ago. */
+/** Undefined: there is none, or it is too old. */
 export async function definitionAt(
   db: Db,
   tenant: Tenant,

@@ -57,11 +57,13 @@ export async function mayStartIn(db: Db, row: Paced, nowMs: number): Promise<boo
   return (await takeTurn(db, row, { direction: 'in', withinMs, nowMs })) !== null
 }
 
-/** How long a call of ours waits before it goes out [ms], evenly spaced, so that no second has more; null: too long. */
+/**
+ * How long an outbound call waits before it goes out [ms], evenly spaced, so that no second has more; null: too long.
+ */
 export const waitToStart = (db: Db, row: Paced, nowMs: number): Promise<number | null> =>
   takeTurn(db, row, { direction: 'out', withinMs: MAX_WAIT_MS, nowMs })
 
-/** A call has gone out over it without asking, after another connection did not take it: those behind it wait. */
+/** A call has gone out over it without a turn, after another connection refused it: later ones wait. */
 export async function countStart(db: Db, row: Paced, nowMs: number): Promise<void> {
   await takeTurn(db, row, { direction: 'out', withinMs: MAX_AHEAD_MS, nowMs })
 }

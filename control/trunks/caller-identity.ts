@@ -63,7 +63,7 @@ type Incoming = Pick<Events['leg.incoming'], 'from' | 'identity'>
 type Believed = Pick<ConnectionRow, 'trust_identity' | 'show_private_callers' | 'number_country'>
 
 const NOBODY: SipParty = { uri: ANONYMOUS, user: 'anonymous', host: 'anonymous.invalid' }
-/** Values of Privacy that hide who calls (RFC 3323 §4.2, RFC 3325 §9.3). */
+/** Values of Privacy that hide the caller (RFC 3323 §4.2, RFC 3325 §9.3). */
 const HIDING = ['id', 'header', 'user']
 
 const isNobody = ({ user, host }: SipParty): boolean =>

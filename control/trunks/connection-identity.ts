@@ -4,7 +4,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { oneOf, partialInput } from '../kernel/schema.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** How a connection tells and believes who calls: its fields, and their columns. */
+/** How a connection sends and trusts caller identity: its fields, and their columns. */
 export const identityFields = {
   identity: oneOf([...IDENTITY_FORMS], {
     description:
@@ -73,7 +73,7 @@ export interface StirAbilities {
   verifies: boolean
 }
 
-/** Why a connection cannot have what is asked for. */
+/** Why a connection cannot have these settings. */
 export function stirProblem(body: Static<typeof part>, { signs, verifies }: StirAbilities): Problem | null {
   if (body.sign_calls === true && !signs) {
     const message = 'This installation has no certificate for signing calls (TANDEM_STIR_KEY).'

@@ -132,7 +132,7 @@ const callerNumber = nullable(
   Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Who calls, where a call names nobody itself. E.164.' }),
 )
 
-/** They stand in header fields. */
+/** They appear in header fields. */
 const PRINTABLE = '^[^\\x00-\\x1f\\x7f]*$'
 
 const auth = nullable(

@@ -8,7 +8,7 @@ import type { DoNotCallRow } from './tables.ts'
 const USER = /^(?:sips?:)?([^@:;]+)/i
 const E164 = /^\+[1-9][0-9]{1,14}$/
 
-/** The number in a destination: a number in E.164, or a SIP URI whose user is one, however it is written; null when there is none. */
+/** The number in a destination: a number in E.164, or a SIP URI whose user is one, in any spelling; null: none. */
 export function numberIn(to: string): string | null {
   const user = userIn(to)
   return E164.test(user) ? user : null
@@ -17,7 +17,7 @@ export function numberIn(to: string): string | null {
 /** The user of a destination, however it is written. */
 export const userIn = (to: string): string => unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()]/g, '')
 
-/** `%2B1415` calls whom `+1415` calls (RFC 3261 §19.1.4). */
+/** `%2B1415` is the same as `+1415` (RFC 3261 §19.1.4). */
 const unescaped = (user: string): string =>
   user.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 

@@ -6,7 +6,7 @@ import type { Db } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { ConnectionRow, InboundAlgorithm, InboundAuth } from './tables.ts'
 
-/** The realm of every account: part of what is hashed, so it never changes. Media challenges with the same. */
+/** The realm of every account: part of the hash, so it never changes. Media challenges with the same. */
 const REALM = 'tandem'
 const USERNAME = '^[A-Za-z0-9+][A-Za-z0-9._+-]{2,63}$'
 /** As accounts of members' phones begin. */
@@ -123,7 +123,7 @@ export function inboundAuthProblem(
   return problem('parameter_missing', 'both needs addresses.', { param: 'allowed_ips' })
 }
 
-/** A username names one connection, of whatever organisation and mode: who calls says nothing else. */
+/** A username names one connection in all organisations and modes, because a caller gives nothing else. */
 export async function usernameProblem(db: Db, username: string | null, connectionId: string): Promise<Problem | null> {
   if (username === null) return null
   const taken = await db

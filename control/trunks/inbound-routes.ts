@@ -210,7 +210,7 @@ function hoursOf({ hours }: Columns, sent: Change['hours']): RouteHours | null |
   return problem('parameter_invalid', `There is no time zone ${changed.timezone}.`, { param: 'hours.timezone' })
 }
 
-/** Nested objects merge with what is stored; another type of target forgets the old one's ID. */
+/** Nested objects merge with stored values; a new type of target clears the old ID. */
 function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
   const { match: matched = {}, target: aim = {} } = body
   const type = aim.type ?? row.target

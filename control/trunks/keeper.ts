@@ -17,7 +17,7 @@ const LEASE_MS = 60_000
 export interface KeeperDeps {
   store: Store
   now: () => Date
-  /** The host of our own SIP address: who asks a trunk whether it is there. */
+  /** The host of our own SIP address, from which trunks are monitored. */
   sipHost: string
   /** Opens the passwords. */
   vault: Vault
@@ -113,7 +113,7 @@ function specOf(row: ConnectionRow, ours: string, vault: Vault): ConnectionSpec 
   const isRegistration = row.kind === 'registration' && username !== null
   const from = isRegistration ? addressOfRecord(username, host) : `sip:tandem@${sipHost(ours)?.inUri ?? 'localhost'}`
   if (from === null) return null
-  // The heavier of one priority first: no chance, or media would be told of a change each time.
+  // The heavier of one priority first. No random choice, or media would be notified of a change each time.
   const [via, ...others] = hostsOf(row, () => 0.5)
   return {
     connectionId: row.id,

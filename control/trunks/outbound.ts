@@ -95,7 +95,7 @@ const outgoing = (db: Db, tenant: Tenant): Promise<ConnectionRow[]> =>
     .orderBy('id')
     .execute()
 
-/** A call for a transfer is from whom it is made for, where the far end takes that. */
+/** A call for a transfer shows the original caller, if the far end accepts that. */
 const shownOver = ({ transfer_caller: rule }: ConnectionRow, { from, shown }: OutgoingCall): string | undefined =>
   shown !== undefined && rule === 'original' ? shown : from
 
@@ -168,7 +168,7 @@ function uriOver(connection: ConnectionRow, to: string): string {
   return `sip:${user}@${host}${port === 5060 || port === 0 ? '' : `:${port}`}`
 }
 
-/** A registrar may want calls to take a way of its own (RFC 3608). */
+/** A registrar may want a route of its own for calls (RFC 3608). */
 function wayOf(connection: ConnectionRow): Pick<DialTarget, 'hosts' | 'route'> {
   const route = JSON.parse(connection.service_route) as string[]
   return route.length === 0 ? { hosts: hostsOf(connection) } : { hosts: [], route }
@@ -204,7 +204,7 @@ function dialled({ number_format: format, number_country: country }: ConnectionR
 /** Shorter ones are extensions. */
 const MIN_DIGITS = 7
 
-/** All the numbers (E.164) that a far end may mean by a URI of its own: none in a name. */
+/** All numbers (E.164) that a far end's URI may mean; none for a name. */
 export function numbersAt({ dial_prefix: prefix, number_country: country }: ConnectionRow, uri: string): string[] {
   const user = userIn(uri)
   const written = prefix !== '' && user.startsWith(prefix) ? [user, user.slice(prefix.length)] : [user]

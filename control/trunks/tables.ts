@@ -8,7 +8,7 @@ export type NumberFormat = 'e164' | 'digits' | 'national'
 /** By what those are known who call over a connection. */
 export type InboundAuth = 'ip' | 'digest' | 'both'
 export type InboundAlgorithm = 'MD5' | 'SHA-256'
-/** When a call that comes in is answered, and what its caller hears before. */
+/** When an inbound call is answered, and what its caller hears before. */
 export type AnswerMode = 'at_once' | 'when_answered' | 'early_media'
 
 /** `refuse`: 603; `bridge`: we call the target and keep the audio; `follow`: the party calls it itself, if allowed. */
@@ -131,7 +131,7 @@ export interface ConnectionTable extends TenantColumns {
   updated: string
 }
 
-/** A network whose calls a connection lets in; what stands in `allowed_ips`, for an index. */
+/** A network whose calls a connection allows: the content of `allowed_ips`, for an index. */
 export interface ConnectionNetworkTable extends TenantColumns {
   connection_id: string
   /** A canonical CIDR block. */

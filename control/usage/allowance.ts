@@ -14,7 +14,7 @@ const BUSY_RETRY_S = 5
 /** How often a limit is reported: not for every call. */
 const TELL_EVERY_MS = 60 * MINUTE_MS
 
-/** Why an organisation that another one runs may not have one more call, which whoever runs it is told of; null: it may. `at`: ISO-8601 UTC. */
+/** Why an organisation that a partner manages may not have one more call; the partner is notified. Null: it may. `at`: ISO-8601 UTC. */
 export async function callProblem(trx: Trx, tenant: Tenant, at: string): Promise<Problem | null> {
   const row = await rowBy(trx, 'partner_organisations', { id: tenant.organisationId })
   if (row === undefined) return null

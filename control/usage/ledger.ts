@@ -13,7 +13,7 @@ export interface Use {
   sourceId: string
   /** When that began, ISO-8601 UTC: the day that it belongs to. */
   at: string
-  /** Whole numbers; what is absent is not counted. */
+  /** Whole numbers; absent ones are not counted. */
   amounts: Partial<Record<Meter, number>>
 }
 

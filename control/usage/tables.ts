@@ -38,14 +38,14 @@ export const METERS = {
 } as const
 export type Meter = keyof typeof METERS
 
-/** One line of the ledger. It is never changed and never deleted, whatever becomes of what it counts. */
+/** One line of the ledger. It is never changed or deleted, even if the metered object is. */
 export interface UsageEntryTable extends TenantColumns {
   id: string
   meter: Meter
   quantity: number
   /** ID of the metered object. One entry for each meter and source. */
   source_id: string
-  /** The day it belongs to: when what it counts began, ISO-8601 UTC. */
+  /** The day it belongs to: when the metered object began, ISO-8601 UTC. */
   at: string
 }
 

@@ -51,7 +51,7 @@ export class OfferedVoices {
   }
 }
 
-/** Its default one is one of them, wherever it stands in the list. */
+/** The default voice is one of them, at any place in the list. */
 function ownVoices(ttsVoice: string, listed: Config['ttsVoices']): Config['ttsVoices'] {
   return listed.some(({ name }) => name === ttsVoice) ? listed : [{ name: ttsVoice, language: null }, ...listed]
 }

@@ -32,7 +32,7 @@ export interface DispatcherBounds {
   timeoutMs: number
   /** Longer than an attempt can take; what a killed process had under way is due again after it. */
   leaseMs: number
-  /** How often to look for what is due [ms]. */
+  /** Interval of looking for due work [ms]. */
   pollMs: number
   /** How long closed deliveries are kept. */
   keepMs: number
@@ -139,7 +139,7 @@ export class WebhookDispatcher {
     else if (this.#timer !== null) this.#lookIn(0)
   }
 
-  /** Begins what is due, within the bounds. Returns how many attempts began. */
+  /** Begins due attempts within the limits. Returns how many began. */
   async #claim(): Promise<number> {
     const { store, now } = this.#parts
     const claimed = await claimDue(store.db, { now: now(), leaseMs: this.#bounds.leaseMs, shares: this.#shares })

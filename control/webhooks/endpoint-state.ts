@@ -10,7 +10,7 @@ import type { WebhookEndpointRow } from './tables.ts'
 
 export type DisabledReason = 'gone' | 'failing' | 'requested'
 
-/** The keys that sign now: the current one, and during a rotation's overlap the one before it. */
+/** The keys that sign now: the current one and, during a rotation's overlap, the previous one. */
 export function signingKeys(row: WebhookEndpointRow, vault: Vault, now: Date): SigningKey[] {
   const keys: SigningKey[] = [{ algorithm: row.algorithm, secret: vault.open(row.signing_key, row.id) }]
   if (overlaps(row, now) && row.previous_algorithm !== null && row.previous_signing_key !== null) {
@@ -19,7 +19,7 @@ export function signingKeys(row: WebhookEndpointRow, vault: Vault, now: Date): S
   return keys
 }
 
-/** Notes a success: whatever failed before counts no more. */
+/** Stores a success: earlier failures no longer count. */
 export async function noteSuccess(trx: Trx, endpointId: string): Promise<void> {
   const row = await rowBy(trx, 'webhook_endpoints', { id: endpointId })
   if (row === undefined || row.failing_since === null) return
@@ -46,7 +46,7 @@ export async function noteFailure(trx: Trx, endpointId: string, gone: boolean, n
   else if (failingMs >= DISABLE_AFTER_MS) await disable(trx, row, 'failing', now)
 }
 
-/** By us, so it is told by an event, to the organisation's other endpoints. */
+/** By us, so an event tells the organisation's other endpoints. */
 async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason, now: Date): Promise<void> {
   const at = now.toISOString()
   const change = { status: 'disabled' as const, disabled_reason: reason, updated: at }

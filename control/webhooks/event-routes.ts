@@ -11,7 +11,7 @@ import type { Store } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 
-/** Events in the version of who asks. */
+/** Events in the version of the request. */
 const shownTo =
   ({ apiVersion }: Context) =>
   (row: Selectable<EventTable>) =>
@@ -65,7 +65,7 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       reply: listOf(eventSchema()),
       handler: async (context, { params, query }) => {
         const tables = forTenant(store.db, context)
-        // A call that a client token names is followed before it starts (specification, "POST /client_tokens").
+        // A call that a client token names can be followed before it starts (specification, "POST /client_tokens").
         const found = (await tables.find('calls', params.id)) ?? (await tables.find('client_tokens', params.id))
         if (found === undefined) return missing('call', params.id)
         const rows = tables.select('events').selectAll().where('call_id', '=', params.id)

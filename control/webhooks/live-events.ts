@@ -17,7 +17,7 @@ import { Waiting } from '../kernel/waiting.ts'
 
 /** Events that are read at once. */
 const PAGE = 100
-/** Events that another node has written, or that had to wait for one that is still being written, are looked for so often [ms]. */
+/** Interval of looking for events that another node has written, or that had to wait for one still being written [ms]. */
 const LOOK_MS = 1000
 const HEARTBEAT_MS = 15_000
 /** Streams at once of one organisation, of all its keys. */
@@ -86,7 +86,7 @@ interface Parts {
   news: News
 }
 
-/** Tells streams that something was committed; while there is none, nothing is asked of a commit. */
+/** Notifies streams of commits; without streams, commits cost nothing. */
 class News {
   readonly waiting = new Waiting()
   readonly #store: Store
@@ -172,7 +172,7 @@ async function follow(parts: Parts, context: Context, wanted: Wanted): Promise<R
   return eventStream(told(parts, context, wanted, place.signal), leave)
 }
 
-/** Read from their rows: who does not read is waited for, and nothing piles up. */
+/** Read from their rows: a slow reader is waited for, and nothing piles up. */
 async function* told(
   { store, news: { waiting }, live: { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_STREAM_MS } }: Parts,
   context: Context,

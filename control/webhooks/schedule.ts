@@ -3,7 +3,7 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** When the attempts of a delivery are made: each delay [ms] counts from the end of the attempt before it. */
+/** Times of a delivery's attempts: each delay [ms] counts from the end of the previous attempt. */
 const LIVE_DELAYS = [
   0,
   5 * SECOND,
@@ -43,7 +43,7 @@ export function retryDelayMs(
   return Math.max(jittered, Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS))
 }
 
-/** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), as [ms] from `now`; null when there is none that can be read. */
+/** `Retry-After` in seconds or as a date (RFC 9110 §10.2.3), as [ms] from `now`; null: none, or unreadable. */
 export function retryAfterMs(header: string | undefined, now: Date): number | null {
   if (header === undefined) return null
   const text = header.trim()

@@ -23,7 +23,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const requestLog = new RequestLog({ store, now, log })
   await forgetStreams(store.db)
   const live = { streams: new OpenStreams(store, now, log) }
-  // Those that end by themselves only would keep the server from closing.
+  // Those that only end by themselves would keep the server from closing.
   app.addHook('preClose', async () => live.streams.close())
   const operations = routes(parts, requestLog, live)
   await mountOperations(app, operations, { store, now, log, rate, requestLog })

@@ -51,7 +51,7 @@ import { IMPORT_TARGETS } from './import-targets.ts'
 import { type AppParts, clockOf, loopbackOf, mailerOf, streamDeps } from './parts.ts'
 import { askingBy, modelsOf } from './wire-programs.ts'
 
-/** How late what has a time may come. */
+/** Maximum lateness of timed work. */
 const SHORT_DUTY_MS = 30_000
 const LONG_DUTY_MS = 60 * 60 * 1000
 

@@ -103,7 +103,7 @@ export class CallMetrics {
     this.#mos = histogram('leg_mos', 'Quality of a leg by the E-model, 1 to 4.5', [1, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.4])
   }
 
-  /** Counts what is committed from now on; returns how to stop. */
+  /** Counts commits from now on; returns a function that stops it. */
   watch(store: Pick<Store, 'committed'>): () => void {
     const listener = only(COUNTED, (fact: Fact): void => this.#take(fact))
     store.committed.add(listener)

@@ -1,4 +1,4 @@
-/** The commands that open the store. `cli.ts` loads them when one is asked for: `tandem start` has no store of its own, and is up sooner. */
+/** The commands that open the store. `cli.ts` loads them only when needed: `tandem start` has no store of its own, and so starts faster. */
 
 // Nouns bring migrations: whoever opens the store knows them all.
 import './event-catalog.ts'
@@ -14,7 +14,7 @@ import { addOrganisation } from './first-start.ts'
 /** A command's output when it has succeeded, or why it has failed. */
 export type Said = { text: string } | { error: string }
 
-/** Runs a command on the configured store, and speaks once the store holds what it wrote. */
+/** Runs a command on the configured store, and prints its output once the store holds what it wrote. */
 export async function withStore(config: Config, command: (store: Store) => Promise<Said>): Promise<Said> {
   const prepared = prepareDataDir(config.dataDir)
   if (prepared !== null) return prepared
@@ -51,7 +51,7 @@ export async function listOrganisations({ db }: Store): Promise<Said> {
   return { text: rows.map(({ id, created, name }) => `${id}  ${created.slice(0, 10)}  ${name}\n`).join('') }
 }
 
-/** Makes a key for who has lost all others; the old ones stay as they are. */
+/** Creates a key for someone who has lost all others; the old ones stay. */
 export async function newKey(store: Store, wanted: NewKey, now: Date): Promise<Said> {
   const organisation = chosen(await organisations(store.db), wanted.organisation)
   if ('error' in organisation) return organisation

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** `tandem key new`: what its words say. */
+/** `tandem key new`: its arguments. */
 export interface NewKey {
   /** An ID or a name; null: the only organisation. */
   organisation: string | null

@@ -12,7 +12,7 @@ import { seedAssistant } from './demo-assistant.ts'
 const PIN = '1234'
 const MODERATOR_PIN = '9876'
 
-/** Any phone of this machine or of the local network may call; the rest of the world needs a connection of its own. */
+/** Any phone on this machine or the local network may call; the rest of the world needs a connection of its own. */
 const LOCAL_NETWORKS = [
   '127.0.0.0/8',
   '::1/128',

@@ -17,7 +17,7 @@ export class FirstScreen {
     if (this.#isSpeechReady) this.#write(SPEECH_READY)
   }
 
-  /** Told again when speech has been started anew. */
+  /** Sent again after a restart of speech. */
   speechReady(): void {
     this.#isSpeechReady = true
     if (this.#isShown) this.#write(SPEECH_READY)

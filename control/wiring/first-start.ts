@@ -61,7 +61,7 @@ async function firstOrganisation(db: Db): Promise<string | undefined> {
   return row?.value
 }
 
-/** The variables whose key is none of this installation: they are read on the first start only. */
+/** The variables whose key does not exist in this installation: they are read only at the first start. */
 export async function unknownKeys(store: Store, given: Record<string, string | null>): Promise<string[]> {
   const unknown: string[] = []
   for (const [variable, secret] of Object.entries(given)) {

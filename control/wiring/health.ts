@@ -24,7 +24,7 @@ export interface MediaHealth {
   request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
 }
 
-/** Asks media what it counts. An answer of another shape is counted, and none. */
+/** Asks media for its counters. An invalid answer is counted and ignored. */
 class StatsReader {
   readonly counters = { badStats: 0 }
   readonly #media: MediaHealth
@@ -118,7 +118,7 @@ function memoryOfThis(): Record<string, number> {
   return { resident_bytes: rss, heap_bytes: heapUsed, external_bytes: external }
 }
 
-/** `loading`: who speaks is understood in some seconds; `on_demand`: with the first word. It keeps no call from being answered. */
+/** `loading`: callers are understood in some seconds; `on_demand`: after the first word. Calls are answered in any case. */
 function speechState(stats: MediaStats | null, isPreloaded: boolean): 'ready' | 'loading' | 'on_demand' | null {
   if (stats === null) return null
   if (stats.gauges.speech_ready === 1) return 'ready'

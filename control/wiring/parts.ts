@@ -55,11 +55,11 @@ export interface AppParts {
   rate?: { burst: number; perSecond: number }
   /** Counters of the parts besides the app, for `/metrics`. */
   counters?: () => Counters
-  /** The one that the driver has too; absent: one of its own, for tests without calls. */
+  /** The one that the driver has too; absent: its own, for tests without calls. */
   centre?: CallCentre
   /** Hears the calls of agents; absent: copilot sessions exist, but nothing is heard. */
   copilot?: Pick<Copilot, 'feed' | 'starting'>
-  /** The models that answer agents; absent: of its own. */
+  /** The models that answer agents; absent: its own. */
   asking?: ModelParts
   /** Calls that can be ended while the store is away; absent: none. */
   running?: Pick<RunningCalls, 'find'>

@@ -52,7 +52,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   const busy = await httpPortError(config.httpHost, config.httpPort)
   if (busy !== null) return refuse(busy)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => supervisor.stop())
-  // A terminal that is closed says so by the same signal by which a service is told to read its files again.
+  // Closing a terminal sends the same signal that tells a service to reload its files.
   const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   process.on('SIGHUP', () => (isAtTerminal ? supervisor.stop() : supervisor.reload()))
   const code = await supervisor.run()

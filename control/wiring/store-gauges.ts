@@ -34,7 +34,7 @@ export class StoreGauges {
     )
   }
 
-  /** Before each collection. False: the database cannot be asked, and what was read last stands. */
+  /** Before each collection. False: the database cannot be queried, and the last values stay. */
   async refresh(): Promise<boolean> {
     const at = this.#now().getTime()
     if (Math.abs(at - this.#readAt) < KEEP_MS) return true

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-/** A receiver of media streams for who tries them: it prints what comes, the audio as a count for each second and track. */
+/** A receiver for trying media streams: prints messages, and audio as a count for each second and track. */
 
 type Print = (line: string) => void
 

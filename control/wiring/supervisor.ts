@@ -28,8 +28,8 @@ export interface SupervisorParts {
 type Name = ChildSpec['name']
 
 /**
- * Starts media, then control; restarts whichever dies; ends both in order. Neither the media process nor a call notices when
- * control dies. A process that fails in the first start says why on stderr by itself; then all ends.
+ * Starts media, then control; restarts whichever dies; ends both in order. Neither the media process nor any call notices
+ * when control dies. A process that fails in the first start reports why on stderr; then all ends.
  */
 export class Supervisor {
   readonly #parts: SupervisorParts
@@ -54,7 +54,7 @@ export class Supervisor {
     })
   }
 
-  /** The processes of a supervisor that was killed leave by themselves; until then they hold the ports. */
+  /** The processes of a supervisor that was killed end by themselves; until then they hold the ports. */
   async outliveOrphans(): Promise<void> {
     const deadline = this.#parts.now() + ORPHANS_MS
     const pids = (['media', 'control'] as const).map(name => readPid(this.#parts.dataDir, name))

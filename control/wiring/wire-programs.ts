@@ -169,7 +169,7 @@ const programTaker =
     return true
   }
 
-/** Two who follow the same calls: each event is told to both, in its transaction. */
+/** Two listeners for the same calls: each event goes to both, in its transaction. */
 export const alongside = (first: CallPrograms, second: CallPrograms): CallPrograms => ({
   hears: new Set([...first.hears, ...second.hears]),
   on: async (trx, event) => {

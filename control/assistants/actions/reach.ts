@@ -42,8 +42,8 @@ export interface ReachMemo {
 type Reaching = Pick<ActionScene, 'stage' | 'remember'>
 
 /**
- * Rings somebody for the caller, who hears it ring meanwhile. Resolves when they are in the caller's room, or will not be. `memo`: of a
- * ring that was under way before a restart. `payment`: they are a payment line, and whoever brings them in brings its pause in.
+ * Rings somebody for the caller, who hears ringback. Resolves when they are in the caller's room, or never will be. `memo`: a ring that
+ * was in progress before a restart. `payment`: they are a payment line, and are brought in together with its pause.
  */
 export async function reach(
   { ring, store }: Pick<CentreParts, 'ring' | 'store'>,

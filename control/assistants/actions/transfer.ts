@@ -66,8 +66,8 @@ async function goOn(
 }
 
 /**
- * A user's devices, or a number. The flow goes on once the other has hung up, where it has a way out for that; else its part ends with
- * their answer.
+ * A member's devices, or a number. If the flow has an exit for it, it continues once the other party has hung up; otherwise its part
+ * ends with the answer.
  */
 async function putThrough(parts: CentreParts, scene: ActionScene, party: Party): Promise<ActionOutcome> {
   const { stage, request } = scene

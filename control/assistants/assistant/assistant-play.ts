@@ -62,7 +62,9 @@ function requestFor(settings: LiveSettings, { name, payment }: HandingOver): Act
   return { nodeKey, kind: 'transfer', name: target.type, input, node: { key: nodeKey, type: 'transfer', target } }
 }
 
-/** Gives the call to somebody; null: they cannot be reached, or have done their part, and the talk goes on with that. */
+/**
+ * Gives the call to somebody; null: they cannot be reached, or have finished, and the conversation continues with that.
+ */
 async function handOver(
   parts: AssistantPlayParts,
   stage: Stage,

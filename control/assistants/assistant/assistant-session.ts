@@ -22,7 +22,7 @@ import { handOverOf, runTool, type ToolCall, type ToolResult, toolsOf, transferN
 
 type HandingOver = Extract<AfterTurn, { kind: 'hand_over' }>
 
-/** How far an assistant is: enough to go on from after a restart. */
+/** An assistant's progress: enough to continue after a restart. */
 export interface AssistantProgress {
   messages: ChatMessage[]
   /** Numbers the turns of the assistant. */

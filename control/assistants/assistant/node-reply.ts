@@ -105,7 +105,7 @@ async function nodeReply(
   listener: ReplyListener | undefined,
 ): Promise<ModelReply | ModelFailure> {
   const { prompt, tools, model, kb_document_ids: documentIds, shared: all } = settings ?? NOBODY
-  // The rest of what is built in belongs to the flow's own nodes.
+  // The other built-in tools belong to the flow's own nodes.
   const shared = all.filter(({ kind }) => kind === 'http' || kind === SEARCH_KNOWLEDGE)
   const said: string[] = []
   const used: NonNullable<ModelReply['tools']>[number][] = []
@@ -150,7 +150,7 @@ async function nodeReply(
     },
   )
   if (made.failed !== null) return { failure: 'unavailable', message: made.failed }
-  // Silenced by the listener it is an answer, as far as it came; given up by who asked it is none.
+  // If the listener silences it, the part so far is an answer; if the requester cancels it, there is none.
   if (signal.aborted) return { failure: 'unavailable', message: 'given up' }
   return { text: said.join(' '), done: made.after !== null, value: made.after?.value ?? null, tools: used }
 }

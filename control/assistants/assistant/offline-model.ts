@@ -9,7 +9,7 @@ import { speakable, timeInWords } from '../offline/speakable.ts'
 import { answerByWords, call, spokenResult, text } from './answer-by-words.ts'
 import { BOOK_CALLBACK, END_CALL, TRANSFER_PREFIX } from './tool-names.ts'
 
-/** The last of what a caller says at once, and what is looked for [characters]. */
+/** Maximum length of a caller's words, of which the last are kept, and of a query [characters]. */
 const MAX_SAID = 400
 const ANYTHING_ELSE = 'Is there anything else I can help you with?'
 const OFFER = 'Shall I put you through to somebody who can help?'
@@ -144,7 +144,7 @@ const REPLIES: Readonly<Record<Act, (scene: Scene) => string>> = {
   praise: () => ANYTHING_ELSE,
 }
 
-/** All questions of what was said, each answered from the knowledge base. */
+/** Answers each question in the text from the knowledge base. */
 function answerTo({ said, earlier, request, now }: Scene, passages: readonly string[]): string {
   const facts = factsOf(passages)
   const parts = withContext(partsOf(said), earlier)
@@ -164,10 +164,10 @@ const offerOf = (tools: readonly ChatTool[]): string =>
 const LEANS = /\b(it|that|this|they|them|one)\b|^(and|what about|how about|or)\b/
 /** `Where are you?` is whole. */
 const OF_ITS_OWN = /\byour?\b/
-/** A question of so many words leans on none before it. */
+/** A question of this many words does not depend on the one before it. */
 const LEAN_WORDS = 2
 
-/** `And on Sundays?`, `how much is it?`: what it is about was said before. */
+/** `And on Sundays?`, `how much is it?`: the topic was named before. */
 function withContext(parts: Part[], earlier: readonly string[]): Part[] {
   let before = earlier.length === 0 ? null : (partsOf(earlier.at(-1)!).at(-1) ?? null)
   return parts.map(part => {

@@ -13,7 +13,7 @@ import { shownInput, type ToolCall, type ToolResult } from './tools.ts'
 const FILLER_AFTER_MS = 1000
 /** A model that has no word by then is too slow for a call [ms]. */
 const FIRST_PART_MS = 4000
-/** Times that a model may ask for tools before it must say something. */
+/** How often a model may call tools before it must say something. */
 const MAX_ROUNDS = 4
 /** Tools of one answer; what a model asks for beyond them is not heard. */
 const MAX_CALLS = 8

@@ -1,6 +1,6 @@
 import type { BuiltInKind } from '../../tools/built-in.ts'
 
-/** Names of what assistants can do by themselves. */
+/** Names of an assistant's built-in tools. */
 export const END_CALL = 'end_call' satisfies BuiltInKind
 export const BOOK_CALLBACK = 'book_callback' satisfies BuiltInKind
 export const SEARCH_KNOWLEDGE = 'search_knowledge' satisfies BuiltInKind

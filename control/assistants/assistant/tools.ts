@@ -44,7 +44,7 @@ const asFunction = ({ name, definition: { description, parameters } }: SharedToo
   parameters: objectSchema(parameters),
 })
 
-/** The model says amounts; in which currency they are is told to it. */
+/** The model gives amounts only, so it is told the currency. */
 function asPayment(tool: SharedTool): ChatTool {
   const shown = asFunction(tool)
   const { currency } = tool.definition.payment ?? {}
@@ -81,7 +81,7 @@ export interface ToolResult {
 
 type HttpTools = Pick<LiveSettings, 'tools' | 'shared'>
 
-/** How the server of a tool of this name is asked; undefined: there is none. */
+/** The request of the HTTP tool with this name; undefined: there is none. */
 export function httpTool(
   { tools, shared }: HttpTools,
   name: string,

@@ -15,7 +15,7 @@ const LONGEST_ENTRY_MS = 5000
 /** A listener who says one of these wants us to go on. */
 export const BACK_CHANNELS = ['mm-hm', 'mhm', 'uh-huh', 'okay', 'ok', 'yeah', 'yes', 'right', 'i see', 'hmm', 'mm']
 
-/** How a conversation listens, and what it takes for an answer: what differs between an assistant and a flow's node. */
+/** How a conversation listens and what counts as an answer, which differs between assistants and flow nodes. */
 export interface Listener<A> {
   /** Somebody understands the caller: there may be an answer. */
   readonly isListening: boolean
@@ -79,7 +79,7 @@ export class Conversation<A> {
     return turn
   }
 
-  /** Our turn, in which others speak: nothing is waited for from before it. */
+  /** Our turn while others speak: nothing from before it is waited for. */
   beginAnew(turn: Turn): Turn {
     for (const input of this.#kept.splice(0)) this.#parts.stage.release(input)
     this.#isCallerSpeaking = false
@@ -102,7 +102,7 @@ export class Conversation<A> {
     return turn
   }
 
-  /** Makes the rest of a turn while we go on listening. */
+  /** Makes the rest of a turn while listening continues. */
   make(turn: Turn, maker: (making: Making) => Promise<void>): void {
     const { stage, log } = this.#parts
     const { timing } = turn
@@ -134,13 +134,13 @@ export class Conversation<A> {
       })
   }
 
-  /** Says one more sentence of a turn: at once, or behind those before it. */
+  /** Says one more sentence of a turn, at once or after earlier ones. */
   say(turn: Turn, text: string): Promise<void> {
     const { voice } = this.#parts
     return this.play(turn, text, [phraseOf(text, voice) ?? { kind: 'speech', text, ...voice }])
   }
 
-  /** The same for what has been said by others; `text`: the model's part of it. */
+  /** The same for text that others have said; `text`: the model's part of it. */
   async play(turn: Turn, text: string, sources: PlaySource[]): Promise<void> {
     if (turn.abort.signal.aborted) return
     const { stage, log } = this.#parts
@@ -156,7 +156,7 @@ export class Conversation<A> {
     stage.nudge()
   }
 
-  /** Nothing more is made or said of our turn, and what was heard of it is known. */
+  /** Our turn has been fully made, said and heard. */
   async silence(): Promise<Turn | null> {
     const turn = this.#turn
     if (turn === null) return null
@@ -170,7 +170,7 @@ export class Conversation<A> {
     return this.#close(turn)
   }
 
-  /** Waits for what media tells of its sentences, shortly. */
+  /** Waits shortly for media's reports about its sentences. */
   async #settle(turn: Turn): Promise<void> {
     while (!turn.isHeard) {
       const input = await this.#parts.stage.next(SETTLE_MS)
@@ -198,7 +198,7 @@ export class Conversation<A> {
 
   // ------------------------------------------------------------------ what happens
 
-  /** Waits for what happens next; for a caller whose turn it is so long [ms]. */
+  /** Waits for the next event; if it is the caller's turn, this long [ms]. */
   async next(patienceMs?: number): Promise<Happening<A>> {
     for (;;) {
       const turn = this.#turn
@@ -234,7 +234,7 @@ export class Conversation<A> {
     this.#waiting = { answer, input }
   }
 
-  /** The answer to what was asked before the process died, if it is there already. */
+  /** The answer to a question from before the process died, if it is already there. */
   async early(): Promise<A | null> {
     return this.#parts.stage.poll(input => this.#take(input))
   }

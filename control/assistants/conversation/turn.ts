@@ -13,7 +13,7 @@ interface Line {
 /** What follows after the last word of a turn was heard. */
 export type AfterTurn =
   | { kind: 'end'; reason: string }
-  /** `payment`: what is to be paid, where the call is given to the payment line and comes back. */
+  /** `payment`: the amount, if the call goes to the payment line and comes back. */
   | { kind: 'hand_over'; name: string; payment?: Record<string, FlowValue> }
 
 /** The state of a turn that survives the process: what was sent, how far it was heard, and what follows. */
@@ -35,7 +35,10 @@ export interface Heard {
 
 /** The assistant's answer to the caller: its sentences, how far they were heard, and all durations. */
 export class Turn {
-  /** Not a copy: whatever else is committed with it, it tells what has been heard by then, since media tells that once. */
+  /**
+   * Not a copy: whatever else is committed with it, it includes what has been heard by then, since media reports that
+   * once.
+   */
   readonly stored: StoredTurn
   readonly abort = new AbortController()
   readonly timing: TurnTiming
@@ -55,7 +58,7 @@ export class Turn {
     this.timing = { ...(caller?.timing ?? UNTIMED) }
   }
 
-  /** A turn that was being said when the process died: what was made of it is all there is. */
+  /** A turn that was being spoken when the process died: only what is stored of it exists. */
   static restored(stored: StoredTurn): Turn {
     const turn = new Turn(stored.number, stored.source, null)
     turn.stored.lines.push(...stored.lines)
@@ -98,7 +101,7 @@ export class Turn {
     return this.#lines.length === 0
   }
 
-  /** Nobody has told of any of it: it was never sent, or is still to be heard. */
+  /** No report about it has come: it was never sent, or is still to be heard. */
   get isUntold(): boolean {
     return this.#lines.every(line => line.heard === null)
   }
@@ -113,7 +116,7 @@ export class Turn {
     return this.#lines.some(({ heard }) => heard?.whole === false)
   }
 
-  /** Takes what media tells of its sentences. */
+  /** Handles media's reports about its sentences. */
   note(input: ProgramInput & { kind: 'played' | 'play_started' }): void {
     const line = this.#lines.find((_, index) => this.#playId(index) === input.playId)
     if (line === undefined) return

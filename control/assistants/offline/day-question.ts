@@ -27,7 +27,7 @@ const CLOCK = new RegExp(
   String.raw`\b(?:at|by|after|before|around) (\d{1,2}|${NUMBERS.join('|')}) ?(thirty|\d\d)?(?: o clock)? ?([ap]) ?m\b|\b(?:at|by|after|around) (\d{1,2}|${NUMBERS.join('|')})(?: o clock)?(?: in the (morning|afternoon|evening)| at (night))?(?! (minutes|days|people|euros))`,
 )
 
-/** The day that plain words speak of; null: none. `now`: in the zone of who is asked. */
+/** The day that the words name; null: none. `now`: in the time zone of the business. */
 export function dayAsked(plain: string, now: DateTime): AskedDay | null {
   const said = plain.replace(/\bto (day|night|morrow)\b/g, 'to$1')
   const today = now.weekday - 1

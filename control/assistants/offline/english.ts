@@ -210,7 +210,7 @@ const groupsOf = remembered(
   (word): ReadonlySet<number> => groups.get(word) ?? groups.get(stem(word)) ?? new Set(),
 )
 
-/** Two words that mean the same to who asks. */
+/** Two words with the same meaning in a question. */
 export function areSame(a: string, b: string): boolean {
   const others = groupsOf(b)
   if (others.size === 0) return false
@@ -235,7 +235,7 @@ export const phrased = (text: string): string =>
 
 export const isStopWord = (word: string): boolean => STOP_WORDS.has(word)
 
-/** The words of a text that say what it is about. */
+/** The words of a text that give its topic. */
 export const tellingWords = (text: string): string[] =>
   phrased(text)
     .split(' ')

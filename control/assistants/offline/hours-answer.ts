@@ -67,7 +67,7 @@ function hoursOf(topic: string[], part: Part, facts: readonly Fact[]): Hours | n
   return all.find(hours => hours.facts.some(({ fact }) => fact === best.fact)) ?? null
 }
 
-/** Sentences of one paragraph and one topic belong together; `On Sunday we are closed` goes with what stands before it. */
+/** Sentences of one paragraph and topic belong together; `On Sunday we are closed` belongs to the one before it. */
 function groupsOf(facts: readonly Fact[]): Hours[] {
   const groups: (Hours & { paragraph: number })[] = []
   for (const fact of facts) {
@@ -147,7 +147,7 @@ function dayAnswer(hours: Hours, asked: AskedDay, manner: Manner): string | null
   return `${manner.isYesNo ? 'Yes. ' : ''}${sentences}`
 }
 
-/** Hours that say nothing of the day: what else is told of it, or the hours as they stand. */
+/** Hours without that day: something else that is said about it, or the hours as written. */
 function undecided(hours: Hours, asked: AskedDay, facts: readonly Fact[]): string {
   const names = asked.days.map(day => DAY_NAMES[day]!)
   const naming = facts.filter(({ text }) => names.some(name => text.includes(name)))

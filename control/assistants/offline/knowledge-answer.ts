@@ -20,7 +20,7 @@ const TIME_BONUS = 0.1
 const STRICT: ReadonlySet<Kind> = new Set<Kind>(['money', 'number', 'distance', 'duration', 'time'])
 /** A second sentence that fits nearly as well is said too. */
 const NEARLY = 0.9
-/** A sentence that begins so needs the one before it, and the other way round. */
+/** A sentence with this beginning needs the one before it, and vice versa. */
 const GOES_ON = /^(it|they|this|that|these|those|there|then|otherwise|after that|in that case|he|she)\b/i
 
 /** The least for a number or an address of the kind that was asked for: there are few. */

@@ -90,7 +90,7 @@ const clean = (text: string): string => {
   return said
 }
 
-/** The questions in what somebody says, in their order; a remark goes with the question behind it. */
+/** The questions in a text, in order; a remark belongs to the question after it. */
 export function partsOf(said: string): Part[] {
   const pieces = said
     .split(/[.?!;]+(?=\s|$)/)
@@ -108,7 +108,7 @@ export function partsOf(said: string): Part[] {
     }
     remark = ''
     const part = partOf(whole)
-    // `What's that? Thanks.`: nothing of its own.
+    // `What's that? Thanks.`: no topic of its own.
     if (part.words.length > 0 || part.wants !== null || parts.length === 0) parts.push(part)
   }
   return parts
@@ -123,7 +123,7 @@ function partOf(plain: string): Part {
   return { plain, words: [...new Set(words)].slice(0, MAX_WORDS), remark: remarkOf(plain, words), wants }
 }
 
-/** The words before the last place where a question begins; none where the question has no words of its own. */
+/** The words before the last beginning of a question; none if the question has no words of its own. */
 function remarkOf(plain: string, words: readonly string[]): ReadonlySet<string> {
   const begins = plain.search(
     new RegExp(String.raw`(?<=^(?:i|my|we|our|there|the|it)\b.* )${STARTS} (?:i|you|we|it|the|that|they|there)\b`),

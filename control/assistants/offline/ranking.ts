@@ -51,7 +51,7 @@ interface Wanted {
   weight: number
   /** Filled as words are met. */
   matches: Map<string, number>
-  /** It stands in the documents, so it was not misheard. */
+  /** It occurs in the documents, so it was not misheard. */
   isKnown: boolean
 }
 
@@ -126,7 +126,7 @@ function ownMatch(wanted: Wanted, fact: Fact): number {
   return Math.max(0, ...fact.words.map(other => wordMatch(wanted, other)))
 }
 
-/** A sentence that begins so speaks of what stands before it. */
+/** A sentence with this beginning is about the one before it. */
 const PRONOUN = /^(it|they|this|these|he|she)\b/i
 
 function matchOf(wanted: Wanted, fact: Fact, before: Fact | null): number {

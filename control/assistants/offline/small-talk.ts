@@ -27,7 +27,7 @@ const PERSON =
 
 const CALL_BACK = /\b(call|ring|phone) me (back|later|again|tomorrow)\b|\b(a|get a|have a) (callback|call back)\b/
 
-/** The whole of what is said, without politeness; in this order. */
+/** The whole utterance, without polite words; in this order. */
 const ACTS: readonly (readonly [RegExp, Act])[] = [
   [
     /^(are you|am i (talking|speaking) (to|with)|is this|is that) (a |an )?(real |actual |live )?(robot|machine|computer|bot|human( being)?|person|ai|recording|real|answering machine|machine or a human)( or a? ?(human|person|robot|machine))?$/,

@@ -116,7 +116,7 @@ export async function takeMessage(
   return (recorded?.durationMs ?? 0) >= SHORTEST_MS ? 'recorded' : 'empty'
 }
 
-/** Nothing is recorded, and nobody will ever tell of it. */
+/** Nothing is being recorded, and no report will come. */
 async function refused(stage: Stage, voicemailId: string): Promise<'failed'> {
   const at = stage.now().toISOString()
   await stage.commit({

@@ -38,7 +38,7 @@ export async function endVoicemail(
   return message
 }
 
-/** Gives up the messages whose calls are over and which nobody records, each in a step of its own: the command for it was lost. */
+/** Gives up messages whose calls are over and which nobody records, each in its own transaction: their command was lost. */
 export async function endLostVoicemails(
   db: Db,
   recordings: ReadonlySet<string>,

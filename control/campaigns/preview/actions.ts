@@ -35,7 +35,7 @@ export interface PreviewDeps {
 /** The agent, and the request for it. */
 export type By = Tenant & { requestId: string; idempotencyKey: string | null }
 
-/** Which contact, and who asks. */
+/** The contact, and who makes the request. */
 interface Wanted {
   id: string
   contactId: string

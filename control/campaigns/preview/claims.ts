@@ -23,7 +23,7 @@ export const claimOf = (db: Db, tenant: Tenant, userId: string, at: string): Pro
     .where('claimed_until', '>', at)
     .executeTakeFirst()
 
-/** The agent has nothing in hand any more but what it looks at now. */
+/** The agent has nothing else to do than the contact on the screen. */
 export async function freeAgent(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
   const claim = await claimOf(trx, tenant, userId, at)
   await reserveAgent(trx, tenant, userId, { until: claim?.claimed_until ?? null, at })
@@ -40,7 +40,7 @@ export function keepForCall(
   return reserveAgent(trx, tenant, userId, { until, at })
 }
 
-/** Nobody looks at a contact of this campaign any more: it calls none now, or by itself. */
+/** No agent looks at contacts of this campaign any more: it calls none now, or calls automatically. */
 export async function endClaims(trx: Trx, tenant: Tenant, campaignId: string, at: string): Promise<void> {
   const claimed = forTenant(trx, tenant).select('campaign_contacts').selectAll().where('campaign_id', '=', campaignId)
   for (const row of await claimed.where('claimed_by', 'is not', null).where('claimed_until', '>', at).execute()) {

@@ -19,7 +19,7 @@ export interface SeenContact
     'id' | 'campaign_id' | 'phone' | 'name' | 'status' | 'attempts' | 'last_result' | 'call_id'
   > {
   metadata: Record<string, string>
-  /** For so long it is this agent's; null: it is being called. */
+  /** How long it is reserved for this agent; null: it is being called. */
   seconds_left: number | null
 }
 

@@ -17,7 +17,7 @@ export interface Choice {
   node: FlowNode
   state: FlowState
   facts: Facts
-  /** Whether a model may be told what was said. */
+  /** Whether a model may see the words. */
   mayJudge: boolean
 }
 
@@ -39,7 +39,7 @@ export function factualExit(choice: Choice): Chosen | null {
   )
 }
 
-/** The one exit whose phrase sounds most like what was said: recognisers mishear single words. Null also when two are equally near. */
+/** The one exit whose phrase sounds most like the words: recognisers mishear single words. Null also if two are equally close. */
 export function soundAlikeExit(choice: Choice): Chosen | null {
   const { input } = choice.facts
   if (input?.kind !== 'speech') return null

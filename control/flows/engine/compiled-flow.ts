@@ -52,7 +52,7 @@ function copiesOf(names: Set<string>, graph: Graph): Set<string> {
   return names
 }
 
-/** Whether what is entered here is shown to nobody: the node says so, or the variable that takes it. */
+/** Whether the answer here is shown to nobody, because of the node or its variable. */
 export const hidesInput = (flow: CompiledFlow, node: FlowNode): boolean =>
   node.input?.sensitive === true || (node.save_as !== undefined && flow.sensitive.has(node.save_as))
 

@@ -43,8 +43,8 @@ export const CONDITION_KINDS: Readonly<Record<string, ConditionKind>> = {
 export const FALLBACKS: readonly string[] = ['always', 'no_match', 'else']
 
 /**
- * Whether a deterministic condition holds. The fallbacks and `no_response` are no facts but an order of trial: the engine
- * decides on them, and on `intent`, by itself.
+ * Whether a deterministic condition holds. The fallbacks and `no_response` are an order of trial, not facts: the engine
+ * decides on them, and on `intent`.
  */
 export function holds(condition: Condition, facts: Facts): boolean {
   switch (condition.kind) {

@@ -191,7 +191,7 @@ class FlowRun {
     this.#end(end)
   }
 
-  /** The model's next line; or, when it has reached its goal or cannot go on, the way out. */
+  /** The model's next line or, if it has reached its goal or cannot continue, the exit. */
   async *#converse(node: FlowNode): AsyncGenerator<FlowStep, void> {
     const state = this.#state
     const { settings } = this.#flow.graph

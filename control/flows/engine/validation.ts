@@ -70,7 +70,7 @@ const issue = (code: IssueCode, message: string, { node, transition, field }: Wh
   field: field ?? null,
 })
 
-/** All that keeps a graph from being published, then warnings, then what is left to do. */
+/** All that prevents publishing, then warnings, then tasks. */
 export function validateGraph(graph: Graph, around: Surroundings): Issue[] {
   const order = ['error', 'warning', 'task']
   return [
@@ -111,7 +111,7 @@ function wholeGraph(graph: Graph, { kind }: Surroundings): Issue[] {
   ]
 }
 
-/** The places at which a word stands for the second time or later. */
+/** The positions of repeated words. */
 const repeated = (words: readonly string[]): number[] =>
   words.flatMap((word, index) => (words.indexOf(word) < index ? [index] : []))
 

@@ -10,7 +10,7 @@ export interface OutboxEvent {
   type: string
 }
 
-/** Whether an endpoint with this list (`*` stands for all) subscribes to a type. */
+/** Whether an endpoint with this list (`*` means all) subscribes to a type. */
 export const subscribes = (eventTypes: readonly string[], type: string): boolean =>
   eventTypes.includes('*') || eventTypes.includes(type)
 

@@ -9,7 +9,7 @@ export interface EnqueueOptions {
   organisationId: string | null
   /** Absent: at once. */
   dueAt?: Date
-  /** Replaces a waiting job of this kind and key: payload, time and attempts start anew. */
+  /** Replaces a waiting job of this kind and key: payload, time and attempts start again. */
   key?: string
 }
 

@@ -111,7 +111,7 @@ export class JobRunner {
     }
   }
 
-  /** Stops. Jobs that do not end soon are told by their signal, and are due again at once. Idempotent. */
+  /** Stops. Jobs that do not end soon are notified by their signal, and are due again at once. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all(this.#duties.map(duty => duty.close()))

@@ -22,7 +22,7 @@ class Parameter {
   }
 }
 
-/** Puts a parameter into a query; its type is that of the expression beside it. */
+/** Puts a parameter into a query; its type is that of the expression next to it. */
 export type Place = (name: string) => never
 const place: Place = name => new Parameter(name) as never
 

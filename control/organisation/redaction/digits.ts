@@ -31,7 +31,7 @@ const MIN_PAIRED = 8
 const TIMES: Readonly<Record<string, number>> = { double: 2, triple: 3, כפול: 2 }
 /** Filler words between digits. */
 const FILLERS = new Set(['uh', 'um', 'uhm', 'er', 'erm', 'and', 'then', 'dash', 'space', 'hyphen', 'אה', 'ואז'])
-/** Letters, marks and digits in a row; what holds letters beside digits is a name or an ID, and no number. */
+/** Letters, marks and digits in a row. A token with letters and digits is a name or an ID, not a number. */
 const TOKEN = /[\p{L}\p{M}\p{N}]+/gu
 /** Between two groups of a number. */
 const GAP = /^[\s.,;:…/()\-‐-―]*$/u
@@ -99,7 +99,7 @@ function runsIn(text: string, inPairs: boolean): (DigitRun & { isPaired: boolean
 /** How many digits a text tells, written or said. */
 export const digitsIn = (text: string): number => digitRuns(text).reduce((sum, { digits }) => sum + digits.length, 0)
 
-/** Decimal digits of any script, as 0 to 9: those of a script stand in a row of ten. */
+/** Decimal digits of any script, as 0 to 9: each script has a block of ten. */
 function asciiDigits(text: string): string {
   return [...text]
     .map(char => {

@@ -19,7 +19,7 @@ interface Span {
 /** Takes out of texts what an organisation does not want to keep. */
 export interface Redactor {
   (text: string): string
-  /** Texts that one person said one after the other: a number that goes on from one into the next is found too. */
+  /** Consecutive texts of one person: a number that continues from one to the next is found too. */
   all(texts: readonly string[]): string[]
   /**
    * The same for texts that may continue. An ending that may be the beginning of a number is held back from its first digit on, if it
@@ -37,7 +37,7 @@ const SEAM = '\n'
 const MIN_HELD = 4
 const CARD = /\b(?:cards?|credit|debit|visa|mastercard|amex|iban)\b|כרטיס|אשראי/iu
 export const speaksOfCard = (text: string): boolean => CARD.test(text)
-/** From how many digits on the end of what is said is held, where this was said before. */
+/** How many digits at the end of an utterance are held back after such a word. */
 export const leastHeld = (before: readonly string[]): number => (before.some(speaksOfCard) ? 1 : MIN_HELD)
 const LONGEST_CARD = 19
 const LONGEST_IDENTITY = 9
@@ -45,7 +45,7 @@ const LONGEST_IDENTITY = 9
 const HELD_LABEL = '…'
 export const HELD = `[${HELD_LABEL}]`
 
-/** Whether a text has something of which it is not known yet what it is. */
+/** Whether a text has a part that is not classified yet. */
 export const isHeldBack = (text: string): boolean => text.includes(HELD)
 
 /** Finds by these rules; the patterns are known to be well-formed. Patterns are matched in time linear in the text (RE2). */

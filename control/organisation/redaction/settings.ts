@@ -35,7 +35,7 @@ export const redactionFields = {
 
 export const DEFAULT_REDACTION: RedactionRules = { card_numbers: true, identity_numbers: [], patterns: [] }
 
-/** JSON of `organisations.redaction`; what it lacks is as by default. */
+/** JSON of `organisations.redaction`; missing fields have their defaults. */
 export const redactionOf = (json: string | null): RedactionRules => ({
   ...DEFAULT_REDACTION,
   ...(json === null ? {} : (JSON.parse(json) as Partial<RedactionRules>)),

@@ -27,10 +27,10 @@ export interface Profile {
   settings: ProfileSettings
 }
 
-/** A call as what comes after it sees it. */
+/** A call in the form for analysis. */
 export interface Conversation {
   call: CallRow
-  /** In the order in which they began. Supervisors, whom no customer hears, are left out. */
+  /** In order of their beginning, without supervisors, whom no customer hears. */
   lines: Line[]
   /** As the recogniser was told, or as the letters show; null: unknown. */
   language: string | null
@@ -43,7 +43,7 @@ export interface Conversation {
 /** More than the longest call has. */
 const MAX_LINES = 20_000
 
-/** Null: there is no such call, or nothing of it was written down. */
+/** Null: there is no such call, or it has no transcript. */
 export async function readConversation(db: Db, tenant: Tenant, callId: string): Promise<Conversation | null> {
   const scoped = forTenant(db, tenant)
   const call = await scoped.find('calls', callId)
@@ -111,7 +111,7 @@ export async function readProfile(db: Db, tenant: Tenant, id: string): Promise<P
   return row === undefined ? null : { id, version: row.version, settings: JSON.parse(row.settings) }
 }
 
-/** Letters of two alphabets are told apart; of others nothing is claimed. */
+/** Two alphabets are distinguished by their letters; others are not classified. */
 function languageOf(lines: readonly Line[]): string | null {
   const text = lines.map(line => line.text).join(' ')
   const count = (letters: RegExp): number => text.match(letters)?.length ?? 0

@@ -8,7 +8,7 @@ export interface Agreement {
   kappa: number | null
 }
 
-/** A score as one of four answers, so that judges who are two points apart agree. */
+/** A score as one of four answers, so that judges who differ by two points agree. */
 export type Band = 'not_applicable' | 'low' | 'middle' | 'high'
 
 const MIDDLE_FROM = 50

@@ -28,7 +28,7 @@ export interface EvaluationDeps {
   userExists: Exists
 }
 
-/** Kept of an evaluation; one that is changed more often tells of its last changes. */
+/** Maximum history of an evaluation; only the latest changes are kept. */
 const MAX_HISTORY = 200
 const MAX_REVIEWS = 20
 

@@ -100,7 +100,7 @@ async function store(trx: Trx, tenant: Tenant, row: QaEvaluationRow, isThere: bo
   else await scoped.insert('qa_evaluations', columns)
 }
 
-/** All that can be scored is: tells of it, and asks for a person where the rules want one. */
+/** Everything that can be scored is: sends the event, and requests a review if the rules want one. */
 export async function settle(
   trx: Trx,
   tenant: Tenant,

@@ -10,7 +10,7 @@ function placeOf(purpose: string, callId: string): number {
   return (digest.readUInt32BE() / 2 ** 32) * 100
 }
 
-/** Whether a call is evaluated by itself. */
+/** Whether a call is evaluated automatically. */
 export function isSampled({ call, lines, durationMs }: Conversation, rules: Sampling): boolean {
   if (!lines.some(({ side }) => side === 'agent') || durationMs < rules.min_seconds * 1000) return false
   if (rules.queue_ids.length > 0 && !rules.queue_ids.includes(call.queue_id ?? '')) return false

@@ -118,7 +118,7 @@ export function automaticFailures(conversation: Conversation): AutomaticFailure[
   return [...missed, ...forbidden]
 }
 
-/** The mean of what is scored, by weight; a failure that counts makes it 0. Null: nothing is scored. */
+/** Weighted mean of the scores; a failure that counts makes it 0. Null: nothing is scored. */
 export function totalOf(criteria: readonly ScoredCriterion[], failures: readonly AutomaticFailure[]): number | null {
   if (failures.some(({ dismissed }) => !dismissed)) return 0
   const counted = criteria.flatMap(({ score, weight }) => (score === null ? [] : [{ score, weight }]))

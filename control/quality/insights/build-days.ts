@@ -14,7 +14,7 @@ export interface InsightDaysParts {
 }
 
 const DAY_MS = 86_400_000
-/** A period and the one before it are no longer [days]. */
+/** Maximum length of a period together with the previous one [days]. */
 const MAX_DAYS = 800
 const BUDGET_MS = 4000
 const ROWS_AT_ONCE = 50

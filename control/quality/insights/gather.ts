@@ -25,7 +25,7 @@ export interface CountedCall extends Counted {
 
 type Page = Awaited<ReturnType<typeof pageAfter>>
 
-/** Every call of the period with what was made of it, a page at a time. */
+/** Every call of the period with its results, a page at a time. */
 export async function* callsOf(db: Db, tenant: Tenant, period: Period, only: Only = {}): AsyncGenerator<CountedCall> {
   let last = { created: period.from, id: '' }
   for (;;) {

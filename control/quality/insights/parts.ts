@@ -6,7 +6,7 @@ import type { GroupBy } from './schema.ts'
 import type { Counted, PackedTally, Tally } from './tally.ts'
 import type { PackedThemes, Themes } from './themes.ts'
 
-/** One call, or what is kept of the calls of a day: of all, or of those with the same agent, queue and profile. */
+/** One call, or the stored figures of a day's calls: of all, or of those with the same agent, queue and profile. */
 export type Part = Dimensions & {
   /** It counts in the total, or in its group, or in both. */
   inTotal: boolean
@@ -39,7 +39,7 @@ export function addThemes(themes: Themes, part: Part): void {
   else if (part.themes !== null) themes.addPacked(part.themes)
 }
 
-/** All calls of a period: of whole days what is kept, else the calls themselves. */
+/** All calls of a period: the stored figures of whole days, otherwise the calls themselves. */
 export async function* partsOf(db: Db, tenant: Tenant, { from, to }: Period, wanted: Wanted): AsyncGenerator<Part> {
   const days = wholeDays(from, to)
   const first = days[0] === undefined ? to : startOfDay(days[0])

@@ -16,7 +16,7 @@ export interface Counted {
 /** Whole numbers of this are summed up, so that a sum is the same in whatever order. */
 const UNIT = 1e-6
 
-/** A mean of what is known. */
+/** Mean of the known values. */
 export class Mean {
   count = 0
   #units = 0

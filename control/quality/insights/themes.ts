@@ -1,7 +1,7 @@
 import type { Insights } from './schema.ts'
 import { type Counted, Mean, type PackedMean } from './tally.ts'
 
-/** Different words that are counted; what comes after so many is not. */
+/** Maximum number of different words that are counted; later ones are ignored. */
 const MAX_VALUES = 50_000
 const MAX_SHOWN = 20
 const KINDS = ['reason', 'topic'] as const

@@ -7,7 +7,7 @@ declare module '../../kernel/jobs/kinds.ts' {
   }
 }
 
-/** A call is over: what was said in it is made findable, counted, summed up, and evaluated where it is in the sample. */
+/** A call is over: its words are indexed, counted, summarised and, if it is in the sample, evaluated. */
 export interface ReviewJob {
   tenant: Tenant
   call_id: string

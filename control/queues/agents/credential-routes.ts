@@ -19,7 +19,7 @@ export interface SipCredentialDeps {
   sipWsUrl: string
 }
 
-/** Part of what is hashed, hence the same everywhere and for ever; media challenges with it. */
+/** Part of the hash, hence the same everywhere and forever; media challenges with it. */
 const REALM = 'tandem'
 const PASSWORD_BYTES = 18
 const NAME_LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789'

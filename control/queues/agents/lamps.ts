@@ -8,7 +8,7 @@ import type { RingRow } from '../tables.ts'
 /** What a phone's lamp shows: its member's waiting messages, or whether a colleague is on the telephone. */
 export type Lamp = { package: PackageState['package']; userId: string }
 
-/** Dialogs of one member that are told: one rings, one talks. */
+/** Reported dialogs of one member: one rings, one talks. */
 const MAX_DIALOGS = 20
 
 /** The state of each of these lamps of one organisation and mode, in their order: a few queries however many they are. */

@@ -33,7 +33,7 @@ export class PhoneAsks {
     this.#deps = deps
   }
 
-  /** Never rejects; what is not answered in time media answers itself. */
+  /** Never rejects; media itself answers what is not answered in time. */
   async handle(ask: Ask, media: MediaPort): Promise<void> {
     try {
       const account = await this.#accountOf(ask, media)

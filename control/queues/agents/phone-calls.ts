@@ -64,7 +64,7 @@ export class PhoneCalls {
     return false
   }
 
-  /** Never rejects; what is not decided in time media refuses itself. */
+  /** Never rejects; media itself refuses what is not decided in time. */
   async #handle(call: Incoming, account: SipCredentialRow, media: MediaPort): Promise<void> {
     try {
       await this.#judge(call, account, media)

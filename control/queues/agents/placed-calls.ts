@@ -38,10 +38,10 @@ export interface Placing {
 export type NotPlaced =
   | Undialable
   | { failure: 'busy'; message: string }
-  /** Its organisation may have no more. */
+  /** Its organisation may have no more calls. */
   | { failure: 'not_allowed'; message: string; problem: Problem }
 
-/** A page answers what it has asked for at once. */
+/** A page answers at once what it has requested. */
 const DEVICE_TIMEOUT_S = 15
 
 /**
@@ -131,7 +131,7 @@ async function callInside(
   return true
 }
 
-/** A phone has more than one line; what it holds on one it holds itself. */
+/** A phone has several lines, and puts the others on hold itself. */
 const isBeside = async (trx: Trx, tenant: Tenant, userId: string, device: CallingDevice): Promise<boolean> =>
   device.kind === 'leg' && (await mayCallBeside(trx, tenant, userId))
 

@@ -42,7 +42,7 @@ export class Registrations {
     this.#deps = deps
   }
 
-  /** Judges, keeps and answers one REGISTER. Never rejects; what is not answered in time media answers itself. */
+  /** Verifies, stores and answers one REGISTER. Never rejects; media itself answers what is not answered in time. */
   async handle(register: Register, media: MediaPort): Promise<void> {
     try {
       await this.#handle(register, media)
@@ -88,7 +88,7 @@ const secondsUntil = ({ expires_at }: Contact, at: Date): number =>
 
 const refuse = (sipCode: 401 | 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }) as Outcome
 
-/** All or nothing (RFC 3261 §10.3 step 7): what one contact does not allow is done for none. */
+/** All or nothing (RFC 3261 §10.3 step 7): if one contact is refused, all are. */
 async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {
   const tenant = tenantOf(account)
   const user = await forTenant(trx, tenant).find('users', account.id)
@@ -130,7 +130,7 @@ const contactsOf = (trx: Trx, tenant: Tenant, userId: string, at: Date): Promise
     .orderBy('registered_at')
     .execute()
 
-/** These, and what has run out. */
+/** These, and the expired ones. */
 async function forget(
   trx: Trx,
   tenant: Tenant,

@@ -17,7 +17,7 @@ const POLICY = 1008
 /** How long a device that has a row but is unknown to media may still be connecting [ms]. */
 const ADMISSION_MS = 10_000
 
-/** In the transaction that deactivates the member. Active again, it registers anew. */
+/** In the transaction that deactivates the member. After reactivation, its devices register again. */
 export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): Promise<void> {
   const own = forTenant(trx, tenant)
   await own.delete('sip_registrations').where('user_id', '=', userId).execute()
@@ -35,7 +35,7 @@ export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
     .orderBy('rings.id')
     .execute()
 
-/** Closes this node's softphones of members who are shut out and talk with nobody. */
+/** Closes this node's softphones of deactivated members who talk with nobody. */
 export async function closeSoftphones({ db, followUps }: Store, now: Date): Promise<void> {
   const settled = new Date(now.getTime() - ADMISSION_MS).toISOString()
   for (const { id, connected_at } of await softphonesToClose(db)) {

@@ -12,7 +12,7 @@ interface Subscription extends Lamp {
   tenant: Tenant
   /** The member whose phone it is. */
   memberId: string
-  /** As text; null: we do not know what it was told. */
+  /** As text; null: unknown. */
   told: string | null
 }
 
@@ -72,7 +72,10 @@ export class PhoneSubscriptions {
     }
   }
 
-  /** Tells each what has changed; to be called now and then. One whose member has no account any more, or is not active, ends. */
+  /**
+   * Sends changes to each subscription; called periodically. Subscriptions of members without an account, or who are inactive,
+   * end.
+   */
   async look(media: MediaPort): Promise<void> {
     if (this.#byId.size === 0 || this.#looking) return
     this.#looking = true

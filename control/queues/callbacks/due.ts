@@ -8,7 +8,7 @@ const MAX_DIALLED = 200
 
 /** Agents who can take a callback now. */
 export interface Takers {
-  /** Agents who are free and can be rung. */
+  /** Free agents who can be rung. */
   agents: ReadonlySet<string>
   /** How many of them answer each queue; a queue with none is absent. */
   byQueue: ReadonlyMap<string, number>

@@ -10,7 +10,7 @@ import { settingsOf } from '../settings/store.ts'
 import type { Around } from './dial.ts'
 import { findRing, ringsOf } from './rings.ts'
 
-/** Into the room of the call. A supervisor comes in muted, until it is set who hears him. */
+/** Into the call's room. A supervisor is muted until it is set who hears him. */
 export async function bridge(
   deps: CallCentreParts,
   media: CommandPort<'leg.move' | 'leg.update'>,

@@ -16,7 +16,7 @@ import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
 import type { Onward, RingTarget } from './rings.ts'
 
-/** A leg that is led, with what it is led for. */
+/** A leg in a step, with its purpose. */
 export interface Around {
   leg: ParticipantRow
   call: CallRow | undefined
@@ -25,7 +25,7 @@ export interface Around {
 
 type Media = CommandPort<'leg.dial' | 'leg.answer' | 'leg.hangup'>
 
-/** Into a room of its own: it comes into the call's when it is the first to answer. */
+/** Into a room of its own. The first to answer comes into the call's room. */
 export async function dial(
   deps: CallCentreParts,
   media: Media,
@@ -42,7 +42,7 @@ export async function dial(
   const reply = await (target.kind === 'leg'
     ? media.request('leg.answer', { ...place, codecs: CODECS })
     : dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward }))
-  // It was dialled before: the process that did so died before it could write it down.
+  // It was dialled already, by a process that died before it could store that.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
   // The first outcome stays: an answer, or an end, for which media had no leg to hang up then.
   const now = await takeOn(deps.store, leg, { step: 'dialing' })
@@ -168,7 +168,7 @@ function sentOn({ from }: { from: string | null }, call: CallRow | undefined): R
   return [{ address: call.to_address, reason: 'unconditional', count: 1 }, ...before]
 }
 
-/** The number of whom a call is with; undefined: it has none that could be shown. */
+/** The number of the other party; undefined: none that could be shown. */
 function callerOf(call: CallRow): string | undefined {
   const theirs = call.direction === 'inbound' ? call.from_address : call.to_address
   return theirs.startsWith('+') ? theirs : undefined

@@ -15,7 +15,7 @@ import { findRing, legsOfRing, mainRing } from './rings.ts'
 
 /** What is heard before the answer: our ringing tone, or early media of the far end. */
 
-/** A far end that we call is heard from now on, or no more (`isHeard` false), and has not answered. */
+/** A far end that we call, and that has not answered, is heard from now on, or no longer (`isHeard` false). */
 export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean): Promise<void> {
   const tenant = tenantOf(leg)
   if (leg.step !== 'dialing' && leg.step !== 'to_dial') return
@@ -62,7 +62,7 @@ export async function hearRinging(
   return moved ?? failureOf(await media.request('leg.stop_play', { legId: leg.id }))
 }
 
-/** The first of those who are rung that is heard. */
+/** The first of the rung parties that is heard. */
 async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | undefined> {
   const tenant = tenantOf(leg)
   const ring = await mainRing(db, tenant, leg.call_id)

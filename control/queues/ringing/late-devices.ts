@@ -15,7 +15,7 @@ const FOR_ONE: readonly RingPurpose[] = ['direct', 'transfer', 'consult', 'super
 /** How the leg of a softphone ends whose page is gone. */
 const GONE: readonly EndedReason[] = ['not_found', 'rtp_timeout', 'caller_hangup']
 
-/** A device that is new rings too, for what is left of the time. */
+/** A new device rings too, for the remaining time. */
 export async function joinRing(trx: Trx, tenant: Tenant, userId: string, device: Device, at: string): Promise<void> {
   const ring = await forTenant(trx, tenant)
     .select('rings')
@@ -42,7 +42,7 @@ function isOf(leg: ParticipantRow, device: Device): boolean {
   return target.kind === 'browser' && target.browserId === device.browserId
 }
 
-/** The last leg of a ring has ended, and the ring goes on: its softphone was lost, and may come back. */
+/** The last leg of a ring has ended, and the ring continues: its softphone was lost, and may come back. */
 export async function outlivesLeg(
   trx: Trx,
   tenant: Tenant,

@@ -57,7 +57,7 @@ const direct: Purpose = {
   over: leftAlone,
 }
 
-/** The one who is asked comes into the call's room, where the caller on hold neither hears nor is heard. */
+/** The consulted party comes into the call's room, where the caller on hold neither hears nor is heard. */
 const consult: Purpose = {
   async answered({ trx, tenant, ring, at }) {
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
@@ -130,7 +130,7 @@ const referred: Purpose = {
   over: leftAlone,
 }
 
-/** The caller is on hold no more. */
+/** The caller is no longer on hold. */
 async function goOn(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
   const held = forTenant(trx, tenant).update('calls').set({ status: 'in_progress' }).where('id', '=', callId)
   const { numUpdatedRows } = await held.where('status', '=', 'held').executeTakeFirst()
@@ -140,7 +140,7 @@ async function goOn(trx: Trx, tenant: Tenant, callId: string, at: string): Promi
 /** How long it rings at somebody outside. */
 const OUT_TIMEOUT_S = 60
 
-/** The agent is on the line: now the one whom it calls is dialled. */
+/** The agent is on the line: now the called party is dialled. */
 const placed: Purpose = {
   async answered({ trx, tenant, ring, at }, leg) {
     const { onward } = JSON.parse(leg.dial ?? '{}') as { onward?: Onward }
@@ -211,7 +211,7 @@ async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
   if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
 }
 
-/** The call is the one's who was asked, from now on or once he answers. */
+/** The call belongs to the consulted party, now or after the answer. */
 export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const change = { purpose: 'transfer' as const, open_call: ring.call_id }
@@ -225,7 +225,7 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: stri
   await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', at })
 }
 
-/** Nobody is asked any more: the caller talks with whom it talked before. */
+/** The consultation is over: the caller talks with the previous party. */
 export async function takeBack(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   const caller = await mainLeg(trx, tenant, callId)
   if (caller !== undefined && caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })

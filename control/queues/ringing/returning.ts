@@ -15,7 +15,7 @@ import type { RingTarget } from './rings.ts'
 
 /** Before the second attempt, the third, and each after it. */
 const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
-/** A call that was never dialled was no attempt, and comes again soon: an agent may have to be asked anew [ms]. */
+/** A call that was never dialled was no attempt and is retried soon; an agent may have to be asked again [ms]. */
 const CAPACITY_RETRY_MS = 60_000
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
@@ -23,7 +23,7 @@ const CUSTOMER_TIMEOUT_S = 45
 const find = (db: Db, tenant: Tenant, id: string): Promise<CallbackRow | undefined> =>
   forTenant(db, tenant).find('callbacks', id)
 
-/** An agent's phone rings for it: offered by a queue; an agent of its own is an attempt from here on. False: it is not waiting. */
+/** An agent's phone rings for it, by a queue's offer. For an agent of its own, this is an attempt. False: it is not waiting. */
 export async function offerCallback(
   trx: Trx,
   tenant: Tenant,
@@ -49,7 +49,7 @@ export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: st
   return isTaken
 }
 
-/** The agent did not take it: the next one's turn, or for an agent of its own a failed attempt. */
+/** The agent did not answer: the next agent's turn or, for an agent of its own, a failed attempt. */
 export async function agentMissed(
   trx: Trx,
   tenant: Tenant,

@@ -45,7 +45,7 @@ export type RingTarget =
       replaces?: string
       /** Goes out then, Unix time [ms]. Absent: at once. */
       startMs?: number
-      /** The campaign of which no more calls than these go out in any second. */
+      /** The campaign whose limit of calls per second applies. */
       pace?: { id: string; callsPerSecond: number }
     }
 
@@ -81,7 +81,7 @@ export interface NewRing {
   payment?: PaymentPause | undefined
 }
 
-/** Beyond the time that media rings by itself. */
+/** More than the time that media rings by itself. */
 const GRACE_MS = 10_000
 
 /** Beside the one who talks with the caller. */
@@ -90,7 +90,7 @@ const ASIDE: readonly RingPurpose[] = ['consult', 'supervise', 'referred']
 /** Whether it represents the call's own leg: a member who calls somebody inside. */
 export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null
 
-/** Somebody is asked, or rung, who is to have the call next. */
+/** Somebody is consulted or rung who is to get the call next. */
 export const isAsking = ({ purpose }: RingRow): boolean => purpose === 'consult' || purpose === 'referred'
 
 /** A member talks as the call's own leg; false: it rings or talks already. */

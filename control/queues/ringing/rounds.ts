@@ -18,7 +18,7 @@ import { leaveQueue, offerTo, triedOf } from '../waiting-calls.ts'
 import { triedOf as callbackTried, dialForAssistant, offerCallback } from './returning.ts'
 import { startRing } from './rings.ts'
 
-/** One round of an organisation's queues: its rows are read, `distributor.ts` decides, and what it decided is written. */
+/** One round of an organisation's queues: reads the rows, decides by `distributor.ts`, and writes the decisions. */
 
 /** How long an agent's phone rings for a callback of no queue. */
 const RING_TIMEOUT_S = 20
@@ -52,7 +52,7 @@ export class DecisionFault extends Error {
   }
 }
 
-/** Returns how many decisions were carried out. `apart`: whose could not, and who are left out. Throws `DecisionFault`. */
+/** Returns how many decisions were carried out. `apart`: those that failed, and are left out. Throws `DecisionFault`. */
 export async function round(
   deps: CallCentreParts,
   trx: Trx,

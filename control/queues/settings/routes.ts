@@ -123,7 +123,7 @@ const change =
     })
   }
 
-/** Why a queue cannot be as it would be; what it names and named before is not asked for again. */
+/** Why a queue's settings are not valid; objects that it named before are not checked again. */
 async function refusal(
   deps: QueueDeps,
   trx: Trx,

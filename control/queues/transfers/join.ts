@@ -93,7 +93,7 @@ async function ringOfMain(
   return ring
 }
 
-/** Ringing for somebody outside ends by then, as media has it, with some time to spare [ms]. */
+/** Ringing an outside party has ended by then in media, with a margin [ms]. */
 const RING_MS = 70_000
 
 /** Its legs are of the other call from now on; one that talks goes into that call's room. */

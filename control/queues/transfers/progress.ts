@@ -25,7 +25,7 @@ export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_prog
   const tenant = tenantOf(row)
   const leg = await mainLeg(trx, tenant, row.call_id)
   await tellCall(trx, tenant, row.call_id, { type: 'call.transferred', at })
-  // It goes on without us.
+  // It continues without us.
   if (planOf(row).kind === 'pass' && leg !== undefined) await hangUpLeg(trx, tenant, leg.id, 'transfer_completed')
 }
 

@@ -57,7 +57,7 @@ export async function transferRingOver(trx: Trx, ringId: string, sipCode: number
   if (row !== undefined) await transferOver(trx, row, sipCode, at)
 }
 
-/** Its call is over, and so is what was to become of it. */
+/** Its call is over, and the transfer with it. */
 export async function transferLost(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
   const row = await forTenant(trx, tenant)
     .select('call_transfers')
@@ -96,7 +96,7 @@ function notify(trx: Trx, row: CallTransferRow, sipCode: number): void {
   follow(trx, row.call_id, async ({ media }) => void (await media.request('leg.refer_notify', told)))
 }
 
-/** How a ring that failed is told as a status of the target. */
+/** The SIP status for a ring that failed. */
 export function statusOfReason(reason: EndedReason): number {
   if (reason === 'busy') return 486
   if (reason === 'rejected') return 603

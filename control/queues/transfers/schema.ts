@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { CALL_ID, PARTICIPANT_ID } from '../../kernel/events/sample-call.ts'
 import { nullable } from '../../kernel/schema.ts'
 
-/** A transfer by SIP REFER, as events tell of it. */
+/** A transfer by SIP REFER, as in events. */
 export const callTransferSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('call_transfer'),

@@ -38,7 +38,7 @@ export type Plan =
   | { kind: 'lead'; target: { type: 'queue' | 'assistant' | 'flow' | 'room'; id: string } }
   /** Two calls of a member become one. */
   | { kind: 'join'; otherLegId: string }
-  /** Somebody is called over the same connection, in the place of who has asked. */
+  /** Somebody is called over the same connection, in place of the requester. */
   | { kind: 'bridge'; to: string; replaces: string | null }
   /** The far end of this leg is asked to call there itself. `to`: a URI. */
   | { kind: 'pass'; legId: string; to: string; inPlaceOf: string | null }

@@ -40,7 +40,7 @@ import { OfferedVoices } from '../../voices/offered.ts'
 import { IMPORT_TARGETS } from '../import-targets.ts'
 import { type AppParts, clockOf, mailerOf, serverUrlsOf, usersOf } from '../parts.ts'
 
-/** People, their queues, and who answers for them. */
+/** People, their queues, and what answers for them. */
 export function contactCentre(
   parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & {
     live: LiveParts
