@@ -127,7 +127,7 @@ export type UaEvent =
       body: Body | null
       isOffer: boolean
       tag: string | null
-      /** What networks on the way say of audio before the answer (RFC 5009); null: nothing. */
+      /** What networks on the way say about audio before the answer (RFC 5009); null: nothing. */
       earlyMedia: 'allowed' | 'denied' | null
       peer: Peer
       /** The session that the call is to replace (RFC 3891); the permission is not checked yet. */
@@ -146,7 +146,7 @@ export type UaEvent =
       reason: string
       retryAfterS: number | null
       origin: 'local' | 'remote'
-      /** Of a 3xx: URIs of its Contacts, the most wanted first. */
+      /** For a 3xx: URIs of its Contacts, most preferred first. */
       contacts: readonly string[]
       /** For a 3xx: whom the call was for before, in its own words (RFC 5806 §6.3). */
       redirects: readonly Redirect[]
@@ -221,7 +221,7 @@ export interface RegisterEvent {
 }
 
 export interface RegisterReply {
-  /** 401: challenged anew, because the nonce was used elsewhere. */
+  /** 401: challenged again, because the nonce was used elsewhere. */
   status: number
   contacts: readonly RegisterContact[]
   /** With 423 [s]. */

@@ -149,6 +149,6 @@ export interface EarlyDialog {
   description: Body | null
   /** The last description in a response that was not reliable: it stands for that of a 2xx that brings none. */
   preview: Body | null
-  /** An UPDATE of the far end has changed what was agreed on (RFC 3311). */
+  /** An UPDATE of the far end has changed the session (RFC 3311). */
   isUpdated: boolean
 }

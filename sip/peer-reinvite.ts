@@ -46,8 +46,8 @@ function offerCollision(session: Session): 'theirs' | 'ours' | null {
 }
 
 /**
- * A request of whom we call before its answer. An UPDATE may bring another offer once ours is answered reliably (RFC 3311 §5.1); it may not
- * hang up, nor transfer (RFC 3261 §15).
+ * A request of the called party before its answer. An UPDATE may bring another offer once ours is answered reliably (RFC 3311 §5.1); it may
+ * not hang up, nor transfer (RFC 3261 §15).
  */
 export function onEarlyRequest(
   core: AgentCore,

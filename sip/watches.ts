@@ -7,7 +7,7 @@ import { Registration } from './registration.ts'
 export class Watches {
   readonly #core: AgentCore
   readonly #running = new Map<string, Watching>()
-  /** What takes the place of one that is being stopped: the farewell of the old would else undo the new one's registration. */
+  /** Replaces one that is being stopped. The old one's unregistration would otherwise undo the new one's registration. */
   readonly #successors = new Map<string, Watch>()
 
   constructor(core: AgentCore) {

@@ -18,7 +18,10 @@ export interface BrowserAudioOptions {
   now: () => number
 }
 
-/** The audio of one browser leg on the thread of its WebSocket: what the page says into one ring, what it hears out of the other. */
+/**
+ * The audio of one browser leg on the thread of its WebSocket: the page's audio goes into one ring, and what it hears comes from the
+ * other.
+ */
 export class BrowserAudio {
   readonly pipe: BrowserPipe
   readonly page: PageAudio
@@ -65,7 +68,7 @@ export class BrowserAudio {
     if (this.#wire !== null) this.#outbox.attach(this.#wire, false, 0)
   }
 
-  /** The page is gone, and may come back: what it would hear is passed over. */
+  /** The page is gone, and may come back: audio for it is discarded. */
   detach(): void {
     this.#wire = null
     this.#outbox.detach()

@@ -316,7 +316,7 @@ export class BrowserBoard {
     return snapshotOf({ legId, browser, direction: 'outbound', state: 'ended' }, null)
   }
 
-  /** The reply follows the event that tells of the end. */
+  /** The reply follows the event that reports the end. */
   async hangup({ legId, reason }: Request<'leg.hangup'>): Promise<Reply<'leg.hangup'> | Failure> {
     const line = this.lines.get(legId)
     const isLate = line?.state === 'ended'

@@ -18,11 +18,11 @@ export type PageMessage =
   | { event: 'accept' }
   /** Offers WebRTC for the audio of the call that it is in (SDP). */
   | { event: 'webrtc'; sdp: string }
-  /** Asks control for something. */
+  /** A request to control. */
   | { event: 'control'; body: Record<string, unknown> }
 
 /**
- * One message, or null when it is none of ours. `streamSid`: of the leg that the page is in; a message that names another one is
+ * One message, or null if it is none of ours. `streamSid`: of the leg that the page is in; a message that names another one is
  * late. Never throws.
  */
 export function parsePageMessage(text: string, streamSid: string | null): PageMessage | null {

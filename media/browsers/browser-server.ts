@@ -62,8 +62,8 @@ interface Pending {
 }
 
 /**
- * The port of the call WebSocket. It belongs to the media process, so that calls of browsers outlive control too. An upgrade waits
- * until control has judged its token: who is refused gets an HTTP status and an error like any other of the API.
+ * The port of the call WebSocket. It belongs to the media process, so calls of browsers outlive control too. An upgrade waits
+ * until control has judged its token; a refused one gets an HTTP status and an error in the API's form.
  */
 export class BrowserServer {
   readonly counters = { connects: 0, refused: 0, rateLimited: 0 }
@@ -201,7 +201,7 @@ export class BrowserServer {
     return null
   }
 
-  /** Counts a connection while it lasts; one that goes before it was judged waits no longer. */
+  /** Counts a connection while it lasts; one that closes before the decision no longer waits. */
   #count(network: string, browserId: string, socket: Duplex): void {
     this.counters.connects++
     this.#open.set(network, this.#openOf(network) + 1)
@@ -287,7 +287,7 @@ const TYPES: Record<string, string> = {
   media_unavailable: 'api_error',
 }
 
-/** The API's error envelope, for what is refused before control is asked. */
+/** The API's error envelope, for refusals before control is asked. */
 const errorBody = ({
   code,
   message,

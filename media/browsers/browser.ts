@@ -57,7 +57,7 @@ export interface BrowserLine {
   held: boolean
   /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
   answeredMs: number | null
-  /** Resolves once its end is told; null: it has not ended. */
+  /** Resolves once its end is reported; null: it has not ended. */
   ending: Promise<void> | null
 }
 

@@ -10,8 +10,8 @@ const RINGING_GRACE_MS = 5000
 const NORMAL = 1000
 
 /**
- * Calls of softphones whose connection is gone. The leg stays where it is and says nothing, or goes on ringing, until the softphone
- * is back or the time is over.
+ * Calls of softphones whose connection is lost. The leg stays where it is and is silent, or keeps ringing, until the softphone is
+ * back or the time is over.
  */
 export class KeptCalls {
   readonly #giveUp: (line: BrowserLine, reason: EndedReason) => void
@@ -44,8 +44,8 @@ export class KeptCalls {
   }
 
   /**
-   * The call that a page which connects now goes on with: of the softphone that it was before, though that has not been missed yet,
-   * or one of its agent's that is kept. Null: none.
+   * The call that a connecting page resumes: of the same softphone, even if its old connection has not been missed yet, or a kept
+   * one of its agent. Null: none.
    */
   of(page: Browser, predecessor: Browser | null): BrowserLine | null {
     const own = predecessor?.line ?? null
@@ -56,7 +56,7 @@ export class KeptCalls {
     return null
   }
 
-  /** The page is in this call from now on, or rings for it, and is told which. `now` [ms]. */
+  /** From now on the page is in this call, or rings for it, and is told which. `now` [ms]. */
   takeUp(line: BrowserLine, page: Browser, now: number): void {
     this.forget(line)
     if (line.browser.line === line) line.browser.line = null

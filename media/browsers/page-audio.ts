@@ -8,9 +8,9 @@ import { SaidAudio } from '../streams/said-audio.ts'
 
 /** Maximum audio waiting to be played: 60 s. Beyond it, audio is dropped and counted. */
 const MAX_WAITING_FRAMES = 3000
-/** Frames that the engine has before it, so that a late pump is not heard. */
+/** Frames that the engine has in advance, so that a late pump is not heard. */
 const AHEAD_FRAMES = 5
-/** A payload longer than this is none [characters]. */
+/** A longer payload is invalid [characters]. */
 const MAX_PAYLOAD = 64 * 1024
 /** Gain of the jitter estimate (RFC 3550 §6.4.1). */
 const JITTER_GAIN = 1 / 16
@@ -69,7 +69,7 @@ export class PageAudio {
     }
   }
 
-  /** Another connection, with timestamps of its own. */
+  /** Another connection, with its own timestamps. */
   restart(): void {
     this.#lastTransitMs = Number.NaN
   }
@@ -92,7 +92,7 @@ export class PageAudio {
     Atomics.store(this.#facts, FACTS.jitterUs, Math.min(2 ** 31 - 1, Math.round(this.#jitterMs * 1000)))
   }
 
-  /** A `mark` message: stands behind the audio that has come so far. */
+  /** A `mark` message: stands after the audio that has arrived so far. */
   mark(name: string): void {
     this.#marks.add(name, this.#ring.written + this.#waiting.length)
   }
@@ -105,7 +105,7 @@ export class PageAudio {
     return this.#marks.take(Infinity)
   }
 
-  /** Hands the engine what it is about to need; returns the marks that were reached. To be called every 20 ms or oftener. */
+  /** Gives the engine what it will need next; returns the marks that were reached. Call it every 20 ms or more often. */
   pump(): readonly string[] {
     let moved = 0
     while (moved < this.#waiting.length && this.#ring.waiting < AHEAD_FRAMES) this.#ring.write(this.#waiting[moved++]!)

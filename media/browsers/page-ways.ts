@@ -21,11 +21,11 @@ export class PageWays {
     this.#options = options
   }
 
-  /** Answers an offer; without SDP where there will be no WebRTC: the page goes on as before. */
+  /** Answers an offer; without SDP if there will be no WebRTC, and the page stays on the WebSocket. */
   async answer(line: BrowserLine, sdp: string): Promise<void> {
     const { browser, legId } = line
     const answer = browser.offers.allow(performance.now()) ? await this.#agree(line, sdp) : null
-    // It has come back on another connection meanwhile, and has made an offer of its own.
+    // It has come back on another connection meanwhile, with a new offer.
     if (line.browser === browser) browser.socket.send(webRtcMessage(legId, answer))
   }
 

@@ -30,7 +30,7 @@ import type { TextToSpeech } from '../speech/speech-engines.ts'
 
 /** Maximum number of remembered recordings and transcripts that have ended. */
 const MAX_RECENT = 10_000
-/** Of a foreign command's name in a message. */
+/** Maximum length of an unknown command's name in a message. */
 const MAX_NAME = 100
 
 /** The commands of the main thread. */
@@ -144,7 +144,7 @@ export class CommandTable {
     if (home === 'room') return this.#threadOfRoom((body as { roomId: string }).roomId)
     if (home === 'target') return this.#threadOfTarget((body as { target: Target }).target)
     const { id, key } = begunBy(name, body)
-    // Whatever a room has started by itself has the room's ID and is on its thread.
+    // What a room has started itself has the room's ID and is on its thread.
     return this.#threads.get(key) ?? this.#options.threads.ofRoom(id)
   }
 

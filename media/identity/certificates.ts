@@ -37,7 +37,7 @@ export class Certificates {
     this.#kept = new LRUCache({ max: MAX_KEPT, ttlResolution: 0, perf: { now: options.now } })
   }
 
-  /** These are the authorities from now on: all is judged anew. */
+  /** Replaces the authorities: everything is verified again. */
   trust(anchors: readonly X509Certificate[]): void {
     this.#anchors = anchors
     this.#kept.clear()

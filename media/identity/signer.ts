@@ -14,7 +14,7 @@ import { FRESH_S } from './verifier.ts'
 
 type Wanted = NonNullable<CallerIdentity['sign']>
 
-/** The private key of a PEM file. Throws when it is none of P-256 (ES256, RFC 8225 §8). */
+/** The private key of a PEM file. Throws if it is not a P-256 key (ES256, RFC 8225 §8). */
 export function signingKey(pem: Buffer): KeyObject {
   const key = createPrivateKey(pem)
   if (key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return key
@@ -68,7 +68,7 @@ export class Signer {
   }
 }
 
-/** Whether the caller has signed its call to this number, by itself or by `div`, and not long ago. */
+/** Whether the caller has recently signed its call to this number, directly or by `div`. */
 function leadsTo(
   number: string,
   { from, received, iat }: { from: string; received: readonly string[]; iat: number },

@@ -40,7 +40,7 @@ interface Proven {
 
 type Judged = Proven | VerificationFailure
 
-/** Judges who has signed a call (RFC 8224 §6.2, RFC 8588, RFC 8946). Never throws. */
+/** Verifies the signature of a call (RFC 8224 §6.2, RFC 8588, RFC 8946). Never throws. */
 export class Verifier {
   readonly #options: VerifierOptions
 

@@ -13,7 +13,7 @@ interface CredentialSet<T extends Credential> {
   files: readonly string[]
   /** Throws when the files cannot be used, alone or with each other. */
   read: (contents: Buffer[]) => T
-  /** Takes the place of what was read before. */
+  /** Replaces what was read before. */
   use: (credential: T) => void
 }
 
@@ -36,8 +36,8 @@ export interface CredentialFilesOptions {
 }
 
 /**
- * Certificates and keys in files, read again when they change. Their contents are compared, not their times: a mounted secret changes by a
- * link. A version that cannot be used leaves the one before in use, and is told of once.
+ * Certificates and keys in files, read again when they change. Their contents are compared, not their times, because a mounted secret
+ * changes by a link. A version that cannot be used is reported once, and the one before stays in use.
  */
 export class CredentialFiles {
   readonly counters = { credentialReloads: 0, credentialReloadFailures: 0 }

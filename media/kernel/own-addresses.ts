@@ -42,7 +42,7 @@ export class OwnAddresses {
     })
   }
 
-  /** The first address of a family; null: there is none. */
+  /** The first address of a family; null: none. */
   of(family: Family): OwnAddress | null {
     return this.all.find(own => own.family === family) ?? null
   }

@@ -123,7 +123,7 @@ export class BrowserLeg extends Leg {
     return this.#isLive ? this.#live(now) : this.#queued()
   }
 
-  /** A live page sends frame by frame, so that their number is the time. Others send what is played later, which is as old as it waits. */
+  /** A live page sends frame by frame, so their number is the time. Others send audio for later, which ages while it waits. */
   override playedUntil(now: number): number {
     const { written, read } = this.#fromPage
     if (this.#way?.isOpen(now) === true) return this.#way.packets.playedUntil(now)

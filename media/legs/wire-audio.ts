@@ -42,9 +42,9 @@ export interface WireAudio {
   /** The next frame, borrowed until the next call; null: silence. To be called once per tick. @param isUpperWanted with the upper band */
   pull(now: number, isUpperWanted: boolean): Frame | null
   /**
-   * Adds a frame to what is sent; null: silence. `encoded`: the same in its law, where it has one. `upper`: what of it is above 4 kHz.
+   * Adds a frame to the output; null: silence. `encoded`: the same in its law, if there is one. `upper`: the part above 4 kHz.
    *
-   * @returns length of the packet that is full now [bytes], or 0
+   * @returns length of the packet that is now full [bytes], or 0
    */
   add(frame: Frame | null, encoded: Uint8Array | null, upper: Frame | null): number
   /** Finishes a partial packet. @returns its length [bytes], or 0 */

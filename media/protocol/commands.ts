@@ -76,15 +76,13 @@ const verdict = command<{ isRight: boolean }>()
 /** Every command, once: types, the check at run time and the way to an engine thread are derived from it. */
 export const COMMANDS = {
   /**
-   * Answers an incoming leg (200 OK) into a room of its own or one that exists. `affinity`: whose it is, in
-   * whose turn its speech is made and understood.
-   * `srtp` absent: as the caller offers.
+   * Answers an incoming leg (200 OK) into a room of its own or an existing one. `affinity`: whose turn its speech
+   * synthesis and recognition use. `srtp` absent: as the caller offers.
    */
   'leg.answer': leg('main', Type.Object({ legId: id, ...answerAs.properties })),
   /**
-   * Lets an incoming leg ring for as long as its caller waits: it is answered or rejected later. `early`: its caller hears what the leg
-   * hears, without being answered (183); a caller who cannot be offered that before the answer gets a 180. `reliable` absent:
-   * `when_required`.
+   * Lets an incoming leg ring while its caller waits; it is answered or rejected later. `early`: its caller hears what the leg hears
+   * before the answer (183); without an offer that allows this, the caller gets a 180. `reliable` absent: `when_required`.
    */
   'leg.ring': ok(
     'main',
@@ -102,8 +100,8 @@ export const COMMANDS = {
     }),
   ),
   /**
-   * Answers an incoming leg with 401: who calls by an account shall prove it. The leg ends; the call comes again as another one.
-   * `algorithm`: of the account, where it is known; absent: MD5.
+   * Challenges an incoming leg with 401: a caller who uses an account must prove it. The leg ends; the call comes again as
+   * another one. `algorithm`: of the account, if known; absent: MD5.
    */
   'leg.challenge': ok('main', Type.Object({ legId: id, algorithm: Type.Optional(oneOf('MD5', 'SHA-256')) })),
   /**
@@ -132,7 +130,9 @@ export const COMMANDS = {
       sound: Type.Optional(legSound),
       affinity: text(200),
       near,
-      /** The leg whose call goes on with this one: its Max-Forwards counts on (RFC 7332). Absent: the call begins with us. */
+      /**
+       * The leg whose call is forwarded by this one: its Max-Forwards counts on (RFC 7332). Absent: the call begins with us.
+       */
       callerLegId: Type.Optional(id),
       /** Goes out so much later: its connection, or its campaign, begins so many calls a second. */
       delayMs: Type.Optional(integer(0, 10_000)),
@@ -148,7 +148,7 @@ export const COMMANDS = {
   ),
   /** Accepts the REFER of a `leg.refer_asked` (below 300), or refuses it. A party that hangs up may still be told how it ends. */
   'leg.refer_answer': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(200, 699) })),
-  /** Tells who has sent it how it goes, as a status of its target; one from 200 on is the end. */
+  /** Reports the progress to the sender of a REFER, as a status of its target; 200 and above are final. */
   'leg.refer_notify': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(100, 699) })),
   /** Accepts it, and calls the target in the place of the leg's far end: `leg.refer_progress`, then `leg.replaced`. */
   'leg.refer_bridge': ok(
@@ -209,7 +209,7 @@ export const COMMANDS = {
       sound: Type.Optional(legSound),
     }),
   ),
-  /** On hold: the leg neither hears the room nor is heard, and hears `sources` in a loop; a SIP peer is told (sendonly). */
+  /** On hold: the leg neither hears the room nor is heard, and hears `sources` in a loop; a SIP peer gets `sendonly`. */
   'leg.hold': leg('main', Type.Object({ legId: id, held: boolean, sources: playSources })),
   /** Listens to what the party says until `leg.stop_listen`; a second one replaces the first. */
   'leg.listen': ok('leg', Type.Object({ legId: id, listen: listenSpec })),
@@ -296,7 +296,9 @@ export const COMMANDS = {
    * room stays on the recording when it is moved. It ends with the last of them.
    */
   'recording.start': ok('starts', Type.Object({ recordingId: id, target, encrypted: Type.Optional(boolean) })),
-  /** Silence in every channel until `recording.resume`; the timeline goes on. Failure `conflict` when so it is already. */
+  /**
+   * Silence in every channel until `recording.resume`; the timeline continues. Failure `conflict` if it is already paused.
+   */
   'recording.pause': ok('started', Type.Object({ recordingId: id })),
   'recording.resume': ok('started', Type.Object({ recordingId: id })),
   'recording.stop': ok('started', Type.Object({ recordingId: id })),
@@ -307,13 +309,15 @@ export const COMMANDS = {
       transcriptId: id,
       target,
       language: nullable(line(35)),
-      /** Told as it is said, by `transcript.words` in place of `transcript.segment`; what the product says is not. */
+      /**
+       * Reported while it is said, by `transcript.words` instead of `transcript.segment`; not for the product's speech.
+       */
       live: Type.Optional(boolean),
     }),
   ),
   /** Ends with `transcript.ready` once the last words are written. */
   'transcript.stop': ok('started', Type.Object({ transcriptId: id })),
-  /** Judges a `sip.register` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */
+  /** Judges a `sip.register` by H(username:realm:password), hex; media itself answers 403 to a wrong one. */
   'sip.register_check': verdict('main', Type.Object({ registerId: id, ha1: nullable(line(64)) })),
   /** Answers a `sip.register`. `contacts`: all that are registered now, with their remaining time. */
   'sip.register_reply': ok(
@@ -326,7 +330,7 @@ export const COMMANDS = {
       minExpiresS: nullable(integer(1, 86_400)),
     }),
   ),
-  /** Judges a `sip.ask` by H(username:realm:password), hex; media answers 403 to a wrong one by itself. */
+  /** Judges a `sip.ask` by H(username:realm:password), hex; media itself answers 403 to a wrong one. */
   'sip.ask_check': verdict('main', Type.Object({ askId: id, ha1: nullable(line(64)) })),
   /**
    * Answers a `sip.ask`. With 200 and a `state`, a SUBSCRIBE begins, continues or ends with that state. `about`: who and what, in control's
@@ -341,7 +345,7 @@ export const COMMANDS = {
       state: nullable(packageState),
     }),
   ),
-  /** Tells a subscription what is so now; `state` null: it ends. Failure `not_found` when it is over. */
+  /** Sends a subscription its new state; `state` null: it ends. Failure `not_found` if it has ended. */
   'sip.notify': ok('main', Type.Object({ subscriptionId: id, state: nullable(packageState) })),
   /** All that run. */
   'sip.subscriptions': command<{ subscriptions: { subscriptionId: string; about: string }[] }>()(
@@ -369,16 +373,16 @@ export const COMMANDS = {
   'sources.set': ok('main', Type.Object({ networks: list(line(50), MAX_NETWORKS), challenge: boolean })),
   /** SIP messages of a leg that runs, or has ended and is not done; null: none. */
   'sip.trace_read': command<{ trace: SipLegTrace | null }>()('main', Type.Object({ legId: id })),
-  /** The same of the next legs that have ended, until they are `done`: what is done is forgotten. */
+  /** The same for the next legs that have ended, until they are `done`, which deletes them. */
   'sip.trace_take': command<{ traces: SipLegTrace[] }>()('main', Type.Object({ done: list(id, MAX_IDS) })),
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
   'browser.close': ok('main', Type.Object({ browserId: id, code: integer(1000, 4999), reason: line(120) })),
   /** Refuses a browser that is connecting: its upgrade is answered with this HTTP status and JSON. */
   'browser.refuse': ok('main', Type.Object({ browserId: id, status: integer(400, 599), body: jsonObject })),
   /**
-   * Admits a browser that is connecting. A `phone` can be dialled from now on. A `call` has one leg, `legId`, which is incoming
-   * from now on: it is answered by `leg.answer`, like any other. `accountSid`: what `start` says of the organisation. `phone`: whose
-   * it is; it goes on with the running call of the connection that the same device had before, or with one that its agent has lost.
+   * Admits a connecting browser. A `phone` can be dialled from now on. A `call` has one incoming leg, `legId`, which is answered by
+   * `leg.answer`, like any other. `accountSid`: the organisation in `start`. `phone`: its member; it resumes the running call of the
+   * same device's earlier connection, or one that its agent has lost.
    */
   'browser.admit': ok(
     'main',
@@ -432,7 +436,7 @@ export interface Failure {
 
 export const isFailure = (value: object): value is Failure => 'failure' in value
 
-/** It may have happened, or may happen when it is asked for again: no decision about what was asked for. */
+/** It may have happened, or may happen on another request: nothing was decided about it. */
 export const isUndecided = (value: object): value is Failure & { failure: 'unavailable' | 'unanswered' } =>
   isFailure(value) && (value.failure === 'unavailable' || value.failure === 'unanswered')
 

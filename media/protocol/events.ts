@@ -32,7 +32,7 @@ export interface Events {
     replaces?: string
     /** The account that a digest for our realm names, and its hash; not verified. Null: none. */
     digest: { username: string; algorithm: 'MD5' | 'SHA-256'; nonce: NonceUse } | null
-    /** Absent: the INVITE says no more of its caller than From. */
+    /** Absent: the INVITE has only From about its caller. */
     identity?: ClaimedIdentity
   }
   /**
@@ -50,13 +50,13 @@ export interface Events {
   /** How `leg.refer` or `leg.refer_bridge` gets on, as a SIP status of the target; 408: nothing was told in time. */
   'leg.refer_progress': { legId: string; referId: string; sipCode: number; isOver: boolean }
   /**
-   * The far end names others to call in its place (3xx), where that is followed: `leg.redirect_answer` says who may be within 4 s, else
-   * nobody is. The most wanted first.
+   * The far end names other targets (3xx), if those are followed. `leg.redirect_answer` says within 4 s which may be called; otherwise
+   * none is. Most preferred first.
    */
   'leg.redirected': { legId: string; redirectId: string; to: SipParty[]; connectionId: string | null }
   /** Somebody else is the leg's far end from now on, after `leg.refer_bridge`. */
   'leg.replaced': { legId: string; by: SipParty; connectionId?: string }
-  /** The call is on its way over this connection, after another one did not take it on. */
+  /** The call now goes over this connection, after another one did not accept it. */
   'leg.routed': { legId: string; connectionId: string }
   'leg.ringing': { legId: string }
   /**
@@ -79,7 +79,7 @@ export interface Events {
   'room.active_speaker': { roomId: string; legId: string | null }
   /** The received audio is poor for some seconds, or has recovered; the figures are those of the call so far. */
   'leg.quality': { legId: string; isPoor: boolean; quality: Quality }
-  /** Fax by T.38 passes between two legs in the place of audio, or no more. */
+  /** Fax by T.38 passes between two legs instead of audio, or no longer. */
   'leg.fax': { legId: string; partnerId: string; isRelayed: boolean }
   /** A fax machine, or a modem, calls or answers there: told once, and its audio is left alone from then on. */
   'leg.fax_tone': { legId: string; tone: 'cng' | 'ced' | 'ans' | 'ansam' }
@@ -87,7 +87,9 @@ export interface Events {
   'leg.answered_by': { legId: string } & Answer
   /** A machine's greeting is over: a message can be left. `timeout`: it had no end. */
   'leg.message_ended': { legId: string; ended: 'beep' | 'silence' | 'timeout'; ms: number }
-  /** None of its audio comes, or no more, although it should: told once until some comes again. Packets: so far. */
+  /**
+   * Its audio is missing or has stopped, although it should arrive; reported once until it resumes. Packets: so far.
+   */
   'leg.one_way': { legId: string; packetsReceived: number; packetsSent: number }
   /** `key` is `*` and `masked` true during a card-payment pause that masks keys. */
   'leg.dtmf': { legId: string; key: string; masked: boolean; source: 'rfc4733' | 'inband' | 'info' }
@@ -100,13 +102,13 @@ export interface Events {
     utterance: Utterance | null
   }
   /**
-   * Voice activity was declared. `bargedIn`: what was being played is silent since that frame. One `leg.utterance` follows, without
-   * words when a card-payment pause began, too much waits, or no engine could make it out; none when the listening ends first.
+   * Voice was detected. `bargedIn`: playback is silent since that frame. One `leg.utterance` follows. It has no words if a
+   * card-payment pause began, too much waits, or no engine recognised them. None follows if the listening ends first.
    */
   'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }
   'leg.utterance': { legId: string; listenId: string; utterance: Utterance }
   /**
-   * `sipCode`: what its far end, or we, refused it with. `durationMs`: since its answer, by a clock that nobody sets; absent: it was
+   * `sipCode`: the code of its refusal, by the far end or by us. `durationMs`: since its answer, by a steady clock; absent: it was
    * never answered.
    */
   'leg.ended': {
@@ -118,7 +120,7 @@ export interface Events {
     quality: Quality
     durationMs?: number
   }
-  /** The first frame of it is on its way: the first sound of a turn. */
+  /** Its first frame was sent: the first sound of a turn. */
   /** `clockMs`: by the clock of the leg's engine, as `Utterance.endedClockMs` [ms]. */
   'play.started': { legId: string; playId: string; clockMs: number }
   /** `interrupted`: by a key, a voice or another play. `heardMs`: how much of it was sent. */
@@ -184,7 +186,7 @@ export interface Events {
     callId: string
     cSeq: number
   }
-  /** The WebSocket of a client of SIP is closed (RFC 7118): what has registered from there is out of reach. */
+  /** The WebSocket of a SIP client is closed (RFC 7118): its registrations are out of reach. */
   'sip.gone': { source: { transport: SipTransport; host: string; port: number } }
   /**
    * A SUBSCRIBE (RFC 6665) or MESSAGE (RFC 3428) of a phone with a digest answer to a fresh challenge of ours. Control has it judged by
@@ -192,7 +194,7 @@ export interface Events {
    */
   'sip.ask': {
     askId: string
-    /** User of whom it is about, or for. */
+    /** The user that it is about, or for. */
     to: string
     username: string
     algorithm: 'MD5' | 'SHA-256'
@@ -225,7 +227,7 @@ export interface Events {
     origin: string | null
     host: string
   }
-  /** `goesOn`: the leg of the call that it goes on with, which rings or runs; null: none. */
+  /** `goesOn`: the leg of the call that it resumes, ringing or running; null: none. */
   'browser.connected': { browserId: string; goesOn: string | null }
   /** The page's request to control: `{event: "control", …}`, at most 4 KiB. */
   'browser.message': { browserId: string; body: Record<string, unknown> }

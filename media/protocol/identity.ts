@@ -9,13 +9,13 @@ import { boolean, integer, line, list, nullable, oneOf } from './schema.ts'
 
 export { ANONYMOUS, canonicalNumber, IDENTITY_FORMS, REDIRECT_FORMS, REDIRECT_REASONS, type RedirectReason }
 
-/** Redirections of one call that are told. */
+/** Maximum number of reported redirections of a call. */
 export const MAX_REDIRECTS = 10
 /** Each of one call. */
 const MAX_COUNT = 100
 const MAX_URI = 1000
 
-/** The number of a `tel:` URI in its global form, with its `+`; null: it is none. */
+/** The number of a `tel:` URI in its global form, with its `+`; null: none. */
 export function globalTel(text: string): string | null {
   const uri = parseUri(text)
   const number = 'scheme' in uri && uri.scheme === 'tel' ? telephoneNumber(uri) : null

@@ -47,7 +47,7 @@ export interface OutgoingAnswer {
   close(): void
 }
 
-/** The name or address of a URL is none that may be dialled. */
+/** The name or address of a URL must not be dialled. */
 export class AddressNotAllowed extends Error {}
 
 /**

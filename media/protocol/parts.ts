@@ -123,13 +123,13 @@ export const dialTarget = Type.Object({
   /** The far end's hosts in the order to try them; none: the first of the route, else the URI's own. */
   hosts: list(via, 20),
   route,
-  /** Final statuses after which the next host, or the next target, is tried, beside no answer and no connection. Absent: 503. */
+  /** Final statuses after which the next host or target is tried, besides no answer and no connection. Absent: 503. */
   tryNextOn: Type.Optional(list(integer(300, 699), 100)),
   /** Go where a 3xx says. Absent: it is a refusal like others. */
   followRedirects: Type.Optional(boolean),
   /** Over which connection this is; `leg.routed` tells which one took the call on. */
   connectionId: Type.Optional(id),
-  /** So many calls that connection begins in a second: no more INVITEs of it leave. Absent: any number. */
+  /** Calls that the connection may begin per second: no more INVITEs leave. Absent: no limit. */
   callsPerSecond: Type.Optional(integer(1, 1000)),
   /** Whoever named it may lead us only to public addresses, and to the private networks that the operator allows. */
   publicOnly: boolean,
@@ -141,7 +141,7 @@ export const dialTarget = Type.Object({
   dtmf: Type.Optional(dtmfMode),
   /** Absent: `optional` over TLS, which keeps the keys secret, else `off`. */
   srtp: Type.Optional(srtpPolicy),
-  /** The dialog whose place the call takes at the far end (RFC 3891), and who wants it so (RFC 3892). Absent: none. */
+  /** The dialog that the call replaces at the far end (RFC 3891), and who requests it (RFC 3892). Absent: none. */
   replaces: Type.Optional(line(1000)),
   referredBy: Type.Optional(line(1000)),
   /** Absent: its provisional responses are acknowledged where it wants that. */
@@ -199,7 +199,7 @@ export const answeringSpec = Type.Object({
   legId: id,
   /** The end of a machine's greeting is reported too. */
   messageEnd: boolean,
-  /** That of who may be a machine too. */
+  /** The name of a party that may be a machine, too. */
   messageEndOfUnknown: Type.Optional(boolean),
   /** So long without a voice: nobody knows. */
   initialSilenceMs: integer(500, 20_000),
@@ -244,7 +244,7 @@ export const legSound = Type.Object({
 })
 export type LegSound = Static<typeof legSound>
 
-/** A room of the media engine: who is in it hears each other. Created by the first leg that enters, gone with the last. */
+/** A room of the media engine: its members hear each other. Created by the first leg that enters, gone with the last. */
 export const roomSpec = Type.Object({
   /** The call's ID; for a conference the session's call ID. */
   roomId: id,
@@ -252,7 +252,7 @@ export const roomSpec = Type.Object({
   kind: oneOf('call', 'conference', 'echo'),
   /** Tell the members by a chime that somebody came or went. */
   chimes: boolean,
-  /** A member who is alone hears music on hold. */
+  /** A single member hears music on hold. */
   musicWhenAlone: boolean,
   maxMembers: integer(1, MAX_MEMBERS),
   /**
@@ -310,12 +310,12 @@ const bargeIn = Type.Object({
 })
 export type BargeIn = Static<typeof bargeIn>
 
-/** How a leg is listened to: voice activity, and what was said. Nothing is heard in a card-payment pause. */
+/** How a leg is listened to: voice activity and words. Nothing is heard in a card-payment pause. */
 export const listenSpec = Type.Object({
   listenId: text(200),
   /** BCP 47; null: English. */
   language: nullable(language),
-  /** Silence that ends what is said [ms]. */
+  /** Silence that ends an utterance [ms]. */
   endOfSpeechMs: integer(100, 10_000),
   /** Longer utterances are cut here and delivered [ms]. */
   maxUtteranceMs: integer(1000, 120_000),

@@ -55,7 +55,7 @@ export class Seal {
     return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
   }
 
-  /** Throws when it is not what was sealed there. */
+  /** Throws if it is not what was sealed there. */
   open(block: Uint8Array, index: number, isLast: boolean): Buffer {
     const end = block.length - TAG_BYTES
     if (end < NONCE_BYTES) throw damaged(index)
@@ -174,7 +174,7 @@ export interface RandomFile {
   close(): void
 }
 
-/** @param isWhole false: its writing was broken off, or goes on */
+/** @param isWhole false: writing was interrupted, or continues */
 export function openRandom(path: string, key: Uint8Array | null, isWhole = true): RandomFile {
   const fd = openSync(path, 'r')
   const close = (): void => closeSync(fd)

@@ -31,7 +31,7 @@ export interface Utterance {
   endpointMs: number
   /** Duration of the recognition after that [ms]. */
   transcribeMs: number
-  /** It silenced what was being played. */
+  /** It interrupted what was being played. */
   bargedIn: boolean
   /** Silenced playback resumes: a false alarm, nothing to react to. */
   resumed: boolean
@@ -132,7 +132,7 @@ export interface RecordingInfo {
 export interface LegCause {
   /** Cause of the telephone network: as sent, or derived from the SIP status (RFC 3398). Null: none. */
   q850: number | null
-  /** A `SIP;cause=` beside or instead of it, such as 200 for `Call completed elsewhere`. */
+  /** A `SIP;cause=` in addition or instead, such as 200 for `Call completed elsewhere`. */
   sip: number | null
   /** The far end's words. */
   text: string | null
@@ -182,7 +182,7 @@ export interface MediaHistogram {
   count: number
 }
 
-/** A SIP message as it passed our door, with its secrets blotted out. */
+/** A SIP message as it was received or sent, with its secrets masked. */
 export interface SipTraceMessage {
   /** Since 1970 [ms], with fractions. */
   at: number

@@ -11,8 +11,8 @@ export interface Chunk {
 }
 
 /**
- * The way of a recorder to the disk: one write at a time, in order, the manifest before the chunks. Its length is that of the
- * pool of chunks: when the disk stalls the pool runs dry and `take` gives null; the recorder counts what it cannot keep.
+ * A recorder's queue to the disk: one write at a time, in order, the manifest before the chunks. Its length is that of the
+ * pool of chunks: if the disk stalls, the pool is empty and `take` returns null; the recorder counts what it cannot keep.
  */
 export class ChunkQueue {
   readonly #store: RecordingStore

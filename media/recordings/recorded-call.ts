@@ -4,7 +4,7 @@ import type { Leg } from '../rooms/leg.ts'
 import type { Room, RoomTap } from '../rooms/room.ts'
 import type { Recorder } from './recorder.ts'
 
-/** The reason that is noted for what was paused by command. */
+/** The recorded reason of pauses by command. */
 const BY_COMMAND = 'paused'
 
 /**
@@ -87,7 +87,7 @@ export class RecordedCall {
     return !('roomId' in this.target && room.spec.kind === 'conference' && this.#isOf(leg, room))
   }
 
-  /** The timeline of a room goes on without this leg; one that nobody is left in does not. */
+  /** The timeline of a room continues without this leg; that of an empty room does not. */
   #letGo(tap: Tap): void {
     const others = [...this.#attached.values()]
     if (!others.includes(tap)) {

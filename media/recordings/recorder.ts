@@ -29,7 +29,7 @@ export interface RecorderOptions {
   finisher: RecordingFinisher
   /** Its file is to be encrypted. */
   encrypted?: boolean
-  /** Told once, when the disk fails; the call goes on, and `finish` gives the same message. */
+  /** Called once, if the disk fails; the call continues, and `finish` gives the same message. */
   onFailed: (message: string) => void
 }
 
@@ -120,7 +120,7 @@ export class Recorder {
     if (!this.#isMuted) this.#product?.add(frame)
   }
 
-  /** Silence in all channels from now on; the timeline goes on. */
+  /** Silence in all channels from now on; the timeline continues. */
   mute(isMuted: boolean): void {
     this.#isMuted = isMuted
     for (const channel of this.#channels) channel.isMuted = isMuted
@@ -149,8 +149,8 @@ export class Recorder {
   }
 
   /**
-   * Ends the timeline and makes the file. `{ error }` when the disk failed or nobody was recorded; what is on the disk then
-   * stays there for the next start. Idempotent, never rejects.
+   * Ends the timeline and makes the file. `{ error }` if the disk failed or nobody was recorded; data on disk stays there
+   * for the next start. Idempotent, never rejects.
    */
   finish(): Promise<RecordingInfo | { error: string }> {
     this.#finished ??= this.#finish()
@@ -194,7 +194,7 @@ class Channel implements Sink {
 
   readonly #queue: ChunkQueue
   readonly #number: number
-  /** Null while there is nothing in it: a participant who is away costs neither memory nor disk. */
+  /** Null while it is empty: an absent participant costs neither memory nor disk. */
   #chunk: Chunk | null = null
   /** Frame within the chunk that the next write fills. */
   #frame = 0
@@ -257,5 +257,5 @@ class Channel implements Sink {
   }
 }
 
-/** For those who are not recorded. */
+/** For participants who are not recorded. */
 const DEAF: Sink = { onPause: 'silence', write: () => {}, close: () => {} }

@@ -38,9 +38,9 @@ interface RawChannel {
 }
 
 /**
- * Makes the file of a recording from its raw channels and removes them: 16-bit PCM, a channel for each participant in order of
- * first join, behind them the product's, RF64 above 4 GiB. Blocks, so it runs on a thread of its own; holds a second of each channel at a time. Can be
- * run again after a crash at any point. `{ error }` leaves the raw channels where they are, but for a recording of nobody.
+ * Makes the file of a recording from its raw channels and removes them: 16-bit PCM, a channel for each participant in order of first join, then the
+ * product's, RF64 above 4 GiB. It blocks, so it runs on a thread of its own; holds a second of each channel at a time. Can be run again after a crash
+ * at any point. `{ error }` leaves the raw channels, except of a recording without participants.
  */
 export function makeRecording(dataDir: string, recordingId: string): RecordingInfo | { error: string } {
   if (!isRecordingId(recordingId)) return { error: `not a recording ID: ${recordingId}` }

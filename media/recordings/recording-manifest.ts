@@ -24,7 +24,7 @@ export interface RecordedSegment {
   reason: string
 }
 
-/** Lies beside the raw channels of an unfinished recording: all that is needed to finish it after a crash. */
+/** Next to the raw channels of an unfinished recording: everything needed to finish it after a crash. */
 export interface RecordingManifest {
   version: 1
   /** Length of the timeline; null while it still grows [frames]. */
@@ -48,7 +48,7 @@ export const recordingFile = (id: string): string => `${id}.wav`
 export const channelFile = (channel: number): string => `${channel}.raw`
 export const MANIFEST_FILE = 'manifest.json'
 
-/** The manifest, or null when the text is none. */
+/** The manifest, or null if the text is none. */
 export function parseManifest(text: string): RecordingManifest | null {
   let value: unknown
   try {

@@ -9,7 +9,7 @@ import { isRecordingId, partialDir, partialsDir } from './recording-manifest.ts'
 import { PartialFiles } from './recording-partial.ts'
 import type { RecordingJob } from './recording-worker.ts'
 
-/** Opens recorders on a data directory and finishes their files on a thread of its own, one after the other. */
+/** Opens recorders on a data directory and finishes their files, one after the other, on a thread of its own. */
 export class RecordingWriter implements RecordingFinisher {
   readonly #dataDir: string
   readonly #jobs = new WorkerJobs<RecordingJob, RecordingInfo | { error: string }>(

@@ -19,7 +19,7 @@ class Recordings implements SinkKind {
   readonly #world: SinkWorld
   readonly #entries = new Map<string, RecordedCall>()
   readonly #writer: RecordingWriter
-  /** Ended, with a file that is being written: they are told of soon, and cannot begin again. */
+  /** Ended, with a file being written: they will be reported soon, and cannot begin again. */
   readonly #finishing = new Map<string, Promise<void>>()
 
   constructor(world: SinkWorld) {
@@ -72,7 +72,7 @@ class Recordings implements SinkKind {
     for (const entry of this.#entries.values()) entry.pauseChanged(room)
   }
 
-  /** Silence from now on, until it is asked to go on: the timeline does anyway. */
+  /** Silence from now on until it is resumed; the timeline continues. */
   #ask(recordingId: string, isAsked: boolean): Ok | Failure {
     const entry = this.#entries.get(recordingId)
     if (entry === undefined) return unknown(recordingId)
@@ -94,7 +94,7 @@ class Recordings implements SinkKind {
     return {}
   }
 
-  /** The disk failed under a running recording: said once, and the call goes on. */
+  /** The disk failed under a running recording: reported once, and the call continues. */
   #fail(recordingId: string, message: string): void {
     const entry = this.#entries.get(recordingId)
     if (entry !== undefined) entry.hasFailed = true

@@ -1,4 +1,4 @@
-/** Control takes up a call within so long, or there are too many: it is when a far end would begin to send again (T1, RFC 3261 §17.1.1.2) [ms]. */
+/** Limits for calls that wait for control: this long, which is when a far end would retransmit (T1, RFC 3261 §17.1.1.2) [ms], or this many. */
 const LATE_MS = 500
 /** Fewer calls wait because of a moment's stall, not because there are too many. */
 const QUEUE = 16
@@ -6,13 +6,13 @@ const QUEUE = 16
 const LATE_SLOTS = 0.5
 /** Fewer legs are not what makes a clock late. */
 const LEGS = 50
-/** How long clocks are looked at before they are judged, and for how long that is what they are like [ms]. */
+/** How long clocks are observed before they are judged, and how long that judgement holds [ms]. */
 const LOOK_MS = 1000
 
 export interface AdmissionOptions {
   /** Monotonic [ms]. */
   now: () => number
-  /** Since when control is there; null: it is away, and who calls waits for it. */
+  /** When control connected; null: it is away, and callers wait for it. */
   controlSince: () => number | null
   /** Slots of the engines' clocks that have run so far, and those of them that were late or left out. */
   clocks: () => { slots: number; late: number }

@@ -28,7 +28,7 @@ function nameOf({ displayName }: Party): string | null {
   return name === '' ? null : name
 }
 
-/** From, and what else tells a far end who calls. */
+/** From, and the other headers that identify the caller to a far end. */
 export function sentIdentity({ uri, from, identity }: DialTarget): Pick<InviteRequest, 'displayName' | 'from'> & {
   headers: HeaderFields
 } {

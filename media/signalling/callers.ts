@@ -20,7 +20,7 @@ interface CallersOptions {
   nonceKey?: NonceKey | undefined
 }
 
-/** Passwords of callers: who is challenged, and how answers are verified. */
+/** Authentication of callers: who is challenged, and how responses are verified. */
 export class Callers {
   /** Only known networks and those with a password may call at all, so that a stranger is asked for it before anything else. */
   challengesStrangers = false

@@ -224,7 +224,7 @@ export class CallsIn {
     return wanted ?? (peer === null ? null : addresses.for(peer)) ?? addresses.main
   }
 
-  /** Control has decided that it rings: the caller is told, and the deadline for a decision is met. */
+  /** Control has decided that it rings: the caller is notified, and the deadline for a decision is met. */
   async ring({ legId, early, reliable = 'when_required' }: Request<'leg.ring'>): Promise<Reply<'leg.ring'> | Failure> {
     const line = this.#waiting(legId)
     if (line === null) return notFound(legId)

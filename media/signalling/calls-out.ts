@@ -113,7 +113,7 @@ export class CallsOut {
     return isOver(line) ? null : this.#placeNext(line)
   }
 
-  /** Places a call over the next of its ways. A failure: there is none, or no capacity for its audio. */
+  /** Places a call over its next way. A failure: there is none, or no capacity for its audio. */
   async #placeNext(line: Line): Promise<Failure | null> {
     const way = await line.ways!.next()
     if (isOver(line)) return null
@@ -223,7 +223,7 @@ export class CallsOut {
   }
 }
 
-/** An INVITE more of a call that has begun is none more of its campaign. */
+/** A further INVITE of the same call does not count for its campaign. */
 const ratesFor = ({ pace }: Line, target: DialTarget): Rate[] => [
   ...ratesOf(target),
   ...(pace === undefined ? [] : [pace]),

@@ -86,7 +86,7 @@ export class Descriptions {
 
   // ------------------------------------------------------------------ hold
 
-  /** Puts a leg on hold or resumes it; a SIP peer is told (RFC 3264 §8.4). The audio was changed before. */
+  /** Puts a leg on hold or resumes it; a SIP peer is notified (RFC 3264 §8.4). The audio was changed before. */
   hold(line: Line, held: boolean): void {
     line.onHold = held
     this.tellHold(line)
@@ -187,7 +187,7 @@ export class Descriptions {
     this.#options.sip().do((agent, now) => agent.answerPrack(line.sessionId, answer, now))
   }
 
-  /** An UPDATE before the answer, which has no more to say then (RFC 3311 §5.2). */
+  /** An UPDATE before the answer, which then brings no other description (RFC 3311 §5.2). */
   async #updatedEarly(line: Line, media: NegotiatedMedia): Promise<void> {
     await this.connectEarly(line, media, line.direction === 'inbound' ? 'to_caller' : 'from_called')
     if (line.early !== null) line.early.isSettled = true

@@ -70,18 +70,20 @@ export interface Line {
   isWebRtc: boolean
   /** Max-Forwards of its INVITE (RFC 3261 §20.22), theirs or ours; of theirs at most that of a request which begins with us. */
   maxForwards: number
-  /** The leg whose call goes on with this one. */
+  /** The leg whose call this one forwards. */
   callerLegId: string | undefined
   /** The call has been sent on too often: its caller is refused so, unless it was answered. */
   isOutOfHops: boolean
-  /** All that our call may be placed over, and what it is placed over now; null: it calls us, or no way is found yet. */
+  /**
+   * The ways that our call may be placed over, and the current one; null: it is an inbound call, or there is no way yet.
+   */
   ways: Ways | null
   way: Way | null
   /** The room that it enters when its audio starts; null once it has been answered with it. */
   room: RoomSpec | null
   /** Beside its connection, until it has had a turn of it. Absent: nothing more. */
   pace?: Rate
-  /** Its audio before the answer; null: there is none, or it is answered. */
+  /** Its audio before the answer; null: none, or it is answered. */
   early: Early | null
   /** What networks have said about audio before the answer (RFC 5009), and the description that waits for their permission. */
   earlyMedia: 'allowed' | 'denied' | null
@@ -120,7 +122,7 @@ export interface Line {
   timer: NodeJS.Timeout | undefined
   /** When its answer was told, on the monotonic clock [ms]; null: it never was. */
   answeredMs: number | null
-  /** Resolves once its end is told; null: it has not ended. */
+  /** Resolves once its end is reported; null: it has not ended. */
   ending: Promise<void> | null
 }
 

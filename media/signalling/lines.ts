@@ -13,7 +13,9 @@ import { causeOfOurs } from './causes.ts'
 import { type Line, NO_AUDIO } from './line.ts'
 import { packetsOf } from './trace-desk.ts'
 
-/** Legs that are over and still known: none of them is dialled again, and what goes on from one has its Max-Forwards. */
+/**
+ * Ended legs that are still known: they are not dialled again, and calls forwarded from them have their Max-Forwards.
+ */
 const MAX_RECENT = 10_000
 const UNMEASURED = { quality: NO_QUALITY, packets: null }
 
@@ -129,7 +131,7 @@ export class Lines {
     if (callId !== null) this.#options.trace.claim(callId, line.legId)
   }
 
-  /** Lets something run beside what follows. */
+  /** Runs something beside what follows. */
   beside(line: Line, run: Promise<unknown>): void {
     run.catch(error => this.#options.broke(line, error))
   }
@@ -159,7 +161,7 @@ export class Lines {
     return reply === null || isFailure(reply) ? NO_AUDIO : reply
   }
 
-  /** Ends a line, and tells of it once its audio is closed. Idempotent. */
+  /** Ends a line, and reports it once its audio is closed. Idempotent. */
   finish(line: Line, reason: EndedReason, sipCode: number | null): Promise<void> {
     line.ending ??= this.#end(line, reason, sipCode)
     return line.ending
@@ -181,7 +183,7 @@ export class Lines {
     this.emit('leg.ended', { legId, reason, sipCode, cause, quality, ...measured })
   }
 
-  /** A line of which nothing was sent, and nothing will be: no event tells of it. */
+  /** A line of which nothing was or will be sent: no event reports it. */
   forget(line: Line): void {
     clearTimeout(line.timer)
     line.state = 'ended'

@@ -15,8 +15,8 @@ export interface PhonesOptions {
 type Sip = Pick<SipEndpoint, 'do' | 'checkAsk' | 'answerAsk' | 'subscriptionIds'>
 
 /**
- * SUBSCRIBE and MESSAGE of phones on their way between SIP and control: media judges digests and keeps the dialogs of subscriptions,
- * control knows who may hear of what, and what there is to hear. So subscriptions outlive a restart of control.
+ * SUBSCRIBE and MESSAGE of phones, between SIP and control. Media verifies digests and keeps the dialogs of subscriptions. Control
+ * knows who may subscribe to what, and the contents. So subscriptions outlive a restart of control.
  */
 export class Phones {
   /** Answered 503: control did not say anything, or too many came at once. */

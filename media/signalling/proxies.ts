@@ -40,10 +40,10 @@ export class Proxies {
   }
 }
 
-/** The address of who has sent a request, be it through a proxy. */
+/** The address of a request's sender, also behind a proxy. */
 export const originOf = ({ host, proxy }: Pick<Peer, 'host' | 'proxy'>): string => proxy?.origin ?? host
 
-/** The Path of a registration (RFC 3327) as it is kept: through a proxy that is believed. Empty: there is none. */
+/** The Path of a registration (RFC 3327) in the stored form, through a trusted proxy. Empty: none. */
 export const keptPath = (peer: Peer, path: readonly string[]): string[] =>
   peer.proxy === undefined || path.length > MAX_PATH || path.some(value => value.length > MAX_VALUE) ? [] : [...path]
 

@@ -4,7 +4,7 @@ import { isOver, type Line, partyOf } from './line.ts'
 import type { Lines } from './lines.ts'
 import type { Allowed } from './ways.ts'
 
-/** How long control may take to say who may be called instead [ms]; then it is nobody. */
+/** How long control may take to decide which targets may be called [ms]; afterwards, none. */
 const DECISION_MS = 4000
 
 interface Asked {

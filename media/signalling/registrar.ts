@@ -3,7 +3,7 @@ import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { hopPeer, keptPath } from './proxies.ts'
 
-/** The realm of every account: part of what is hashed, so it never changes. */
+/** The realm of every account: part of the hash, so it never changes. */
 export const REALM = 'tandem'
 /** How long control may take to judge a registration [ms]; then 503. */
 const DECISION_MS = 4000

@@ -18,7 +18,7 @@ const FORBIDDEN = 403
 /** The call was passed on too often (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
 
-/** How it goes with who is called in a leg's place: a SIP status; one from 200 on is the end. */
+/** Progress of a call in a leg's place: a SIP status; 200 and above are final. */
 export type Told = (status: number) => void
 
 /** A call in the place of a line's far end, until it is answered or over. */

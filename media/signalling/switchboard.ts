@@ -290,7 +290,7 @@ export class Switchboard {
     return this.#replacing.replace(request)
   }
 
-  /** The reply follows the event that tells of the end. */
+  /** The reply follows the event that reports the end. */
   async hangup(request: Request<'leg.hangup'>): Promise<Reply<'leg.hangup'> | Failure> {
     const line = this.#lines.get(request.legId)
     if (line === undefined) return notFound(request.legId)
@@ -310,7 +310,7 @@ export class Switchboard {
     return {}
   }
 
-  /** Its audio has been changed already; a SIP peer is told. */
+  /** Its audio has been changed already; a SIP peer is notified. */
   hold(legId: string, held: boolean): void {
     const line = this.#lines.get(legId)
     if (line !== undefined) this.#descriptions.hold(line, held)

@@ -8,7 +8,9 @@ export interface TraceDeskOptions {
   lines: ReadonlyMap<string, Line>
 }
 
-/** Hands out what passed for each leg: to who asks for one that runs, and to control, which stores those that have ended. */
+/**
+ * Gives out the SIP messages of each leg: on request for a running one, and to control, which stores those of ended ones.
+ */
 export class TraceDesk {
   readonly #options: TraceDeskOptions
 
@@ -31,7 +33,7 @@ export class TraceDesk {
   }
 }
 
-/** With where they went out and came to; null: there are none. */
+/** With both addresses; null: none. */
 export const packetsOf = ({ own, port }: Pick<Line, 'own' | 'port'>, log: PacketLog | null): LegPackets | null =>
   log === null || own === null ? null : { ...log, local: { host: own.advertised, port } }
 

@@ -101,7 +101,7 @@ export class Transfers {
     this.#options.sip().do((agent, now) => agent.notifyRefer(asked.sipId, status, now))
   }
 
-  /** Accepts it, and calls the target in the place of who has asked. */
+  /** Accepts it, and calls the target in place of the requester. */
   bridge(request: Request<'leg.refer_bridge'>): Reply<'leg.refer_bridge'> | Failure {
     const { legId, referId, target, alternatives = [], timeoutS } = request
     const asked = this.#asked.get(referId)
@@ -161,7 +161,7 @@ export class Transfers {
 
   // ------------------------------------------------------------------ the end of a line
 
-  /** We are about to hang up: who has asked for that hears first that it worked. */
+  /** Before we hang up, the requester is told that it worked. */
   leaving(line: Line): void {
     for (const [referId, asked] of this.#asked) {
       if (asked.line === line && line.endReason === 'transfer_completed') this.#notify(referId, 200)

@@ -17,7 +17,7 @@ const MAX_RESTING = 10_000
 /** Redirections of one call that are followed (RFC 3261 §8.1.3.4). */
 const MAX_REDIRECTS = 5
 
-/** One address that a call may go to, and what it is called with there. */
+/** One address for a call, and the parameters of a call there. */
 export interface Way {
   target: DialTarget
   peer: Peer
@@ -76,7 +76,7 @@ interface Named {
   contacts: readonly string[]
 }
 
-/** Signs a call as its target says. `received`: Identity header fields of the call that goes on. Never rejects. */
+/** Signs a call as its target requires. `received`: Identity header fields of the forwarded call. Never rejects. */
 export type Sign = (target: DialTarget, received?: readonly string[]) => Promise<HeaderFields>
 
 interface WaysOptions {
@@ -142,7 +142,7 @@ export class Ways {
     }
   }
 
-  /** Whether the call goes on somewhere else after an attempt has failed. */
+  /** Whether the call continues elsewhere after a failed attempt. */
   mayGoOn({ target, peer }: Way, refusal: Refusal): boolean {
     const { status, origin } = refusal
     const isRedirect = status >= 300 && status < 400 && target.followRedirects === true
@@ -201,7 +201,7 @@ function sentOn(target: DialTarget, said: readonly Redirect[], to: string): Dial
   }
 }
 
-/** The number that a call to this URI is signed for; null: there is none that everybody reads alike. */
+/** The number that a call to this URI is signed for; null: none that is unambiguous. */
 function signedFor(text: string): string | null {
   const uri = parseUri(text)
   const number = 'error' in uri ? null : telephoneNumber(uri)

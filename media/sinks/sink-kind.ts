@@ -41,7 +41,7 @@ export interface SinkWorld {
   enterAll(): void
   /** Whether speech in this language is recognised. */
   understands(language: string | null): boolean
-  /** How long the recording of this target has run; null: there is none [frames]. */
+  /** How long the recording of this target has run; null: none [frames]. */
   framesOf(target: Target): number | null
 }
 

@@ -1,4 +1,4 @@
-/** One WebSocket connection, from its dialling on. Nothing but `terminate` is called before it has been reported opened. */
+/** One WebSocket connection, from dialling on. Before it is reported open, only `terminate` is called. */
 export interface Wire {
   /** One text message; the bytes are borrowed. */
   send(text: Buffer): void
@@ -7,7 +7,7 @@ export interface Wire {
   uncork(): void
   /** Reads received data in each slot, if that does not happen by itself. */
   look?(): void
-  /** From now on it happens by itself. */
+  /** From now on that happens by itself. */
   listen?(): void
   /** Bytes that the kernel has not accepted yet; Infinity if nothing can be sent any more. */
   buffered(): number
@@ -162,7 +162,7 @@ export class StreamConnection {
     return null
   }
 
-  /** The wire is gone, or is left to close by itself. */
+  /** The wire is gone, or closes by itself. */
   forget(): void {
     this.wire = null
     this.#handshakeBy = Infinity

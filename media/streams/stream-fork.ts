@@ -124,13 +124,13 @@ export class StreamFork implements Sink, WireEvents {
     if (this.#stopping === null && !this.ended) this.#outbox.dtmf(key)
   }
 
-  /** Takes no more audio, sends what waits for at most 1 s, then `stop`, then closes. Idempotent. */
+  /** Accepts no more audio, sends what waits for at most 1 s, then `stop`, then closes. Idempotent. */
   stop(reason: 'stopped' | 'call_ended'): void {
     if (this.#stopping !== null || this.ended) return
     this.#stopping = reason === 'stopped' ? 'stop' : 'callEnded'
     this.#flushBy = this.#ports.now() + FLUSH_MS
     this.#receiver?.close()
-    // There are no more slots to look in.
+    // There are no more slots.
     this.#connection.wire?.listen?.()
     // A connection that is being made may still open in time; a retry that is only planned is not worth waiting for.
     if (this.#connection.wire === null) this.#finish()
@@ -198,7 +198,7 @@ export class StreamFork implements Sink, WireEvents {
     if (!isHeard) this.#messagesIgnored++
   }
 
-  /** The kernel has taken what was sent. */
+  /** The kernel has accepted what was sent. */
   drained(wire: Wire): void {
     if (wire !== this.#connection.wire) return
     this.#pump()
@@ -207,7 +207,7 @@ export class StreamFork implements Sink, WireEvents {
 
   // ------------------------------------------------------------------------------------------------ time
 
-  /** Does what is due by now. */
+  /** Carries out what is due. */
   advance(): void {
     if (this.#ports.now() >= this.#flushBy) {
       this.#finish()

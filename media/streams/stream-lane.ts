@@ -47,10 +47,9 @@ export interface LaneEvents {
 }
 
 /**
- * The system's own calls for the socket of a fork, as for RTP (`rtp/datagrams`). What a receiver says to a fork is a pong ten times a
- * second, and as an event of the loop each costs more than a slot's frames: so it is asked for with each slot instead. Whatever
- * is not a whole and simple frame (an end, an error, a close frame, a fragment) makes Node read again, and `ws` understand it; that is for good.
- * Linux, and no TLS.
+ * The system's own calls for the socket of a fork, as for RTP (`rtp/datagrams`). A fork's receiver sends a pong ten times a second, and as an
+ * event of the loop each costs more than a slot's frames. So the socket is polled with each slot instead. Anything but a complete simple frame
+ * (an end, an error, a close frame, a fragment) hands the socket back to Node and `ws`, for good. Linux, and no TLS.
  */
 export class StreamLane {
   readonly #libc: Libc
@@ -91,7 +90,7 @@ export class StreamLane {
     return !this.#socket.destroyed && (this.#socket as Socket & { _handle?: unknown })._handle === this.#handle
   }
 
-  /** Gives the system what it takes at once; returns how much that is [bytes]. */
+  /** Gives the system what it accepts at once; returns how much that is [bytes]. */
   send({ bytes, length }: ClientFrames): number {
     if (!this.#isOpen || this.#socket.writableLength > 0) return 0
     if (bytes !== this.#sending) {
@@ -103,7 +102,7 @@ export class StreamLane {
     return Math.max(0, Number(taken))
   }
 
-  /** Hands over what has come. */
+  /** Passes on received data. */
   look(): void {
     this.isLookedAt = true
     for (let frames = 0; frames < MAX_FRAMES && this.#isReading && this.#isOpen; frames++) {
@@ -173,8 +172,8 @@ function leaveIdle(): void {
 }
 
 /**
- * Keys from a strong source (RFC 6455 §10.3: who chooses what is sent must not foresee the bytes on the wire), drawn many at a
- * time, each used once.
+ * Masking keys from a strong source (RFC 6455 §10.3: whoever chooses the data must not foresee the bytes on the wire),
+ * generated many at a time, each used once.
  */
 const keys = new Uint32Array(1024)
 let keyAt = keys.length
@@ -227,7 +226,7 @@ export class ClientFrames {
     this.#view = viewOf(this.bytes)
   }
 
-  /** Returns the place behind it. */
+  /** Returns the offset after it. */
   #writeHeader(type: number, length: number): number {
     const { bytes } = this
     const at = this.length

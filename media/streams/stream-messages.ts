@@ -29,7 +29,7 @@ export const tracksOf = (tracks: StreamTracks): Track[] => (tracks === 'both' ? 
 
 export const connectedMessage = (): Buffer => json({ event: 'connected', protocol: 'Call', version: '1.0.0' })
 
-/** `resumed`: null on the first connection; after a reconnect, what has been dropped of the stream so far. */
+/** `resumed`: null on the first connection; after a reconnect, what the stream has dropped so far. */
 export const startMessage = (
   stream: StreamIdentity,
   sequence: number,

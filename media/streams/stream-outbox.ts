@@ -64,7 +64,7 @@ export class StreamOutbox {
     return (this.#inbound?.dropped ?? 0) + (this.#outbound?.dropped ?? 0)
   }
 
-  /** Since when the receiver has not read what it was sent [ms]; Infinity: it has. */
+  /** Since when the receiver has unread data [ms]; Infinity: it has none. */
   get unreadSince(): number {
     return this.#wire === null ? Infinity : Math.min(this.#markers.unansweredSince, this.#fullSince)
   }

@@ -29,7 +29,7 @@ export interface ReceiverPorts {
   now(): number
 }
 
-/** The other direction of a bidirectional stream: hears what its receiver says, and answers its marks. */
+/** The other direction of a bidirectional stream: plays its receiver's audio, and answers its marks. */
 export class StreamReceiver {
   /** Audio that is played to the call. */
   readonly voice: StreamVoice
@@ -57,7 +57,7 @@ export class StreamReceiver {
     return Math.ceil(this.voice.refused / FRAME_SAMPLES)
   }
 
-  /** One message; false: it is none of ours, or there are too many. */
+  /** One message; false: not one of ours, or there are too many. */
   hear(text: Buffer): boolean {
     if (this.#isClosed || !this.#messages.allow(this.#ports.now())) return false
     const object = parseObject(text.toString('utf8'))

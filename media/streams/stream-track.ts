@@ -27,11 +27,12 @@ const encoder = (format: StreamFormat, resampler: Resampler | null): Encode => {
 }
 
 /**
- * One track of a media stream: encodes its frames, lets 2 s of them wait, and counts. Every frame is in the end sent or dropped:
- * `produced = sent + dropped + waiting`, and a gap in `chunk` is what was dropped.
+ * One track of a media stream: encodes its frames, lets 2 s of them wait, and counts. Every frame is eventually sent or dropped: `produced
+ * = sent + dropped + waiting`, and a gap in `chunk` is what was dropped.
  *
  * A frame waits until the receiver has read it (`ReadMarkers` of the outbox), in the queue or in the socket; only from the queue can it be
- * dropped. It is sent when the kernel has taken it: what a broken connection left unread may have been read all the same.
+ * dropped. It counts as sent when the kernel has accepted it; when a connection breaks, unconfirmed frames may have been read all the
+ * same.
  */
 export class StreamTrack {
   sent = 0
@@ -91,7 +92,7 @@ export class StreamTrack {
     this.#queue.push(order, ++this.#produced, timestampMs, now, this.#payload)
   }
 
-  /** Drops what has waited for more than two seconds at `now` [ms], monotonic: nobody wants to hear it. */
+  /** Drops frames that have waited for more than two seconds at `now` [ms], monotonic. */
   expire(now: number): void {
     while (this.#queue.length > 0 && now - this.#queue.headWrittenAt > MAX_AGE_MS) {
       this.#queue.shift()
@@ -125,7 +126,7 @@ export class StreamTrack {
     this.#read = this.#marked
   }
 
-  /** The connection broke: what it had not passed on is lost. */
+  /** The connection broke: data it had not passed on is lost. */
   lose(): void {
     this.dropped += this.#untaken
     this.#untaken = 0
@@ -266,7 +267,7 @@ export class MediaMessageWriter {
 
 const base64Length = (bytes: number): number => 4 * Math.ceil(bytes / 3)
 
-/** Writes a whole number from 0 to 2^53 - 1 in decimal; returns the place behind it. */
+/** Writes a whole number from 0 to 2^53 - 1 in decimal; returns the offset after it. */
 function writeDecimal(dst: Uint8Array, at: number, value: number): number {
   let digits = 1
   for (let bound = 10; value >= bound; bound *= 10) digits++
@@ -279,7 +280,7 @@ function writeDecimal(dst: Uint8Array, at: number, value: number): number {
   return at + digits
 }
 
-/** Writes RFC 4648 §4 base64 with padding; returns the place behind it. Node's own encoder would make a string per frame. */
+/** Writes RFC 4648 §4 base64 with padding; returns the offset after it. Node's own encoder would make a string per frame. */
 function writeBase64(dst: Uint8Array, start: number, src: Uint8Array, offset: number, length: number): number {
   const whole = offset + length - (length % 3)
   let at = start

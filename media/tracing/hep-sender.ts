@@ -90,7 +90,7 @@ export class HepSender implements PacketSink {
     stream.once(transport === 'tls' ? 'secureConnect' : 'connect', () => {
       this.#isOpen = true
     })
-    // A collector says nothing; what it says is not read.
+    // Anything from the collector is not read.
     stream.resume()
     stream.on('error', () => {})
     stream.once('close', () => {

@@ -82,7 +82,7 @@ const uint16 = (value: number): Buffer => Buffer.of(value >>> 8, value & 0xff)
 const uint32 = (value: number): Buffer =>
   Buffer.of(value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff)
 
-/** Four octets, or sixteen; what is no address, or of the other family where four are wanted, is zero. */
+/** Four or sixteen octets; zero for an invalid address, or the wrong family where four are needed. */
 export function addressBytes(host: string, isFour: boolean): Buffer {
   const length = isFour ? 4 : 16
   const bare = host.split('%')[0]!

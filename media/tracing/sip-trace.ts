@@ -28,12 +28,12 @@ interface Exchange {
 
 interface TracedLeg {
   callIds: string[]
-  /** Null: it goes on. */
+  /** Null: still running. */
   endedAt: number | null
   packets: LegPackets | null
 }
 
-/** A leg's messages, blotted, in the order in which they passed. */
+/** A leg's messages, masked, in order. */
 export interface LegTrace {
   legId: string
   messages: WireMessage[]
@@ -97,7 +97,7 @@ export class SipTrace {
     return length
   }
 
-  /** The oldest that nobody fetches make room for what is going on. */
+  /** The oldest unfetched ones make room for running legs. */
   #hasRoom(chars: number): boolean {
     while (this.#chars + chars > MAX_TOTAL_CHARS) if (!this.#dropOldest()) return false
     return true

@@ -6,7 +6,7 @@ import { rtcpJson } from './rtcp-json.ts'
 import { SipTrace } from './sip-trace.ts'
 import { callIdOf, type Place, type WireMessage } from './wire-message.ts'
 
-/** A leg's RTCP packet as it was before it was encrypted, or is after. */
+/** A leg's RTCP packet before or without encryption. */
 export interface RtcpPacket {
   legId: string
   isSent: boolean

@@ -21,7 +21,7 @@ export interface DtlsRecord {
   content: Uint8Array
 }
 
-/** The records of one datagram (RFC 6347 §4.1); what is broken ends them. Never throws. */
+/** The records of one datagram (RFC 6347 §4.1), up to the first malformed one. Never throws. */
 export function readRecords(datagram: Uint8Array): DtlsRecord[] {
   const reader = new Reader(datagram)
   const records: DtlsRecord[] = []
@@ -39,7 +39,7 @@ export function readRecords(datagram: Uint8Array): DtlsRecord[] {
 export const formatRecord = (type: number, place: Uint8Array, content: Uint8Array): Buffer =>
   Buffer.concat([number(type, 1), number(VERSION, 2), place, number(content.length, 2), content])
 
-/** Epoch and sequence number as they stand in a record. */
+/** Epoch and sequence number as written in a record. */
 export const recordNumber = (epoch: number, sequence: number): Buffer =>
   Buffer.concat([number(epoch, 2), number(sequence, 6)])
 
@@ -105,7 +105,7 @@ export function openRecord({ key, salt }: RecordKey, { type, number: place, cont
   try {
     return Buffer.concat([opened, decipher.final()])
   } catch {
-    // Node tells of a wrong tag by throwing.
+    // Node reports a wrong tag by throwing.
     return null
   }
 }

@@ -121,7 +121,7 @@ export class DtlsServer {
     try {
       return this.#receive(datagram)
     } catch {
-      // OpenSSL's way to say that a key or a certificate is none.
+      // OpenSSL's error for an invalid key or certificate.
       return this.#fail()
     }
   }

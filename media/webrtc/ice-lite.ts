@@ -22,8 +22,8 @@ export interface IceCredentials {
 }
 
 /**
- * ICE as who has a public address does it (RFC 8445 §2.5): it answers checks and sends none. The far end finds the way, and says
- * by USE-CANDIDATE which one it takes. Pure: datagrams and the time come in.
+ * ICE for an agent with a public address (RFC 8445 §2.5): it answers checks and sends none. The far end finds the path, and
+ * nominates one by USE-CANDIDATE. Pure: datagrams and the time come in.
  */
 export class IceLite {
   /** The address that the far end wants us to send to; port 0: none yet. */
@@ -41,7 +41,7 @@ export class IceLite {
     this.#username = `${local.ufrag}:${remote.ufrag}`
   }
 
-  /** Answers a check; null: it is none, or not the far end's. `now` [ms]. */
+  /** Answers a check; null: it is none, or not from the far end. `now` [ms]. */
   check(datagram: Uint8Array, host: string, port: number, now: number): Uint8Array | null {
     const message = parseStun(datagram)
     const isOurs =

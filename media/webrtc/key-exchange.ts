@@ -10,11 +10,11 @@ const X25519_PREFIX = Buffer.from('302a300506032b656e032100', 'hex')
 export interface KeyExchange {
   group: number
   publicKey: Uint8Array
-  /** The shared secret. Throws when the far end's key is none. */
+  /** The shared secret. Throws if the far end's key is invalid. */
   agree: (theirs: Uint8Array) => Uint8Array
 }
 
-/** In the first group of ours that the far end has too; null: there is none. */
+/** In our first group that the far end supports; null: none. */
 export function beginKeyExchange(theirGroups: readonly number[]): KeyExchange | null {
   if (theirGroups.includes(X25519)) return x25519()
   return theirGroups.includes(P256) ? p256() : null

@@ -27,7 +27,7 @@ const MAX_BYTES = 1024
 export interface StunMessage {
   type: number
   transactionId: Uint8Array
-  /** Those before MESSAGE-INTEGRITY, by type: what comes after it counts for nothing (RFC 8489 §14.5). */
+  /** Attributes before MESSAGE-INTEGRITY, by type; those after it are ignored (RFC 8489 §14.5). */
   attributes: Map<number, Buffer>
   /** Offset of MESSAGE-INTEGRITY; null: none. */
   integrityAt: number | null

@@ -45,7 +45,7 @@ export class WebRtcWire {
     return new DtlsServer({ ...this.#identity, fingerprint: this.#media.remote.fingerprint })
   }
 
-  /** A later description: other credentials begin ICE anew, another certificate DTLS (RFC 8839 §4.4.1.1.1, RFC 8842 §4). */
+  /** A later description: new credentials restart ICE, a new certificate DTLS (RFC 8839 §4.4.1.1.1, RFC 8842 §4). */
   agree(media: WebRtcMedia): void {
     const before = this.#media.remote
     this.#media = media
@@ -64,7 +64,7 @@ export class WebRtcWire {
     return this.#refused + this.#ice.refused + this.#dtls.refused
   }
 
-  /** There will be no keys: whoever is there is not whom the description names. */
+  /** There will be no keys: the far end is not the one in the description. */
   get hasFailed(): boolean {
     return this.#dtls.state === 'failed'
   }
@@ -100,7 +100,7 @@ export class WebRtcWire {
     for (const one of datagrams) this.#out.sendRtp(one, one.length, host, port)
   }
 
-  /** The far end is told that this is over. */
+  /** The far end is notified of the end. */
   goodbye(): void {
     const { host, port } = this.#ice
     const bytes = port === 0 ? null : this.#dtls.goodbye()

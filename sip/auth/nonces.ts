@@ -11,7 +11,7 @@ const MAC_BYTES = 16
 /** By how much the clocks of two nodes may differ [ms]. */
 const SKEW_MS = 30_000
 
-/** What all nodes share whose challenges are answered at any of them. */
+/** The key shared by all nodes that accept each other's challenges. */
 export interface NonceKey {
   secret: string
   /** The time of day [ms] at a monotonic time. */

@@ -4,12 +4,12 @@ import type { Headers } from './message.ts'
 /** Permission for audio before the answer (RFC 5009): networks that gate it want to be asked, and tell. */
 const NAME = 'P-Early-Media'
 
-/** Of an INVITE: we understand what is said of it. */
+/** For an INVITE: we support the header. */
 export const EARLY_MEDIA_SUPPORTED: HeaderFields = [[NAME, 'supported']]
 
 /**
- * What a response says of audio towards us. A direction is that of its sender, as in SDP: `sendonly` and `sendrecv` let it through. Of several
- * streams the first counts; null: nothing is said.
+ * What a response says about audio towards us. A direction is that of its sender, as in SDP: `sendonly` and `sendrecv` allow it. Of several
+ * streams the first counts; null: nothing.
  */
 export function earlyMediaOf(headers: Headers): 'allowed' | 'denied' | null {
   for (const value of headers.list('p-early-media')) {

@@ -6,7 +6,7 @@ import { paramValue, unquote } from './params.ts'
 export interface BodyPart {
   /** As it was written; null: its message says nothing. */
   type: ByteString | null
-  /** A description of the session; `early-session` (RFC 3959) is none of ours. */
+  /** A description of the session; `early-session` (RFC 3959) is not supported. */
   disposition: string
   /** Whether a receiver that cannot read it has to refuse; null: it does not say. */
   isRequired: boolean | null
@@ -15,7 +15,7 @@ export interface BodyPart {
   bytes: Uint8Array
 }
 
-/** Of one message, and how deep they may lie in each other: an alternative within a mixture. */
+/** Maximum number of parts in a message, and of nesting: an alternative within a mixture. */
 const MAX_PARTS = 20
 const MAX_DEPTH = 3
 const CRLF = '\r\n'
@@ -45,7 +45,7 @@ function collect(headers: Headers, body: Buffer, depth: number, into: BodyPart[]
   }
 }
 
-/** What stands between the delimiter lines, each without the line end before the next (RFC 2046 §5.1.1). */
+/** The content between the delimiter lines, without the line end before each (RFC 2046 §5.1.1). */
 function between(body: Buffer, delimiter: string): Buffer[] {
   const found: Buffer[] = []
   let start = -1

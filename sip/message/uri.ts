@@ -9,7 +9,7 @@ export interface SipUri {
   port: number | null
   /** Everything from the first `;` on, or empty. */
   params: string
-  /** What follows `?`, or null. */
+  /** The part after `?`, or null. */
   headers: string | null
 }
 

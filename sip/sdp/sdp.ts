@@ -139,7 +139,7 @@ function parseConnection(value: string): string | null {
   return net === 'IN' && (family === 'IP4' || family === 'IP6') && ADDRESS.test(host) ? host : null
 }
 
-/** What a media line means of which no other line says anything. */
+/** The defaults of a media line that no other line states. */
 export const nothingMore = (): Omit<MediaDescription, 'kind' | 'port' | 'protocol' | 'formats'> => ({
   payloads: [],
   host: null,
