@@ -19,7 +19,7 @@ export const CALL_STATUSES = [
   'cancelled',
 ] as const
 
-const ABSENT = 'null: measured before this was.'
+const ABSENT = 'Null: the call is older than this figure.'
 
 const legFigures = {
   codec: nullable(Type.String()),

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
 import { streamInput } from './stream-input.ts'
 
-const INHERITED = 'null: as what stands behind it says (`docs/recording.md`).'
+const INHERITED = 'Null: inherited, see `docs/recording.md`.'
 
 const consent = input({
   key: oneOf(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '*', '#'], {
@@ -31,7 +31,7 @@ export const captureFields = {
   recording_announcement: nullable(
     Type.String({
       maxLength: 1000,
-      description: `Said to the caller before anything else, where anything is kept; empty: nothing is said; ${INHERITED}`,
+      description: `Said to the caller first, if anything is to be captured; empty: nothing is said. ${INHERITED}`,
     }),
   ),
   recording_consent: nullable(consent),

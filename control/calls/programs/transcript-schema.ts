@@ -3,7 +3,7 @@ import { nullable, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { TranscriptRow, TranscriptSegmentRow } from './tables.ts'
 
-const SPEAKER = 'participant; product: the assistant, or whatever else the product says'
+const SPEAKER = 'participant; product: the assistant and all other speech of the product'
 
 const segmentFields = {
   speaker: Type.String({ description: SPEAKER }),

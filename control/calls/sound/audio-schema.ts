@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { LegAudio, LegSound } from '../../../media/protocol.ts'
 import { nullable, partialInput } from '../../kernel/schema.ts'
 
-const INHERITED = 'null: as the conference room or queue of the call says.'
+const INHERITED = 'Null: as the conference room or queue of the call says.'
 
 /** Processing of a participant's audio, before others hear it. */
 const fields = {
