@@ -57,7 +57,7 @@ const plain = {
   }),
   local_presence: Type.Boolean({
     description:
-      'A call is from the number of `caller_ids` of the country called that begins most like the number called; from any in turn, where none is of that country.',
+      'Calls from the number of `caller_ids` that is in the called country and most like the called number. Without one of that country, any in turn.',
   }),
   require_consents: Type.Array(oneOf([...PURPOSES]), {
     maxItems: PURPOSES.length,

@@ -165,7 +165,7 @@ function commandRoutes(deps: CopilotSessionDeps): Route[] {
       id: 'askCopilot',
       summary: 'Ask the knowledge base',
       description:
-        "Answers from the profile's documents, with the sources; a model phrases it in the profile's tone, where its `deep_path` lets one in and it does so in time. The desktop is told as well.",
+        "Answers from the profile's documents, with the sources. A model phrases it in the profile's tone, if the profile's `deep_path` allows it and it answers in time. The desktop shows it too.",
       body: askBody,
       reply: answerSchema,
       handler: (context, { params: { id }, body }) =>

@@ -134,7 +134,7 @@ export const missing = (kind: string, id: string): Problem =>
 
 /** 404 for the file of an existing object: without shared storage, a node has only its own files (README, "Several nodes"). */
 export const fileMissing = (kind: string, id: string): Problem =>
-  problem('resource_missing', `The file of this ${kind.replaceAll('_', ' ')} is not where this node finds it: ${id}`, {
+  problem('resource_missing', `This node does not have the file of this ${kind.replaceAll('_', ' ')}: ${id}`, {
     param: 'id',
     details: { reason: 'file_not_here' },
   })

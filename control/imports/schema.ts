@@ -88,7 +88,7 @@ export const createBodyOf = (targets: ImportTargets) =>
       description: `What rows become, and which columns are read. ${columnsText(targets)}.`,
     }),
     target_id: Type.Optional(
-      Type.String({ maxLength: 200, description: 'The object that rows belong to, where the target takes one.' }),
+      Type.String({ maxLength: 200, description: 'The object that rows belong to, if the target needs one.' }),
     ),
     file,
     format: Type.Optional({ ...format, default: 'csv' }),

@@ -22,7 +22,7 @@ const modelSchema = Type.Object({
   provider: Type.String({
     description: 'Host of the provider. `offline`: the built-in model, which answers from the knowledge base.',
   }),
-  is_default: Type.Boolean({ description: 'It answers where no model is named.' }),
+  is_default: Type.Boolean({ description: 'The default model.' }),
   input_price: price('go in'),
   output_price: price('come out'),
 })

@@ -20,7 +20,7 @@ export const languageSchema = Type.Object({
   name: Type.String(),
   prompts_spoken_by: Type.String({
     description:
-      'Whose voice recorded the prompts of rooms, and what the product says by itself in queues, voicemail and flows for where nobody speaks the language: `flite`, `espeak-ng`.',
+      "Voice in which prompts and the product's own phrases are recorded, for languages that no engine speaks: `flite`, `espeak-ng`.",
   }),
   spoken_by: engine('Engine that speaks other text: the model of the configured provider, or `flite` offline.'),
   understood_by: engine('Engine that recognises speech: the model of the configured provider, or `moonshine` offline.'),

@@ -83,7 +83,7 @@ export const organisationSchema = Type.Object({
     description: 'How long records of calls, and contacts of campaigns, are kept before they are deleted.',
   }),
   redaction: Type.Object(redactionFields, {
-    description: 'What is taken out of what is said before it is stored, sent anywhere or shown to a model.',
+    description: 'What is removed from speech before it is stored, sent anywhere or shown to a model.',
   }),
   ...qualityFields,
   require_consent: requireConsent,

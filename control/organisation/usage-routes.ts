@@ -73,7 +73,7 @@ export const usageSchema = Type.Object({
   granularity: oneOf(['day', 'month']),
   seats: Type.Integer({ description: 'Active members with `takes_seat`, now.' }),
   data: Type.Array(Type.Object({ from: timestamp(), to: timestamp(), ...amounts, models }), {
-    description: 'One entry for each day or month of UTC, oldest first, also where nothing was used.',
+    description: 'One entry for each UTC day or month, oldest first, including those without usage.',
   }),
 })
 type Usage = Static<typeof usageSchema>

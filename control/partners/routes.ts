@@ -50,7 +50,7 @@ export function partnerRoutes(deps: PartnerDeps): Route[] {
       id: 'createPartnerOrganisation',
       summary: "Create a client's organisation",
       description:
-        'It is an organisation like any other, run by yours: you make its keys, set its limits, suspend it, hand it over. What is in it is seen with its own keys, and with yours where a request has the header `Service-Account` with its ID. 409 when another one runs yours.',
+        'An organisation like any other, managed by yours: you create its keys, set its limits, suspend it and hand it over. Its objects are visible with its own keys, and with yours if the request has its ID in the header `Service-Account`. 409 if another organisation manages yours.',
       scope: 'partners:write',
       body: createBody,
       status: 201,

@@ -21,7 +21,7 @@ export const BUILT_IN_TOOLS = {
     parameters: object({
       phone: {
         type: 'string',
-        description: 'The number to call, in E.164, where it is not the one that the caller calls from.',
+        description: "The number to call, in E.164, if it is not the caller's own.",
       },
       note: { type: 'string', description: 'What it is about, for who calls back.' },
     }),

@@ -27,7 +27,7 @@ const http = {
   ),
   body: nullable(
     jsonObject(
-      'Texts in it are filled in; one that is nothing but `{{parameter}}` becomes its value, of its type. Null: the parameters that stand nowhere else, in the query of a GET or DELETE.',
+      'Placeholders in its texts are filled in. A text that is only `{{parameter}}` becomes the value, with its type. Null: the parameters that are not used elsewhere; for GET and DELETE, in the query.',
     ),
   ),
   body_format: oneOf(['json', 'form']),
@@ -62,7 +62,7 @@ const knowledge = {
   document_ids: Type.Array(Type.String({ maxLength: 200 }), {
     maxItems: 100,
     uniqueItems: true,
-    description: 'Where it looks; empty: where the assistant does, else all.',
+    description: "Documents to search; empty: the assistant's, else all.",
   }),
 }
 

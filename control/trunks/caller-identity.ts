@@ -26,7 +26,7 @@ export const callIdentity = Type.Object({
   asserted: nullable(
     Type.String({
       description:
-        'Number or SIP URI that the far end vouches for (P-Asserted-Identity); null where its connection has no `trust_identity`.',
+        'Number or SIP URI that the far end asserts (P-Asserted-Identity); null if its connection has no `trust_identity`.',
     }),
   ),
   verification: nullable(

@@ -16,15 +16,15 @@ export const identityFields = {
   }),
   trust_identity: Type.Boolean({
     description:
-      'What it asserts of callers is believed (P-Asserted-Identity, a screened Remote-Party-ID, P-Preferred-Identity): `identity.asserted` of its calls shows it, and it is their `from` where From says nothing. For carriers, not for phones.',
+      "The far end's assertions about callers are trusted (P-Asserted-Identity, a screened Remote-Party-ID, P-Preferred-Identity). They are `identity.asserted` of its calls, and `from` if From is anonymous. For carriers, not for phones.",
   }),
   sign_calls: Type.Boolean({
     description:
-      'Calls are signed with the certificate of the installation (STIR/SHAKEN): with attestation A from one of the `phone_numbers`, C when a call of somebody else is sent on, B otherwise. 400 where the installation has none (`TANDEM_STIR_KEY`).',
+      "Calls are signed with the installation's certificate (STIR/SHAKEN): attestation A from one of the `phone_numbers`, C for a forwarded call, B otherwise. 400 if the installation has none (`TANDEM_STIR_KEY`).",
   }),
   verify_calls: oneOf(['off', 'show', 'require'], {
     description:
-      'Whether signatures of its calls are judged (STIR/SHAKEN). show: `identity.verification` and `attestation` of the call say so. require: a call that is not signed is refused with 428, one whose signature proves nothing with 403, 436, 437 or 438. 400 where the installation trusts no authority (`TANDEM_STIR_TRUST_ANCHORS`).',
+      'Whether signatures of its calls are verified (STIR/SHAKEN). show: the result is in `identity.verification` and `attestation` of the call. require: an unsigned call is refused with 428, one with an invalid signature with 403, 436, 437 or 438. 400 if the installation trusts no authority (`TANDEM_STIR_TRUST_ANCHORS`).',
   }),
   show_private_callers: Type.Boolean({
     description:

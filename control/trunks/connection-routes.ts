@@ -44,7 +44,7 @@ const host = nullable(
   Type.String({
     pattern: HOST,
     description:
-      'Where calls go out to, and where a registration registers: a name or an address. A public one, or of a network that the operator of the installation allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
+      'Name or address to which calls are sent, and where a registration registers. It must be public, or in a network that the operator allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
   }),
 )
 const SIP_PORT = 5060
@@ -54,7 +54,7 @@ const port = nullable(
     minimum: 1,
     maximum: 65535,
     description:
-      'Null: what SRV records of the host say, else 5060, over TLS 5061. Absent: null where `host` is a name, else 5060 or 5061.',
+      "Null: according to the host's SRV records, else 5060, over TLS 5061. Absent: null if `host` is a name, else 5060 or 5061.",
   }),
 )
 const transport = nullable(
@@ -120,7 +120,7 @@ const rates = Type.Array(
   {
     maxItems: 1000,
     description:
-      'Numbers that this connection carries, and at what cost. Of several connections the one with the least cost is tried first, by the longest prefix of each. Empty: all, where no connection has a rate for a number.',
+      'Prefixes of numbers that this connection carries, with their price. Of several connections, the cheapest is tried first, each by its longest prefix. Empty: all numbers, if no connection has a rate for the number.',
   },
 )
 const country = nullable(Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' }))
@@ -129,7 +129,7 @@ const dialPrefix = Type.String({
   description: 'Put before every called number, if the carrier requires it.',
 })
 const callerNumber = nullable(
-  Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Who calls, where a call names nobody itself. E.164.' }),
+  Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Caller of calls without one, in E.164.' }),
 )
 
 /** They appear in header fields. */

@@ -7,11 +7,11 @@ import type { ConnectionRow } from './tables.ts'
 
 export const dtmfMode = oneOf(['auto', 'rfc4733', 'inband', 'info'], {
   description:
-    'How keys come and go. auto: by RFC 4733 where the far end takes it, else as tones; a far end that took it and sends tones is understood as well, until its first telephone event, and so is SIP INFO. The others: that way alone.',
+    'How keys are sent and received. auto: by RFC 4733 if the far end supports it, otherwise as tones. Tones and SIP INFO are also accepted from it, tones until its first telephone event. The others: only in that way.',
 })
 export const srtp = oneOf(['off', 'optional', 'required'], {
   description:
-    'Whether audio is encrypted (SRTP, with keys in SDP). off: never; a call that offers nothing else is refused with 488. required: always, both ways, or there is no call. optional: where the far end can. The keys stand in the signalling: they are secret only where that is, as with `transport` tls.',
+    'Whether audio is encrypted (SRTP, with keys in SDP). off: never; a call that offers nothing else is refused with 488. required: always, in both directions, otherwise the call fails. optional: if the far end supports it. The keys are only as secret as the signalling, so use it with `transport` tls.',
 })
 
 export const connectionHost = Type.Object({
@@ -30,7 +30,7 @@ export const numberFormat = oneOf(['e164', 'digits', 'national'], {
 
 export const transfers = oneOf(['refuse', 'bridge', 'follow'], {
   description:
-    'What becomes of a transfer that the far end asks for (SIP REFER). refuse: 603, as where nothing is said. bridge: we call whom it names over this connection, in its place, and keep the audio. follow: the other party is asked to call there itself where its connection has follow too, else as bridge. And follow alone has our own transfers to a number sent there by REFER: with the success the call leaves us.',
+    "How a transfer requested by the far end (SIP REFER) is handled. refuse: 603; the default. bridge: we call the target over this connection, in the far end's place, and keep the audio. follow: the other party is asked to call the target itself if its connection has follow too, otherwise as bridge. With follow, our own transfers to a number are sent there by REFER, and the call leaves us on success.",
 })
 export const transferCaller = oneOf(['original', 'own'], {
   description:

@@ -32,7 +32,7 @@ export type InboundCredentials = Static<typeof inboundCredentials>
 export const inboundAuth = nullable(
   oneOf(['ip', 'digest', 'both'], {
     description:
-      'By what callers are known. ip: an address of `allowed_ips`. digest: `inbound_credentials`, from any address. both: the password, and an address of `allowed_ips`. Null, or absent: both where there are both, else what there is.',
+      'How callers are recognised. ip: by an address of `allowed_ips`. digest: by `inbound_credentials`, from any address. both: by both. Null or absent: every method that is configured.',
   }),
 )
 

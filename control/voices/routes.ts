@@ -31,7 +31,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
 }
 
 export const voiceSchema = Type.Object({
-  id: Type.String({ description: 'Name it as `voice.voice` of an assistant, or as `voice` where something is said.' }),
+  id: Type.String({ description: 'Name it as `voice.voice` of an assistant, or as `voice` of a spoken text.' }),
   object: Type.Literal('voice'),
   livemode: Type.Boolean(),
   name: Type.String(),
@@ -40,7 +40,7 @@ export const voiceSchema = Type.Object({
   }),
   language: nullable(Type.String({ description: 'BCP 47. Null: the language of the text.' })),
   gender: nullable(oneOf(['female', 'male'])),
-  is_default: Type.Boolean({ description: 'It speaks where no voice is named.' }),
+  is_default: Type.Boolean({ description: 'The default voice.' }),
   preview_url: Type.String({ description: 'Path of its preview, a WAV file.' }),
 })
 

@@ -8,7 +8,7 @@ const SPEAKER = 'participant; product: the assistant and all other speech of the
 const segmentFields = {
   speaker: Type.String({ description: SPEAKER }),
   participant_id: Type.String({
-    description: 'Who said it; of the product: to whom, the first of them where it is said to all.',
+    description: 'Who spoke. For the product, the listener; the first one if everybody hears it.',
   }),
   text: Type.String(),
   start_ms: Type.Integer({ description: 'From the beginning of the transcript [ms].' }),

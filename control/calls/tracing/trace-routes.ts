@@ -57,7 +57,7 @@ export function traceRoutes(deps: TraceDeps): Route[] {
       id: 'getCallSipCapture',
       summary: "Download a call's SIP messages and RTP headers",
       description:
-        'A capture file (libpcap) of the SIP messages and, where `POST /calls/{id}/sip/rtp` was called, of the first 12 octets of each RTP packet: no audio, and no key. Each message is a UDP datagram in it, whatever carried it.',
+        'A capture file (libpcap) of the SIP messages and, after `POST /calls/{id}/sip/rtp`, of the first 12 octets of each RTP packet: no audio, and no key. Each message is a UDP datagram in it, whatever transport carried it.',
       tag: 'Calls',
       scope: 'calls:read',
       reply: Type.String({ format: 'binary' }),

@@ -3,7 +3,7 @@ import { always, CALLBACK_NODES, type FlowTemplate, filled, otherwise, picks } f
 export const reception: FlowTemplate = {
   id: 'reception',
   name: 'Reception',
-  description: 'Greets, offers sales and support, puts the caller through, and books a callback where nobody answers.',
+  description: 'Greets, offers sales and support, puts the caller through, and books a callback if nobody answers.',
   kind: 'ivr',
   graph: {
     settings: { language: 'en' },

@@ -4,7 +4,7 @@ export const reminder: FlowTemplate = {
   id: 'outbound_reminder',
   name: 'Outbound reminder',
   description:
-    'For calls that you place: reminds of an appointment, and asks to confirm, move or cancel it. What was chosen is the variable `answer` of the flow run, and is told to the tool `appointment_answer` where the assistant has one.',
+    'For calls that you place: reminds of an appointment, and asks to confirm, move or cancel it. The choice is the variable `answer` of the flow run, and is passed to the tool `appointment_answer` if the assistant has one.',
   kind: 'voice',
   graph: {
     settings: { language: 'en' },

@@ -104,7 +104,7 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       id: 'evaluateCall',
       summary: 'Evaluate a call',
       description:
-        "Against its profile's rubric, else the organisation's, whether it is in the sample or not; what a person has decided stays. 409 while the call runs, where nothing of it was written down (`not_possible`), and without a rubric (`no_rubric`).",
+        "By its profile's rubric, else the organisation's, also outside the sample. People's decisions stay. 409 while the call runs, without a transcript (`not_possible`), and without a rubric (`no_rubric`).",
       scope: 'quality:write',
       status: 201,
       errors: [409],

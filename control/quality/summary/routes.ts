@@ -72,7 +72,7 @@ export function callSummaryRoutes(deps: SummaryRouteDeps): Route[] {
       id: 'makeCallSummary',
       summary: "Make a call's summary again",
       description:
-        'By words at once. Where a model is configured it is asked, and until it has answered the summary stays as it is; `call.summary.ready` tells of the new one. What a person has corrected stays. 409 while the call runs, and where nothing of it was written down (`not_possible`).',
+        "By rules at once. If a model is configured, it is asked too, and the summary stays as it is until it answers; `call.summary.ready` reports the new one. People's corrections stay. 409 while the call runs, and without a transcript (`not_possible`).",
       scope: 'recordings:write',
       status: 201,
       errors: [409],
