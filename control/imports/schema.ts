@@ -115,7 +115,7 @@ export const createBodyOf = (targets: ImportTargets) =>
         propertyNames: { maxLength: 40 },
         additionalProperties: { type: 'string', maxLength: 200 },
         description:
-          'Which column of the file is which of the target, where they are not called alike: `{"phone": "Telephone"}`.',
+          'Columns of the file by the column of the target, if their names differ: `{"phone": "Telephone"}`.',
       }),
     ),
     country: Type.Optional(
