@@ -11,7 +11,7 @@ import { DialledParties } from './dialled-parties.ts'
 const test = suite('control/campaigns/killed')
 
 const ENTRY = 'control/campaigns/killable-dialler.ts'
-const LIMIT = { timeoutMs: 60_000 }
+const LIMIT = { timeoutMs: 120_000 }
 const CONTACTS = 132
 const KILLS = 10
 
