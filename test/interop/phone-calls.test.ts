@@ -1,10 +1,9 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
-import type { Product } from '../../bench/product.ts'
+import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 
@@ -18,7 +17,8 @@ let product: Product
 let trunk: Phone
 test.before(async () => {
   if (missing !== null) return
-  product = await sharedProduct()
+  // A number of its own: those of other files stay, and the first is shown.
+  product = await Product.start()
   trunk = await Phone.open('trunk')
   const { port } = new URL(trunk.uri.replace(/^sip:/, 'sip://'))
   await product.ok('POST', '/connections', { name: 'Carrier', kind: 'trunk', host: '127.0.0.1', port: Number(port) })
