@@ -1,11 +1,10 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
+import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV } from '../e2e/scene.ts'
-import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
 import { Sipp } from './peers/sipp.ts'
@@ -19,7 +18,8 @@ const AGENT_HZ = 700
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await sharedProduct()
+  // It calls numbers, and looks for the call of SIPp: no other file is to have had such.
+  if (missing === null) product = await Product.start()
 })
 test.after(() => curtain(product))
 
