@@ -2,7 +2,7 @@
  * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
  * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All but these leave a part of
  * the machine. The unit tests take it, and give way: two files at a time, and beside them one of those that open a store and run once more, on
- * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of them runs last, side by side.
+ * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of both runs last, side by side.
  * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
@@ -28,7 +28,9 @@ import { childrenCpuMs, type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 /** Files at a time. Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
-const UNITS = 3
+const UNITS = 2
+/** They wait for the server for more than half of their time. */
+const AGAIN = 4
 const WAITING = 2
 const TAKING_CORE = 2
 const JUDGING = 2
@@ -248,7 +250,7 @@ const url = await usableServer(onPostgres)
 const again = url === null ? [] : [...onPostgres]
 const run = `run${process.pid}`
 const postgres: Stage = {
-  width: UNITS,
+  width: AGAIN,
   label: ' on PostgreSQL',
   variables: slot => ({ TANDEM_TEST_DATABASE_URL: url!, TANDEM_TEST_SLOT: `${run}_${slot}` }),
 }
@@ -262,8 +264,7 @@ if (products.length > 0) {
   await besides(left, unitsBeside, () => besides(again, againBeside, runSharing))
 }
 await runProducts(products.filter(wantsMachine), 1)
-await runFiles(from(left), sqlite)
-await runFiles(from(again), postgres)
+await Promise.all([runFiles(from(left), sqlite), runFiles(from(again), postgres)])
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
