@@ -7,7 +7,8 @@ import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
-import { BUNDLES, largePackages } from '../build/parts.ts'
+import { BUNDLES, largePackages, packages } from '../build/parts.ts'
+import { FORKED } from './plan.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** Below the root, so that packages are found; a run has a folder of its own there, named by its process. */
@@ -38,13 +39,23 @@ const urls: Plugin = {
 export async function bundle(paths: string[]): Promise<string> {
   removeLeftovers()
   const folder = join(ALL_RUNS, String(process.pid))
-  await build({
-    ...BUNDLES,
-    entryPoints: paths.map(path => join(root, 'test', path)),
-    outbase: join(root, 'test'),
-    outdir: folder,
-    plugins: [largePackages, urls],
-  })
+  const make = (entries: string[], within: Plugin) =>
+    build({
+      ...BUNDLES,
+      entryPoints: entries.map(path => join(root, 'test', path)),
+      outbase: join(root, 'test'),
+      outdir: folder,
+      plugins: [within, urls],
+    })
+  // What is started again and again, to be killed, begins as soon as the product.
+  const isForked = (path: string): boolean => FORKED.includes(path)
+  await Promise.all([
+    make(
+      paths.filter(path => !isForked(path)),
+      largePackages,
+    ),
+    make(paths.filter(isForked), packages),
+  ])
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder
 }

@@ -13,7 +13,7 @@ import { APP_CONFIG } from '../whole-app.ts'
 import { type Ids, idsFor, type Maker, makeCall, makerOf } from './objects.ts'
 import { makeProduct, productRoutes, UNLIMITED } from './product.ts'
 import { bodyFor, lineOf, prepare } from './requests.ts'
-import { allRows, changedTables } from './rows.ts'
+import { allRows, changedTables, rowsReader } from './rows.ts'
 import type { Shape } from './shapes.ts'
 import { faultsOf } from './strict.ts'
 
@@ -81,6 +81,7 @@ const next = await serve(world, productRoutes(world, parts as never), UNLIMITED)
 const live = makerOf(world)
 const inTest = makerOf(world, 'ours', false)
 for (const maker of [live, inTest]) await prepare(maker)
+const rows = await rowsReader(store)
 
 interface Request {
   line: string
@@ -120,11 +121,11 @@ const wrote = new Set<string>()
 async function dieAndRetry(route: Route, at: Place): Promise<void> {
   const says = (fault: string): void => void faults.push(`${route.method} ${route.path}, dead at its ${at}: ${fault}`)
   const request = await goodRequest(route)
-  const before = await allRows(store)
+  const before = await rows()
   const outcome = await askAndDie(request, at)
   // It commits nothing: there is no such place.
   if ('answer' in outcome) return at === 'commit' ? undefined : says(`lives: ${outcome.answer.text}`)
-  const dead = await allRows(store)
+  const dead = await rows()
   if (changedTables(before, dead).some(table => table !== 'idempotency_keys')) wrote.add(route.id)
   sent.length = 0
   const retry = await ask(next, request.line, request.asked)
@@ -134,7 +135,7 @@ async function dieAndRetry(route: Route, at: Place): Promise<void> {
     const [got, due] = [canonicalJson(retry.body), canonicalJson(outcome.result)]
     if (got !== due) says(`a retry answers ${got}, not ${due}`)
   }
-  const tables = changedTables(dead, await allRows(store)).filter(table => table !== 'idempotency_keys')
+  const tables = changedTables(dead, await rows()).filter(table => table !== 'idempotency_keys')
   if (tables.length > 0) says(`a retry has changed ${tables}`)
   const twice = sent.filter(name => !REPEATABLE.includes(name))
   if (twice.length > 0) says(`a retry has sent ${twice}`)
@@ -156,6 +157,10 @@ for (const at of ['commit', 'answer'] as const) {
 test('these operations had written something when they died', () => {
   const keyed = world.routes.filter(takesIdempotencyKey)
   assert.ok(wrote.size > keyed.length * 0.75, `${wrote.size} of ${keyed.length}`)
+})
+
+test('every change of a row was seen', async () => {
+  assert.equal(changedTables(await allRows(store), await rows()), [])
 })
 
 test('what media had done when the process died is answered as done, to who asks again with the same key only', async () => {

@@ -107,8 +107,7 @@ export async function watchCall(): Promise<WatchedCall> {
       const body = { transcriptId: id, legId, utteranceId, text, isFinal, beganAgoMs: agoMs + 1000, endedAgoMs: agoMs }
       const event = { name: 'transcript.words', at: at(), body } as const
       await store.transaction(trx => copilot.on(trx, event))
-      const kept = await allRows(store)
-      seen.push(`inputs ${kept.get('copilot_inputs')}`)
+      seen.push(`inputs ${(await allRows(store, ['copilot_inputs'])).get('copilot_inputs')}`)
       await copilot.deal(id)
       await deep.idle()
       if (!isFinal) return
