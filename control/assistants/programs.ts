@@ -15,6 +15,7 @@ import {
 import type { CallProgramRow, ProgramKind } from '../calls/programs/tables.ts'
 import { follow } from '../calls/steps/follow.ts'
 import { afterCommit } from '../kernel/store/after-commit.ts'
+import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Step, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
@@ -192,15 +193,20 @@ export class LivePrograms {
     const media = this.#media
     if (media === null) return
     const { store, now } = this.#parts
-    const given = await store.db
-      .selectFrom('call_programs')
-      .innerJoin('participants', 'participants.id', 'call_programs.leg_id')
-      .selectAll('call_programs')
-      .where('call_programs.status', '=', 'waiting')
-      // An answered call's; others wait for that.
-      .where('participants.step', '=', 'program')
-      .where('participants.node_id', '=', nodeOf(store.db))
-      .execute()
+    const given = await rowsOf(
+      store.db,
+      'programs given to this node',
+      place =>
+        store.db
+          .selectFrom('call_programs')
+          .innerJoin('participants', 'participants.id', 'call_programs.leg_id')
+          .selectAll('call_programs')
+          .where('call_programs.status', '=', 'waiting')
+          // An answered call's; others wait for that.
+          .where('participants.step', '=', 'program')
+          .where('participants.node_id', '=', place('node')),
+      { node: nodeOf(store.db) },
+    )
     for (const row of given) {
       const running = await store.transaction(trx => start(trx, row, now().toISOString()))
       if (running !== null) void this.#beginTaken(running, media)

@@ -1,5 +1,6 @@
 import { mainLeg, setLeg } from '../calls/legs.ts'
 import { namedPhrase } from '../kernel/phrases.ts'
+import { rowsOf } from '../kernel/store/compiled.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { leaveQueue } from '../queues/waiting-calls.ts'
@@ -9,19 +10,24 @@ const MOST_WAIT_MS = 2000
 
 /** Answered calls of campaigns that wait in a queue without a ringing agent: the free agent did not take them. */
 export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string; tenant: Tenant }[]> {
-  const rows = await db
-    .selectFrom('queue_calls')
-    .innerJoin('campaign_attempts', 'campaign_attempts.call_id', 'queue_calls.id')
-    .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
-    .where('queue_calls.offered_to', 'is', null)
-    .where('campaign_attempts.ended_at', 'is', null)
-    // After detection, the time counts from its result.
-    .where(
-      eb => eb.fn.coalesce('campaign_attempts.found_out_at', 'campaign_attempts.answered_at'),
-      '<=',
-      new Date(now.getTime() - MOST_WAIT_MS).toISOString(),
-    )
-    .execute()
+  const rows = await rowsOf(
+    db,
+    'unserved calls of campaigns',
+    place =>
+      db
+        .selectFrom('queue_calls')
+        .innerJoin('campaign_attempts', 'campaign_attempts.call_id', 'queue_calls.id')
+        .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
+        .where('queue_calls.offered_to', 'is', null)
+        .where('campaign_attempts.ended_at', 'is', null)
+        // After detection, the time counts from its result.
+        .where(
+          eb => eb.fn.coalesce('campaign_attempts.found_out_at', 'campaign_attempts.answered_at'),
+          '<=',
+          place('since'),
+        ),
+    { since: new Date(now.getTime() - MOST_WAIT_MS).toISOString() },
+  )
   return rows.map(({ id: callId, organisation_id: organisationId, livemode }) => ({
     callId,
     tenant: { organisationId, livemode: livemode === 1 },

@@ -1,4 +1,5 @@
 import type { ExpressionBuilder } from 'kysely'
+import { type Place, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
@@ -14,24 +15,29 @@ type Campaigns = ExpressionBuilder<Database, 'campaigns'>
  * contacts are due later; another one if agents lead some of them. The transaction that acts checks again.
  */
 export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string; tenant: Tenant }[]> {
-  const rows = await db
-    .selectFrom('campaigns')
-    .select(['id', 'organisation_id', 'livemode', 'settings'])
-    .select(eb => [talking(eb).as('talking'), eb.exists(due(eb, now)).as('isDue')])
-    .where(eb =>
-      eb.or([
-        eb.and([eb('status', '=', 'stopping'), eb.not(eb.exists(contacts(eb, ON_CALL)))]),
-        eb.and([
-          eb('status', '=', 'running'),
-          eb('next_call_ms', '<=', now.getTime() + AHEAD_MS),
-          eb.or([eb.exists(due(eb, now)), eb.not(eb.exists(contacts(eb, ['pending', ...ON_CALL])))]),
-        ]),
-      ]),
-    )
-    // Those who share agents take turns.
-    .orderBy('next_call_ms')
-    .orderBy('id')
-    .execute()
+  const rows = await rowsOf(
+    db,
+    'wakeful campaigns',
+    place =>
+      db
+        .selectFrom('campaigns')
+        .select(['id', 'organisation_id', 'livemode', 'settings'])
+        .select(eb => [talking(eb).as('talking'), eb.exists(due(eb, place)).as('isDue')])
+        .where(eb =>
+          eb.or([
+            eb.and([eb('status', '=', 'stopping'), eb.not(eb.exists(contacts(eb, ON_CALL)))]),
+            eb.and([
+              eb('status', '=', 'running'),
+              eb('next_call_ms', '<=', place('aheadMs')),
+              eb.or([eb.exists(due(eb, place)), eb.not(eb.exists(contacts(eb, ['pending', ...ON_CALL])))]),
+            ]),
+          ]),
+        )
+        // Those who share agents take turns.
+        .orderBy('next_call_ms')
+        .orderBy('id'),
+    { at: now.toISOString(), aheadMs: now.getTime() + AHEAD_MS },
+  )
   const awake = rows.map(row => ({ row, settings: settingsOf(row) }))
   const needsAgents = awake.some(({ settings }) => settings.queue_id !== null && settings.mode !== 'preview')
   const available = needsAgents ? await tenantsWithAvailable(db) : []
@@ -58,8 +64,8 @@ const contacts = (eb: Campaigns, statuses: readonly ContactStatus[]) =>
     .whereRef('campaign_contacts.campaign_id', '=', 'campaigns.id')
     .where('campaign_contacts.status', 'in', statuses)
 
-const due = (eb: Campaigns, now: Date) =>
-  contacts(eb, ['pending']).where('campaign_contacts.next_attempt_at', '<=', now.toISOString())
+const due = (eb: Campaigns, place: Place) =>
+  contacts(eb, ['pending']).where('campaign_contacts.next_attempt_at', '<=', place('at'))
 
 const talking = (eb: Campaigns) =>
   contacts(eb, ON_CALL)

@@ -1,5 +1,6 @@
 import { decideAnew } from '../calls/steps/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { rowsOf } from '../kernel/store/compiled.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { UserRow } from '../organisation/tables.ts'
@@ -160,7 +161,12 @@ export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: 
 
 /** Agents whose wrap-up is over, of all organisations. */
 export const wrapUpsOver = (db: Db, at: string): Promise<AgentStatusRow[]> =>
-  db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', at).execute()
+  rowsOf(
+    db,
+    'wrap-ups over',
+    place => db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', place('at')),
+    { at },
+  )
 
 /** Ends a wrap-up; other changes meanwhile stay. */
 export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Promise<void> {

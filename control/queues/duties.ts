@@ -1,6 +1,7 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import { setLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { tenantOf } from '../kernel/tenancy.ts'
@@ -42,15 +43,20 @@ const MAX_RINGING_MS = 150_000
 
 /** Callers of this node who wait for somebody, and are not answered yet. */
 const ringingTooLong = (db: Db, now: Date): Promise<ParticipantRow[]> =>
-  db
-    .selectFrom('participants')
-    .selectAll()
-    .where('node_id', '=', nodeOf(db))
-    .where('step', 'in', ['queued', 'calling'])
-    .where('unanswered', 'in', ['when_answered', 'early_media'])
-    .where('created', '<=', new Date(now.getTime() - MAX_RINGING_MS).toISOString())
-    .orderBy('id')
-    .execute()
+  rowsOf(
+    db,
+    'ringing too long',
+    place =>
+      db
+        .selectFrom('participants')
+        .selectAll()
+        .where('node_id', '=', place('node'))
+        .where('step', 'in', ['queued', 'calling'])
+        .where('unanswered', 'in', ['when_answered', 'early_media'])
+        .where('created', '<=', place('since'))
+        .orderBy('id'),
+    { node: nodeOf(db), since: new Date(now.getTime() - MAX_RINGING_MS).toISOString() },
+  )
 
 /** Each in a step of its own, as it is by then. */
 async function failAll(
@@ -69,27 +75,48 @@ async function failAll(
 
 /** Callers of this node whose place in line is to be told again. */
 const placesDue = (db: Db, at: string): Promise<ParticipantRow[]> =>
-  db
-    .selectFrom('queue_calls')
-    .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
-    .selectAll('participants')
-    .where('participants.node_id', '=', nodeOf(db))
-    .where('participants.step', '=', 'queued')
-    .where('participants.prompted', '=', 1)
-    .where('queue_calls.announce_at', '<=', at)
-    .whereRef('queue_calls.announce_at', '!=', 'queue_calls.joined_at')
-    .orderBy('participants.id')
-    .execute()
+  rowsOf(
+    db,
+    'places due',
+    place =>
+      db
+        .selectFrom('queue_calls')
+        .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
+        .selectAll('participants')
+        .where('participants.node_id', '=', place('node'))
+        .where('participants.step', '=', 'queued')
+        .where('participants.prompted', '=', 1)
+        .where('queue_calls.announce_at', '<=', place('at'))
+        .whereRef('queue_calls.announce_at', '!=', 'queue_calls.joined_at')
+        .orderBy('participants.id'),
+    { node: nodeOf(db), at },
+  )
 
 const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
-  db.selectFrom('rings').selectAll().where('state', '=', 'ringing').where('deadline', '<=', at).orderBy('id').execute()
+  rowsOf(
+    db,
+    'late rings',
+    place =>
+      db
+        .selectFrom('rings')
+        .selectAll()
+        .where('state', '=', 'ringing')
+        .where('deadline', '<=', place('at'))
+        .orderBy('id'),
+    { at },
+  )
 
 /** For callbacks that were cancelled, completed or expired while the agent's phone rang. */
 const unwanted = (db: Db): Promise<RingRow[]> =>
-  db
-    .selectFrom('rings')
-    .innerJoin('callbacks', 'callbacks.id', 'rings.callback_id')
-    .selectAll('rings')
-    .where('rings.state', '=', 'ringing')
-    .where('callbacks.status', 'not in', ['offered', 'dialing', 'connected'])
-    .execute()
+  rowsOf(
+    db,
+    'unwanted rings',
+    () =>
+      db
+        .selectFrom('rings')
+        .innerJoin('callbacks', 'callbacks.id', 'rings.callback_id')
+        .selectAll('rings')
+        .where('rings.state', '=', 'ringing')
+        .where('callbacks.status', 'not in', ['offered', 'dialing', 'connected']),
+    {},
+  )

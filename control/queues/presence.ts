@@ -1,3 +1,4 @@
+import { type Place, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { comeBack, goWithout, noteDeviceless } from './agent-status.ts'
 import type { Step } from './deps.ts'
@@ -35,30 +36,41 @@ const sameOf = (rows: readonly AgentStatusRow[], { id, livemode }: AgentStatusRo
 
 /** Signed in, in no call, and nothing to ring. */
 const without = (db: Db, at: string): Promise<AgentStatusRow[]> =>
-  db
-    .selectFrom('agent_statuses as s')
-    .selectAll('s')
-    .where('s.status', 'in', ['available', 'away'])
-    .where(({ not, or, exists }) => not(or([exists(phonesOf(db, at)), exists(softphonesOf(db))])))
-    .execute()
+  rowsOf(
+    db,
+    'agents without devices',
+    place =>
+      db
+        .selectFrom('agent_statuses as s')
+        .selectAll('s')
+        .where('s.status', 'in', ['available', 'away'])
+        .where(({ not, or, exists }) => not(or([exists(phonesOf(db, place)), exists(softphonesOf(db))]))),
+    { at },
+  )
 
 /** With a device, who had none. */
 const withAgain = (db: Db, at: string): Promise<AgentStatusRow[]> =>
-  db
-    .selectFrom('agent_statuses as s')
-    .selectAll('s')
-    .where('s.deviceless_since', 'is not', null)
-    .where(({ or, exists }) => or([exists(phonesOf(db, at)), exists(softphonesOf(db))]))
-    .execute()
+  rowsOf(
+    db,
+    'agents with devices again',
+    place =>
+      db
+        .selectFrom('agent_statuses as s')
+        .selectAll('s')
+        .where('s.deviceless_since', 'is not', null)
+        .where(({ or, exists }) => or([exists(phonesOf(db, place)), exists(softphonesOf(db))])),
+    { at },
+  )
 
-const phonesOf = (db: Db, at: string) =>
+/** Registered at `at`. */
+const phonesOf = (db: Db, place: Place) =>
   db
     .selectFrom('sip_registrations as r')
     .select('r.user_id')
     .whereRef('r.organisation_id', '=', 's.organisation_id' as never)
     .whereRef('r.livemode', '=', 's.livemode' as never)
     .whereRef('r.user_id', '=', 's.id' as never)
-    .where('r.expires_at', '>', at)
+    .where('r.expires_at', '>', place('at'))
 
 const softphonesOf = (db: Db) =>
   db

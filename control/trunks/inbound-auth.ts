@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { conflict, type Problem, problem } from '../http/errors.ts'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
+import { rowOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { ConnectionRow, InboundAlgorithm, InboundAuth } from './tables.ts'
@@ -137,11 +138,16 @@ export async function usernameProblem(db: Db, username: string | null, connectio
 
 /** Whether anybody may call over a connection by a password. */
 export const hasInboundAccounts = async (db: Db): Promise<boolean> =>
-  (await db
-    .selectFrom('connections')
-    .select('id')
-    .where('inbound_username', 'is not', null)
-    .where('livemode', '=', 1)
-    .where('enabled', '=', 1)
-    .limit(1)
-    .executeTakeFirst()) !== undefined
+  (await rowOf(
+    db,
+    'any inbound account',
+    () =>
+      db
+        .selectFrom('connections')
+        .select('id')
+        .where('inbound_username', 'is not', null)
+        .where('livemode', '=', 1)
+        .where('enabled', '=', 1)
+        .limit(1),
+    {},
+  )) !== undefined

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionSpec } from '../../media/protocol.ts'
 import { isFailure, isUndecided } from '../../media/protocol.ts'
+import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -75,7 +76,12 @@ async function claim(store: Store, at: Date): Promise<ConnectionRow[]> {
   const now = at.toISOString()
   const soon = new Date(at.getTime() + LEASE_MS / 2).toISOString()
   // Test mode reaches nobody outside.
-  const all = await db.selectFrom('connections').selectAll().where('livemode', '=', 1).orderBy('id').execute()
+  const all = await rowsOf(
+    db,
+    'live connections',
+    () => db.selectFrom('connections').selectAll().where('livemode', '=', 1).orderBy('id'),
+    {},
+  )
   const isFree = (row: ConnectionRow): boolean => row.kept_until === null || row.kept_until <= now
   const mine = all.filter(row => isWanted(row) && (row.kept_by === me ? (row.kept_until ?? '') > now : false))
   const due = all.filter(row => isWanted(row) && (isFree(row) || (row.kept_by === me && row.kept_until! <= soon)))

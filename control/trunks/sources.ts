@@ -1,4 +1,5 @@
 import { canonicalBlock, isPublicAddress } from '../../media/protocol.ts'
+import { rowOf, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { hasInboundAccounts } from './inbound-auth.ts'
 
@@ -16,24 +17,34 @@ export interface Sources {
 
 /** The networks of all enabled connections and of registered phones: a flood of strangers' SIP must not take their room. */
 export async function knownSources(db: Db, at: Date): Promise<Sources> {
-  const connections = await db
-    .selectFrom('connection_networks')
-    .innerJoin('connections', 'connections.id', 'connection_networks.connection_id')
-    .select('connection_networks.network')
-    .distinct()
-    .where('connections.livemode', '=', 1)
-    .where('connections.enabled', '=', 1)
-    .orderBy('connection_networks.network')
-    .limit(MAX_NETWORKS)
-    .execute()
-  const phones = await db
-    .selectFrom('sip_registrations')
-    .select('host')
-    .distinct()
-    .where('expires_at', '>', at.toISOString())
-    .orderBy('host')
-    .limit(MAX_NETWORKS)
-    .execute()
+  const connections = await rowsOf(
+    db,
+    'networks of connections',
+    () =>
+      db
+        .selectFrom('connection_networks')
+        .innerJoin('connections', 'connections.id', 'connection_networks.connection_id')
+        .select('connection_networks.network')
+        .distinct()
+        .where('connections.livemode', '=', 1)
+        .where('connections.enabled', '=', 1)
+        .orderBy('connection_networks.network')
+        .limit(MAX_NETWORKS),
+    {},
+  )
+  const phones = await rowsOf(
+    db,
+    'hosts of phones',
+    place =>
+      db
+        .selectFrom('sip_registrations')
+        .select('host')
+        .distinct()
+        .where('expires_at', '>', place('at'))
+        .orderBy('host')
+        .limit(MAX_NETWORKS),
+    { at: at.toISOString() },
+  )
   const networks = connections.map(({ network }) => network)
   const all = new Set([...networks.filter(isNarrow), ...phones.flatMap(({ host }) => canonicalBlock(host) ?? [])])
   const isWhole = networks.every(isNarrow) && all.size < MAX_NETWORKS && networks.length < MAX_NETWORKS
@@ -43,7 +54,8 @@ export async function knownSources(db: Db, at: Date): Promise<Sources> {
 /** Whether anybody calls by a password: over a connection, or a member's phone. */
 const hasAccounts = async (db: Db): Promise<boolean> =>
   (await hasInboundAccounts(db)) ||
-  (await db.selectFrom('sip_credentials').select('id').limit(1).executeTakeFirst()) !== undefined
+  (await rowOf(db, 'any account of a phone', () => db.selectFrom('sip_credentials').select('id').limit(1), {})) !==
+    undefined
 
 function isNarrow(network: string): boolean {
   const [address = '', length = ''] = network.split('/')

@@ -1,3 +1,4 @@
+import { rowsOf } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import type { Tenant } from '../../kernel/tenancy.ts'
@@ -38,14 +39,24 @@ export class RunningCalls {
 // Over all tenants; `find` tells them apart.
 
 const running = (db: Db): Promise<CallRow[]> =>
-  db.selectFrom('calls').selectAll().where('node_id', '=', nodeOf(db)).where('ended_at', 'is', null).execute()
+  rowsOf(
+    db,
+    'running calls',
+    place => db.selectFrom('calls').selectAll().where('node_id', '=', place('node')).where('ended_at', 'is', null),
+    { node: nodeOf(db) },
+  )
 
 const legsOf = (db: Db): Promise<ParticipantRow[]> =>
-  db
-    .selectFrom('participants')
-    .innerJoin('calls', 'calls.id', 'participants.call_id')
-    .selectAll('participants')
-    .where('calls.node_id', '=', nodeOf(db))
-    .where('calls.ended_at', 'is', null)
-    .orderBy('participants.id')
-    .execute()
+  rowsOf(
+    db,
+    'legs of running calls',
+    place =>
+      db
+        .selectFrom('participants')
+        .innerJoin('calls', 'calls.id', 'participants.call_id')
+        .selectAll('participants')
+        .where('calls.node_id', '=', place('node'))
+        .where('calls.ended_at', 'is', null)
+        .orderBy('participants.id'),
+    { node: nodeOf(db) },
+  )

@@ -3,7 +3,7 @@ import { isFailure, isUndecided, type MediaEvent, type MediaSnapshot } from '../
 import type { CallPrograms } from '../../calls/conductor/driver.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import { type Fact, only } from '../../kernel/store/after-commit.ts'
-import { rowBy } from '../../kernel/store/compiled.ts'
+import { rowBy, rowsOf } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -115,12 +115,17 @@ export class Copilot implements CallPrograms {
 
   #running(): Promise<CopilotSessionRow[]> {
     const { db } = this.#parts.store
-    return db
-      .selectFrom('copilot_sessions')
-      .selectAll()
-      .where('status', '=', 'running')
-      .where('node_id', '=', nodeOf(db))
-      .execute()
+    return rowsOf(
+      db,
+      'running copilot sessions',
+      place =>
+        db
+          .selectFrom('copilot_sessions')
+          .selectAll()
+          .where('status', '=', 'running')
+          .where('node_id', '=', place('node')),
+      { node: nodeOf(db) },
+    )
   }
 
   /** Has media tell what is said in the call, as it is said. Never rejects. */
@@ -234,22 +239,27 @@ export class Copilot implements CallPrograms {
   /** Ends the sessions whose agents are gone, whoever has told of that. */
   async #endOver(): Promise<void> {
     const { store } = this.#parts
-    const over = await store.db
-      .selectFrom('copilot_sessions as s')
-      .leftJoin('participants as p', 'p.id', 's.participant_id')
-      .leftJoin('calls as c', 'c.id', 's.call_id')
-      .select(['s.id', 's.hearing'])
-      .where('s.status', '=', 'running')
-      .where('s.node_id', '=', nodeOf(store.db))
-      .where(({ or, eb }) =>
-        or([
-          eb('p.step', '=', 'ended'),
-          eb('p.id', 'is', null),
-          eb('c.id', 'is', null),
-          eb('c.ended_at', 'is not', null),
-        ]),
-      )
-      .execute()
+    const over = await rowsOf(
+      store.db,
+      'copilot sessions that are over',
+      place =>
+        store.db
+          .selectFrom('copilot_sessions as s')
+          .leftJoin('participants as p', 'p.id', 's.participant_id')
+          .leftJoin('calls as c', 'c.id', 's.call_id')
+          .select(['s.id', 's.hearing'])
+          .where('s.status', '=', 'running')
+          .where('s.node_id', '=', place('node'))
+          .where(({ or, eb }) =>
+            or([
+              eb('p.step', '=', 'ended'),
+              eb('p.id', 'is', null),
+              eb('c.id', 'is', null),
+              eb('c.ended_at', 'is not', null),
+            ]),
+          ),
+      { node: nodeOf(store.db) },
+    )
     await Promise.all(over.map(({ id, hearing }) => this.#end(id, hearing === 'running')))
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FairShares } from '../../../media/protocol.ts'
+import { inList, type Place, rowsOf } from '../store/compiled.ts'
 import { nodeOf } from '../store/node.ts'
 import type { Db } from '../store/store.ts'
 import type { JobRow } from './tables.ts'
@@ -74,15 +75,26 @@ async function choose(db: Db, at: string, { kinds, shares }: JobClaimRules): Pro
 }
 
 function candidates(db: Db, at: string, kinds: readonly string[], passed: string[], taken: string[]) {
-  let due = db
-    .selectFrom('jobs')
-    .select(['id', 'organisation_id'])
-    .where('due_at', '<=', at)
-    .where('kind', 'in', kinds)
-    .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', at)]))
-  if (passed.length > 0) due = due.where(eb => eb.fn.coalesce('organisation_id', eb.val('')), 'not in', passed)
-  if (taken.length > 0) due = due.where('id', 'not in', taken)
-  return due.orderBy('due_at').limit(WINDOW).execute()
+  const lists = { kind: inList('kind', kinds), owner: inList('owner', passed), id: inList('id', taken) }
+  const build = (place: Place) => {
+    let due = db
+      .selectFrom('jobs')
+      .select(['id', 'organisation_id'])
+      .where('due_at', '<=', place('at'))
+      .where('kind', 'in', lists.kind.places(place))
+      .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
+    if (passed.length > 0)
+      due = due.where(eb => eb.fn.coalesce('organisation_id', eb.val('')), 'not in', lists.owner.places(place))
+    if (taken.length > 0) due = due.where('id', 'not in', lists.id.places(place))
+    return due.orderBy('due_at').limit(WINDOW)
+  }
+  const [owners, ids] = [passed, taken].map(({ length }, i) => (length === 0 ? 0 : [lists.owner, lists.id][i]!.length))
+  return rowsOf(db, `due jobs of ${lists.kind.length} kinds without ${owners} owners, ${ids} jobs`, build, {
+    at,
+    ...lists.kind.values,
+    ...lists.owner.values,
+    ...lists.id.values,
+  })
 }
 
 /** Makes this node's previous process's running jobs due at once: that process is dead. To be called before anything is claimed. */

@@ -1,5 +1,6 @@
 import { isFailure } from '../../../media/protocol.ts'
 import type { FollowUp } from '../../kernel/follow-ups.ts'
+import { rowsOf } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -26,14 +27,19 @@ export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): P
 
 /** Rings that have nobody to answer them any more, and supervisors who listen on. */
 export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
-  db
-    .selectFrom('rings')
-    .innerJoin('users', 'users.id', 'rings.user_id')
-    .selectAll('rings')
-    .where('users.status', '!=', 'active')
-    .where(eb => eb.or([eb('rings.state', '=', 'ringing'), eb('rings.purpose', '=', 'supervise')]))
-    .orderBy('rings.id')
-    .execute()
+  rowsOf(
+    db,
+    'rings of the shut out',
+    () =>
+      db
+        .selectFrom('rings')
+        .innerJoin('users', 'users.id', 'rings.user_id')
+        .selectAll('rings')
+        .where('users.status', '!=', 'active')
+        .where(eb => eb.or([eb('rings.state', '=', 'ringing'), eb('rings.purpose', '=', 'supervise')]))
+        .orderBy('rings.id'),
+    {},
+  )
 
 /** Closes this node's softphones of deactivated members who talk with nobody. */
 export async function closeSoftphones({ db, followUps }: Store, now: Date): Promise<void> {
@@ -49,14 +55,19 @@ export async function closeSoftphones({ db, followUps }: Store, now: Date): Prom
   }
 }
 
-function softphonesToClose(db: Db): Promise<Pick<BrowserSessionRow, 'id' | 'connected_at'>[]> {
-  const talking = db.selectFrom('rings').select('open_user').where('open_user', 'is not', null)
-  return db
-    .selectFrom('browser_sessions')
-    .innerJoin('users', 'users.id', 'browser_sessions.user_id')
-    .select(['browser_sessions.id', 'browser_sessions.connected_at'])
-    .where('users.status', '!=', 'active')
-    .where('browser_sessions.node', '=', nodeOf(db))
-    .where('browser_sessions.user_id', 'not in', talking.$castTo<{ open_user: string }>())
-    .execute()
-}
+const softphonesToClose = (db: Db): Promise<Pick<BrowserSessionRow, 'id' | 'connected_at'>[]> =>
+  rowsOf(
+    db,
+    'softphones to close',
+    place => {
+      const talking = db.selectFrom('rings').select('open_user').where('open_user', 'is not', null)
+      return db
+        .selectFrom('browser_sessions')
+        .innerJoin('users', 'users.id', 'browser_sessions.user_id')
+        .select(['browser_sessions.id', 'browser_sessions.connected_at'])
+        .where('users.status', '!=', 'active')
+        .where('browser_sessions.node', '=', place('node'))
+        .where('browser_sessions.user_id', 'not in', talking.$castTo<{ open_user: string }>())
+    },
+    { node: nodeOf(db) },
+  )

@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from 'kysely'
 import type { CallbackRow } from '../../callbacks/tables.ts'
+import { type Place, rowsOf } from '../../kernel/store/compiled.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
@@ -18,21 +19,22 @@ export interface Takers {
 export async function tenantsWithDue(db: Db, at: string): Promise<Tenant[]> {
   const found: Tenant[] = []
   for (const livemode of [true, false]) {
-    const rows = await db
-      .selectFrom('organisations')
-      .select('organisations.id')
-      .where(eb =>
-        eb.exists(
-          eb
-            .selectFrom('callbacks')
-            .select('callbacks.id')
-            .whereRef('callbacks.organisation_id', '=', 'organisations.id')
-            .where('callbacks.livemode', '=', livemode ? 1 : 0)
-            .where('callbacks.status', '=', 'pending')
-            .where('callbacks.due_at', '<=', at),
-        ),
-      )
-      .execute()
+    const build = (place: Place) =>
+      db
+        .selectFrom('organisations')
+        .select('organisations.id')
+        .where(eb =>
+          eb.exists(
+            eb
+              .selectFrom('callbacks')
+              .select('callbacks.id')
+              .whereRef('callbacks.organisation_id', '=', 'organisations.id')
+              .where('callbacks.livemode', '=', place('livemode'))
+              .where('callbacks.status', '=', 'pending')
+              .where('callbacks.due_at', '<=', place('at')),
+          ),
+        )
+    const rows = await rowsOf(db, 'organisations with due callbacks', build, { livemode: livemode ? 1 : 0, at })
     found.push(...rows.map(({ id: organisationId }) => ({ organisationId, livemode })))
   }
   return found

@@ -1,5 +1,6 @@
 import type { EndedReason } from '../../../media/protocol.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
+import { rowsOf } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -56,24 +57,29 @@ export async function outlivesLeg(
 
 /** Rings of this node that have no leg: each waits for a device. */
 export const legless = (db: Db): Promise<RingRow[]> =>
-  db
-    .selectFrom('rings')
-    .selectAll('rings')
-    .where('rings.state', '=', 'ringing')
-    .where('rings.user_id', 'is not', null)
-    .where('rings.node_id', '=', nodeOf(db))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('participants')
-            .select('participants.id')
-            .whereRef('participants.ring_id', '=', 'rings.id')
-            .where('participants.step', '!=', 'ended'),
-        ),
-      ),
-    )
-    .orderBy('rings.id')
-    .execute()
+  rowsOf(
+    db,
+    'rings without a leg',
+    place =>
+      db
+        .selectFrom('rings')
+        .selectAll('rings')
+        .where('rings.state', '=', 'ringing')
+        .where('rings.user_id', 'is not', null)
+        .where('rings.node_id', '=', place('node'))
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('participants')
+                .select('participants.id')
+                .whereRef('participants.ring_id', '=', 'rings.id')
+                .where('participants.step', '!=', 'ended'),
+            ),
+          ),
+        )
+        .orderBy('rings.id'),
+    { node: nodeOf(db) },
+  )
 
 /**
  * A softphone that media does not know: it is being admitted, or its end has not been reported yet. An event of it will follow.

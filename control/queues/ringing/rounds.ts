@@ -1,5 +1,6 @@
 import type { CallbackRow } from '../../callbacks/tables.ts'
 import { newId } from '../../kernel/ids.ts'
+import { rowsOf } from '../../kernel/store/compiled.ts'
 import { faultOf } from '../../kernel/store/faults.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
@@ -32,13 +33,18 @@ export interface RoundRows {
 
 /** Tenants with callers waiting on this node, or with due callbacks. */
 export async function tenantsWaiting(db: Db, at: string): Promise<Tenant[]> {
-  const calls = await db
-    .selectFrom('queue_calls')
-    .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
-    .select(['queue_calls.organisation_id', 'queue_calls.livemode'])
-    .distinct()
-    .where('participants.node_id', '=', nodeOf(db))
-    .execute()
+  const calls = await rowsOf(
+    db,
+    'tenants with callers in queues',
+    place =>
+      db
+        .selectFrom('queue_calls')
+        .innerJoin('participants', 'participants.id', 'queue_calls.leg_id')
+        .select(['queue_calls.organisation_id', 'queue_calls.livemode'])
+        .distinct()
+        .where('participants.node_id', '=', place('node')),
+    { node: nodeOf(db) },
+  )
   const tenants = [...calls.map(tenantOf), ...(await tenantsWithDue(db, at))]
   return [...new Map(tenants.map(tenant => [`${tenant.organisationId} ${tenant.livemode}`, tenant])).values()]
 }
