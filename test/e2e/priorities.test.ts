@@ -1,13 +1,18 @@
 import { readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import * as assert from 'uvu/assert'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { suite } from '../harness.ts'
 import { curtain } from './scene.ts'
+import { sharedProduct } from './shared-product.ts'
 
 const test = suite('e2e/priorities')
 
-test.after(() => curtain(undefined))
+let product: Product
+test.before(async () => {
+  product = await sharedProduct()
+})
+test.after(() => curtain(product))
 
 /** The nice values that a process's threads have. */
 const nicesOf = (pid: number): number[] => [
@@ -17,7 +22,6 @@ const nicesOf = (pid: number): number[] => [
 test(
   'every thread of control stands behind media, after a restart too',
   async () => {
-    const product = await Product.start()
     const ours = getPriority()
     const [ofMedia, ...others] = nicesOf(product.pids.media)
     assert.equal(others, [], 'all threads of media are alike')
@@ -38,7 +42,6 @@ test(
     })
     await product.ready()
     assert.equal(nicesOf(product.pids.control), [ofMedia! + 5])
-    await product.stop()
   },
   { timeoutMs: 60_000 },
 )

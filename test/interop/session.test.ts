@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
+import { sharedProduct } from '../e2e/shared-product.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
@@ -11,7 +12,7 @@ const LIMIT = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
-  if (missing === null) product = await Product.start()
+  if (missing === null) product = await sharedProduct()
 })
 test.after(() => curtain(product))
 
@@ -102,7 +103,7 @@ sippTest('glare: who is called asks again within 2 s (RFC 3261 §14.1)', async (
   const sipp = await Sipp.caller('glare-caller', product.sip)
   const { id } = await product.until(
     'it has called',
-    async () => (await product.all('/calls?direction=inbound'))[0] ?? null,
+    async () => (await product.all('/calls?direction=inbound')).find(({ ended_at }) => ended_at === null) ?? null,
   )
   await holdBoth(sipp, id)
 })
@@ -138,7 +139,8 @@ sippTest("a phone's text reaches a colleague's phone, and the API's does too (RF
   const first = await registered(bob, 'gets-text', { text: 'lunch at one' })
   await (await phone('texts', ann, { who: bob.extension })).passed()
   await first.passed()
-  const statusOf = async (): Promise<string> => (await product.all('/messages'))[0]!.status
+  const toBob = ({ to_user_id }: { to_user_id: string | null }): boolean => to_user_id === bob.userId
+  const statusOf = async (): Promise<string> => (await product.all('/messages')).find(toBob)!.status
   await product.until('it is delivered', async () => ((await statusOf()) === 'delivered' ? true : null))
   const second = await Sipp.callee('gets-text', { port: first.port, keys: { text: 'your shift' } })
   const { id } = await product.ok('POST', '/messages', { to_user_id: bob.userId, text: 'your shift begins' })

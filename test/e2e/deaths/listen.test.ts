@@ -1,12 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { makeReceiver, Running } from '../../control/cli/cli-world.ts'
 import { suite } from '../../harness.ts'
+import { curtain } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
 const test = suite('e2e/deaths/listen')
 const DEATHS = 3
+
+let product: Product
+test.before(async () => {
+  product = await sharedProduct()
+})
+test.after(() => curtain(product))
 
 /** Makes an event happen, once, however often it has to be asked for while nobody is there. */
 async function happen(product: Product, number: number): Promise<string> {
@@ -28,7 +36,6 @@ async function happen(product: Product, number: number): Promise<string> {
 test(
   '`tandem listen` loses no event and delivers none twice though control is killed again and again',
   async () => {
-    const product = await Product.start()
     const receiver = await makeReceiver()
     const env = { HOME: product.dataDir, TANDEM_API_URL: product.baseUrl, TANDEM_API_KEY: product.testKey }
     const listening = new Running(['listen', '--forward-to', receiver.url], env)
@@ -54,7 +61,6 @@ test(
     assert.is(receiver.it.refused, 0)
     assert.match(listening.err, 'The connection is lost')
     await receiver.close()
-    await product.stop()
   },
   { timeoutMs: 120_000 },
 )

@@ -9,105 +9,39 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
 import { Phone } from '../../../bench/phone/phone.ts'
-import { Product } from '../../../bench/product.ts'
+import { Product, type ProductOptions } from '../../../bench/product.ts'
 import { isAlive, noise } from '../../fuzz/health.ts'
 import { suite } from '../../harness.ts'
-import { curtain, newRoom, seat } from '../scene.ts'
+import { callFrom, curtain, newRoom, seat } from '../scene.ts'
 import { assertGapless } from '../witness.ts'
 
 const test = suite('e2e/deaths/shutdown')
 const SLOW = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../../dist/control/wiring/cli.js', import.meta.url))
 
-test.after(() => curtain(undefined))
+/** The tests hand it on, and each says in what state: a start takes a second and a half of a core. */
+let running: Product | null = null
+/** Of an installation that is ended and started again. */
+const dataDir = mkdtempSync(join(tmpdir(), 'tandem-again-'))
+
+/** The one that runs, for a test that ends it; where the test before has failed, a new one. */
+async function last(options: ProductOptions): Promise<Product> {
+  const product = running ?? (await Product.start(options))
+  running = null
+  return product
+}
+
+const BRIEF = { env: { TANDEM_DRAIN_SECONDS: '3' } }
+const LONG = { dataDir, env: { TANDEM_DRAIN_SECONDS: '60' } }
+
+test.after(async () => {
+  await running?.stop()
+  rmSync(dataDir, { recursive: true })
+  await curtain(undefined)
+})
 
 const gone = (product: Product, pids: Record<string, number>) =>
   product.until('no process is left', async () => (Object.values(pids).some(isAlive) ? null : true))
-
-test(
-  'SIGTERM drains: no new calls, running ones go on up to the limit, then BYE, exit code 0',
-  async () => {
-    const product = await Product.start({ env: { TANDEM_DRAIN_SECONDS: '3' } })
-    const phone = await Phone.open('patient')
-    const call = await phone.call('1002', product.sip, { voice: noise(1) })
-    await call.heard.next(500)
-    const mark = call.packets.length
-    const begun = performance.now()
-    const stopped = product.stop()
-    await call.heard.next(500)
-    const refused = await (await (await Phone.open('latecomer')).dial('1002', product.sip)).outcome
-    assert.is(refused.status, 503)
-    assert.ok('retryAfterS' in refused && (refused.retryAfterS ?? 0) > 0, 'with Retry-After')
-    const over = await call.ended
-    assert.is(over.by, 'remote', 'we got a BYE')
-    assert.is(over.cause, 'bye')
-    assert.ok(performance.now() - begun > 2800, 'not before the limit')
-    assertGapless(call.packets.slice(mark), 'while it drains')
-    assert.is(await stopped, 0)
-  },
-  SLOW,
-)
-
-test(
-  'a drain ends with the last call, long before the limit, and what happened in it is stored',
-  async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'tandem-drain-'))
-    const product = await Product.start({ dataDir, env: { TANDEM_DRAIN_SECONDS: '30' } })
-    const phone = await Phone.open('hasty')
-    const call = await phone.call('1002', product.sip)
-    const pids = product.pids
-    process.kill(pids.supervisor, 'SIGTERM')
-    await call.heard.next(300)
-    const begun = performance.now()
-    await call.hangup()
-    await gone(product, pids)
-    assert.ok(performance.now() - begun < 15_000)
-    assert.is(await product.stop(), 0)
-    const next = await Product.start({ dataDir })
-    const [ended] = await next.all('/calls')
-    assert.is(ended.ended_reason, 'caller_hangup', 'the end was written before control left')
-    await next.stop()
-    rmSync(dataDir, { recursive: true })
-  },
-  SLOW,
-)
-
-test(
-  'a second SIGTERM ends it at once, with exit code 0',
-  async () => {
-    const product = await Product.start({ env: { TANDEM_DRAIN_SECONDS: '60' } })
-    const phone = await Phone.open('cut-off')
-    const call = await phone.call('1002', product.sip)
-    const { supervisor } = product.pids
-    const pids = product.pids
-    process.kill(supervisor, 'SIGTERM')
-    await call.heard.next(300)
-    process.kill(supervisor, 'SIGTERM')
-    await gone(product, pids)
-    assert.is(await product.stop(), 0)
-  },
-  SLOW,
-)
-
-test(
-  'the supervisor killed with -9 takes its children with it, and the next one starts on the same data',
-  async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'tandem-orphans-'))
-    const product = await Product.start({ dataDir })
-    const { pids } = product
-    const phone = await Phone.open('orphan')
-    await phone.call('1002', product.sip)
-    process.kill(pids.supervisor, 'SIGKILL')
-    await gone(product, pids)
-    await product.stop()
-    const next = await Product.start({ dataDir })
-    const [call] = await next.all('/calls')
-    assert.is(call.ended_reason, 'media_failed', 'its calls have ended')
-    await next.stop()
-    rmSync(dataDir, { recursive: true })
-  },
-  SLOW,
-)
 
 /** `tandem start` that must refuse. */
 async function refused(env: Record<string, string>): Promise<{ code: number | null; lines: string[] }> {
@@ -122,7 +56,8 @@ async function refused(env: Record<string, string>): Promise<{ code: number | nu
 test(
   'a busy SIP, WebSocket or HTTP port, a locked or unwritable data directory, a bad value: one line that says what to do, exit code 1',
   async () => {
-    const product = await Product.start()
+    const product = await last(BRIEF)
+    running = product
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
@@ -157,7 +92,6 @@ test(
     assert.is((await product.api('GET', '/calls')).status, 200, 'the instance that was there has not noticed')
     taken.close()
     rmSync(folder, { recursive: true })
-    await product.stop()
   },
   SLOW,
 )
@@ -165,7 +99,8 @@ test(
 test(
   'a disk that fails: the recording fails and is told, the call goes on',
   async () => {
-    const product = await Product.start()
+    const product = await last(BRIEF)
+    running = product
     const recordings = join(product.dataDir, 'recordings')
     rmSync(recordings, { recursive: true })
     writeFileSync(recordings, 'no directory any more')
@@ -183,7 +118,86 @@ test(
     assert.is(events.length, 1)
     assert.is((await product.ok('GET', `/calls/${anna.callId}`)).ended_at, null, 'the call goes on')
     await anna.phone.close()
+  },
+  SLOW,
+)
+
+test(
+  'SIGTERM drains: no new calls, running ones go on up to the limit, then BYE, exit code 0',
+  async () => {
+    const product = await last(BRIEF)
+    const phone = await Phone.open('patient')
+    const call = await phone.call('1002', product.sip, { voice: noise(1) })
+    await call.heard.next(500)
+    const mark = call.packets.length
+    const begun = performance.now()
+    const stopped = product.stop()
+    await call.heard.next(500)
+    const refused = await (await (await Phone.open('latecomer')).dial('1002', product.sip)).outcome
+    assert.is(refused.status, 503)
+    assert.ok('retryAfterS' in refused && (refused.retryAfterS ?? 0) > 0, 'with Retry-After')
+    const over = await call.ended
+    assert.is(over.by, 'remote', 'we got a BYE')
+    assert.is(over.cause, 'bye')
+    assert.ok(performance.now() - begun > 2800, 'not before the limit')
+    assertGapless(call.packets.slice(mark), 'while it drains')
+    assert.is(await stopped, 0)
+  },
+  SLOW,
+)
+
+test(
+  'a drain ends with the last call, long before the limit, and what happened in it is stored',
+  async () => {
+    const product = await Product.start({ dataDir, env: { TANDEM_DRAIN_SECONDS: '30' } })
+    const phone = await Phone.open('hasty')
+    const call = await phone.call('1002', product.sip)
+    const pids = product.pids
+    process.kill(pids.supervisor, 'SIGTERM')
+    await call.heard.next(300)
+    const begun = performance.now()
+    await call.hangup()
+    await gone(product, pids)
+    assert.ok(performance.now() - begun < 15_000)
+    assert.is(await product.stop(), 0)
+    running = await Product.start(LONG)
+    const [ended] = await running.all('/calls')
+    assert.is(ended.ended_reason, 'caller_hangup', 'the end was written before control left')
+  },
+  SLOW,
+)
+
+test(
+  'a second SIGTERM ends it at once, with exit code 0',
+  async () => {
+    const product = await last(LONG)
+    const phone = await Phone.open('cut-off')
+    const call = await phone.call('1002', product.sip)
+    const { supervisor } = product.pids
+    const pids = product.pids
+    process.kill(supervisor, 'SIGTERM')
+    await call.heard.next(300)
+    process.kill(supervisor, 'SIGTERM')
+    await gone(product, pids)
+    assert.is(await product.stop(), 0)
+  },
+  SLOW,
+)
+
+test(
+  'the supervisor killed with -9 takes its children with it, and the next one starts on the same data',
+  async () => {
+    const product = await Product.start({ dataDir })
+    const { pids } = product
+    const phone = await Phone.open('orphan')
+    await phone.call('1002', product.sip)
+    process.kill(pids.supervisor, 'SIGKILL')
+    await gone(product, pids)
     await product.stop()
+    const next = await Product.start({ dataDir })
+    const call = await callFrom(next, 'orphan')
+    assert.is(call.ended_reason, 'media_failed', 'its calls have ended')
+    await next.stop()
   },
   SLOW,
 )
