@@ -19,7 +19,7 @@ export const ENTRIES = [
 
 /** Packages with machine code, WebAssembly, data or threads of their own beside them: loaded from where they lie. */
 const WITH_FILES =
-  /^(@echogarden|@moonshine-ai|@sapphi-red|better-sqlite3|esbuild|koffi|libopus-wasm|llama-tokenizer-js|onnxruntime-web|pdfkit|pino|pino-pretty|tsx)(\/|$)/
+  /^(@echogarden|@moonshine-ai|@sapphi-red|better-sqlite3|esbuild|koffi|libopus-wasm|llama-tokenizer-js|onnxruntime-web|pdfkit|pino-pretty|tsx)(\/|$)/
 /** What a package asks for and does without. */
 const OPTIONAL = /^(bufferutil|pg-cloudflare|pg-native|utf-8-validate)$/
 
