@@ -1,8 +1,8 @@
 /**
  * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
- * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All but these leave a part of
- * the machine. The unit tests take it, and give way: two files at a time, and beside them one of those that open a store and run once more, on
- * the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of both runs last, side by side.
+ * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All leave a part of
+ * the machine. The unit tests take it, and give way: two files at a time (one beside what wants the machine), and beside them one of those that
+ * open a store and run once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of both runs last, side by side.
  * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
  */
@@ -262,9 +262,11 @@ if (products.length > 0) {
   const unitsBeside = { ...sqlite, width: UNITS_BESIDE }
   const againBeside = { ...postgres, width: AGAIN_BESIDE }
   await besides(left, unitsBeside, () => besides(again, againBeside, runSharing))
+  await besides(left, { ...sqlite, width: 1 }, () => runProducts(products.filter(wantsMachine), 1))
 }
-await runProducts(products.filter(wantsMachine), 1)
-await Promise.all([runFiles(from(left), sqlite), runFiles(from(again), postgres)])
+/** Two processes that do not wait for a server leave a tenth of two cores. */
+const oneMore = (): Promise<void> => runFiles(from(left), { ...sqlite, width: 1 })
+await Promise.all([runFiles(from(left), sqlite), runFiles(from(again), postgres).then(oneMore)])
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
