@@ -111,7 +111,21 @@ export function verdicts({ rooms }: Report): string[] {
 function roomTables(rooms: RoomReport[]): string[] {
   const cost = [['', 'CPU [ms/s per leg]', 'user', 'system', 'of a core', 'ratio']]
   const sound = [
-    ['', 'RTP to RTP [ms] p50', 'p95', 'p99', 'max', 'lost', 'broken', 'own', 'stray', 'late', 'slots', 'drift [ppm]'],
+    [
+      '',
+      'RTP to RTP [ms] p50',
+      'p95',
+      'p99',
+      'max',
+      'lost',
+      'joint',
+      'broken',
+      'own',
+      'stray',
+      'late',
+      'slots',
+      'drift [ppm]',
+    ],
   ]
   for (const { roomSize, engine, yardstick, ratio } of rooms) {
     cost.push([`rooms of ${roomSize}`, ...costOf(engine), ratio === null ? '' : ratio.toFixed(2)])
@@ -125,7 +139,8 @@ function roomTables(rooms: RoomReport[]): string[] {
     ...table(cost),
     '',
     ...table(sound),
-    'lost: frames that somebody should have heard and did not, of all said; broken: frames not as they were said; own: heard by',
+    'lost: frames that somebody should have heard and did not, of all said; joint: frames of which a part was left out or said twice, as',
+    'the delay changed, and the rest is as it was said; broken: frames not as they were said in any other way; own: heard by',
     'their speaker; stray: heard in another room; late: packets 20 ms behind; slots: late ones of the engine clock.',
     ...paceLine(rooms.map(({ engine }) => engine.load)),
   ]
@@ -142,6 +157,7 @@ function soundOf({ load, lateSlots }: Figures): string[] {
   return [
     ...latencyOf(load.latencyMs),
     share(lostFrames(load), load.framesExpected),
+    String(load.framesJoint),
     String(load.framesBroken),
     String(load.framesOwn),
     String(load.framesStray),

@@ -1,5 +1,6 @@
 import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp/rtp.ts'
 import { Histogram } from './histogram.ts'
+import { isJoint } from './joint.ts'
 import { type Mark, ULAW_SIGNS } from './mark.ts'
 import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
 import type { LoadResult, Stray } from './messages.ts'
@@ -9,7 +10,7 @@ const SAMPLES_PER_MS = 8
 const LATE_MS = 20
 const GAP_MS = 40
 const SECOND_MS = 1000
-/** So many strays are noted whole. */
+/** So many strays and broken ones are noted whole. */
 const MAX_STRAYS = 20
 
 /** What one leg receives. */
@@ -62,6 +63,7 @@ type Counts = Pick<
   | 'packetsAfterGap'
   | 'framesHeard'
   | 'framesDoubled'
+  | 'framesJoint'
   | 'framesBroken'
   | 'framesOwn'
   | 'framesStray'
@@ -74,6 +76,7 @@ const noCounts = (): Counts => ({
   packetsAfterGap: 0,
   framesHeard: 0,
   framesDoubled: 0,
+  framesJoint: 0,
   framesBroken: 0,
   framesOwn: 0,
   framesStray: 0,
@@ -137,7 +140,26 @@ export class Listeners {
     for (let i = 0; i < FRAME_SAMPLES; i++) signs[FRAME_SAMPLES + i] = ULAW_SIGNS[bytes[at + i]!]!
     const found = ear.marks.find()
     if (found === 'mark') this.#hear(leg, ear, ear.marks.mark)
-    else if (found === 'broken') this.counts.framesBroken++
+    else if (found === 'broken' && now >= this.#from && now < this.#to) this.#judge(leg, ear)
+  }
+
+  /** A mark begins there, and does not end as it was said. */
+  #judge(leg: number, ear: Ear): void {
+    const first = leg - (leg % this.#roomSize)
+    const end = Math.min(first + this.#roomSize, this.#ears.length)
+    const said: Int8Array[] = []
+    for (let other = first; other < end; other++) {
+      const signs = other === leg ? null : this.#talkers.lastSigns(other)
+      if (signs !== null) said.push(signs)
+    }
+    // Of voices a mark may begin by chance.
+    if (said.length === 0) return
+    if (said.some(signs => isJoint(ear.marks.signs, signs))) {
+      this.counts.framesJoint++
+      return
+    }
+    this.counts.framesBroken++
+    this.#note(leg, ear, null)
   }
 
   #time(ear: Ear, packet: RtpPacket, now: number): void {
@@ -175,7 +197,7 @@ export class Listeners {
     const roomOf = (other: number): number => Math.floor(other / this.#roomSize)
     if (roomOf(mark.leg) !== roomOf(leg)) {
       counts.framesStray++
-      this.#note(leg, ear, mark, frame)
+      this.#note(leg, ear, { leg: mark.leg, frame: mark.frame, ageMs: Math.round(ear.arrivedAt - sentAt) })
       return
     }
     const at = leg * this.#roomSize + (mark.leg % this.#roomSize)
@@ -188,21 +210,11 @@ export class Listeners {
     this.latency.add(heardAt(ear) - sentAt)
   }
 
-  #note(leg: number, ear: Ear, mark: Mark, frame: number): void {
+  #note(leg: number, ear: Ear, mark: Stray['mark']): void {
     if (this.strays.length >= MAX_STRAYS) return
-    const { sequence, timestamp, marks, arrivedAt } = ear
+    const { sequence, timestamp, marks } = ear
     const signs = Array.from(marks.signs, sign => (sign > 0 ? '+' : sign < 0 ? '-' : '0')).join('')
-    const ageMs = Math.round(arrivedAt - this.#talkers.sentAt(mark.leg, frame))
-    this.strays.push({
-      leg,
-      sequence,
-      timestamp,
-      markLeg: mark.leg,
-      markFrame: mark.frame,
-      offset: marks.offset,
-      ageMs,
-      signs,
-    })
+    this.strays.push({ leg, sequence, timestamp, mark, offset: marks.offset, signs })
   }
 
   /** Median over the legs of how much faster the far end's timestamps run than our clock [ppm]. */

@@ -52,13 +52,15 @@ export interface LoadResult {
   framesExpected: number
   framesHeard: number
   framesDoubled: number
-  /** Frames that came, but not as they were said: cut, stretched or mended. */
+  /** Frames of which a part was left out or said twice, as the far end changed its delay: all the rest is as it was said. */
+  framesJoint: number
+  /** Frames that came, but not as they were said, in any other way. */
   framesBroken: number
   /** Frames that their own speaker heard. */
   framesOwn: number
   /** Frames that were heard in another room. */
   framesStray: number
-  /** The first of them. */
+  /** The first of them, and of the broken ones. */
   strays: Stray[]
   /** RTP in to RTP out, of the same sample [ms]. */
   latencyMs: Percentiles | null
@@ -71,18 +73,16 @@ export interface LoadResult {
   ownCpuMs: number
 }
 
-/** A mark that was read in another room than it was said in: what is needed to tell a leak from a misreading. */
+/** A mark that was read in another room than it was said in, or that is broken: what is needed to tell a leak from a misreading. */
 export interface Stray {
   /** Who heard it, in which packet. */
   leg: number
   sequence: number
   timestamp: number
-  /** What was read, and where in the newest frame [samples]. */
-  markLeg: number
-  markFrame: number
+  /** What was read; null: it is broken. `ageMs`: how long ago the leg that was read would have said it; a leak is of the last moments. */
+  mark: { leg: number; frame: number; ageMs: number } | null
+  /** Where it begins in the newest frame [samples]. */
   offset: number
-  /** How long ago the leg that was read would have said it; a leak is of the last moments [ms]. */
-  ageMs: number
   /** Signs of the samples of the last two frames. */
   signs: string
 }

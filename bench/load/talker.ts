@@ -4,7 +4,7 @@ import { emptyBlock } from '../../media/rtp/reception-stats.ts'
 import { RTCP_BUFFER_BYTES, rtcpIntervalMs, writeReport } from '../../media/rtp/rtcp.ts'
 import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/rtp.ts'
 import { seededNoise } from '../hearing/noises.ts'
-import { FRAMES, MAX_LEGS, writeMark } from './mark.ts'
+import { FRAMES, MAX_LEGS, ULAW_SIGNS, writeMark } from './mark.ts'
 import { FRAME_SAMPLES } from './mark-reader.ts'
 
 /** Offered by our calls (RFC 4733). */
@@ -17,6 +17,8 @@ const KEY_MS = 160
 const NOISE_RMS = 32.8
 const VOICE_RMS = 1500
 const POOL_SAMPLES = 16_384
+/** What was said is remembered for so many frames of each leg: longer than anybody delays it. */
+const SAID_FRAMES = 16
 /** When frames were sent is remembered for so many of each leg: as many as a mark can tell apart. */
 const SENT_FRAMES = FRAMES
 
@@ -68,6 +70,8 @@ export class Talkers {
   readonly #voices: Voice[]
   readonly #latest: Int32Array
   readonly #sentAt: Float64Array
+  /** The last frames of each leg: null is a key. */
+  readonly #said: (Saying | null)[]
   readonly #header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
   readonly #block = emptyBlock()
 
@@ -77,6 +81,7 @@ export class Talkers {
     this.#voices = Array.from({ length: legs }, (_, leg) => new Voice(leg, now))
     this.#latest = new Int32Array(legs)
     this.#sentAt = new Float64Array(legs * SENT_FRAMES)
+    this.#said = new Array(legs * SAID_FRAMES).fill('silence')
   }
 
   /** Makes the packet of a leg's frame in `packet`, to be sent at `now` [ms]. @returns whether a mark is in it */
@@ -94,6 +99,7 @@ export class Talkers {
     voice.packets++
     voice.octets += this.packet.length - RTP_HEADER_BYTES
     this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)] = now
+    this.#said[leg * SAID_FRAMES + (frame % SAID_FRAMES)] = isKey ? null : saying
     return saying === 'marks' && !isKey
   }
 
@@ -146,6 +152,21 @@ export class Talkers {
     this.#block.ssrc = far.ssrc
     this.#block.highestSequence = far.sequence
     return writeReport(this.reports, voice.ssrc, sender, this.#block, `load-${leg}@127.0.0.1`)
+  }
+
+  /** The signs of a leg's last frames, if there are marks and nothing but silence beside them; null: there is none, or a voice or a key. */
+  lastSigns(leg: number): Int8Array | null {
+    const first = Math.max(0, this.#latest[leg]! - SAID_FRAMES + 1)
+    const octets = new Uint8Array(SAID_FRAMES * FRAME_SAMPLES).fill(PCMU.silence)
+    let marks = 0
+    for (let frame = first; frame <= this.#latest[leg]!; frame++) {
+      const said = this.#said[leg * SAID_FRAMES + (frame % SAID_FRAMES)]
+      if (said === 'voice' || said === null) return null
+      if (said !== 'marks') continue
+      marks++
+      writeMark(octets, (frame - first) * FRAME_SAMPLES, leg, frame)
+    }
+    return marks === 0 ? null : Int8Array.from(octets, octet => ULAW_SIGNS[octet]!)
   }
 
   /** The frame that a mark means: the latest that fits. */

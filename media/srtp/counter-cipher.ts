@@ -7,6 +7,8 @@ import type { PacketCrypto } from './packet-crypto.ts'
 const WORD_BYTES = 4
 /** Says of an RTCP packet that it is encrypted. */
 const E_FLAG = 0x80000000
+/** A tag that was received, while it is compared: shared by all, it stays in the cache. */
+const received = new Uint8Array(20)
 
 /**
  * AES-CM with HMAC-SHA1 (RFC 3711 §3.1, §3.4).
@@ -20,14 +22,12 @@ export class CounterCipher implements PacketCipher {
   readonly #crypto: PacketCrypto
   readonly #isRtp: boolean
   readonly #tagBytes: number
-  readonly #received: Uint8Array
 
   constructor(keys: SessionKeys, of: 'rtp' | 'rtcp', tagBytes: number) {
     this.#crypto = openPacketCrypto(keys)
     this.work = this.#crypto.work
     this.#isRtp = of === 'rtp'
     this.#tagBytes = tagBytes
-    this.#received = new Uint8Array(tagBytes)
     this.overhead = tagBytes + (this.#isRtp ? 0 : WORD_BYTES)
   }
 
@@ -43,7 +43,6 @@ export class CounterCipher implements PacketCipher {
     const { work } = this
     const end = length - this.overhead
     if (end < clear) return -1
-    const received = this.#received
     // The roll-over counter is written where the tag will be.
     for (let i = 0; i < this.#tagBytes; i++) received[i] = work[length - this.#tagBytes + i]!
     const tag = this.#tagOf(end, index)

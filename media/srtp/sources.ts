@@ -6,17 +6,25 @@ const MAX_SOURCES = 16
 /** The replay windows of one key, by SSRC. Only authentic packets create one. */
 export class Sources {
   readonly #windows = new Map<number, ReplayWindow>()
+  /** The one that was asked for last, as nearly always. */
+  #ssrc = -1
+  #window: ReplayWindow | undefined
 
   of(ssrc: number): ReplayWindow | undefined {
-    return this.#windows.get(ssrc)
+    if (ssrc !== this.#ssrc) {
+      this.#ssrc = ssrc
+      this.#window = this.#windows.get(ssrc)
+    }
+    return this.#window
   }
 
   take(ssrc: number, index: number): void {
-    let window = this.#windows.get(ssrc)
+    let window = this.of(ssrc)
     if (window === undefined) {
       window = new ReplayWindow()
       if (this.#windows.size === MAX_SOURCES) this.#windows.delete(this.#windows.keys().next().value!)
       this.#windows.set(ssrc, window)
+      this.#window = window
     }
     window.take(index)
   }

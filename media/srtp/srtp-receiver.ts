@@ -1,3 +1,4 @@
+import { copy } from '../../codecs/kernels/frames.ts'
 import type { CryptoSuite } from '../../sip/sdp/sdes.ts'
 import { readUint32, rtpHeaderBytes } from '../rtp/rtp.ts'
 import { MAX_PACKET_BYTES, type PacketCipher } from './packet-cipher.ts'
@@ -65,7 +66,7 @@ class Opener {
     const cipher = this.#cipher
     if (bytes.length > MAX_PACKET_BYTES) return null
     if (index < 0 || this.#sources.of(ssrc)?.admits(index) === false) return null
-    cipher.work.set(bytes)
+    copy(cipher.work, bytes)
     const length = cipher.open(clear, bytes.length, ssrc, index)
     if (length < 0) return null
     this.#sources.take(ssrc, index)

@@ -1,3 +1,4 @@
+import { copy } from '../../codecs/kernels/frames.ts'
 import type { CryptoSuite } from '../../sip/sdp/sdes.ts'
 import { RTCP_BUFFER_BYTES } from '../rtp/rtcp.ts'
 import { readUint32, rtpHeaderBytes } from '../rtp/rtp.ts'
@@ -41,7 +42,7 @@ export class SrtpSender {
     // Packets of a stream have equal lengths, and a full buffer is sent without a view of it.
     if (this.#view.length !== sealed) this.#view = this.#rtp.work.subarray(0, sealed)
     if (this.rtpPacket.length !== sealed) this.#buffers[this.#turn] = this.#view.slice()
-    else this.rtpPacket.set(this.#view)
+    else copy(this.rtpPacket, this.#view)
     return sealed
   }
 
@@ -73,6 +74,6 @@ function seal(
   ssrc: number,
   index: number,
 ): number {
-  cipher.work.set(packet.length === length ? packet : packet.subarray(0, length))
+  copy(cipher.work, packet.length === length ? packet : packet.subarray(0, length))
   return cipher.seal(clear, length, ssrc, index)
 }

@@ -1,10 +1,12 @@
 import * as assert from 'uvu/assert'
 import { Histogram } from '../../bench/load/histogram.ts'
+import { isJoint } from '../../bench/load/joint.ts'
 import { FRAMES, MARK_SAMPLES, MAX_LEGS, signOf, ULAW_SIGNS, writeMark } from '../../bench/load/mark.ts'
 import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { createResampler } from '../../codecs/resample.ts'
+import { TimeScale } from '../../codecs/time-scale.ts'
 import { Mixer } from '../../media/rooms/mixer.ts'
 import { suite } from '../harness.ts'
 
@@ -112,5 +114,54 @@ test('percentiles are those of the values, to a twentieth of a millisecond', () 
   const expected = [50, 95, 99, 100]
   for (const [i, value] of [p50, p95, p99, max].entries()) assert.ok(Math.abs(value - expected[i]!) < 0.051, `${value}`)
 })
+
+/** Signs of marks of a leg, one frame after the other. */
+const signsOf = (leg: number, frames: number): Int8Array =>
+  Int8Array.from(
+    Array.from({ length: frames }, (_, frame) => [...marked(leg, 100 + frame)]).flat(),
+    octet => ULAW_SIGNS[octet]!,
+  )
+
+for (const pace of ['faster', 'slower'] as const) {
+  test(`a frame played ${pace} is known for a joint of what was said; what is torn, or another's, is not`, () => {
+    const scale = new TimeScale(FRAME_SAMPLES)
+    const linear = (frame: number): Int16Array => {
+      const samples = new Int16Array(FRAME_SAMPLES)
+      PCMU.decode(marked(17, 100 + frame), samples)
+      return samples
+    }
+    const played: number[] = []
+    const out = new Int16Array(FRAME_SAMPLES)
+    let joints = 0
+    for (let frame = 1; frame < 12; frame++) {
+      scale.add(linear(frame), linear(frame - 1))
+      if (frame < 3) continue
+      const before = scale.waiting
+      scale.take(out, joints === 0 ? pace : 'even', 70)
+      if (before - scale.waiting !== FRAME_SAMPLES) joints = frame
+      played.push(...Int8Array.from(out, signOf))
+      if (joints > 0 && played.length > FRAME_SAMPLES * 2) break
+    }
+    assert.ok(joints > 0)
+    const said = signsOf(17, 16)
+    const heard = Int8Array.from(played.slice(-2 * FRAME_SAMPLES))
+    const joint = Int8Array.from(played.slice(-3 * FRAME_SAMPLES, -FRAME_SAMPLES))
+    assert.ok(isJoint(heard, said) || isJoint(joint, said))
+    const good = isJoint(heard, said) ? heard : joint
+    assert.is(isJoint(good, signsOf(18, 16)), false, "another's")
+    const straight = said.slice(320, 640)
+    assert.is(isJoint(straight, said), false, 'as it was said')
+    for (const [from, to] of [
+      [160, 240],
+      [240, 320],
+      [200, 280],
+      [0, 160],
+    ] as const) {
+      const torn = good.slice()
+      torn.set(signsOf(3000, 16).subarray(700 + from, 700 + to), from)
+      assert.is(isJoint(torn, said), false, `torn from ${from} to ${to}`)
+    }
+  })
+}
 
 test.run()

@@ -26,16 +26,19 @@ function counterBlock(salt: Uint8Array, ssrc: number, index: number): Uint8Array
 const test = suite('media/srtp/packet-crypto')
 
 let problem = ''
-let native: ReturnType<typeof openNativeCrypto> | null = null
-try {
-  native = openNativeCrypto()
-} catch (error) {
-  problem = (error as Error).message
+function native(aes: 'of the processor' | 'of the library'): ReturnType<typeof openNativeCrypto> | null {
+  try {
+    return openNativeCrypto(aes)
+  } catch (error) {
+    problem = (error as Error).message
+    return null
+  }
 }
 
 for (const [name, open] of [
   ['node:crypto', (keys: ReturnType<typeof keysOf>) => new NodeCrypto(keys)] as const,
-  ['OpenSSL itself', native] as const,
+  ['OpenSSL itself, its AES of the processor', native('of the processor')] as const,
+  ['OpenSSL itself, its AES of every machine', native('of the library')] as const,
 ]) {
   const sentence = `by ${name}: the key stream and the tag of packets of any length, and of streams that take turns, are those of the RFC`
   if (open === null) {
