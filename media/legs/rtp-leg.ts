@@ -1,5 +1,6 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { isLaw, type LawName } from '../../codecs/g711.ts'
+import { copy } from '../../codecs/kernels/frames.ts'
 import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { Quality } from '../protocol.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
@@ -337,7 +338,9 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void {
     const { packet } = this.#sender
-    for (let i = 0; i < LEG_SAMPLES; i++) packet[RTP_HEADER_BYTES + i] = bytes[offset + i]!
+    // As nearly every packet is: copied whole, and the header is written over.
+    if (offset === RTP_HEADER_BYTES && bytes.length === packet.length) copy(packet, bytes)
+    else packet.set(bytes.subarray(offset, offset + LEG_SAMPLES), RTP_HEADER_BYTES)
     const { payloadType } = this.#media!
     this.#sendOut(this.#sender.writeOn(payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
   }
