@@ -384,7 +384,14 @@ export class MediaClient implements MediaPort {
     await this.#handler.recheck(snapshot, doubts, this.#inner)
   }
 
+  /** What is said in one turn leaves together: each write of the socket is a system call. */
   #write(message: ToMedia): void {
-    if (this.#socket !== null && !this.#socket.destroyed) this.#socket.write(encodeMessage(message))
+    const socket = this.#socket
+    if (socket === null || socket.destroyed) return
+    if (socket.writableCorked === 0) {
+      socket.cork()
+      process.nextTick(() => socket.uncork())
+    }
+    socket.write(encodeMessage(message))
   }
 }

@@ -149,11 +149,10 @@ export class CallCentre implements CallCentrePort {
     if (leg === undefined) return own()
     if (leg.ring_id !== null) {
       await ringLegEnded(this.#deps, trx, leg, { ...body, quality: JSON.stringify(body.quality) }, at)
-    } else {
-      await own()
-      await callEnded(this.#deps, trx, leg, body.reason, at)
+      return decideAnew(trx)
     }
-    decideAnew(trx)
+    await own()
+    if (await callEnded(this.#deps, trx, leg, body.reason, at)) decideAnew(trx)
   }
 
   async onKey(trx: Trx, { body, at }: Of<'leg.dtmf'>, own: () => Promise<void>): Promise<void> {

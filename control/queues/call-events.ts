@@ -81,23 +81,25 @@ async function isConcern(trx: Trx, tenant: Tenant, callId: string): Promise<bool
   return Boolean(row?.found)
 }
 
+/** Returns whether it was their concern: then somebody else may be free now, or waited for. */
 export async function callEnded(
   deps: CallCentreParts,
   trx: Trx,
   leg: ParticipantRow,
   reason: EndedReason,
   at: string,
-): Promise<void> {
+): Promise<boolean> {
   const tenant = tenantOf(leg)
   const callId = leg.call_id
-  if (!(await isConcern(trx, tenant, callId))) return
+  if (!(await isConcern(trx, tenant, callId))) return false
   await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
   await transferLost(trx, tenant, callId, at)
   const rings = await ringsOf(trx, tenant, callId)
   const agentReason = reason === 'agent_hangup' ? 'caller_hangup' : reason
   await endRingsOf(trx, tenant, rings, { reason: agentReason, at })
   const callback = await callbackReturnedBy(trx, tenant, callId)
-  if (callback === undefined) return
+  if (callback === undefined) return true
   const hours = await deps.businessHoursOf(trx, tenant)
   await callBackOver(trx, tenant, callback, { reason, hours, at })
+  return true
 }

@@ -146,7 +146,15 @@ export class Channel {
   #send(message: FromMedia): void {
     const client = this.#client
     if (client === null || client.destroyed) return
-    if (client.writableLength > MAX_UNSENT_BYTES) client.destroy()
-    else client.write(encodeMessage(message))
+    if (client.writableLength > MAX_UNSENT_BYTES) {
+      client.destroy()
+      return
+    }
+    // What is said in one turn leaves together: each write of the socket is a system call.
+    if (client.writableCorked === 0) {
+      client.cork()
+      process.nextTick(() => client.uncork())
+    }
+    client.write(encodeMessage(message))
   }
 }

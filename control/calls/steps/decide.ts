@@ -147,7 +147,7 @@ export function onLeft({ participant }: LegRows, roomId: string, at: string): De
 /** If the leg was put on hold meanwhile, `prompted` tells whether media knows about that. */
 export function onPlayFinished({ participant }: LegRows, { playId, ended }: Events['play.finished']): Decision {
   if (playId !== participant.step || participant.on_hold !== null) return NOTHING
-  if (playId !== 'messaging') return { ...NOTHING, participant: { prompted: 1 } }
+  if (playId !== 'messaging') return participant.prompted === 1 ? NOTHING : { ...NOTHING, participant: { prompted: 1 } }
   return { ...NOTHING, participant: messageOver(ended === 'played') }
 }
 

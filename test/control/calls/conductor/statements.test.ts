@@ -11,7 +11,7 @@ const CALLS = 8
 /** Begins, moves the position, and commits: how many of media's events that is for depends on when they come. */
 const OF_EACH_BATCH = 3
 /** Of an incoming call into the echo, answered and hung up, with its events to one endpoint: what it writes, and what only the database knows. */
-const MOST = 27
+const MOST = 18
 
 test('an incoming call, answered and hung up, asks the database no more than it has to, and many at once less each', async () => {
   // PostgreSQL counts for itself.
