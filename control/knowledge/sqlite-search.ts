@@ -32,7 +32,7 @@ export const sqliteSearch: PassageSearch = {
     const match = `${within} AND text : (${words.map(phrase).join(' OR ')})`
     const { rows } = await sql<{ rowid: number; passage: string }>`
       select rowid, passage from kb_search where kb_search match ${match} and tenant = ${nameOf(tenant)}
-      order by bm25(kb_search, ${sql.raw(WEIGHTS)}) limit ${limit * CANDIDATES_PER_RESULT}`.execute(db)
+      order by bm25(kb_search, ${sql.raw(WEIGHTS)}) limit ${sql.lit(limit * CANDIDATES_PER_RESULT)}`.execute(db)
     const counts = new Map(rows.map(({ rowid }) => [rowid, 0]))
     for (const word of words) {
       const having = await sql<{ rowid: number }>`

@@ -64,7 +64,9 @@ async function tellReached(trx: Trx, row: PartnerOrganisationRow, limit: CallLim
 
 async function running(db: Db, tenant: Tenant, most: number): Promise<number> {
   const rows = await sql<{ id: string }>`select id from calls where organisation_id = ${tenant.organisationId}
-    and livemode = ${tenant.livemode ? 1 : 0} and kind = 'party' and ended_at is null limit ${most}`.execute(db)
+    and livemode = ${tenant.livemode ? 1 : 0} and kind = 'party' and ended_at is null limit ${sql.lit(most)}`.execute(
+    db,
+  )
   return rows.rows.length
 }
 

@@ -1,5 +1,5 @@
 import type BetterSqlite3 from 'better-sqlite3'
-import type { SqliteStatement } from 'kysely'
+import { type LimitNode, SqliteQueryCompiler, type SqliteStatement, ValueNode } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { RememberedRows } from './remembered-rows.ts'
 import { Revisions } from './revisions.ts'
@@ -13,6 +13,18 @@ const BEGIN = 'begin'
 
 /** The writes were rolled back. */
 const ROLLS_BACK = /^\s*rollback\b/i
+
+/**
+ * Writes the number of a LIMIT into the text. SQLite looks at it when it plans, so a statement whose limit is bound is compiled anew each
+ * time that it runs: four to twelve times the time of a query that finds nothing.
+ */
+export class CompiledOnce extends SqliteQueryCompiler {
+  protected override visitLimit(node: LimitNode): void {
+    const { limit } = node
+    if (ValueNode.is(limit) && Number.isSafeInteger(limit.value)) this.append(`limit ${limit.value}`)
+    else super.visitLimit(node)
+  }
+}
 
 /**
  * A SQLite database that compiles each SQL text once. Kysely requests a new statement for every query, and compiling takes

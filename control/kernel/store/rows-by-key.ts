@@ -28,7 +28,7 @@ const OF_EACH = 200
 
 const CONDITION = String.raw`(?:"\w+"\.)?"(\w+)" (?:(=) \?|(?:!=|<|<=|>|>=) \?|in \(\?(?:, \?)*\)|is (?:not )?null)`
 const CONDITIONS = new RegExp(`^${CONDITION}(?: and ${CONDITION})*$`)
-const SELECT = /^select (\*|"\w+"(?:, "\w+")*) from "(\w+)" where (.+?)( limit \?)?$/
+const SELECT = /^select (\*|"\w+"(?:, "\w+")*) from "(\w+)" where (.+?)(?: limit \d+)?$/
 const INSERT = /^insert into "(\w+)" \(("\w+"(?:, "\w+")*)\) values ((?:\(\?(?:, \?)*\)(?:, )?)+)$/
 const UPDATE = /^update "(\w+)" set (.+?) where (.+?)(?: returning .+)?$/
 const SET = /^"(\w+)" = \?$/

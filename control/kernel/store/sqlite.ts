@@ -1,7 +1,15 @@
 import BetterSqlite3 from 'better-sqlite3'
-import { type DatabaseConnection, type Driver, Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
+import {
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryCompiler,
+  SqliteAdapter,
+  SqliteDialect,
+  SqliteDriver,
+} from 'kysely'
 import { ofNode, type SteadyClock } from './node.ts'
-import { PreparedStatements } from './prepared-statements.ts'
+import { CompiledOnce, PreparedStatements } from './prepared-statements.ts'
 import { withShortcut } from './shortcut.ts'
 
 const BUSY_TIMEOUT_MS = 5000
@@ -32,6 +40,10 @@ class Dialect extends SqliteDialect {
 
   override createDriver(): Driver {
     return new CausalDriver({ database: this.#database })
+  }
+
+  override createQueryCompiler(): QueryCompiler {
+    return new CompiledOnce()
   }
 
   override createAdapter(): SqliteAdapter {

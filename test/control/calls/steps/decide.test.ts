@@ -15,6 +15,12 @@ test('a prompt that has been heard to its end is not played again', () => {
   assert.equal(onPlayFinished(hearing(null), played('another')).participant, {})
 })
 
+test('a prompt that was noted as heard is not noted again when it ends', () => {
+  const rows = hearing(null)
+  rows.participant.prompted = 1
+  assert.equal(onPlayFinished(rows, played('settled')).participant, {})
+})
+
 test('a prompt that ends while its caller is put on hold does not make the hold done', () => {
   for (const onHold of [1, 0]) assert.equal(onPlayFinished(hearing(onHold), played('settled')).participant, {})
 })

@@ -53,7 +53,7 @@ test('a row whose key is known is not read again for what is written to others, 
   assert.equal(rows(BY_ID, 'a'), [first])
   run('update "things" set "name" = ?, "tally" = ? where "name" in (?, ?) and "id" = ?', 'new', 5, 'x', 'one', 'a')
   assert.equal(rows(BY_ID, 'a'), [{ id: 'a', name: 'new', tally: 5 }])
-  assert.equal(rows('select "tally", "id" from "things" where "name" = ? and "id" = ? limit ?', 'new', 'a', 1), [
+  assert.equal(rows('select "tally", "id" from "things" where "name" = ? and "id" = ? limit 1', 'new', 'a'), [
     { tally: 5, id: 'a' },
   ])
   assert.equal(rows(BY_ID, 'b'), [{ id: 'b', name: 'other', tally: 2 }])

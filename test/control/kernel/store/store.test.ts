@@ -217,4 +217,14 @@ test("a tenant's query may join another tenant's table: whose rows it reads is s
   await store.close()
 })
 
+test('SQLite compiles a query with a limit once: the number is in its text', async () => {
+  const store = await openTestStore()
+  const query = store.db.selectFrom('queues').select('id').where('name', '=', 'Help').limit(3).compile()
+  if (testEngine === 'sqlite') {
+    assert.match(query.sql, / limit 3$/)
+    assert.equal(query.parameters, ['Help'])
+  } else assert.equal(query.parameters, ['Help', 3])
+  await store.close()
+})
+
 test.run()
