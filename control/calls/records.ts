@@ -1,4 +1,12 @@
-import type { CodecName, EndedReason, RecordingInfo, StreamSnapshot } from '../../media/protocol.ts'
+import type {
+  CodecName,
+  DtmfMode,
+  EndedReason,
+  RecordingInfo,
+  Reliability,
+  SrtpPolicy,
+  StreamSnapshot,
+} from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -37,12 +45,28 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   const call = await tenant.find('calls', participant.call_id)
   if (call === undefined) return null
   const room = call.room_id === null ? undefined : await tenant.find('conference_rooms', call.room_id)
-  const connection = call.connection_id === null ? undefined : await tenant.find('connections', call.connection_id)
-  const codecs: CodecName[] = connection === undefined ? CODECS : JSON.parse(connection.codecs)
-  const dtmf = connection === undefined || connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
-  const srtp = connection === undefined ? {} : { srtp: connection.srtp }
-  const reliable = connection === undefined ? {} : { reliable: connection.reliable_provisional }
-  return { call, participant, room: room ?? null, codecs, ...dtmf, ...srtp, ...reliable }
+  return { call, participant, room: room ?? null }
+}
+
+/** How media is to speak with the far end of a call. */
+export interface FarEndMedia {
+  codecs: CodecName[]
+  /** Absent: as negotiated in SDP. */
+  dtmf?: DtmfMode
+  /** Absent: as the far end offers. */
+  srtp?: SrtpPolicy
+  /** Absent: if the far end requires it. */
+  reliable?: Reliability
+}
+
+/** As the call's connection says. */
+export async function farEndMedia(db: Db, call: CallRow): Promise<FarEndMedia> {
+  const { connection_id: id } = call
+  const connection = id === null ? undefined : await forTenant(db, tenantOf(call)).find('connections', id)
+  if (connection === undefined) return { codecs: CODECS }
+  const dtmf = connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
+  const { srtp, reliable_provisional: reliable } = connection
+  return { codecs: JSON.parse(connection.codecs), ...dtmf, srtp, reliable }
 }
 
 /** Writes a decision about a leg and emits its events; returns the current rows. */

@@ -9,15 +9,20 @@ interface Waiting {
 
 /** Attempts of one transaction: others wait for the database while it lasts. */
 const MOST_TOGETHER = 32
+/** How long outcomes are gathered [ms], and how many are not: an endpoint that is sent as many as it may be waits for nothing. */
+const GATHER_MS = 5
+const ENOUGH = 8
 
 /**
- * Writes the outcomes of attempts. Outcomes that arrive during a write are written together after it. So a single attempt does not
- * wait, and under load there is no commit for each.
+ * Writes the outcomes of attempts, those that arrive within a few milliseconds or during a write together: there is no commit, and no
+ * look for what is due next, for each.
  */
 export class Outcomes {
   readonly #store: Store
   #waiting: Waiting[] = []
-  #isWriting = false
+  /** It writes, or is about to. */
+  #isBusy = false
+  #begin: (() => void) | null = null
 
   constructor(store: Store) {
     this.#store = store
@@ -27,14 +32,25 @@ export class Outcomes {
   record(attempted: Attempted): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ attempted, resolve, reject })
-      if (!this.#isWriting) void this.#write()
+      if (!this.#isBusy) void this.#write()
+      if (this.#waiting.length >= ENOUGH) this.#begin?.()
     })
   }
 
   async #write(): Promise<void> {
-    this.#isWriting = true
+    this.#isBusy = true
+    await this.#gathered()
     while (this.#waiting.length > 0) await this.#writeSome(this.#waiting.splice(0, MOST_TOGETHER))
-    this.#isWriting = false
+    this.#isBusy = false
+  }
+
+  async #gathered(): Promise<void> {
+    const timer = await new Promise<NodeJS.Timeout>(resolve => {
+      const later = setTimeout(() => resolve(later), GATHER_MS)
+      this.#begin = () => resolve(later)
+    })
+    clearTimeout(timer)
+    this.#begin = null
   }
 
   async #writeSome(some: readonly Waiting[]): Promise<void> {

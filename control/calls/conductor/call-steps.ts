@@ -9,7 +9,7 @@ import { consentCollect, unheardCollect } from '../capture/consent-question.ts'
 import { withStreams } from '../capture/first-streams.ts'
 import type { StreamDeps } from '../capture/streams.ts'
 import { takeOn } from '../legs.ts'
-import { loadLeg } from '../records.ts'
+import { farEndMedia, loadLeg } from '../records.ts'
 import { type LegRows, messageOver } from '../steps/decide.ts'
 import type { LegStep } from '../steps/table.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
@@ -43,7 +43,7 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
     }),
     announcing: withRows(db, async (rows, media) => {
       const { participant, room } = rows
-      const rung = participant.unanswered === null ? null : await ringCaller(rows, media, true)
+      const rung = participant.unanswered === null ? null : await ringCaller(db, rows, media, true)
       if (rung !== null) return rung
       const play = playOf(participant, [promptOf(room)('announcement')], { hangupAfter: 'announcement_ended' })
       return failureOf(await media.request('leg.play', play))
@@ -82,9 +82,10 @@ export async function answerLeg(deps: CallStepDeps, rows: LegRows, media: Comman
 
 async function answer(
   { store, streams }: CallStepDeps,
-  { call, participant, codecs, dtmf, srtp }: LegRows,
+  { call, participant }: LegRows,
 ): Promise<Commands['leg.answer']['request']> {
   const own = ownRoom(call)
+  const { codecs, dtmf, srtp } = await farEndMedia(store.db, call)
   const capture = roomCapture(call)
   const room = awaitsConsent(call)
     ? own

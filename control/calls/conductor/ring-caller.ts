@@ -1,4 +1,6 @@
+import type { Db } from '../../kernel/store/store.ts'
 import type { CommandPort } from '../../media-link/events.ts'
+import { farEndMedia } from '../records.ts'
 import type { LegRows } from '../steps/decide.ts'
 import { ownRoom, placeOf } from './leg-rooms.ts'
 import { failureOf, type Sent } from './sender.ts'
@@ -8,11 +10,13 @@ import { failureOf, type Sent } from './sender.ts'
  * of that is captured. Idempotent, except that it may switch early media on.
  */
 export async function ringCaller(
-  { call, participant, codecs, dtmf, srtp, reliable }: LegRows,
+  db: Db,
+  { call, participant }: LegRows,
   media: CommandPort<'leg.ring'>,
   isHeard: boolean,
 ): Promise<Sent> {
   const { capture: _, ...room } = ownRoom(call)
+  const { codecs, dtmf, srtp, reliable } = await farEndMedia(db, call)
   const early = {
     room,
     ...placeOf(call),

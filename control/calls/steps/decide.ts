@@ -1,12 +1,4 @@
-import type {
-  CodecName,
-  DtmfMode,
-  EndedReason,
-  Events,
-  LegCause,
-  Reliability,
-  SrtpPolicy,
-} from '../../../media/protocol.ts'
+import type { EndedReason, Events, LegCause } from '../../../media/protocol.ts'
 import type { EventType } from '../../kernel/events/catalog.ts'
 import { durationOf } from '../duration.ts'
 import type { LegChange } from '../legs.ts'
@@ -22,13 +14,6 @@ export interface LegRows {
   call: CallRow
   participant: ParticipantRow
   room: ConferenceRoomRow | null
-  codecs: CodecName[]
-  /** Absent: as negotiated in SDP. */
-  dtmf?: DtmfMode
-  /** Absent: as the far end offers. */
-  srtp?: SrtpPolicy
-  /** Absent: if the far end requires it. */
-  reliable?: Reliability
 }
 
 /** What an event changes. `call.*` events carry the call, `conference.participant.*` the participant. */

@@ -13,6 +13,11 @@ import { CompiledOnce, PreparedStatements } from './prepared-statements.ts'
 import { withShortcut } from './shortcut.ts'
 
 const BUSY_TIMEOUT_MS = 5000
+/**
+ * Pages in the write-ahead log from which on a commit copies them into the file, and syncs both: it blocks the thread. SQLite's own 1,000
+ * are a second's calls or less, and most of them are pages that the next ones write again.
+ */
+const CHECKPOINT_PAGES = 4000
 
 /**
  * After a full or failing disk SQLite has already rolled the transaction back (https://sqlite.org/lang_transaction.html), so a
@@ -61,6 +66,7 @@ export function sqliteDatabase<DB>(file: string | Buffer, node: string, steadyMs
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = NORMAL')
   sqlite.pragma('foreign_keys = ON')
+  sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return new Kysely<DB>({ dialect: new Dialect(new PreparedStatements(sqlite), node, steadyMs) })
 }

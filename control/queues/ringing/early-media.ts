@@ -55,7 +55,7 @@ export async function hearRinging(
   if (rows === null) return null
   const { unanswered } = rows.participant
   const hearsUs = unanswered === 'early_media' || heard !== undefined
-  const rung = unanswered === null || unanswered === 'now' ? null : await ringCaller(rows, media, hearsUs)
+  const rung = unanswered === null || unanswered === 'now' ? null : await ringCaller(db, rows, media, hearsUs)
   if (rung !== null || (unanswered === 'when_answered' && !hearsUs)) return rung
   if (heard === undefined) return failureOf(await media.request('leg.play', await ringback(db, rows.call, leg.id)))
   const moved = failureOf(await media.request('leg.move', into(heard.id, ownRoom(rows.call))))

@@ -57,7 +57,7 @@ const isRung = ({ unanswered }: ParticipantRow): boolean =>
 
 async function ringInLine(db: Db, leg: ParticipantRow, media: CommandPort<'leg.ring'>): Promise<Sent> {
   const rows = await loadLeg(db, leg.id)
-  return rows === null ? null : ringCaller(rows, media, leg.unanswered === 'early_media')
+  return rows === null ? null : ringCaller(db, rows, media, leg.unanswered === 'early_media')
 }
 
 const reasonOf = ({ failure }: Failure): EndedReason =>
