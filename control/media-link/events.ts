@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { CommandName, Failure, MediaEvent, Reply, Request } from '../../media/protocol.ts'
 import { type FollowUps, type FollowUpTask, MAX_PENDING } from '../kernel/follow-ups.ts'
@@ -191,6 +191,8 @@ export class MediaEvents {
       if (events.length === 0 && marks.length === 0) return
       if (events.length > 0) await this.#untilTaken(source, events, marks)
       for (const resolve of marks) resolve()
+      // What follows from these comes first: no caller's answer waits for the transaction of later events.
+      if (this.#jobs.length > 0) await nextTurn()
     }
   }
 

@@ -146,6 +146,24 @@ test('however many events wait, a commit takes 32 of them at most', async () => 
   await close()
 })
 
+test('what follows from a commit has its turn before later events that wait are committed', async () => {
+  const { media, handler, close } = await connected()
+  // As long as a step asks a database that answers at once.
+  handler.after = async seq => {
+    for (let turns = 0; turns < 100; turns++) await null
+    handler.log.push(`after ${seq}`)
+  }
+  for (let leg = 1; leg <= 70; leg++) media.emit('leg.ringing', { legId: `part_${leg}` })
+  await until(() => handler.log.includes('after 70'))
+  for (const [n, line] of handler.log.entries()) {
+    const committed = handler.log.slice(0, n).filter(before => before.startsWith('commit'))
+    const behind = Number(committed.at(-1)?.slice(7) ?? 0)
+    const after = handler.log.slice(0, n).filter(before => before.startsWith('after'))
+    if (line.startsWith('begin')) assert.is(after.length, behind, line)
+  }
+  await close()
+})
+
 test('when one of the events that came together cannot be handled, the others are neither lost nor doubled', async () => {
   const { media, handler, client, close } = await connected()
   handler.hold = true
