@@ -30,13 +30,17 @@ export function noiseOf(
 
 function steady(kind: Exclude<NoiseKind, 'babble'>, length: number, random: () => number): Float64Array {
   let deep = 0
-  return Float64Array.from({ length }, (_, i) => {
+  const samples = new Float64Array(length)
+  for (let i = 0; i < length; i++) {
     const air = random()
     deep = 0.97 * deep + 0.03 * air
-    const hum = [100, 200, 300, 500].reduce((sum, hz) => sum + Math.sin((2 * Math.PI * hz * i) / NARROWBAND_HZ) / hz, 0)
-    return kind === 'white' ? air : kind === 'car' ? deep + 0.01 * air : 40 * hum + 0.3 * air
-  })
+    samples[i] = kind === 'white' ? air : kind === 'car' ? deep + 0.01 * air : 40 * hum(i) + 0.3 * air
+  }
+  return samples
 }
+
+const hum = (i: number): number =>
+  [100, 200, 300, 500].reduce((sum, hz) => sum + Math.sin((2 * Math.PI * hz * i) / NARROWBAND_HZ) / hz, 0)
 
 /** Everybody talks without a stop, from a place of his own in what he says. */
 function babble(talkers: readonly Int16Array[], length: number, random: () => number): Float64Array {
@@ -57,7 +61,9 @@ const rms = (samples: ArrayLike<number>): number => {
 /** The samples scaled so that `measured` becomes `levelDb` [dBov]. */
 export function atLevel(samples: ArrayLike<number>, levelDb: number, measured: number): Int16Array {
   const gain = (32_768 * 10 ** (levelDb / 20)) / measured
-  return Int16Array.from({ length: samples.length }, (_, i) => clamp16(Math.round(gain * samples[i]!)))
+  const scaled = new Int16Array(samples.length)
+  for (let i = 0; i < scaled.length; i++) scaled[i] = clamp16(Math.round(gain * samples[i]!))
+  return scaled
 }
 
 const WINDOW = 80

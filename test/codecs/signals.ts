@@ -58,8 +58,11 @@ export function addSpeechNoise(signal: Float64Array, dbm0: number, random: () =>
   for (let i = 0; i < noise.length; i++) signal[i]! += gain * noise[i]!
 }
 
-export const toPcm = (signal: Float64Array): Int16Array =>
-  Int16Array.from(signal, sample => Math.max(-32_768, Math.min(32_767, Math.round(sample))))
+export function toPcm(signal: Float64Array): Int16Array {
+  const samples = new Int16Array(signal.length)
+  for (let i = 0; i < samples.length; i++) samples[i] = Math.max(-32_768, Math.min(32_767, Math.round(signal[i]!)))
+  return samples
+}
 
 /** Whole 20 ms frames of 8 kHz audio. */
 export function* framesOf(samples: Int16Array): Generator<Int16Array> {

@@ -203,6 +203,16 @@ export async function until(done: () => boolean): Promise<void> {
 
 const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }
 
+const hashes = new Map<string, Promise<string>>()
+
+/** The hash of a PIN, made once: it is slow on purpose, and every world has two. */
+function hashOf(pin: string | null): Promise<string> | null {
+  if (pin === null) return null
+  const hash = hashes.get(pin) ?? hashPin(pin)
+  hashes.set(pin, hash)
+  return hash
+}
+
 async function seed(world: World): Promise<{ pinRoom: string; openRoom: string }> {
   const tables = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
   await insertConnection(
@@ -231,9 +241,9 @@ async function seed(world: World): Promise<{ pinRoom: string; openRoom: string }
       name: 'Room',
       owner_id: null,
       active: 1,
-      pin_hash: pin === null ? null : await hashPin(pin),
+      pin_hash: await hashOf(pin),
       pin_length: pin?.length ?? null,
-      moderator_pin_hash: moderatorPin === null ? null : await hashPin(moderatorPin),
+      moderator_pin_hash: await hashOf(moderatorPin),
       moderator_pin_length: moderatorPin?.length ?? null,
       settings: '{}',
       schedule: '{"start_at":null,"end_at":null,"recurrence":"none","timezone":"UTC"}',

@@ -58,7 +58,9 @@ export class Random {
   }
 
   bytes(length: number): Buffer {
-    return Buffer.from(Array.from({ length }, () => this.int(256)))
+    const bytes = Buffer.alloc(length)
+    for (let i = 0; i < length; i++) bytes[i] = this.int(256)
+    return bytes
   }
 
   /** `count` single changes of a valid message. */

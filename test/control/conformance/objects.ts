@@ -473,16 +473,33 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/phone_numbers/:id': maker => withId(maker.ask('POST /v1/phone_numbers', freeNumber(maker))),
 }
 
-/** A fresh object for the path of an operation. */
-export async function idsFor(path: string, maker: Maker, method = 'GET'): Promise<Ids> {
+/** What makes an object for the path of an operation; null: the path names none. */
+function makingFor(path: string, method: string): ((maker: Maker) => Promise<Ids>) | null {
   const special = MAKERS[`${method} ${path}`]
-  if (special !== undefined) return special(maker)
-  if (!path.includes(':')) return {}
+  if (special !== undefined) return special
+  if (!path.includes(':')) return null
   const base = Object.keys(MAKERS)
     .filter(one => path === one || path.startsWith(`${one}/`))
     .sort((a, b) => b.length - a.length)[0]
   assert.ok(base, `objects.ts makes nothing for ${path}`)
-  return MAKERS[base]!(maker)
+  return MAKERS[base]!
+}
+
+/** A fresh object for the path of an operation. */
+export const idsFor = async (path: string, maker: Maker, method = 'GET'): Promise<Ids> =>
+  (await makingFor(path, method)?.(maker)) ?? {}
+
+const untouched = new WeakMap<Maker, Map<object, Promise<Ids>>>()
+
+/** The same for a request that is refused, and so leaves it as it is: one object serves all that begin with its path. */
+export function untouchedIdsFor(path: string, maker: Maker, method: string): Promise<Ids> {
+  const made = untouched.get(maker) ?? new Map<object, Promise<Ids>>()
+  untouched.set(maker, made)
+  const making = makingFor(path, method)
+  if (making === null) return Promise.resolve({})
+  const ids = made.get(making) ?? making(maker)
+  made.set(making, ids)
+  return ids
 }
 
 export { makeRecording, makeUser, makeVoicemail }

@@ -68,7 +68,7 @@ test(
   'control is killed with -9 again and again under load, and every event that was committed is delivered',
   async () => {
     // A short lease, so that what a killed process had under way is due again soon.
-    const { receiver, acknowledged, run, close } = await prepare({ timeoutMs: 1500, leaseMs: 2000, pollMs: 10 })
+    const { receiver, acknowledged, run, close } = await prepare({ timeoutMs: 1500, leaseMs: 2000, pollMs: 50 })
     // Some answers are slow, so that a kill finds attempts under way; a few fail, so that it finds retries waiting.
     const taken = new Set<string>()
     const refused = new Set<string>()

@@ -44,7 +44,7 @@ function play(call: Call): Run {
   const flying: { frame: number; at: number }[] = []
   const frames: Int16Array[] = []
   const result: Run = { out: new Int16Array(0), delays: [], waits: [], audio }
-  const payload = new Uint8Array(LEG_SAMPLES)
+  const [said, payload] = [new Int16Array(LEG_SAMPLES), new Uint8Array(LEG_SAMPLES)]
   let sent = 0
   for (let tick = 0, nowMs = 0; nowMs < seconds * 1000; tick++, nowMs += 20) {
     if (stall !== undefined && tick === stall.after) nowMs += 20 * stall.ticks
@@ -55,10 +55,8 @@ function play(call: Call): Run {
     flying.sort((a, b) => a.at - b.at)
     while (flying.length > 0 && flying[0]!.at <= nowMs) {
       const { frame, at } = flying.shift()!
-      PCMU.encode(
-        Int16Array.from({ length: LEG_SAMPLES }, (_, i) => call.audio(frame * LEG_SAMPLES + i)),
-        payload,
-      )
+      for (let i = 0; i < LEG_SAMPLES; i++) said[i] = call.audio(frame * LEG_SAMPLES + i)
+      PCMU.encode(said, payload)
       packet.sequence = frame & 0xffff
       audio.push(packet, frame * LEG_SAMPLES, payload, at)
     }

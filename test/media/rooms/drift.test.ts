@@ -12,7 +12,7 @@ const MINUTES = 30
 const TICKS = (MINUTES * 60_000) / FRAME_MS
 /** How much faster or slower than ours the far ends' clocks are. */
 const PPM = 200
-/** No whole number of periods in a frame, so that one that is left out or repeated is a click [Hz]. */
+/** No whole number of periods in a frame, so that one that is left out or repeated is a click; in a second there is one [Hz]. */
 const TONES = [423, 517] as const
 const AMPLITUDE = 8000
 /** Every ten seconds the tone is softer for so many frames, so that its delay can be measured. */
@@ -35,14 +35,15 @@ const spec: RoomSpec = { roomId: 'call_1', kind: 'call', chimes: false, musicWhe
 class Drifting {
   readonly party: Party
   readonly #frameMs: number
-  readonly #step: number
+  /** A second of the tone. */
+  readonly #tone: Float64Array
   readonly #said = new Int16Array(LEG_SAMPLES)
   #frame = 0
 
   constructor(id: string, host: string, hz: number, ppm: number) {
     this.party = new Party(id, host)
     this.#frameMs = FRAME_MS / (1 + ppm / 1e6)
-    this.#step = (2 * Math.PI * hz) / 8000
+    this.#tone = Float64Array.from({ length: 8000 }, (_, i) => Math.sin((2 * Math.PI * hz * i) / 8000))
   }
 
   /** When it says frame `n` [ms]. */
@@ -54,9 +55,9 @@ class Drifting {
   speakUntil(now: number): void {
     for (; this.sentAt(this.#frame) <= now; this.#frame++) {
       const isMark = this.#frame % MARK_EVERY < MARK_FRAMES
-      const from = this.#frame * LEG_SAMPLES
+      const from = (this.#frame * LEG_SAMPLES) % this.#tone.length
       const amplitude = isMark ? AMPLITUDE / 2 : AMPLITUDE
-      for (let i = 0; i < LEG_SAMPLES; i++) this.#said[i] = amplitude * Math.sin(this.#step * (from + i))
+      for (let i = 0; i < LEG_SAMPLES; i++) this.#said[i] = amplitude * this.#tone[from + i]!
       this.party.speak(this.#said, this.sentAt(this.#frame))
     }
   }

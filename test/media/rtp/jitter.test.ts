@@ -43,7 +43,8 @@ function* packetsOf(call: Call): Generator<{ packet: Packet; sentMs: number }> {
   let sample = 0
   for (let index = 0; sample < call.seconds * 8_000; index++) {
     const length = lengths[index % lengths.length]!
-    const payload = Uint8Array.from({ length }, (_, i) => audio(sample + i))
+    const payload = new Uint8Array(length)
+    for (let i = 0; i < length; i++) payload[i] = audio(sample + i)
     const sequence = (FIRST_SEQUENCE + index) & 0xffff
     const timestamp = (FIRST_TIMESTAMP + sample) >>> 0
     yield { packet: { index, sequence, timestamp, payload }, sentMs: sample * msPerSample + (call.phaseMs ?? 7) }
