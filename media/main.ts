@@ -24,6 +24,7 @@ import { OwnAddresses } from './kernel/own-addresses.ts'
 import { tlsCredential } from './kernel/tls-files.ts'
 import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
 import { recoverRecordings } from './recordings/recording-writer.ts'
+import { chooseDoors } from './rtp/datagrams/choose.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from './signalling/far-ends.ts'
 import { Names } from './signalling/names.ts'
@@ -193,9 +194,12 @@ const switchboard = new Switchboard({
   lateness: { controlSince: () => channel.connectedSince, clocks: () => readClockFaces(clockFaces) },
 })
 const traces = new TraceDesk({ trace, lines: switchboard.lines })
+const { open: openUdp, problem: udpProblem } = await chooseDoors(config.rtpSockets)
+if (udpProblem !== null) log.info({ problem: udpProblem }, "SIP's UDP sockets are Node's")
 const sip = new SipEndpoint({
   addresses,
   port: config.sipPort,
+  openUdp,
   names: new Names(config.dnsServers),
   allowedNetworks: config.allowedNetworks,
   proxies: config.sipProxies,
@@ -283,6 +287,8 @@ function stats(): MediaStats {
     counters[`browser_${snakeCase(name)}_total`] = value
   }
   counters.sip_messages_limited_total = sip.messagesLimited
+  counters.sip_datagrams_dropped_total = sip.datagramsDropped
+  counters.sip_strangers_refused_total = switchboard.strangersRefused
   for (const [name, value] of Object.entries(credentials.counters)) counters[`${snakeCase(name)}_total`] = value
   for (const [name, value] of Object.entries({ ...sip.agentCounters, ...sip.counters })) {
     counters[`sip_${snakeCase(name)}_total`] = value

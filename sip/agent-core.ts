@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type {
   Action,
   AskEvent,
@@ -352,7 +352,7 @@ export class AgentCore {
 
   #tagOf({ via, callId, from, cseq }: SipRequest): string {
     const what = `${via.branch ?? ''}\n${callId}\n${from.tag ?? ''}\n${cseq.number} ${cseq.method}`
-    return createHmac('sha256', this.#tagSecret).update(what).digest('hex').slice(0, 20)
+    return hash('sha256', `${this.#tagSecret}\n${what}`).slice(0, 20)
   }
 
   add(session: Session): void {

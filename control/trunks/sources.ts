@@ -1,4 +1,4 @@
-import { canonicalBlock, isPublicAddress } from '../../media/protocol.ts'
+import { canonicalBlock, isPublicAddress, type Request } from '../../media/protocol.ts'
 import { rowOf, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { hasInboundAccounts } from './inbound-auth.ts'
@@ -9,11 +9,7 @@ const MAX_NETWORKS = 100_000
 const WIDEST_PUBLIC = { ipv4: 16, ipv6: 32 }
 const WIDEST_PRIVATE = 7
 
-export interface Sources {
-  networks: string[]
-  /** Any other source can only call with a password. */
-  challenge: boolean
-}
+export type Sources = Request<'sources.set'>
 
 /** The networks of all enabled connections and of registered phones: a flood of strangers' SIP must not take their room. */
 export async function knownSources(db: Db, at: Date): Promise<Sources> {
@@ -48,7 +44,8 @@ export async function knownSources(db: Db, at: Date): Promise<Sources> {
   const networks = connections.map(({ network }) => network)
   const all = new Set([...networks.filter(isNarrow), ...phones.flatMap(({ host }) => canonicalBlock(host) ?? [])])
   const isWhole = networks.every(isNarrow) && all.size < MAX_NETWORKS && networks.length < MAX_NETWORKS
-  return { networks: [...all].slice(0, MAX_NETWORKS), challenge: isWhole && (await hasAccounts(db)) }
+  const strangers = !isWhole ? 'asked' : (await hasAccounts(db)) ? 'challenged' : 'refused'
+  return { networks: [...all].slice(0, MAX_NETWORKS), strangers }
 }
 
 /** Whether anybody calls by a password: over a connection, or a member's phone. */

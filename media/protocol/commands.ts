@@ -368,9 +368,13 @@ export const COMMANDS = {
   'connections.set': ok('main', Type.Object({ connections: list(connectionSpec, MAX_CONNECTIONS) })),
   /**
    * The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room.
-   * `challenge`: who else calls has a password or no business here, and is answered 401 by media itself.
+   * `strangers`: whoever else calls may have been let in by control (`asked`); has a password or no business here, and is answered 401 by
+   * media itself (`challenged`); or cannot be let in at all (`refused`): control hears of a few, and media answers the others 403.
    */
-  'sources.set': ok('main', Type.Object({ networks: list(line(50), MAX_NETWORKS), challenge: boolean })),
+  'sources.set': ok(
+    'main',
+    Type.Object({ networks: list(line(50), MAX_NETWORKS), strangers: oneOf('asked', 'challenged', 'refused') }),
+  ),
   /** SIP messages of a leg that runs, or has ended and is not done; null: none. */
   'sip.trace_read': command<{ trace: SipLegTrace | null }>()('main', Type.Object({ legId: id })),
   /** The same for the next legs that have ended, until they are `done`, which deletes them. */

@@ -26,14 +26,19 @@ export class RateLimit {
 
   /** Whether one more may pass at `now` [ms], monotonic. */
   allow(now: number): boolean {
-    this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - this.#at) * this.#perSecond) / 1000)
-    this.#at = now
-    if (this.#tokens < 1) {
+    if (!this.wouldAllow(now)) {
       this.refused++
       return false
     }
     this.#tokens--
     return true
+  }
+
+  /** The same, but nothing passes. */
+  wouldAllow(now: number): boolean {
+    this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - this.#at) * this.#perSecond) / 1000)
+    this.#at = now
+    return this.#tokens >= 1
   }
 
   /** After which one more may pass, at the moment of the last question [s]. */

@@ -5,6 +5,9 @@ import type { NonceKey } from '../../sip/auth/nonces.ts'
 import type { Peer } from '../../sip/user-agent.ts'
 import { Guesses } from '../kernel/guesses.ts'
 import { randomHex } from '../protocol/chance.ts'
+import type { Request } from '../protocol.ts'
+import { RateLimit } from '../protocol.ts'
+import { fieldsOfStatus } from './causes.ts'
 import type { FarEnds } from './far-ends.ts'
 import { partyOf } from './line.ts'
 import { originOf } from './proxies.ts'
@@ -12,6 +15,9 @@ import { REALM } from './registrar.ts'
 
 /** The hashes of which something is stored. */
 export type StoredAlgorithm = 'MD5' | 'SHA-256'
+
+/** Of strangers who cannot be let in, control hears of so many calls, and logs them: of one who should have been let in, the operator must learn. */
+const TOLD = { burst: 20, perSecond: 1 }
 
 interface CallersOptions {
   farEnds: Pick<FarEnds, 'byContact'>
@@ -22,11 +28,14 @@ interface CallersOptions {
 
 /** Authentication of callers: who is challenged, and how responses are verified. */
 export class Callers {
-  /** Only known networks and those with a password may call at all, so that a stranger is asked for it before anything else. */
-  challengesStrangers = false
+  /** What becomes of whoever is in no known network. */
+  strangers: Request<'sources.set'>['strangers'] = 'asked'
+  /** Strangers' calls that were refused here. */
+  refused = 0
   readonly #options: CallersOptions
   readonly #auth: CallerAuth
   readonly #guesses: Guesses
+  readonly #told = new RateLimit(TOLD)
 
   constructor(options: CallersOptions) {
     this.#options = options
@@ -43,12 +52,19 @@ export class Callers {
     if (given === null) {
       const isExpected =
         peer.isKnown === true || this.#options.farEnds.byContact(partyOf(requestUri).user) !== undefined
-      return isExpected || !this.challengesStrangers ? null : this.challenge(peer, { stale: false })
+      return isExpected ? null : this.#toStranger(peer)
     }
     if (this.#auth.freshness(given, peer.host, this.#options.now()) !== 'fresh') {
       return this.challenge(peer, { stale: true, algorithm: storedAlgorithm(given) })
     }
     return this.#guesses.isLocked(given.username, originOf(peer)) ? { status: 403, headers: [] } : null
+  }
+
+  #toStranger(peer: Peer): InviteRefusal | null {
+    if (this.strangers === 'challenged') return this.challenge(peer, { stale: false })
+    if (this.strangers === 'asked' || this.#told.allow(this.#options.now())) return null
+    this.refused++
+    return { status: 403, headers: fieldsOfStatus(403, null) }
   }
 
   read(authorizations: readonly string[], requestUri: string): DigestResponse | null {

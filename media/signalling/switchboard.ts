@@ -142,6 +142,11 @@ export class Switchboard {
     return this.#in.refused
   }
 
+  /** Calls of strangers who cannot be let in, of which control was not told. */
+  get strangersRefused(): number {
+    return this.#callers.refused
+  }
+
   // ------------------------------------------------------------------ from SIP
 
   /** The refusal of an INVITE before any state exists for it; null: it is accepted. */
@@ -250,10 +255,10 @@ export class Switchboard {
 
   // ------------------------------------------------------------------ commands
 
-  /** The networks of connections and phones, and whether all others are asked for a password. */
-  know({ networks, challenge }: Request<'sources.set'>): void {
+  /** The networks of connections and phones, and what becomes of all others. */
+  know({ networks, strangers }: Request<'sources.set'>): void {
     this.#sip.know(networks)
-    this.#callers.challengesStrangers = challenge
+    this.#callers.strangers = strangers
   }
 
   answer(request: Request<'leg.answer'>): Promise<LegSnapshot | Failure> {

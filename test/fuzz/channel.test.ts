@@ -195,7 +195,7 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
   'leg.trace_packets': { legId, seconds: 1 },
   'sip.trace_read': { legId },
   'sip.trace_take': { done: [legId] },
-  'sources.set': { networks: ['127.0.0.0/8'], challenge: true },
+  'sources.set': { networks: ['127.0.0.0/8'], strangers: 'challenged' },
   'sip.ask_check': { askId: 'ask_1', ha1: null },
   'sip.ask_reply': {
     askId: 'ask_1',

@@ -150,7 +150,7 @@ export const SETTINGS: Settings = {
   rtpSockets: {
     name: 'TANDEM_RTP_SOCKETS',
     default: 'auto',
-    help: 'how packets and stream frames are read and sent: native (system calls, many packets at a time; Linux), node, or auto: native where it works',
+    help: 'how packets, SIP over UDP and stream frames are read and sent: native (system calls, many packets at a time; Linux), node, or auto: native where it works',
     parse: rtpSockets,
   },
   warmUp: {

@@ -5,6 +5,17 @@ export const AF_INET = 2
 export const AF_INET6 = 10
 const SOCK_DGRAM_NONBLOCK_CLOEXEC = 2 | 0o4000 | 0o2000000
 const SOL_SOCKET = 1
+const SO_REUSEADDR = 2
+const SO_RCVBUF = 8
+/** Beyond what everybody may have; it takes a right (CAP_NET_ADMIN). */
+const SO_RCVBUFFORCE = 33
+/** Counts of a socket (`SK_MEMINFO_…`, words of 4 bytes), and which of them are dropped datagrams (Linux 4.12). */
+const SO_MEMINFO = 55
+const MEMINFO = { words: 9, drops: 8 }
+const IPPROTO_IPV6 = 41
+const IPV6_V6ONLY = 26
+const F_DUPFD_CLOEXEC = 1030
+export const EAGAIN = 11
 /** The socket option, and the type of its control message (socket(7)). */
 export const SO_TIMESTAMPNS = 35
 const EPOLL_CTL_ADD = 1
@@ -50,6 +61,10 @@ export class Libc {
   readonly #socket = this.#lib.func('int socket(int, int, int)')
   readonly #bind = this.#lib.func('int bind(int, uintptr_t, uint32_t)')
   readonly #setsockopt = this.#lib.func('int setsockopt(int, int, int, uintptr_t, uint32_t)')
+  readonly #getsockopt = this.#lib.func('int getsockopt(int, int, int, uintptr_t, uintptr_t)')
+  readonly #fcntl = this.#lib.func('int fcntl(int, int, ...)')
+  readonly #indexToName = this.#lib.func('const char *if_indextoname(uint32_t, uintptr_t)')
+  readonly #nameToIndex = this.#lib.func('uint32_t if_nametoindex(const char *)')
   readonly #close = this.#lib.func('int close(int)')
   readonly #epollCreate = this.#lib.func('int epoll_create1(int)')
   readonly #epollCtl = this.#lib.func('int epoll_ctl(int, int, int, uintptr_t)')
@@ -58,6 +73,7 @@ export class Libc {
   readonly sendto = this.#lib.func('intptr_t sendto(int, uintptr_t, size_t, int, uintptr_t, uint32_t)')
   readonly recv = this.#lib.func('intptr_t recv(int, uintptr_t, size_t, int)')
   readonly recvmsg = this.#lib.func('intptr_t recvmsg(int, uintptr_t, int)')
+  readonly recvmmsg = this.#lib.func('int recvmmsg(int, uintptr_t, uint32_t, int, uintptr_t)')
   readonly sendmsg = this.#lib.func('intptr_t sendmsg(int, uintptr_t, int)')
   readonly #mmap = this.#lib.func('uintptr_t mmap(uintptr_t, size_t, int, int, int, intptr_t)')
   /** The C library has no functions for them: the first argument is the number of the call. */
@@ -71,9 +87,49 @@ export class Libc {
   /** A UDP socket whose datagrams carry their arrival time; negative: failed. */
   socket(family: number): number {
     const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
-    this.#scratch.view.setInt32(0, 1, true)
-    if (fd >= 0) this.#setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, this.#scratch.address, 4)
+    if (fd >= 0) this.#set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)
     return fd
+  }
+
+  /** A UDP socket of one family only, with a receive buffer of this size, or the most that we may have; negative: failed. */
+  bufferedSocket(family: number, receiveBufferBytes: number): number {
+    const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
+    if (fd < 0) return fd
+    if (family === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)
+    if (!this.#set(fd, SOL_SOCKET, SO_RCVBUFFORCE, receiveBufferBytes)) {
+      this.#set(fd, SOL_SOCKET, SO_RCVBUF, receiveBufferBytes)
+    }
+    return fd
+  }
+
+  #set(fd: number, level: number, option: number, value: number): boolean {
+    const { view, address } = this.#scratch
+    view.setInt32(0, value, true)
+    return this.#setsockopt(fd, level, option, address, 4) === 0
+  }
+
+  /** The same socket by another descriptor; negative: failed. */
+  duplicate(fd: number): number {
+    return this.#fcntl(fd, F_DUPFD_CLOEXEC, 'int', 0)
+  }
+
+  /** Nobody else can bind to the socket's port, whatever was said of it before. */
+  keepAlone(fd: number): void {
+    this.#set(fd, SOL_SOCKET, SO_REUSEADDR, 0)
+  }
+
+  /** Datagrams that the system has dropped since nobody fetched those before; 0 where it does not tell. */
+  droppedOf(fd: number): number {
+    const { view, address } = this.#scratch
+    const lengthAt = MEMINFO.words * 4
+    view.setUint32(lengthAt, lengthAt, true)
+    const isTold = this.#getsockopt(fd, SOL_SOCKET, SO_MEMINFO, address, address + lengthAt) === 0
+    return isTold && view.getUint32(lengthAt, true) === lengthAt ? view.getUint32(MEMINFO.drops * 4, true) : 0
+  }
+
+  /** Why the last call failed. */
+  get errno(): number {
+    return koffi.errno()
   }
 
   /** Of memory that never moves. */
@@ -135,5 +191,15 @@ export class Libc {
     const { bytes, address } = this.#scratch
     bytes.set(new Uint8Array(from.buffer, from.byteOffset + at, ADDRESS_BYTES[family]))
     return this.#ntop(family, address, address + TEXT_AT, TEXT_BYTES) ?? ''
+  }
+
+  /** The name of a link (RFC 4007 §11.2); null: there is none. */
+  linkName(index: number): string | null {
+    return this.#indexToName(index, this.#scratch.address)
+  }
+
+  /** 0: there is none. */
+  linkIndex(name: string): number {
+    return this.#nameToIndex(name)
   }
 }

@@ -74,7 +74,7 @@ export class NativeSocket implements DatagramSocket {
 
   #newSource(words: Int32Array, nameAt: number): void {
     this.#from.set(words.subarray(nameAt, nameAt + this.sockaddrBytes / 4))
-    this.#fromPort = portOf(this.#from)
+    this.#fromPort = portOf(this.#from[0]!)
     this.#fromHost = this.#libc.readAddress(this.family, this.#from, ADDRESS_AT[this.family])
   }
 

@@ -15,4 +15,4 @@ export const SCOPE_WORD = 6
 export const familyAndPort = (family: Family, port: number): number =>
   family | ((port & 0xff) << 24) | ((port >>> 8) << 16)
 
-export const portOf = (sockaddr: Int32Array): number => (sockaddr[0]! >>> 24) | ((sockaddr[0]! >>> 8) & 0xff00)
+export const portOf = (familyAndPort: number): number => (familyAndPort >>> 24) | ((familyAndPort >>> 8) & 0xff00)

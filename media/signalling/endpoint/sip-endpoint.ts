@@ -1,4 +1,3 @@
-import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { connect, createServer } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import { isWebSocket } from '../../../sip/destination.ts'
@@ -16,9 +15,10 @@ import {
   type UserAgentOptions,
   type WatchReport,
 } from '../../../sip/user-agent.ts'
-import { type Family, isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
+import { isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
 import { randomHex } from '../../protocol/chance.ts'
 import { isPublicAddress } from '../../protocol.ts'
+import { type DoorSocket, type OpenDoor, openNodeDoor } from '../../rtp/datagrams/door-socket.ts'
 import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
@@ -39,6 +39,8 @@ const HANDSHAKE_MS = 10_000
 export interface SipEndpointOptions {
   addresses: OwnAddresses
   port: number
+  /** Opens its UDP sockets. Absent: as Node's. */
+  openUdp?: OpenDoor
   names: NameService
   /** SIP over TLS: absent, it is not listened for, but connected out. */
   tls?: { port: number; cert: Buffer; key: Buffer }
@@ -92,7 +94,7 @@ export class SipEndpoint {
   readonly #proxies: Proxies
   readonly #locator: Locator
   /** By the host that they are bound to. */
-  readonly #udp = new Map<string, UdpSocket>()
+  readonly #udp = new Map<string, DoorSocket>()
   readonly #tcp: SipStreams
   readonly #tls: SipStreams
   readonly #tlsServers: TlsServer[] = []
@@ -121,8 +123,6 @@ export class SipEndpoint {
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
       ...(options.nonceKey === undefined ? {} : { nonceKey: options.nonceKey }),
     })
-    if (options.drachtio === undefined)
-      for (const { host, family } of addresses.all) this.#udp.set(host, this.#udpSocket(host, family))
     const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'isKnown' | 'counters'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
@@ -203,16 +203,7 @@ export class SipEndpoint {
       })
       return
     }
-    for (const [address, udp] of this.#udp) {
-      await new Promise<void>((resolve, reject) => {
-        udp.once('error', reject)
-        udp.bind({ address, port }, () => {
-          udp.off('error', reject)
-          resolve()
-        })
-      })
-      udp.on('error', () => this.counters.sendErrors++)
-    }
+    for (const { host } of this.#options.addresses.all) this.#udp.set(host, await this.#openUdp(host))
     await this.#tcp.listen(port)
     if (tls !== undefined) await this.#tls.listen(tls.port)
   }
@@ -229,6 +220,11 @@ export class SipEndpoint {
   /** Messages that were not looked at, since too many came. */
   get messagesLimited(): number {
     return this.#gate.refused
+  }
+
+  /** Datagrams for which the system had no room: more came than were fetched. */
+  get datagramsDropped(): number {
+    return [...this.#udp.values()].reduce((sum, { dropped }) => sum + dropped, 0)
   }
 
   /** The networks of connections and phones: strangers cannot take their room. */
@@ -327,17 +323,13 @@ export class SipEndpoint {
     return { host: (addresses.for(peer) ?? addresses.main).advertised, port: this.#portFor(peer) }
   }
 
-  #udpSocket(local: string, family: Family): UdpSocket {
-    const udp = createSocket({
-      ...(family === 6 ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' }),
-      recvBufferSize: RECEIVE_BUFFER_BYTES,
-      // What is sent to is an address: names are looked up by the locator.
-      lookup: (host, _options, done) => done(null, host, family),
+  #openUdp(local: string): Promise<DoorSocket> {
+    const { openUdp = openNodeDoor, port } = this.#options
+    return openUdp({
+      ...{ host: local, port, receiveBufferBytes: RECEIVE_BUFFER_BYTES },
+      admits: host => this.#admits(host, this.#isKnownHost(host)),
+      take: (bytes, host, from) => this.#take(bytes, { transport: 'udp', host, port: from, local }),
     })
-    udp.on('message', (bytes, from) =>
-      this.#receive(bytes, { transport: 'udp', host: from.address, port: from.port, local }),
-    )
-    return udp
   }
 
   /** A connection begins at the address that its far end knows us by, where we listen on addresses of our choice. */
@@ -346,14 +338,26 @@ export class SipEndpoint {
     return own === null || isAny(own.host) ? {} : { localAddress: own.host }
   }
 
+  #isKnownHost(host: string): boolean {
+    return this.#proxies.has(host) || this.#gate.isKnown(host, performance.now())
+  }
+
+  #admits(host: string, isKnown: boolean): boolean {
+    return this.#gate.admits(host, isKnown, performance.now())
+  }
+
+  /** A message of a stream. */
   #receive(bytes: Uint8Array, from: Peer): void {
+    if (this.#admits(from.host, isDialled(from) || this.#isKnownHost(from.host))) this.#take(bytes, from)
+  }
+
+  /** A message that is looked at. */
+  #take(bytes: Uint8Array, from: Peer): void {
     const now = performance.now()
-    const isProxy = this.#proxies.has(from.host)
-    const isKnown = isProxy || isDialled(from) || this.#gate.isKnown(from.host, now)
-    if (!this.#gate.admits(from.host, isKnown, now)) return
     this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
     const peer = this.#reach.from(from)
-    if (isProxy) this.#receiveThrough(bytes, peer, now)
+    const isKnown = isDialled(from) || this.#gate.isKnown(from.host, now)
+    if (this.#proxies.has(from.host)) this.#receiveThrough(bytes, peer, now)
     else this.#perform(this.#agent.receive(bytes, isKnown ? { ...peer, isKnown } : peer, now))
   }
 
@@ -408,8 +412,7 @@ export class SipEndpoint {
       return
     }
     if (isRequest(bytes)) this.#gate.meet(to.host, performance.now())
-    udp.send(bytes, to.port, to.host, error => {
-      if (error === null) return
+    udp.send(bytes, to.host, to.port, () => {
       this.counters.sendErrors++
       this.#failed(to)
     })

@@ -3,11 +3,11 @@ import { atMost } from '../../protocol/at-most.ts'
 import { blocksAround, clientNetwork, RateLimit, RateLimits } from '../../protocol.ts'
 
 /** Messages at once, and a second, of one network that nobody knows. */
-const STRANGER = { burst: 500, perSecond: 100 }
+const STRANGER = { burst: 250, perSecond: 100 }
 /** The same of one that we know: a trunk's, or that of an office full of phones. */
 const KNOWN = { burst: 10_000, perSecond: 4_000 }
-/** Of all strangers together, whose addresses over UDP anybody may make up. */
-const ALL_STRANGERS = { burst: 2_000, perSecond: 500 }
+/** Of all strangers together, whose addresses over UDP anybody may make up. What comes at once is answered before anything else is read. */
+const ALL_STRANGERS = { burst: 250, perSecond: 500 }
 /** Calls of one network that nobody knows: each asks control, and its answer is repeated for half a minute if nobody acknowledges it. */
 const STRANGERS_CALLS = { burst: 50, perSecond: 10 }
 /** Of all strangers together. */
@@ -64,12 +64,20 @@ export class SipGate {
 
   /** Whether one more message of this host is looked at. */
   admits(host: string, isKnown: boolean, now: number): boolean {
-    const { network } = this.#judge(host)
     const isAdmitted = isKnown
-      ? this.#acquaintances.allow(network, now)
-      : this.#strangers.allow(network, now) && this.#allStrangers.allow(now)
+      ? this.#acquaintances.allow(this.#judge(host).network, now)
+      : this.#admitsStranger(host, now)
     if (!isAdmitted) this.refused++
     return isAdmitted
+  }
+
+  /** In a flood there is hardly ever room for any of them, and nobody's own share is asked about. */
+  #admitsStranger(host: string, now: number): boolean {
+    return (
+      this.#allStrangers.wouldAllow(now) &&
+      this.#strangers.allow(this.#judge(host).network, now) &&
+      this.#allStrangers.allow(now)
+    )
   }
 
   /** Whether one more call of a stranger is asked about. */

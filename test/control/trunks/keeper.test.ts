@@ -19,7 +19,7 @@ class Scene {
   readonly keeper: ConnectionKeeper
   readonly told: ConnectionSpec[][] = []
   readonly networks: string[][] = []
-  readonly challenges: boolean[] = []
+  readonly strangers: string[] = []
   reply: object | Failure = {}
 
   constructor(app: WholeApp) {
@@ -39,13 +39,10 @@ class Scene {
 
   async run(): Promise<void> {
     const media = {
-      request: async (
-        name: string,
-        body: { connections: ConnectionSpec[]; networks: string[]; challenge: boolean },
-      ) => {
+      request: async (name: string, body: { connections: ConnectionSpec[]; networks: string[]; strangers: string }) => {
         if (name === 'sources.set') {
           this.networks.push(body.networks)
-          this.challenges.push(body.challenge)
+          this.strangers.push(body.strangers)
         } else this.told.push(body.connections)
         return this.reply
       },
@@ -314,7 +311,7 @@ test('media is told the networks of enabled connections once, and again when the
   await scene.app.close()
 })
 
-test('strangers are asked for a password while somebody calls by one, and everybody is not let in by address', async () => {
+test('strangers are refused, or asked for a password while somebody calls by one; control is asked while everybody is let in', async () => {
   const scene = await Scene.open()
   await scene.run()
   const inbound_credentials = { username: 'pbx-berlin', password: 'correct horse battery' }
@@ -326,7 +323,7 @@ test('strangers are asked for a password while somebody calls by one, and everyb
   await scene.run()
   await scene.app.live(`PATCH /v1/connections/${id}`, { enabled: false })
   await scene.run()
-  assert.equal(scene.challenges, [false, true, false, true, false])
+  assert.equal(scene.strangers, ['refused', 'challenged', 'asked', 'challenged', 'refused'])
   await scene.app.close()
 })
 

@@ -14,7 +14,7 @@ function scene() {
   const clock = { now: 1 }
   const byContact = (user: string) => (user === 'c0ffee' ? 'conn_1' : undefined)
   const callers = new Callers({ farEnds: { byContact }, now: () => clock.now })
-  callers.challengesStrangers = true
+  callers.strangers = 'challenged'
   const knock = (authorizations: string[] = [], requestUri = URI, peer = STRANGER) =>
     callers.atTheDoor({ requestUri, authorizations, peer })
   const answer = (password = PBX.password, nc = 1): string => {
@@ -29,8 +29,20 @@ test('a stranger is asked for a password; who is known, and who calls a registra
   assert.is(knock()?.status, 401)
   assert.is(knock([], URI, { ...STRANGER, isKnown: true }), null)
   assert.is(knock([], 'sip:c0ffee@192.0.2.2'), null)
-  callers.challengesStrangers = false
+  callers.strangers = 'asked'
   assert.is(knock(), null, 'control says what becomes of it')
+})
+
+test('of strangers who cannot be let in control hears of a few calls; the others are refused before anybody is asked', () => {
+  const { callers, clock, knock } = scene()
+  callers.strangers = 'refused'
+  const knocks = (count: number) => Array.from({ length: count }, () => knock()?.status ?? null)
+  assert.equal(knocks(25), [...Array(20).fill(null), ...Array(5).fill(403)])
+  assert.is(knock([], URI, { ...STRANGER, isKnown: true }), null)
+  assert.is(knock([], 'sip:c0ffee@192.0.2.2'), null)
+  assert.is(callers.refused, 5)
+  clock.now += 2000
+  assert.equal(knocks(4), [null, null, 403, 403])
 })
 
 test('an answer to a challenge comes in to be judged; one to no challenge of ours, or to an old one, is asked for anew', () => {

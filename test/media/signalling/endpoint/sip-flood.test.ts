@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../../bench/free-port.ts'
 import { OwnAddresses } from '../../../../media/kernel/own-addresses.ts'
+import { chooseDoors } from '../../../../media/rtp/datagrams/choose.ts'
+import { type OpenDoor, openNodeDoor } from '../../../../media/rtp/datagrams/door-socket.ts'
 import { SipEndpoint } from '../../../../media/signalling/endpoint/sip-endpoint.ts'
 import { SipGate } from '../../../../media/signalling/endpoint/sip-gate.ts'
 import { Names } from '../../../../media/signalling/names.ts'
@@ -69,12 +71,23 @@ class Host {
   }
 }
 
-async function scene() {
+const { open: chosen, problem } = await chooseDoors('auto')
+/** The UDP sockets that this system has. */
+const ways: readonly (readonly [string, OpenDoor])[] =
+  problem === null
+    ? [
+        ['native', chosen],
+        ['node', openNodeDoor],
+      ]
+    : [['node', openNodeDoor]]
+
+async function scene(openUdp = chosen) {
   const events: UaEvent[] = []
   const port = await freePort()
   const endpoint = new SipEndpoint({
     addresses: new OwnAddresses([HOST], []),
     port,
+    openUdp,
     names: new Names(),
     productName: 'test',
     optionsStatus: () => ({ status: 200 }),
@@ -95,9 +108,11 @@ async function scene() {
   return { endpoint, events, host, close }
 }
 
-for (const method of ['OPTIONS', 'REGISTER', 'BYE', 'SUBSCRIBE', 'NONSENSE']) {
-  test(`a flood of ${method} fills no transaction table, and is cut off by its network`, async () => {
-    const { endpoint, host, close } = await scene()
+for (const [way, method] of ways.flatMap(([way]) =>
+  ['OPTIONS', 'REGISTER', 'BYE', 'SUBSCRIBE', 'NONSENSE'].map(method => [way, method] as const),
+)) {
+  test(`${way}: a flood of ${method} fills no transaction table, and is cut off by its network`, async () => {
+    const { endpoint, host, close } = await scene(new Map(ways).get(way))
     const attacker = await host('127.0.0.2')
     await attacker.flood(method, FLOOD)
     assert.is(endpoint.transactionCount, 0)
@@ -121,25 +136,27 @@ test('what is answered without state is answered alike when it comes again', asy
   close()
 })
 
-test('a flood of INVITEs takes no room of a trunk that control has named', async () => {
-  const { endpoint, events, host, close } = await scene()
-  endpoint.know(['127.0.0.9/32'])
-  const attackers = await Promise.all(['127.0.0.2', '127.0.0.3', '127.0.0.4'].map(host))
-  for (const attacker of attackers) await attacker.flood('INVITE', 4000)
-  const peers = events.flatMap(event => (event.kind === 'incoming' ? [event.peer] : []))
-  const asked = peers.filter(peer => endpoint.admitsCall(peer))
-  assert.ok(asked.length < 3 * 100, `control would be asked about ${asked.length} calls`)
-  const trunk = await host('127.0.0.9')
-  const ofTrunk = () =>
-    events.flatMap(event => (event.kind === 'incoming' && event.peer.host === '127.0.0.9' ? [event.peer] : []))
-  for (let n = 0; n < 100; n++) {
-    trunk.send('INVITE', n)
-    await trunk.answer(new RegExp(`SIP/2.0 100 [^]*branch=z9hG4bK${n}\\b`))
-  }
-  assert.is(ofTrunk().length, 100)
-  assert.ok(ofTrunk().every(peer => endpoint.admitsCall(peer)))
-  close()
-})
+for (const [way, openUdp] of ways) {
+  test(`${way}: a flood of INVITEs takes no room of a trunk that control has named`, async () => {
+    const { endpoint, events, host, close } = await scene(openUdp)
+    endpoint.know(['127.0.0.9/32'])
+    const attackers = await Promise.all(['127.0.0.2', '127.0.0.3', '127.0.0.4'].map(host))
+    for (const attacker of attackers) await attacker.flood('INVITE', 4000)
+    const peers = events.flatMap(event => (event.kind === 'incoming' ? [event.peer] : []))
+    const asked = peers.filter(peer => endpoint.admitsCall(peer))
+    assert.ok(asked.length < 3 * 100, `control would be asked about ${asked.length} calls`)
+    const trunk = await host('127.0.0.9')
+    const ofTrunk = () =>
+      events.flatMap(event => (event.kind === 'incoming' && event.peer.host === '127.0.0.9' ? [event.peer] : []))
+    for (let n = 0; n < 100; n++) {
+      trunk.send('INVITE', n)
+      await trunk.answer(new RegExp(`SIP/2.0 100 [^]*branch=z9hG4bK${n}\\b`))
+    }
+    assert.is(ofTrunk().length, 100)
+    assert.ok(ofTrunk().every(peer => endpoint.admitsCall(peer)))
+    close()
+  })
+}
 
 test('whom we have sent a request to, and a phone that has registered, is no stranger', async () => {
   const gate = new SipGate()
@@ -157,7 +174,7 @@ test('strangers with made-up addresses take nothing of those that are known', ()
     const host = `203.0.${(n >> 8) & 255}.${n & 255}`
     if (gate.admits(host, gate.isKnown(host, 0), 0)) passed++
   }
-  assert.is(passed, 2000, 'all strangers together have one limit')
+  assert.is(passed, 250, 'all strangers together have one limit')
   for (const host of ['198.51.100.7', '2001:db8::7', '::ffff:198.51.100.8']) {
     assert.is(gate.isKnown(host, 0), true, host)
     assert.is(gate.admits(host, true, 0), true, host)
