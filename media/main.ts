@@ -1,3 +1,4 @@
+import type { KeyObject, X509Certificate } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +22,7 @@ import { CredentialFiles } from './kernel/credential-files.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
-import { tlsCredential } from './kernel/tls-files.ts'
+import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
 import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
 import { recoverRecordings } from './recordings/recording-writer.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
@@ -53,17 +54,22 @@ function fail(reason: string): never {
   process.exit(1)
 }
 
+/** When the process is started again under running services, one file that cannot be used must not keep all else down. */
+const isRestart = process.env.TANDEM_MEDIA_RESTART !== undefined
+
 /** The certificate and its key; both must be there and fit each other before the first call comes. New ones serve new connections. */
 function readTls({ certFile, keyFile }: NonNullable<MediaConfig['sipTls']>) {
   try {
-    return credentials.watch({
+    return credentials.watch<Partial<TlsCredential> & { expiresAt: number | null }>({
       name: 'sip_tls_certificate',
       files: [certFile, keyFile],
       read: tlsCredential,
-      use: tls => {
-        sip.renewTls(tls)
-        doors.renewTls(tls)
+      use: ({ cert, key }) => {
+        if (cert === undefined || key === undefined) return
+        sip.renewTls({ cert, key })
+        doors.renewTls({ cert, key })
       },
+      instead: isRestart ? NO_TLS : undefined,
     })
   } catch (error) {
     return fail(`TANDEM_SIP_TLS_CERT and TANDEM_SIP_TLS_KEY cannot be used: ${(error as Error).message}`)
@@ -78,7 +84,7 @@ function identitiesOf({ stir: { signing, anchorsFile }, allowedNetworks }: Media
     const trusted =
       anchorsFile === null
         ? null
-        : credentials.watch({
+        : credentials.watch<{ anchors: readonly X509Certificate[]; expiresAt: number | null }>({
             name: 'stir_trust_anchor',
             files: [anchorsFile],
             read: ([file = Buffer.alloc(0)]) => {
@@ -86,15 +92,20 @@ function identitiesOf({ stir: { signing, anchorsFile }, allowedNetworks }: Media
               return { anchors, expiresAt: earliestEnd(anchors) }
             },
             use: ({ anchors }) => certificates?.trust(anchors),
+            // No signature is believed.
+            instead: isRestart ? { anchors: [], expiresAt: null } : undefined,
           })
     const own =
       signing === null
         ? null
-        : credentials.watch({
+        : credentials.watch<{ key: KeyObject | null; expiresAt: null }>({
             name: 'stir_key',
             files: [signing.keyFile],
             read: ([file = Buffer.alloc(0)]) => ({ key: signingKey(file), expiresAt: null }),
-            use: ({ key }) => signer?.renew(key),
+            use: ({ key }) => {
+              if (key !== null) signer?.renew(key)
+            },
+            instead: isRestart ? { key: null, expiresAt: null } : undefined,
           })
     if (trusted !== null) void readyToSend()
     const certificates = trusted === null ? null : new Certificates({ anchors: trusted.anchors, reach, now })

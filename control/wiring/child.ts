@@ -7,6 +7,8 @@ export interface ChildSpec {
   /** The file to run. */
   entry: string
   env: NodeJS.ProcessEnv
+  /** Added when it is started again after it has served. */
+  envAgain?: NodeJS.ProcessEnv
   /** How far it stands back when others want the processor too, as nice(1) counts; absent: as we do. */
   nice?: number
   /** Type of a further message after it is ready. */
@@ -36,9 +38,9 @@ export interface Child {
   kill(signal: NodeJS.Signals): void
 }
 
-export function startChild(spec: ChildSpec): Child {
+export function startChild(spec: ChildSpec, isAgain = false): Child {
   const child = spawn(process.execPath, [spec.entry], {
-    env: spec.env,
+    env: isAgain ? { ...spec.env, ...spec.envAgain } : spec.env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   if (spec.nice !== undefined && child.pid !== undefined) standBack(child.pid, spec.nice)

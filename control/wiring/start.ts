@@ -33,6 +33,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       name: 'media',
       entry: built('media/main.js'),
       env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
+      envAgain: { TANDEM_MEDIA_RESTART: '1' },
       onNotice: type => {
         if (type === 'speech_ready') screen.speechReady()
       },

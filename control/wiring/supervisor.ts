@@ -114,7 +114,10 @@ export class Supervisor {
 
   /** Starts one process and keeps it running from then on. */
   async #start(name: Name): Promise<ReadyMessage | Exit> {
-    const child = startChild(name === 'media' ? this.#parts.media : this.#parts.control(this.#httpPort))
+    const child = startChild(
+      name === 'media' ? this.#parts.media : this.#parts.control(this.#httpPort),
+      this.#everServed.has(name),
+    )
     this.#running.set(name, child)
     writePid(this.#parts.dataDir, name, child.pid)
     const startedAt = this.#parts.now()

@@ -3,6 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { credentialOf, type TlsCredential } from '../kernel/tls-files.ts'
 import { newUlid } from '../protocol/chance.ts'
 import { clientAddress, clientNetwork, type Events, Newcomers, RateLimits } from '../protocol.ts'
 import type { SipUpgrade } from '../signalling/endpoint/sip-websockets.ts'
@@ -36,7 +37,7 @@ export interface BrowserServerOptions {
   hosts: readonly string[]
   port: number
   /** The same over TLS; absent: not listened for. */
-  tls?: { port: number; cert: Buffer; key: Buffer }
+  tls?: { port: number } & Partial<TlsCredential>
   /** SIP over WebSocket (RFC 7118); absent: not served. */
   sip?: SipDoorOptions
   /** Trusted proxies for X-Forwarded-For (CIDR). */
@@ -117,17 +118,17 @@ export class BrowserServer {
   }
 
   #tlsServer(
-    { cert, key }: NonNullable<BrowserServerOptions['tls']>,
+    tls: NonNullable<BrowserServerOptions['tls']>,
     bounds: object,
     answer: (request: IncomingMessage, response: ServerResponse) => void,
   ): TlsServer {
-    const server = createTlsServer({ ...bounds, cert, key, handshakeTimeout: HANDSHAKE_MS }, answer)
+    const server = createTlsServer({ ...bounds, ...credentialOf(tls), handshakeTimeout: HANDSHAKE_MS }, answer)
     this.#tls.push(server)
     return server
   }
 
   /** New connections over TLS get this certificate; those that are open stay. */
-  renewTls(tls: { cert: Buffer; key: Buffer }): void {
+  renewTls(tls: TlsCredential): void {
     for (const server of this.#tls) server.setSecureContext(tls)
   }
 

@@ -23,12 +23,12 @@ export function signingKey(pem: Buffer): KeyObject {
 
 /** Signs calls with the operator's key (RFC 8224 §4.1, RFC 8588). */
 export class Signer {
-  #key: KeyObject
+  #key: KeyObject | null
   readonly #x5u: string
   readonly #now: () => number
 
-  /** @param x5u where far ends find the certificate @param now time of day [ms] */
-  constructor({ key, x5u, now }: { key: KeyObject; x5u: string; now: () => number }) {
+  /** @param key null: nothing is signed before `renew` @param x5u where far ends find the certificate @param now time of day [ms] */
+  constructor({ key, x5u, now }: { key: KeyObject | null; x5u: string; now: () => number }) {
     this.#key = key
     this.#x5u = x5u
     this.#now = now
@@ -46,24 +46,29 @@ export class Signer {
    * @param received Identity header fields of the forwarded call
    */
   async sign(wanted: Wanted, received: readonly string[] = []): Promise<HeaderFields> {
+    const key = this.#key
+    if (key === null) return []
     const iat = Math.floor(this.#now() / 1000)
     const { attestation, from, to, origId, div } = wanted
     const date = ['Date', new Date(iat * 1000).toUTCString()] as const
     if (div !== undefined && leadsTo(div, { from, received, iat })) {
-      const own = await this.#token('div', claimsOf({ from, to, iat }, { div: { tn: div } }))
+      const own = await this.#token(key, 'div', claimsOf({ from, to, iat }, { div: { tn: div } }))
       return [date, ...[...received, own].map(value => ['Identity', value] as const)]
     }
     return [
       date,
-      ['Identity', await this.#token('shaken', claimsOf({ from, to, iat }, { attest: attestation, origid: origId }))],
+      [
+        'Identity',
+        await this.#token(key, 'shaken', claimsOf({ from, to, iat }, { attest: attestation, origid: origId })),
+      ],
     ]
   }
 
-  async #token(ppt: string, claims: object): Promise<string> {
+  async #token(key: KeyObject, ppt: string, claims: object): Promise<string> {
     const x5u = this.#x5u
     const token = await new CompactSign(Buffer.from(canonicalJson(claims), 'utf8'))
       .setProtectedHeader({ alg: 'ES256', ppt, typ: 'passport', x5u })
-      .sign(this.#key)
+      .sign(key)
     return identityValue(token, { x5u, ppt })
   }
 }

@@ -15,6 +15,8 @@ interface CredentialSet<T extends Credential> {
   read: (contents: Buffer[]) => T
   /** Replaces what was read before. */
   use: (credential: T) => void
+  /** In use until the files can be, if they cannot at the start; absent: then they must. */
+  instead?: T | undefined
 }
 
 interface Watched {
@@ -22,7 +24,7 @@ interface Watched {
   files: readonly string[]
   /** Reads and uses a new version; returns its expiry. */
   take: (contents: Buffer[]) => number | null
-  /** Digests of the files as last read, and of those in use. */
+  /** Digests of the files as last read, and of those in use; empty: none are. */
   seen: string
   used: string
   expiresAt: number | null
@@ -49,10 +51,9 @@ export class CredentialFiles {
     this.#options = options
   }
 
-  /** Reads them for the first time. Throws when they cannot be used. */
-  watch<T extends Credential>({ name, files, read, use }: CredentialSet<T>): T {
-    const contents = files.map(file => readFileSync(file))
-    const first = read(contents)
+  /** Reads them for the first time. Throws when they cannot be used and nothing is there instead. */
+  watch<T extends Credential>(set: CredentialSet<T>): T {
+    const { name, files, read, use, instead } = set
     const take = (again: Buffer[]): number | null => {
       const credential = read(again)
       const { expiresAt } = credential
@@ -60,10 +61,29 @@ export class CredentialFiles {
       use(credential)
       return expiresAt
     }
-    const { expiresAt } = first
+    const contents = contentsOf(files)
     const seen = digestOf(contents)
-    this.#watched.push({ name, files, take, seen, used: seen, expiresAt, isOutdated: false })
-    return first
+    try {
+      if (contents instanceof Error) throw contents
+      const first = read(contents)
+      const { expiresAt } = first
+      this.#watched.push({ name, files, take, seen, used: seen, expiresAt, isOutdated: false })
+      return first
+    } catch (error) {
+      if (instead === undefined) throw error
+      this.#watched.push({ name, files, take, seen, used: '', expiresAt: null, isOutdated: true })
+      this.#failed(
+        { name, files },
+        error as Error,
+        'certificates or keys cannot be used: nothing that needs them works',
+      )
+      return instead
+    }
+  }
+
+  #failed(fields: object, { message: problem }: Error, what: string): void {
+    this.counters.credentialReloadFailures++
+    this.#options.log.error({ ...fields, problem }, what)
   }
 
   /** Looks whether any has changed. Never rejects. */
@@ -77,7 +97,7 @@ export class CredentialFiles {
   async #lookAt(one: Watched): Promise<void> {
     const { name, files } = one
     const contents = await Promise.all(files.map(file => readFile(file))).catch((error: Error) => error)
-    const seen = contents instanceof Error ? contents.message : digestOf(contents)
+    const seen = digestOf(contents)
     if (seen === one.seen) return
     one.seen = seen
     one.isOutdated = seen !== one.used
@@ -90,9 +110,8 @@ export class CredentialFiles {
       this.counters.credentialReloads++
       this.#options.log.info({ name, files }, 'new certificates or keys are in use')
     } catch (error) {
-      this.counters.credentialReloadFailures++
-      const { message: problem } = error as Error
-      this.#options.log.error({ name, files, problem }, 'certificates or keys cannot be used: those before stay in use')
+      const what = one.used === '' ? 'nothing that needs them works' : 'those before stay in use'
+      this.#failed({ name, files }, error as Error, `certificates or keys cannot be used: ${what}`)
     }
   }
 
@@ -108,7 +127,16 @@ export class CredentialFiles {
   }
 }
 
-function digestOf(contents: readonly Uint8Array[]): string {
+function contentsOf(files: readonly string[]): Buffer[] | Error {
+  try {
+    return files.map(file => readFileSync(file))
+  } catch (error) {
+    return error as Error
+  }
+}
+
+function digestOf(contents: readonly Uint8Array[] | Error): string {
+  if (contents instanceof Error) return contents.message
   const hash = createHash('sha256')
   for (const content of contents) hash.update(`${content.length}\n`).update(content)
   return hash.digest('hex')

@@ -16,6 +16,7 @@ import {
   type WatchReport,
 } from '../../../sip/user-agent.ts'
 import { isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
+import { credentialOf, type TlsCredential } from '../../kernel/tls-files.ts'
 import { randomHex } from '../../protocol/chance.ts'
 import { isPublicAddress } from '../../protocol.ts'
 import { type DoorSocket, type OpenDoor, openNodeDoor } from '../../rtp/datagrams/door-socket.ts'
@@ -42,8 +43,8 @@ export interface SipEndpointOptions {
   /** Opens its UDP sockets. Absent: as Node's. */
   openUdp?: OpenDoor
   names: NameService
-  /** SIP over TLS: absent, it is not listened for, but connected out. */
-  tls?: { port: number; cert: Buffer; key: Buffer }
+  /** SIP over TLS: absent, it is not listened for, but connected out. Without a certificate handshakes are refused until `renewTls`. */
+  tls?: { port: number } & Partial<TlsCredential>
   /** Has the sockets of UDP, TCP and TLS in our place; absent: they are ours. */
   drachtio?: DrachtioServer
   /** Where clients of SIP over WebSocket come in: its ports. Absent: they do not. */
@@ -147,8 +148,7 @@ export class SipEndpoint {
         tls === undefined
           ? []
           : addresses.all.map(({ host }) => {
-              const { cert, key } = tls
-              const server = createTlsServer({ cert, key, noDelay: true, handshakeTimeout: HANDSHAKE_MS })
+              const server = createTlsServer({ ...credentialOf(tls), noDelay: true, handshakeTimeout: HANDSHAKE_MS })
               this.#tlsServers.push(server)
               return { host, server }
             }),
@@ -166,7 +166,7 @@ export class SipEndpoint {
   }
 
   /** New connections over TLS get this certificate; those that are open stay. */
-  renewTls(tls: { cert: Buffer; key: Buffer }): void {
+  renewTls(tls: TlsCredential): void {
     for (const server of this.#tlsServers) server.setSecureContext(tls)
   }
 

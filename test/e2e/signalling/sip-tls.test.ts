@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { freePort } from '../../../bench/free-port.ts'
+import { Phone } from '../../../bench/phone/phone.ts'
 import { Product } from '../../../bench/product.ts'
 import { OwnAddresses } from '../../../media/kernel/own-addresses.ts'
 import { SipEndpoint } from '../../../media/signalling/endpoint/sip-endpoint.ts'
@@ -176,6 +177,39 @@ tlsTest('new certificates are used after SIGHUP, for new connections: those that
   writeFileSync(cert, oldCert)
   writeFileSync(key, oldKey)
 })
+
+tlsTest(
+  'media that is started again under files that cannot be used comes up, and has TLS again as soon as they can',
+  async () => {
+    const oldKey = readFileSync(key)
+    const handshake = async (): Promise<string> => {
+      const socket = connect({ host: HOST, port: tlsPort, rejectUnauthorized: false })
+      const outcome = await Promise.race([
+        once(socket, 'secureConnect').then(() => 'open'),
+        once(socket, 'close').then(() => 'refused'),
+      ]).catch(() => 'refused')
+      socket.destroy()
+      return outcome
+    }
+    const certificates = async () =>
+      ((await (await fetch(`${product.baseUrl}/readyz`)).json()) as { certificates?: string }).certificates
+    writeFileSync(key, 'rubbish')
+    const killed = product.pids.media
+    process.kill(killed, 'SIGKILL')
+    await product.until('media is back, and says so', async () =>
+      product.pids.media !== killed && (await certificates()) === 'outdated' ? true : null,
+    )
+    const phone = await Phone.open('plain')
+    const call = await phone.call('1002', product.sip)
+    await call.hangup()
+    await phone.close()
+    assert.is(await handshake(), 'refused')
+    writeFileSync(key, oldKey)
+    process.kill(product.pids.supervisor, 'SIGHUP')
+    await product.until('TLS is back', async () => ((await handshake()) === 'open' ? true : null))
+    await product.until('it is told', async () => ((await certificates()) === 'current' ? true : null))
+  },
+)
 
 tlsTest('a certificate of an unknown authority is refused: nothing is sent, the call fails', async () => {
   const events: UaEvent[] = []

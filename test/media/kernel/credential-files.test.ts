@@ -103,6 +103,36 @@ fileTest('a certificate that has expired does not take the place of one that has
   assert.equal([used, files.gauges.credential_files_outdated], [[], 1])
 })
 
+fileTest(
+  'files that cannot be used at the start leave something else in use, where there is something, until they can',
+  async () => {
+    const good = made(2)
+    for (const bad of [['rubbish', good[1]] as const, null]) {
+      if (bad === null) rmSync(keyFile)
+      else write([...bad])
+      const said: string[] = []
+      const used: string[] = []
+      const log = { info: () => {}, error: (_: object, message: string) => void said.push(message) }
+      const files = new CredentialFiles({ log, now: Date.now })
+      const first = files.watch({
+        name: 'sip_tls_certificate',
+        files: [certFile, keyFile],
+        read: tlsCredential,
+        use: ({ cert }) => void used.push(cert.toString()),
+        instead: { cert: Buffer.of(), key: Buffer.of(), expiresAt: 0 },
+      })
+      assert.is(first.cert.length, 0)
+      await files.look()
+      assert.equal(files.gauges, { credential_files_outdated: 1 })
+      assert.equal(said, ['certificates or keys cannot be used: nothing that needs them works'])
+      write(good)
+      await files.look()
+      assert.equal(used, [good[0]])
+      assert.is(files.gauges.credential_files_outdated, 0)
+    }
+  },
+)
+
 fileTest('files that cannot be used at the start throw', () => {
   write(['rubbish', 'rubbish'])
   assert.throws(() => watched())
