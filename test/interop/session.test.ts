@@ -30,7 +30,7 @@ interface Member {
 
 async function newMember(): Promise<Member> {
   const extension = String(300 + ++members)
-  const email = `member${members}@example.com`
+  const email = `session${members}@example.com`
   const { user_id: userId } = await product.ok('POST', '/invitations', { email, extension })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
   const { username, password } = await product.ok('POST', `/users/${userId}/sip_credential`)
