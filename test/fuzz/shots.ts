@@ -57,6 +57,12 @@ const ODD: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 )
 
+/** Made once: to make one takes longer than to draw from it. */
+const WORDS = fc.string({ maxLength: 20 })
+const OCTETS = fc.string({ unit: 'binary', maxLength: 100 })
+const STRANGE_IDS = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map(encodeURIComponent)
+const byPattern = new Map<string, fc.Arbitrary<string>>()
+
 /** Makes requests for operations: such that fit their schemas, or with something odd in a share of all places. */
 export class Shots {
   readonly #known: ReadonlyMap<string, string[]>
@@ -71,8 +77,7 @@ export class Shots {
   of({ method, params, query, body, good }: Operation): fc.Arbitrary<Shot> {
     const ids = params.map(({ collection }) => {
       const known = this.#known.get(collection) ?? this.#allKnown()
-      const strange = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map(encodeURIComponent)
-      return this.#or(fc.constantFrom(...known), fc.oneof(fc.constantFrom(...ODD_IDS), strange))
+      return this.#or(fc.constantFrom(...known), fc.oneof(fc.constantFrom(...ODD_IDS), STRANGE_IDS))
     })
     const pairs = fc.record(
       Object.fromEntries(Object.entries(query).map(([name, schema]) => [name, seldom(this.#nearly(schema))])),
@@ -80,7 +85,7 @@ export class Shots {
     const value = this.#nearly(body ?? {})
     const better = value.map(given => (typeof given === 'object' ? { ...given, ...good } : given))
     const json = body === null ? fc.constant('') : fc.oneof(value, better).map(given => JSON.stringify(given) ?? '')
-    const text = this.#or(json, fc.oneof(fc.constantFrom(...ODD_BODIES), fc.string({ unit: 'binary', maxLength: 100 })))
+    const text = this.#or(json, fc.oneof(fc.constantFrom(...ODD_BODIES), OCTETS))
     const headers = fc.record({
       'content-type': this.#or(fc.constant('application/json'), fc.constantFrom(...ODD_TYPES)),
       'idempotency-key': this.#or(fc.constant(undefined), fc.constantFrom(...KEYS)),
@@ -137,7 +142,7 @@ export class Shots {
   }
 
   #text(schema: Schema): fc.Arbitrary<unknown> {
-    const fits = schema.pattern === undefined ? fc.string({ maxLength: 20 }) : matching(schema.pattern)
+    const fits = schema.pattern === undefined ? WORDS : matching(schema.pattern)
     const known = this.#allKnown()
     const id = known.length === 0 ? fits : fc.constantFrom(...known)
     const likely = schema.pattern === undefined ? fc.oneof(fc.constantFrom(...GOOD_TEXTS), fits, id) : fits
@@ -163,6 +168,12 @@ const seldom = (arbitrary: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc.oneof({ arbitrary: fc.constant(undefined), weight: 2 }, { arbitrary, weight: 1 })
 
 function matching(pattern: string): fc.Arbitrary<string> {
+  const made = byPattern.get(pattern) ?? newMatching(pattern)
+  byPattern.set(pattern, made)
+  return made
+}
+
+function newMatching(pattern: string): fc.Arbitrary<string> {
   try {
     return fc.stringMatching(new RegExp(pattern, 'u'))
   } catch {

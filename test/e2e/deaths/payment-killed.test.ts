@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
-import { Product } from '../../../bench/product.ts'
+import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, HEARD_DBOV, shopWith } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
 const test = suite('e2e/deaths/payment-killed')
@@ -13,7 +14,7 @@ const SLOW = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
-  product = await Product.start()
+  product = await sharedProduct()
 })
 test.after(() => curtain(product))
 
