@@ -199,6 +199,18 @@ test(`control/ has at most ${MAX_LINES_OF_OPERATION} lines for each operation of
   )
 })
 
+test('no two queries that are compiled once have one name: the second would answer what the first asks', () => {
+  const NAMED = /\b(?:rowsOf|rowOf|run)\(\s*[\w.#]+,\s*(['`])(.*?)\1/gs
+  const names = files.flatMap(file =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(NAMED)].map(match => match[2]),
+  )
+  assert.ok(names.length > 40, 'the search found the queries')
+  assert.equal(
+    names.filter((name, i) => names.indexOf(name) !== i),
+    [],
+  )
+})
+
 test('no barrel: no file is named index.ts', () => {
   assert.equal(
     files.filter(file => file.endsWith('/index.ts')),
