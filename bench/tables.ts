@@ -180,7 +180,12 @@ function streamTables(streams: StreamReport[]): string[] {
       'CPU [ms/s per stream]',
       'user',
       'system',
+      'leg',
       'RTP to WebSocket [ms] p50',
+      'p95',
+      'p99',
+      'max',
+      'past the slot p50',
       'p95',
       'p99',
       'max',
@@ -188,7 +193,7 @@ function streamTables(streams: StreamReport[]): string[] {
       'dropped',
     ],
   ]
-  for (const { format, cpuPerStream, with: figures } of streams) {
+  for (const { format, legs, cpuPerStream, without, with: figures } of streams) {
     const received = figures.load.streams
     if (received === null) continue
     rows.push([
@@ -196,7 +201,9 @@ function streamTables(streams: StreamReport[]): string[] {
       cpuPerStream.total.toFixed(3),
       cpuPerStream.user.toFixed(3),
       cpuPerStream.system.toFixed(3),
+      (without.cpu.total / legs).toFixed(3),
       ...latencyOf(received.latencyMs),
+      ...latencyOf(received.slotDelayMs),
       share(received.framesExpected - received.framesReceived, received.framesExpected),
       String(received.framesMissing),
     ])
@@ -204,6 +211,8 @@ function streamTables(streams: StreamReport[]): string[] {
   return [
     `${streams[0]!.legs} streams of two tracks, one per leg, ${streams[0]!.with.load.seconds} s each`,
     ...table(rows),
+    'CPU: of the media process, what it took beyond the same calls without streams (leg: what such a call takes); the receiver is another process.',
+    'past the slot: from the tick that plays the frame to its arrival at the receiver, as seen by the frames that come first.',
     'lost: frames of the inbound track that did not come or not whole; dropped: gaps in chunk, both tracks.',
     ...paceLine(streams.map(report => report.with.load)),
   ]

@@ -97,4 +97,6 @@ export interface StreamResult {
   framesBroken: number
   /** RTP in to WebSocket out [ms]. */
   latencyMs: Percentiles | null
+  /** The same from the slot in which the frame is played, both tracks being complete then [ms]. */
+  slotDelayMs: Percentiles | null
 }

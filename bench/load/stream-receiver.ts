@@ -7,12 +7,14 @@ import { heardAt } from './listener.ts'
 import { signOf, ULAW_SIGNS } from './mark.ts'
 import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
 import type { StreamResult } from './messages.ts'
+import { SlotDelay } from './slot-delay.ts'
 import type { Talkers } from './talker.ts'
 
 const HOST = '127.0.0.1'
 const LONGEST_PAYLOAD = 640
 const TRACK = '"track":"'
 const CHUNK = '"chunk":"'
+const TIMESTAMP = '"timestamp":"'
 const PAYLOAD = '"payload":"'
 const ZERO = 48
 const QUOTE = 34
@@ -40,6 +42,7 @@ export class StreamReceiver {
   readonly #talkers: Talkers
   readonly #format: StreamFormat
   readonly #latency = new Histogram()
+  readonly #slotDelay = new SlotDelay()
   readonly #payload = Buffer.alloc(LONGEST_PAYLOAD)
   #from = 0
   #to = 0
@@ -73,6 +76,7 @@ export class StreamReceiver {
   /** Forgets what was counted; what is said from `now` on counts. */
   begin(now: number): void {
     this.#latency.clear()
+    this.#slotDelay.clear()
     this.#received = this.#missing = this.#broken = 0
     this.#from = now
     this.#to = Number.POSITIVE_INFINITY
@@ -91,6 +95,7 @@ export class StreamReceiver {
       framesMissing: this.#missing,
       framesBroken: this.#broken,
       latencyMs: this.#latency.percentiles(),
+      slotDelayMs: this.#slotDelay.percentiles(),
     }
   }
 
@@ -109,7 +114,12 @@ export class StreamReceiver {
     const chunk = decimal(data, data.indexOf(CHUNK) + CHUNK.length)
     if (chunks[track] > 0) this.#missing += Math.max(0, chunk - chunks[track] - 1)
     chunks[track] = chunk
-    if (track === 'inbound') this.#heard(stream, data, payloadAt + PAYLOAD.length, now)
+    if (track !== 'inbound') return
+    if (now >= this.#from && now < this.#to) {
+      const timestamp = decimal(data, data.indexOf(TIMESTAMP) + TIMESTAMP.length)
+      this.#slotDelay.add(stream.leg, timestamp, now)
+    }
+    this.#heard(stream, data, payloadAt + PAYLOAD.length, now)
   }
 
   #heard(stream: Stream, data: Buffer, at: number, now: number): void {

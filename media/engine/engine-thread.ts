@@ -50,7 +50,7 @@ const options: EngineOptions = {
   openSocket: host => RtpSocket.open(ports, host, datagrams),
   attend: isOn => datagrams.attend(isOn ? () => clock.turn() : null),
   sendErrors: () => datagrams.sendErrors,
-  libc: datagrams.libc,
+  connections: datagrams.connections,
   userAgent: `tandem/${config.version}`,
   createResampler: await loadResampler(),
   createNoiseSuppressor: await loadNoiseSuppressor(

@@ -6,7 +6,7 @@ import { Chorus } from '../rooms/chorus.ts'
 import { guestsIn } from '../rooms/guest-leg.ts'
 import { LEG_SAMPLES, type Leg } from '../rooms/leg.ts'
 import type { Room } from '../rooms/room.ts'
-import type { Libc } from '../rtp/datagrams/libc.ts'
+import type { Connections } from '../rtp/datagrams/datagrams.ts'
 import type { SinkCommands, SinkNoun } from '../sinks/sink-kind.ts'
 import type { Words } from '../speech/hearing/hearing.ts'
 import type { EngineClock } from './clock.ts'
@@ -29,8 +29,8 @@ export interface EngineOptions extends LegsOptions {
   /** Our User-Agent, for example `tandem/0.1.0`. */
   userAgent: string
   createResampler: CreateResampler
-  /** The system's own socket calls; absent or null: not used here. */
-  libc?: Libc | null
+  /** The system's own calls for connections; absent or null: not used here. */
+  connections?: Connections | null
   createNoiseSuppressor: CreateNoiseSuppressor
   emit: (event: MediaEvent) => void
   /** Something that a command began has ended: a stream, a recording. */

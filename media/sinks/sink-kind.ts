@@ -5,7 +5,7 @@ import type { Chorus } from '../rooms/chorus.ts'
 import type { Leg } from '../rooms/leg.ts'
 import type { Room } from '../rooms/room.ts'
 import type { Sink } from '../rooms/sink.ts'
-import type { Libc } from '../rtp/datagrams/libc.ts'
+import type { Connections } from '../rtp/datagrams/datagrams.ts'
 import type { Scribe, Words } from '../speech/hearing/hearing.ts'
 
 /** A party that sinks may listen to. */
@@ -24,8 +24,8 @@ export interface SinkWorld {
   userAgent: string
   createResampler: CreateResampler
   createVoiceDetector: CreateVoiceDetector
-  /** The system's own socket calls; absent or null: not used here. */
-  libc?: Libc | null
+  /** The system's own calls for connections; absent or null: not used here. */
+  connections?: Connections | null
   /** Monotonic [ms]. */
   now(): number
   emit<N extends EventName>(name: N, body: Events[N]): void

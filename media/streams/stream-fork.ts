@@ -115,8 +115,9 @@ export class StreamFork implements Sink, WireEvents {
   /** Takes one frame of 20 ms at 8 kHz; a track that the stream does not carry is ignored. */
   write(track: Track, frame: Frame): void {
     if (this.#stopping !== null || this.ended) return
-    this.#outbox.write(track, frame)
-    if (this.#status === 'streaming' && this.#isStalled()) this.#apply('unanswered')
+    const now = this.#ports.now()
+    this.#outbox.write(track, frame, now)
+    if (this.#status === 'streaming' && this.#isStalled(now)) this.#apply('unanswered')
   }
 
   /** A key that the caller pressed, in order with the audio. Not called during a card-payment pause. */
@@ -223,9 +224,9 @@ export class StreamFork implements Sink, WireEvents {
   }
 
   /** Judged with each frame, since one goes out every 20 ms for as long as the stream runs: no timer is set for it. */
-  #isStalled(): boolean {
+  #isStalled(now = this.#ports.now()): boolean {
     const since = Math.min(this.#outbox.unreadSince, this.#connection.unansweredSince)
-    return this.#ports.now() - since >= CONNECTION_TIMERS.stalled
+    return now - since >= CONNECTION_TIMERS.stalled
   }
 
   #disconnected(code: number): void {

@@ -1,15 +1,17 @@
 import { randomFillSync } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { Libc } from '../rtp/datagrams/libc.ts'
+import { copy } from '../../codecs/kernels/frames.ts'
+import type { ByteSender, Connections } from '../rtp/datagrams/datagrams.ts'
+import { type Libc, MSG_DONTWAIT, MSG_NOSIGNAL } from '../rtp/datagrams/libc.ts'
 
 const MSG_PEEK = 0x02
-const MSG_DONTWAIT = 0x40
-const MSG_NOSIGNAL = 0x4000
 /** Maximum size for reading here; a longer frame is left to `ws` [bytes]. */
 const MAX_FRAME = 1024
 /** Frames of one look. */
 const MAX_FRAMES = 16
+/** When no pong is awaited, only every so many looks is one. */
+const LOOK_EVERY = 5
 /** A lane that is not polled for this long has no audio: Node reads its socket again [ms]. */
 const IDLE_MS = 500
 
@@ -27,6 +29,7 @@ export const PONG = 0x8a
 const MASKED = 0x80
 const LENGTH_16 = 126
 const LENGTH_64 = 127
+const KEY_BYTES = 4
 /** Header with the longest length, and the key [bytes]. */
 const MAX_HEADER = 14
 /** Enough for a slot: both tracks at 16 kHz, and a read marker. It grows for more. */
@@ -44,14 +47,20 @@ export interface LaneEvents {
   ping(payload: Uint8Array): void
   /** A message that nobody listens to. */
   ignored(): void
+  /** The system has taken so many bytes of what was held. */
+  taken(bytes: number): void
 }
 
 /**
  * The system's own calls for the socket of a fork, as for RTP (`rtp/datagrams`). A fork's receiver sends a pong ten times a second, and as an
  * event of the loop each costs more than a slot's frames. So the socket is polled with each slot instead. Anything but a complete simple frame
- * (an end, an error, a close frame, a fragment) hands the socket back to Node and `ws`, for good. Linux, and no TLS.
+ * (an end, an error, a close frame, a fragment) hands the socket back to Node and `ws`, for good. Frames of a slot are sent behind its work,
+ * together with those of other forks. Linux, and no TLS.
  */
-export class StreamLane {
+export class StreamLane implements ByteSender {
+  /** A pong is: then each look is one. */
+  isAwaiting = false
+  readonly #calls: Connections
   readonly #libc: Libc
   readonly #socket: Socket
   readonly #handle: Handle
@@ -62,9 +71,15 @@ export class StreamLane {
   #sending: Uint8Array | null = null
   #sendingAddress = 0
   #isReading = true
+  #looks = 0
   isLookedAt = true
+  /** Frames that are sent behind this slot's work. */
+  #held: ClientFrames | null = null
+  #isListed = false
 
-  private constructor(libc: Libc, socket: Socket, handle: Handle, events: LaneEvents) {
+  private constructor(calls: Connections, socket: Socket, handle: Handle, events: LaneEvents) {
+    const { libc } = calls
+    this.#calls = calls
     this.#libc = libc
     this.#socket = socket
     this.#handle = handle
@@ -77,12 +92,12 @@ export class StreamLane {
   }
 
   /** Null: this socket has none. To be called between two frames of the receiver. */
-  static open(libc: Libc, socket: Socket, events: LaneEvents): StreamLane | null {
+  static open(calls: Connections, socket: Socket, events: LaneEvents): StreamLane | null {
     const { _handle: handle } = socket as Socket & { _handle?: Partial<Handle> | null }
     const isPlain = !(socket instanceof TLSSocket) && typeof handle?.readStop === 'function'
     // Data that arrived with the upgrade is on its way to `ws`.
     if (!isPlain || typeof handle.fd !== 'number' || handle.fd < 0 || socket.readableLength > 0) return null
-    return new StreamLane(libc, socket, handle as Handle, events)
+    return new StreamLane(calls, socket, handle as Handle, events)
   }
 
   /** The file descriptor may be another one's as soon as Node has closed it. */
@@ -90,21 +105,63 @@ export class StreamLane {
     return !this.#socket.destroyed && (this.#socket as Socket & { _handle?: unknown })._handle === this.#handle
   }
 
+  get isHolding(): boolean {
+    return this.#held !== null
+  }
+
+  /** Whether these frames, and what is added to them until then, are sent behind this slot's work: `taken` says how much. */
+  hold(frames: ClientFrames): boolean {
+    if (!this.#isOpen || this.#socket.writableLength > 0) return false
+    if (!this.#isListed && !this.#calls.hold(this)) return false
+    this.#isListed = true
+    this.#held = frames
+    return true
+  }
+
+  /** What is held is no longer. */
+  release(): void {
+    this.#held = null
+  }
+
+  get fd(): number {
+    return this.#held !== null && this.#isOpen ? this.#fd : -1
+  }
+
+  get address(): number {
+    return this.#addressOf(this.#held!.bytes)
+  }
+
+  get length(): number {
+    return this.#held!.length
+  }
+
+  taken(bytes: number): void {
+    const isHeld = this.isHolding
+    this.#isListed = false
+    this.#held = null
+    // An error comes again when Node writes, which knows what to do about it.
+    if (isHeld) this.#events.taken(Math.max(0, bytes))
+  }
+
   /** Gives the system what it accepts at once; returns how much that is [bytes]. */
   send({ bytes, length }: ClientFrames): number {
     if (!this.#isOpen || this.#socket.writableLength > 0) return 0
+    const flags = MSG_DONTWAIT | MSG_NOSIGNAL
+    return Math.max(0, Number(this.#libc.sendto(this.#fd, this.#addressOf(bytes), length, flags, 0, 0)))
+  }
+
+  #addressOf(bytes: Uint8Array): number {
     if (bytes !== this.#sending) {
       this.#sending = bytes
       this.#sendingAddress = this.#libc.addressOf(bytes)
     }
-    const taken = this.#libc.sendto(this.#fd, this.#sendingAddress, length, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0)
-    // An error comes again when Node writes, which knows what to do about it.
-    return Math.max(0, Number(taken))
+    return this.#sendingAddress
   }
 
   /** Passes on received data. */
   look(): void {
     this.isLookedAt = true
+    if (!this.isAwaiting && ++this.#looks % LOOK_EVERY !== 0) return
     for (let frames = 0; frames < MAX_FRAMES && this.#isReading && this.#isOpen; frames++) {
       const length = Number(this.#libc.recv(this.#fd, this.#address, MAX_FRAME, MSG_PEEK | MSG_DONTWAIT))
       if (length < 0) return
@@ -175,36 +232,42 @@ function leaveIdle(): void {
  * Masking keys from a strong source (RFC 6455 §10.3: whoever chooses the data must not foresee the bytes on the wire),
  * generated many at a time, each used once.
  */
-const keys = new Uint32Array(1024)
+const keys = new Uint8Array(4096)
 let keyAt = keys.length
 
+/** Returns the offset of the next key. */
 function nextKey(): number {
-  if (keyAt === keys.length) {
+  keyAt += KEY_BYTES
+  if (keyAt >= keys.length) {
     randomFillSync(keys)
     keyAt = 0
   }
-  return keys[keyAt++]!
+  return keyAt
 }
+
+/** A key as it lies over a word of memory, in which payload may begin at any byte. */
+const turned = new Uint8Array(KEY_BYTES)
+const turnedWord = new Int32Array(turned.buffer)
 
 export class ClientFrames {
   /** Bytes that wait, from the first of `bytes` on. */
   length = 0
   bytes: Buffer
-  #view: DataView
+  #words: Int32Array
 
   constructor() {
     this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
-    this.#view = viewOf(this.bytes)
+    this.#words = wordsOf(this.bytes)
   }
 
   /** Appends a frame, and the masking of it. `type`: `TEXT`, `PING` or `PONG`. */
   add(type: number, payload: Uint8Array): void {
-    this.#makeRoom(payload.length + MAX_HEADER)
-    const at = this.#writeHeader(type, payload.length)
-    const key = nextKey()
-    this.#view.setUint32(at, key)
-    this.#writeMasked(payload, at + 4, key)
-    this.length = at + 4 + payload.length
+    const { length } = payload
+    if (this.length + length + MAX_HEADER > this.bytes.length) this.#makeRoom(length + MAX_HEADER)
+    const start = this.#writeHeader(type, length)
+    copy<Uint8Array>(this.bytes, payload, start)
+    this.length = start + length
+    this.#mask(start, this.length)
   }
 
   clear(): void {
@@ -214,49 +277,55 @@ export class ClientFrames {
   /** Somebody else keeps the bytes: the next frames go into others. */
   leave(): void {
     this.bytes = Buffer.allocUnsafeSlow(this.bytes.length)
-    this.#view = viewOf(this.bytes)
+    this.#words = wordsOf(this.bytes)
     this.length = 0
   }
 
   #makeRoom(more: number): void {
-    if (this.length + more <= this.bytes.length) return
     const { bytes } = this
-    this.bytes = Buffer.allocUnsafeSlow(2 * (this.length + more))
+    this.bytes = Buffer.allocUnsafeSlow(KEY_BYTES * Math.ceil((2 * (this.length + more)) / KEY_BYTES))
     this.bytes.set(bytes.subarray(0, this.length))
-    this.#view = viewOf(this.bytes)
+    this.#words = wordsOf(this.bytes)
   }
 
-  /** Returns the offset after it. */
+  /** With a key; returns the offset after it. */
   #writeHeader(type: number, length: number): number {
     const { bytes } = this
-    const at = this.length
-    bytes[at] = type
-    if (length < LENGTH_16) {
-      bytes[at + 1] = MASKED | length
-      return at + 2
+    let at = this.length
+    bytes[at++] = type
+    if (length < LENGTH_16) bytes[at++] = MASKED | length
+    else if (length < 0x10000) {
+      bytes[at++] = MASKED | LENGTH_16
+      bytes[at++] = length >>> 8
+      bytes[at++] = length
+    } else {
+      bytes[at++] = MASKED | LENGTH_64
+      bytes.writeBigUInt64BE(BigInt(length), at)
+      at += 8
     }
-    if (length < 0x10000) {
-      bytes[at + 1] = MASKED | LENGTH_16
-      this.#view.setUint16(at + 2, length)
-      return at + 4
+    const key = nextKey()
+    for (let i = 0; i < KEY_BYTES; i++, at++) {
+      const byte = keys[key + i]!
+      bytes[at] = byte
+      // A header's length is no matter of four: the payload begins at another byte of a word than the key.
+      turned[at & 3] = byte
     }
-    bytes[at + 1] = MASKED | LENGTH_64
-    this.#view.setBigUint64(at + 2, BigInt(length))
-    return at + 10
+    return at
   }
 
-  /** The copy and the masking are one pass, a word at a time. */
-  #writeMasked(payload: Uint8Array, start: number, key: number): void {
-    const view = this.#view
+  /** The payload from `start` to `end`, with the key before it: a word at a time. */
+  #mask(start: number, end: number): void {
     const { bytes } = this
-    const words = payload.length & ~3
-    let i = 0
-    for (; i < words; i += 4) {
-      const word = (payload[i]! << 24) | (payload[i + 1]! << 16) | (payload[i + 2]! << 8) | payload[i + 3]!
-      view.setInt32(start + i, word ^ key)
-    }
-    for (; i < payload.length; i++) bytes[start + i] = payload[i]! ^ ((key >>> (24 - 8 * (i & 3))) & 0xff)
+    const words = this.#words
+    const word = turnedWord[0]!
+    let at = start
+    for (; (at & 3) !== 0 && at < end; at++) bytes[at]! ^= turned[at & 3]!
+    const last = end >> 2
+    let i = at >> 2
+    for (; i < last; i++) words[i]! ^= word
+    for (at = Math.max(at, last << 2); at < end; at++) bytes[at]! ^= turned[at & 3]!
   }
 }
 
-const viewOf = ({ buffer, byteOffset, length }: Buffer): DataView => new DataView(buffer, byteOffset, length)
+/** Its memory is of its own, and whole words. */
+const wordsOf = ({ buffer }: Buffer): Int32Array => new Int32Array(buffer)

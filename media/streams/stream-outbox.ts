@@ -70,18 +70,18 @@ export class StreamOutbox {
   }
 
   /** Takes one frame of 20 ms at 8 kHz; a track that the stream does not carry is ignored. */
-  write(track: Track, frame: Frame): void {
+  write(track: Track, frame: Frame, now = this.#ports.now()): void {
     const to = track === 'inbound' ? this.#inbound : this.#outbound
     if (to === null) return
     if (to.slot === this.#slot) {
       this.#wire?.look?.()
       // The other track has left the slot out; what waits for it must not wait longer.
-      if (!this.#slotComplete()) this.pump()
+      if (!this.#slotComplete()) this.pump(now)
       this.#slot++
     }
     to.slot = this.#slot
-    to.write(frame, ++this.#order, this.#slot * FRAME_MS, this.#ports.now())
-    if (this.#slotComplete()) this.pump()
+    to.write(frame, ++this.#order, this.#slot * FRAME_MS, now)
+    if (this.#slotComplete()) this.pump(now)
   }
 
   /** Takes a key, in order with the audio. */
@@ -127,11 +127,11 @@ export class StreamOutbox {
   }
 
   /** Hands over what waits, a message of each track at a time, for as long as may be. True when all is with the kernel. */
-  pump(): boolean {
+  pump(now = this.#ports.now()): boolean {
     const wire = this.#wire
     if (wire === null) return false
-    this.#inbound?.expire(this.#ports.now())
-    this.#outbound?.expire(this.#ports.now())
+    this.#inbound?.expire(now)
+    this.#outbound?.expire(now)
     while (wire.buffered() === 0) {
       this.#fullSince = Infinity
       this.#inbound?.taken()
@@ -141,10 +141,10 @@ export class StreamOutbox {
       wire.cork()
       this.#sendNext(wire)
       if (!this.#isHeldUp()) this.#sendNext(wire)
-      if (this.#isHeldUp()) this.#mark(wire)
+      if (this.#isHeldUp()) this.#mark(wire, now)
       wire.uncork()
     }
-    if (this.#fullSince === Infinity) this.#fullSince = this.#ports.now()
+    if (this.#fullSince === Infinity) this.#fullSince = now
     return false
   }
 
@@ -184,9 +184,9 @@ export class StreamOutbox {
   }
 
   /** Sends a read marker if it is time for one: behind a burst, not within, so that it confirms all of it. */
-  #mark(wire: Wire): void {
+  #mark(wire: Wire, now: number): void {
     if (!this.#markers.isDue(Math.max(this.#inbound?.unmarked ?? 0, this.#outbound?.unmarked ?? 0))) return
-    this.#markers.sent(wire.ping(), this.#ports.now())
+    this.#markers.sent(wire.ping(), now)
     this.#inbound?.mark()
     this.#outbound?.mark()
   }

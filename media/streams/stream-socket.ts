@@ -3,7 +3,7 @@ import type { CreateResampler, Resampler } from '../../codecs/resample.ts'
 import type { StreamSnapshot, StreamSpec } from '../protocol.ts'
 import type { Sink } from '../rooms/sink.ts'
 import type { Source } from '../rooms/source.ts'
-import type { Libc } from '../rtp/datagrams/libc.ts'
+import type { Connections } from '../rtp/datagrams/datagrams.ts'
 import type { Wire } from './stream-connection.ts'
 import { type StreamCounters, StreamFork, type StreamForkPorts } from './stream-fork.ts'
 import { type AnswerPorts, MAX_SAID_BYTES, StreamReceiver } from './stream-receiver.ts'
@@ -27,7 +27,7 @@ export interface StreamDiallerOptions {
   userAgent: string
   createResampler: CreateResampler
   /** Absent, or null: sockets are Node's. */
-  libc?: Libc | null
+  connections?: Connections | null
 }
 
 /** A media stream at work, as the engine holds it. */
@@ -119,9 +119,11 @@ class StreamSocket implements RunningStream {
       'User-Agent': this.#options.userAgent,
       ...signUpgrade(signingSecret, id, Math.floor(Date.now() / 1000)),
     }
-    const [longest, libc] =
-      this.#spec.mode === 'bidirectional' ? [MAX_SAID_BYTES, null] : [MAX_IGNORED_BYTES, this.#options.libc ?? null]
-    return dialWire(url, headers, addresses, longest, this.#fork, libc)
+    const [longest, calls] =
+      this.#spec.mode === 'bidirectional'
+        ? [MAX_SAID_BYTES, null]
+        : [MAX_IGNORED_BYTES, this.#options.connections ?? null]
+    return dialWire(url, headers, addresses, longest, this.#fork, calls)
   }
 
   #receiver(answer: AnswerPorts): StreamReceiver {

@@ -1,5 +1,6 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
+import { copy } from '../../codecs/kernels/frames.ts'
 import { writeL16le } from '../../codecs/l16.ts'
 import type { Resampler } from '../../codecs/resample.ts'
 import type { StreamFormat } from '../protocol.ts'
@@ -16,6 +17,10 @@ const ASCII_ZERO = 48
 const PAD = 61
 /** The alphabet of RFC 4648 §4. */
 const BASE64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', 'latin1')
+/** Two letters for 12 bits, as they lie in memory. */
+const PAIRS = new Uint16Array(
+  Uint8Array.from({ length: 2 * 4096 }, (_, i) => BASE64[i & 1 ? (i >> 1) & 63 : i >> 7]!).buffer,
+)
 
 type Encode = (frame: Frame, payload: Uint8Array) => void
 
@@ -197,15 +202,15 @@ class FrameQueue {
     this.#chunks[at] = chunk
     this.#timestamps[at] = timestampMs
     this.#writtenAt[at] = now
-    this.bytes.set(payload, at * this.payloadBytes)
+    copy(this.bytes, payload, at * this.payloadBytes)
     this.#length++
   }
 
-  /** Removes the oldest frame. */
+  /** Removes the oldest frame. A queue that is empty begins at the beginning: as long as nothing waits, the same memory is used, which stays in the cache. */
   shift(): void {
     if (this.#length === 0) return
-    this.#head = (this.#head + 1) % MAX_WAITING_FRAMES
     this.#length--
+    this.#head = this.#length === 0 || this.#head + 1 === MAX_WAITING_FRAMES ? 0 : this.#head + 1
   }
 
   clear(): void {
@@ -215,27 +220,32 @@ class FrameQueue {
 
 /**
  * Writes the `media` messages of one track, all into the same bytes: what changes from one to the next is three numbers and the
- * payload. Nothing is allocated but a view, when the message's length changes.
+ * payload. The payload stays where it is, and what is before it ends there; so it is written again only when a number is longer or shorter.
  */
 export class MediaMessageWriter {
   readonly #bytes: Buffer
-  readonly #numbersAt: number
-  readonly #chunkLabel: Buffer
-  readonly #timestampLabel = Buffer.from('","timestamp":"', 'latin1')
-  readonly #payloadLabel = Buffer.from('","payload":"', 'latin1')
-  readonly #tail: Buffer
+  readonly #head: string
+  readonly #chunkLabel: string
+  /** Where the payload begins: an even number. */
+  readonly #payloadAt: number
+  readonly #base64: Base64Writer
+  readonly #sequence = new Decimal()
+  readonly #chunk = new Decimal()
+  readonly #timestamp = new Decimal()
   #view: Buffer
 
   /** `payloadBytes`: bytes of every frame of this stream. */
   constructor(streamId: string, track: Track, payloadBytes: number) {
-    const head = Buffer.from('{"event":"media","sequenceNumber":"', 'latin1')
-    this.#chunkLabel = Buffer.from(`","media":{"track":"${track}","chunk":"`, 'latin1')
-    this.#tail = Buffer.from(`"},"streamSid":${JSON.stringify(streamId)}}`, 'utf8')
-    const fixed = [head, this.#chunkLabel, this.#timestampLabel, this.#payloadLabel, this.#tail]
-    const longest = fixed.reduce((sum, part) => sum + part.length, 0) + 3 * MAX_DIGITS + base64Length(payloadBytes)
-    this.#bytes = Buffer.alloc(longest)
-    this.#numbersAt = head.copy(this.#bytes, 0)
-    this.#view = this.#bytes
+    this.#head = '{"event":"media","sequenceNumber":"'
+    this.#chunkLabel = `","media":{"track":"${track}","chunk":"`
+    const tail = Buffer.from(`"},"streamSid":${JSON.stringify(streamId)}}`, 'utf8')
+    const longest = `${this.#head}${this.#chunkLabel}${TIMESTAMP_LABEL}${PAYLOAD_LABEL}`.length + 3 * MAX_DIGITS
+    this.#payloadAt = longest + (longest & 1)
+    const tailAt = this.#payloadAt + base64Length(payloadBytes)
+    this.#bytes = Buffer.allocUnsafeSlow(tailAt + tail.length + (tail.length & 1))
+    this.#base64 = new Base64Writer(this.#bytes, this.#payloadAt)
+    tail.copy(this.#bytes, tailAt)
+    this.#view = this.#bytes.subarray(0, tailAt + tail.length)
   }
 
   /**
@@ -250,53 +260,98 @@ export class MediaMessageWriter {
     offset: number,
     length: number,
   ): Buffer {
+    if (!this.#sequence.fits(sequence) || !this.#chunk.fits(chunk) || !this.#timestamp.fits(timestampMs)) {
+      this.#layOut(sequence, chunk, timestampMs)
+    }
     const bytes = this.#bytes
-    let at = writeDecimal(bytes, this.#numbersAt, sequence)
-    bytes.set(this.#chunkLabel, at)
-    at = writeDecimal(bytes, at + this.#chunkLabel.length, chunk)
-    bytes.set(this.#timestampLabel, at)
-    at = writeDecimal(bytes, at + this.#timestampLabel.length, timestampMs)
-    bytes.set(this.#payloadLabel, at)
-    at = writeBase64(bytes, at + this.#payloadLabel.length, source, offset, length)
-    bytes.set(this.#tail, at)
-    at += this.#tail.length
-    if (this.#view.length !== at) this.#view = bytes.subarray(0, at)
+    this.#sequence.write(bytes, sequence)
+    this.#chunk.write(bytes, chunk)
+    this.#timestamp.write(bytes, timestampMs)
+    this.#base64.write(source, offset, length)
     return this.#view
   }
+
+  #layOut(sequence: number, chunk: number, timestampMs: number): void {
+    const parts = [this.#head, sequence, this.#chunkLabel, chunk, TIMESTAMP_LABEL, timestampMs, PAYLOAD_LABEL].map(
+      String,
+    )
+    const end = this.#view.byteOffset + this.#view.length
+    const start = this.#payloadAt - parts.join('').length
+    this.#bytes.write(parts.join(''), start, 'latin1')
+    const endOf = (part: number): number => start + parts.slice(0, part + 1).join('').length
+    this.#sequence.place(sequence, endOf(1))
+    this.#chunk.place(chunk, endOf(3))
+    this.#timestamp.place(timestampMs, endOf(5))
+    this.#view = this.#bytes.subarray(start, end)
+  }
 }
+
+const TIMESTAMP_LABEL = '","timestamp":"'
+const PAYLOAD_LABEL = '","payload":"'
 
 const base64Length = (bytes: number): number => 4 * Math.ceil(bytes / 3)
 
-/** Writes a whole number from 0 to 2^53 - 1 in decimal; returns the offset after it. */
-function writeDecimal(dst: Uint8Array, at: number, value: number): number {
-  let digits = 1
-  for (let bound = 10; value >= bound; bound *= 10) digits++
-  let rest = value
-  for (let place = at + digits - 1; place >= at; place--) {
-    const quotient = Math.floor(rest / 10)
-    dst[place] = ASCII_ZERO + (rest - 10 * quotient)
-    rest = quotient
+/** A whole number from 0 to 2^53 - 1 in decimal, at a place that is wide enough for as many digits as it has now. */
+class Decimal {
+  #least = Infinity
+  #below = 0
+  /** Offset after the last digit. */
+  #end = 0
+
+  fits(value: number): boolean {
+    return value >= this.#least && value < this.#below
   }
-  return at + digits
+
+  place(value: number, end: number): void {
+    this.#end = end
+    this.#below = 10 ** String(value).length
+    this.#least = this.#below === 10 ? 0 : this.#below / 10
+  }
+
+  /** A number that `fits`. */
+  write(bytes: Uint8Array, value: number): void {
+    let at = this.#end
+    let rest = value
+    do {
+      const quotient = Math.floor(rest / 10)
+      bytes[--at] = ASCII_ZERO + (rest - 10 * quotient)
+      rest = quotient
+    } while (rest > 0)
+  }
 }
 
-/** Writes RFC 4648 §4 base64 with padding; returns the offset after it. Node's own encoder would make a string per frame. */
-function writeBase64(dst: Uint8Array, start: number, src: Uint8Array, offset: number, length: number): number {
-  const whole = offset + length - (length % 3)
-  let at = start
-  for (let i = offset; i < whole; i += 3, at += 4) {
-    const bits = (src[i]! << 16) | (src[i + 1]! << 8) | src[i + 2]!
-    dst[at] = BASE64[bits >> 18]!
-    dst[at + 1] = BASE64[(bits >> 12) & 63]!
-    dst[at + 2] = BASE64[(bits >> 6) & 63]!
-    dst[at + 3] = BASE64[bits & 63]!
+/** Writes RFC 4648 §4 base64 with padding. Node's own encoder would make a string per frame. */
+class Base64Writer {
+  readonly #bytes: Buffer
+  readonly #at: number
+  readonly #pairs: Uint16Array
+
+  /** Writes from `at` on, an even number, into memory of its own. */
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
+    this.#at = at
+    this.#pairs = new Uint16Array(bytes.buffer, bytes.byteOffset + at, (bytes.length - at) >> 1)
   }
-  const left = length % 3
-  if (left === 0) return at
-  const bits = (src[whole]! << 16) | (left === 2 ? src[whole + 1]! << 8 : 0)
-  dst[at] = BASE64[bits >> 18]!
-  dst[at + 1] = BASE64[(bits >> 12) & 63]!
-  dst[at + 2] = left === 2 ? BASE64[(bits >> 6) & 63]! : PAD
-  dst[at + 3] = PAD
-  return at + 4
+
+  write(src: Uint8Array, offset: number, length: number): void {
+    const pairs = this.#pairs
+    const left = length % 3
+    const whole = offset + length - left
+    let to = 0
+    for (let i = offset; i < whole; i += 3, to += 2) {
+      const bits = (src[i]! << 16) | (src[i + 1]! << 8) | src[i + 2]!
+      pairs[to] = PAIRS[bits >> 12]!
+      pairs[to + 1] = PAIRS[bits & 0xfff]!
+    }
+    if (left > 0) this.#writeRest(src, whole, left, this.#at + 2 * to)
+  }
+
+  #writeRest(src: Uint8Array, from: number, left: number, at: number): void {
+    const bytes = this.#bytes
+    const bits = (src[from]! << 16) | (left === 2 ? src[from + 1]! << 8 : 0)
+    bytes[at] = BASE64[bits >> 18]!
+    bytes[at + 1] = BASE64[(bits >> 12) & 63]!
+    bytes[at + 2] = left === 2 ? BASE64[(bits >> 6) & 63]! : PAD
+    bytes[at + 3] = PAD
+  }
 }

@@ -2,7 +2,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import WebSocket, { type ClientOptions } from 'ws'
 import { allowedLookup } from '../kernel/allowed-lookup.ts'
 import { type AddressPolicy, isAllowedAddress } from '../protocol.ts'
-import type { Libc } from '../rtp/datagrams/libc.ts'
+import type { Connections } from '../rtp/datagrams/datagrams.ts'
 import type { Wire, WireEvents } from './stream-connection.ts'
 import { ClientFrames, PING, PONG, StreamLane, TEXT } from './stream-lane.ts'
 
@@ -23,11 +23,11 @@ export function dialWire(
   maxPayload: number,
   events: WireEvents,
   /** For one that nobody listens to: the system's own calls, where they work. */
-  libc: Libc | null,
+  calls: Connections | null,
 ): Wire {
   if (isDialable(url, addresses)) {
     try {
-      return new SocketWire(url, { ...OPTIONS, maxPayload, headers, lookup: allowedLookup(addresses) }, events, libc)
+      return new SocketWire(url, { ...OPTIONS, maxPayload, headers, lookup: allowedLookup(addresses) }, events, calls)
     } catch {
       // A URL that `ws` refuses, for one with a fragment.
     }
@@ -79,7 +79,7 @@ class SocketWire implements Wire {
   /** `buffered` has said that something is; `drained` is owed. */
   #stalled = false
 
-  constructor(url: string, options: DialOptions, events: WireEvents, libc: Libc | null) {
+  constructor(url: string, options: DialOptions, events: WireEvents, calls: Connections | null) {
     const ws = new WebSocket(url, options)
     this.#ws = ws
     this.#sent = error => {
@@ -89,7 +89,7 @@ class SocketWire implements Wire {
     }
     ws.on('upgrade', response => (this.#socket = response.socket))
     ws.on('open', () => {
-      if (libc !== null) this.#openLane(libc, events)
+      if (calls !== null) this.#openLane(calls, events)
       events.opened(this)
     })
     ws.on('message', (data, isBinary) => events.received(this, isBinary ? null : (data as Buffer)))
@@ -103,11 +103,21 @@ class SocketWire implements Wire {
     })
   }
 
-  #openLane(libc: Libc, events: WireEvents): void {
-    this.#lane = StreamLane.open(libc, this.#socket!, {
-      pong: payload => events.pong(this, numberOf(payload)),
+  #openLane(calls: Connections, events: WireEvents): void {
+    this.#lane = StreamLane.open(calls, this.#socket!, {
+      pong: payload => {
+        const ping = numberOf(payload)
+        if (ping === this.#pings) this.#lane!.isAwaiting = false
+        events.pong(this, ping)
+      },
       ping: payload => this.#write(PONG, payload),
       ignored: () => events.received(this, null),
+      taken: bytes => {
+        this.#sendRest(bytes)
+        if (!this.#stalled || this.buffered() > 0) return
+        this.#stalled = false
+        events.drained(this)
+      },
     })
   }
 
@@ -139,33 +149,48 @@ class SocketWire implements Wire {
 
   #flush(): void {
     const frames = this.#frames
+    const lane = this.#lane
+    if (frames.length === 0 || lane?.hold(frames) === true) return
+    this.#sendRest(lane?.send(frames) ?? 0)
+  }
+
+  /** Node writes what the system has not taken. */
+  #sendRest(taken: number): void {
+    const frames = this.#frames
     const socket = this.#socket
-    if (frames.length === 0) return
-    if (socket === undefined || this.#ws.readyState !== WebSocket.OPEN) {
-      frames.clear()
-      return
+    if (socket !== undefined && this.#ws.readyState === WebSocket.OPEN) {
+      if (taken < frames.length) socket.write(frames.bytes.subarray(taken, frames.length), this.#sent)
+      if (socket.writableLength > 0) {
+        frames.leave()
+        return
+      }
     }
-    const taken = this.#lane?.send(frames) ?? 0
-    if (taken < frames.length) socket.write(frames.bytes.subarray(taken, frames.length), this.#sent)
-    if (socket.writableLength > 0) frames.leave()
-    else frames.clear()
+    frames.clear()
   }
 
   buffered(): number {
     if (this.#ws.readyState !== WebSocket.OPEN) return Infinity
-    const bytes = this.#socket?.writableLength ?? 0
+    const held = this.#lane?.isHolding === true ? this.#frames.length : 0
+    const bytes = held + (this.#socket?.writableLength ?? 0)
     this.#stalled = bytes > 0
     return bytes
   }
 
   ping(): number {
     this.#ping.writeUInt32BE(++this.#pings)
+    if (this.#lane !== null) this.#lane.isAwaiting = true
     this.#write(PING, this.#ping)
     return this.#pings
   }
 
   close(code: number): void {
-    this.#lane?.leave()
+    const lane = this.#lane
+    lane?.leave()
+    if (lane?.isHolding === true) {
+      // Before the close frame.
+      lane.release()
+      this.#sendRest(lane.send(this.#frames))
+    }
     this.#ws.close(code)
   }
 

@@ -12,6 +12,24 @@ export interface DatagramSocket {
   close(): void
 }
 
+/** A connection (TCP) with bytes to send. */
+export interface ByteSender {
+  /** Its descriptor; negative: it has been closed. */
+  readonly fd: number
+  /** The memory of its bytes, which stays where it is; read if it is open, as is their number. */
+  readonly address: number
+  readonly length: number
+  /** The system has taken so many of them, from the first on; none if negative. */
+  taken(bytes: number): void
+}
+
+/** The system's own calls for connections. */
+export interface Connections {
+  readonly libc: Libc
+  /** Whether it is sent for behind the work of this slot; its bytes are read then. False: it has to send by itself, now. */
+  hold(sender: ByteSender): boolean
+}
+
 /** How native sockets call the system: for each datagram, or once for all of a batch. */
 export type CallKind = 'single' | 'ring'
 
@@ -20,8 +38,8 @@ export interface Datagrams {
   readonly kind: 'node' | 'native'
   /** Null: Node's own. */
   readonly calls: CallKind | null
-  /** The system calls; null: not available here, or not wanted. */
-  readonly libc: Libc | null
+  /** The system's own calls for connections of this thread; null: not available here, or not wanted. */
+  readonly connections: Connections | null
   /** Sends that the system refused. */
   readonly sendErrors: number
   /** Null: the address is in use, or not ours. */

@@ -24,6 +24,8 @@ const EPOLLIN = 1
 const POLLIN = 1
 const TIMESPEC_AT = 8
 export const MSG_DONTWAIT = 0x40
+/** A connection that is gone is an error, not a signal. */
+export const MSG_NOSIGNAL = 0x4000
 const PROT_READ_WRITE = 1 | 2
 const MAP_SHARED_POPULATE = 1 | 0x8000
 /** No address is this high. */

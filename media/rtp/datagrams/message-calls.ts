@@ -1,4 +1,4 @@
-import { type Libc, MSG_DONTWAIT } from './libc.ts'
+import { type Libc, MSG_DONTWAIT, MSG_NOSIGNAL } from './libc.ts'
 
 /** Result of a call that was not carried out. */
 export const NOT_DONE = -1
@@ -22,6 +22,7 @@ export type OpenCalls = (kind: 'receive' | 'send', headerAddresses: readonly num
 export class SingleCalls implements MessageCalls {
   readonly results: Int32Array
   readonly #call: Libc['recvmsg']
+  readonly #flags: number
   readonly #headerAddresses: readonly number[]
   readonly #fds: Int32Array
   readonly #places: Int32Array
@@ -29,6 +30,7 @@ export class SingleCalls implements MessageCalls {
 
   constructor(libc: Libc, kind: 'receive' | 'send', headerAddresses: readonly number[]) {
     this.#call = kind === 'receive' ? libc.recvmsg : libc.sendmsg
+    this.#flags = kind === 'receive' ? MSG_DONTWAIT : MSG_DONTWAIT | MSG_NOSIGNAL
     this.#headerAddresses = headerAddresses
     this.results = new Int32Array(headerAddresses.length)
     this.#fds = new Int32Array(headerAddresses.length)
@@ -43,7 +45,7 @@ export class SingleCalls implements MessageCalls {
   run(): void {
     for (let number = 0; number < this.#count; number++) {
       const place = this.#places[number]!
-      this.results[place] = this.#call(this.#fds[number]!, this.#headerAddresses[place]!, MSG_DONTWAIT)
+      this.results[place] = this.#call(this.#fds[number]!, this.#headerAddresses[place]!, this.#flags)
     }
     this.#count = 0
   }

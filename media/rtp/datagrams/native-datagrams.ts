@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net'
 import type { CallKind, DatagramSocket, Datagrams } from './datagrams.ts'
 import { AF_INET, AF_INET6, CLOCK_REALTIME, EVENT, Libc, SharedMemory, SO_TIMESTAMPNS } from './libc.ts'
 import { type MessageCalls, type OpenCalls, SingleCalls } from './message-calls.ts'
-import { NativeSocket, Outgoing } from './native-socket.ts'
+import { ConnectionCalls, NativeSocket, Outgoing } from './native-socket.ts'
 import { nodeDatagrams } from './node-datagrams.ts'
 import { RingCalls } from './ring-calls.ts'
 
@@ -28,6 +28,7 @@ export class NativeDatagrams implements Datagrams {
   readonly calls: CallKind
   readonly libc = new Libc()
   readonly outgoing: Outgoing
+  readonly connections: ConnectionCalls
   readonly #incoming: Incoming
   /** Of each fetched datagram. */
   readonly #receivers: NativeSocket[] = []
@@ -52,6 +53,7 @@ export class NativeDatagrams implements Datagrams {
     const open: OpenCalls = (kind, headers) =>
       calls === 'ring' ? RingCalls.open(libc, kind, headers) : new SingleCalls(libc, kind, headers)
     this.outgoing = new Outgoing(open)
+    this.connections = new ConnectionCalls(libc, open)
     this.#incoming = new Incoming(open)
   }
 
@@ -158,12 +160,14 @@ export class NativeDatagrams implements Datagrams {
   }
 
   sendTogether(work: () => void): void {
-    this.outgoing.isHeld = true
+    const { outgoing, connections } = this
+    outgoing.isHeld = connections.isHeld = true
     try {
       work()
     } finally {
-      this.outgoing.isHeld = false
-      this.outgoing.flush()
+      outgoing.isHeld = connections.isHeld = false
+      outgoing.flush()
+      connections.flush()
     }
   }
 }

@@ -1,7 +1,7 @@
 import { copy } from '../../../codecs/kernels/frames.ts'
-import type { DatagramSocket, TakeDatagram } from './datagrams.ts'
+import type { ByteSender, Connections, DatagramSocket, TakeDatagram } from './datagrams.ts'
 import { AF_INET, AF_INET6, type Libc, SharedMemory } from './libc.ts'
-import type { MessageCalls, OpenCalls } from './message-calls.ts'
+import { type MessageCalls, NOT_DONE, type OpenCalls } from './message-calls.ts'
 import {
   ADDRESS_AT,
   type Family,
@@ -189,5 +189,71 @@ export class Outgoing {
     this.#calls.run()
     const { results } = this.#calls
     for (let number = 0; number < count; number++) if (results[this.#places[number]!]! < 0) this.errors++
+  }
+}
+
+/** Maximum number of connections that are sent to together. */
+const CONNECTIONS = 256
+/** In a header: the address of the bytes, and their number [words of 4 bytes]. */
+const IOV = HEADER.iov / 4
+
+/**
+ * The system's own calls for connections. What several of them send in a slot is sent together behind it: one call, and whoever receives more than
+ * one of them is woken once.
+ */
+export class ConnectionCalls implements Connections {
+  readonly libc: Libc
+  /** Nothing is sent before `flush`. */
+  isHeld = false
+  readonly #headers: Uint32Array
+  readonly #calls: MessageCalls
+  /** Those that wait. */
+  readonly #senders: (ByteSender | null)[] = new Array(CONNECTIONS).fill(null)
+  #count = 0
+
+  constructor(libc: Libc, openCalls: OpenCalls) {
+    this.libc = libc
+    const { address, view, bytes } = new SharedMemory(CONNECTIONS * HEADER_BYTES)
+    const headers = Array.from({ length: CONNECTIONS }, (_, place) => place * HEADER_BYTES)
+    for (const at of headers) {
+      view.setBigUint64(at + 16, BigInt(address + at + HEADER.iov), true)
+      view.setBigUint64(at + 24, 1n, true)
+    }
+    this.#headers = new Uint32Array(bytes.buffer)
+    this.#calls = openCalls(
+      'send',
+      headers.map(at => address + at),
+    )
+  }
+
+  hold(sender: ByteSender): boolean {
+    if (!this.isHeld || this.#count === CONNECTIONS) return false
+    this.#senders[this.#count++] = sender
+    return true
+  }
+
+  flush(): void {
+    const count = this.#count
+    if (count === 0) return
+    this.#count = 0
+    const { results } = this.#calls
+    for (let place = 0; place < count; place++) {
+      const sender = this.#senders[place]!
+      const { fd } = sender
+      results[place] = NOT_DONE
+      if (fd < 0) continue
+      const { address, length } = sender
+      const at = (place * HEADER_BYTES) / 4 + IOV
+      this.#headers[at] = address
+      this.#headers[at + 1] = address / 2 ** 32
+      this.#headers[at + 2] = length
+      this.#calls.add(fd, place)
+    }
+    this.#calls.run()
+    for (let place = 0; place < count; place++) {
+      const sender = this.#senders[place]!
+      this.#senders[place] = null
+      sender.taken(results[place]!)
+    }
   }
 }

@@ -6,7 +6,7 @@ import type { DatagramSocket, Datagrams, TakeDatagram } from './datagrams.ts'
 export const nodeDatagrams: Datagrams & { sendErrors: number } = {
   kind: 'node',
   calls: null,
-  libc: null,
+  connections: null,
   sendErrors: 0,
   bind: async (host, port) => {
     const socket = await bind(host, port)

@@ -1,4 +1,4 @@
-import { type Libc, MSG_DONTWAIT, SharedMemory } from './libc.ts'
+import { type Libc, MSG_DONTWAIT, MSG_NOSIGNAL, SharedMemory } from './libc.ts'
 import { type MessageCalls, NOT_DONE } from './message-calls.ts'
 
 /** Numbers of the system calls, the same on every machine. */
@@ -60,7 +60,7 @@ export class RingCalls implements MessageCalls {
       view.setUint8(SQE.opcode, OPCODE[kind])
       view.setBigUint64(SQE.address, BigInt(address), true)
       view.setUint32(SQE.length, 1, true)
-      view.setUint32(SQE.messageFlags, MSG_DONTWAIT, true)
+      view.setUint32(SQE.messageFlags, kind === 'send' ? MSG_DONTWAIT | MSG_NOSIGNAL : MSG_DONTWAIT, true)
       view.setUint32(SQE.userData, place, true)
     }
   }

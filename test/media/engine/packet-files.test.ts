@@ -105,7 +105,7 @@ class Conversation {
       clock: this.#clock,
       now: () => this.#now,
       sendErrors: () => 0,
-      libc: datagrams.libc,
+      connections: datagrams.connections,
       random: seeded(1),
     })
   }

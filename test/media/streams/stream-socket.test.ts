@@ -13,14 +13,17 @@ const test = suite('media/streams/stream-socket')
 
 const SECRET = `whsec_${Buffer.from('a secret of 32 bytes for signing').toString('base64')}`
 const options = { userAgent: 'tandem/0.0.1', createResampler: await loadResampler() }
-const { libc } = (await chooseDatagrams('auto')).datagrams
-/** On the sockets of Node, and on the system's own calls where they work. */
-const DIALLERS = { node: new StreamDialler(options), native: new StreamDialler({ ...options, libc }) }
+const { datagrams } = await chooseDatagrams('auto')
+const { connections } = datagrams
+/** On the sockets of Node, and on the system's own calls where they work: each by itself, and all of a slot together, as in the product. */
+const native = new StreamDialler({ ...options, connections })
+const DIALLERS = { node: new StreamDialler(options), native, together: native }
 type Kind = keyof typeof DIALLERS
-const KINDS: Kind[] = libc === null ? ['node'] : ['node', 'native']
+const KINDS: Kind[] = connections === null ? ['node'] : ['node', 'native', 'together']
 const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 interface Running extends RunningStream {
+  kind: Kind
   changes: StreamSnapshot[]
   /** Keys for the party. */
   pressed: string[]
@@ -71,6 +74,7 @@ function start(url: string, spec: Partial<StreamSpec> = {}, kind: Kind = KINDS.a
       watcher()
     })
   return {
+    kind,
     changes,
     pressed,
     voice: stream.voice,
@@ -96,10 +100,16 @@ async function endOf(url: string, spec: Partial<StreamSpec> = {}): Promise<strin
   return stream.snapshot().endedReason
 }
 
-async function speak(stream: RunningStream, ticks: number): Promise<void> {
+/** Does the work of a slot. */
+const inSlot = ({ kind }: Running, work: () => void): void =>
+  kind === 'together' ? datagrams.sendTogether(work) : work()
+
+async function speak(stream: Running, ticks: number): Promise<void> {
   for (let i = 0; i < ticks; i++) {
-    stream.sink.write('inbound', frame)
-    stream.sink.write('outbound', frame)
+    inSlot(stream, () => {
+      stream.sink.write('inbound', frame)
+      stream.sink.write('outbound', frame)
+    })
     await immediate()
   }
 }
@@ -254,6 +264,33 @@ for (const [kind, behaviour] of KINDS.flatMap(kind =>
     assert.is(second?.messages[1]?.streamSid, first?.messages[1]?.streamSid)
     assert.not.equal(second?.headers['webhook-id'], first?.headers['webhook-id'])
     assert.is(second?.messages.at(-1)?.event, 'stop')
+    await receiver.close()
+  })
+}
+
+for (const kind of KINDS) {
+  test(`${kind}: A stream that is stopped in a slot sends what it has of it, then stop, then closes`, async () => {
+    const receiver = await WsReceiver.listen('reads')
+    const stream = start(receiver.url, {}, kind)
+    await stream.until(streaming)
+    await speak(stream, 3)
+    const stopped: Promise<StreamSnapshot>[] = []
+    inSlot(stream, () => {
+      stream.sink.write('inbound', frame)
+      stream.sink.write('outbound', frame)
+      stopped.push(stream.stop('call_ended'))
+    })
+    const final = (await stopped[0])!
+    assert.equal([final.framesSent, final.framesDropped, final.endedReason], [8, 0, 'call_ended'])
+    await receiver.until(() => receiver.connections[0]?.closeCode === 1000)
+    assert.equal(
+      receiver.messages.map(({ event }) => event),
+      ['connected', 'start', ...new Array(8).fill('media'), 'stop'],
+    )
+    assert.equal(
+      receiver.chunks('outbound').map(({ chunk }) => chunk),
+      [1, 2, 3, 4],
+    )
     await receiver.close()
   })
 }

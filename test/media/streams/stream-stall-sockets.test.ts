@@ -16,8 +16,8 @@ const FRAMES_IN_STALL = 250
 const FRAMES_AFTER = 50
 const TRACKS = ['inbound', 'outbound'] as const
 
-const { libc } = (await chooseDatagrams('auto')).datagrams
-const dialler = new StreamDialler({ userAgent: 'tandem/0.0.1', createResampler: await loadResampler(), libc })
+const { connections } = (await chooseDatagrams('auto')).datagrams
+const dialler = new StreamDialler({ userAgent: 'tandem/0.0.1', createResampler: await loadResampler(), connections })
 const frame = new Int16Array(160)
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
