@@ -12,7 +12,12 @@ export async function addCampaign(
   phones: readonly string[],
   settings: Partial<CampaignSettings> = {},
   trunk: { max_calls?: number } = {},
-): Promise<{ tenant: Tenant; attempts: () => Promise<AttemptRow[]>; finished: () => Promise<number> }> {
+): Promise<{
+  tenant: Tenant
+  attempts: () => Promise<AttemptRow[]>
+  finished: () => Promise<number>
+  add: (phones: readonly string[]) => Promise<void>
+}> {
   const now = new Date()
   const at = now.toISOString()
   const { organisationId } = await store.transaction(trx =>
@@ -32,11 +37,14 @@ export async function addCampaign(
     ...{ id, name: 'Reminders', status: 'running', settings: JSON.stringify(all), metadata: '{}' },
     ...{ next_call_ms: 0, calls_begun: 0, started_at: at, ended_at: null, ...dates },
   })
-  const contacts = phones.map(phone => ({ phone }))
   const deps = { now: () => now, countryOf: async () => null }
-  await store.transaction(trx => addContacts(deps, trx, tenant, { campaignId: id, contacts }))
+  const add = async (phones: readonly string[]): Promise<void> => {
+    const contacts = phones.map(phone => ({ phone }))
+    await store.transaction(trx => addContacts(deps, trx, tenant, { campaignId: id, contacts }))
+  }
+  await add(phones)
   return {
-    tenant,
+    ...{ tenant, add },
     attempts: () => scoped.select('campaign_attempts').selectAll().orderBy('id').execute(),
     finished: async () => {
       const over = scoped.select('campaign_contacts').select('id').where('status', 'in', ['completed', 'failed'])

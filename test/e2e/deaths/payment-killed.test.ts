@@ -1,10 +1,9 @@
 import * as assert from 'uvu/assert'
-import type { Product } from '../../../bench/product.ts'
+import { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
 import { suite } from '../../harness.ts'
 import { curtain, endedCall, HEARD_DBOV, shopWith } from '../scene.ts'
-import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
 const test = suite('e2e/deaths/payment-killed')
@@ -14,7 +13,7 @@ const SLOW = { timeoutMs: 60_000 }
 
 let product: Product
 test.before(async () => {
-  product = await sharedProduct()
+  product = await Product.start()
 })
 test.after(() => curtain(product))
 
