@@ -10,8 +10,8 @@ const LOOK_MS = 5000
 /** Minimum time between moves: after the first one (many rooms may change at the same time), and after each further one [ms]. */
 const FIRST_SETTLE_MS = 10_000
 const SETTLE_MS = 60_000
-/** What a move has to save per member, on average [ms]: if it were 2, one of three might wait 6 longer than necessary, and they are the slowest of all. */
-const WORTH_MS = 1
+/** What a move has to save per member, on average [ms]. */
+const WORTH_MS = 2
 /** Rooms that a slot may have beyond its share. */
 const CROWD = 4
 

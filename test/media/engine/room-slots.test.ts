@@ -74,15 +74,6 @@ test('a room is mixed soon after the packets of its members have come', () => {
   )
 })
 
-test('of three, one of whom waits for nearly a frame, it follows that one, though the others wait longer for it', () => {
-  const { ticks, spares } = converse([1, 16, 17], 30)
-  assert.is(ticks.at(-1)! % 20, 5)
-  assert.ok(
-    spares.every(spare => spare! >= 2 && spare! < 10),
-    spares.join(),
-  )
-})
-
 test('one frame comes later for it, and none is left out: a tone goes on', () => {
   const { parties, ticks } = converse([7, 8], 30)
   const others = intervals(ticks).filter(interval => interval !== 20)
