@@ -110,6 +110,7 @@ export class Engine {
     this.#sinks = new Sinks([...(options.sinks ?? SINKS), lent], {
       ...options,
       ...{ emit, enterAll, createVoiceDetector },
+      fault: error => this.#faults.tell(error, []),
       sinksOf: target => this.#targetOf(target)?.sinks ?? null,
       chorusOf: target => this.#chorusOf(target),
       press: (target, key) => 'legId' in target && members.get(target.legId)?.leg.sendKey(key) === true,

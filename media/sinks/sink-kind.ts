@@ -29,6 +29,8 @@ export interface SinkWorld {
   /** Monotonic [ms]. */
   now(): number
   emit<N extends EventName>(name: N, body: Events[N]): void
+  /** Reports and counts an exception that ended something of a sink, and not the call. */
+  fault(error: unknown): void
   /** Reports the end of something that a command began, before its event. `kind`: prefix of its commands, such as "stream". */
   over(kind: string, id: string): void
   /** The sinks of a leg or room; null: it is not here. */

@@ -139,6 +139,13 @@ export class StreamFork implements Sink, WireEvents {
     this.#ports.moved()
   }
 
+  /** A fault of ours: the stream ends as failed, whatever of it still works. */
+  fail(): void {
+    this.#connection.close()
+    this.#apply('fault')
+    this.#end('fault')
+  }
+
   /** The call is over: `stop('call_ended')`. */
   close(): void {
     this.stop('call_ended')

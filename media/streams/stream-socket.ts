@@ -1,14 +1,15 @@
+import type { Frame } from '../../codecs/audio.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { CreateResampler, Resampler } from '../../codecs/resample.ts'
 import type { StreamSnapshot, StreamSpec } from '../protocol.ts'
-import type { Sink } from '../rooms/sink.ts'
+import type { Sink, Track } from '../rooms/sink.ts'
 import type { Source } from '../rooms/source.ts'
 import type { Connections } from '../rtp/datagrams/datagrams.ts'
 import type { Wire } from './stream-connection.ts'
 import { type StreamCounters, StreamFork, type StreamForkPorts } from './stream-fork.ts'
 import { type AnswerPorts, MAX_SAID_BYTES, StreamReceiver } from './stream-receiver.ts'
 import { signUpgrade } from './stream-signature.ts'
-import { dialWire } from './stream-wire.ts'
+import { type DialEvents, dialWire } from './stream-wire.ts'
 
 /** A longer message to a fork closes with 1009 [bytes]. */
 const MAX_IGNORED_BYTES = 64 * 1024
@@ -20,6 +21,8 @@ export interface StreamHooks {
   now: () => number
   /** A key for the party, from the receiver of a bidirectional stream; false: it takes none. */
   press(key: string): boolean
+  /** An exception, which has ended the stream. */
+  fault(error: unknown): void
 }
 
 export interface StreamDiallerOptions {
@@ -58,8 +61,8 @@ export class StreamDialler {
   }
 }
 
-/** The I/O shell of one `StreamFork`. */
-class StreamSocket implements RunningStream {
+/** The I/O shell of one `StreamFork`. An exception ends this stream, and neither its call nor another stream. */
+class StreamSocket implements RunningStream, Sink {
   readonly #spec: StreamSpec
   readonly #hooks: StreamHooks
   readonly #options: StreamDiallerOptions
@@ -68,6 +71,8 @@ class StreamSocket implements RunningStream {
   #dials = 0
   #timer: NodeJS.Timeout | undefined
   #armedFor = Infinity
+  #isBroken = false
+  readonly #events: DialEvents
 
   constructor(spec: StreamSpec, hooks: StreamHooks, options: StreamDiallerOptions) {
     this.#spec = spec
@@ -82,12 +87,64 @@ class StreamSocket implements RunningStream {
       resampler: () => this.#resampler(),
     }
     this.#fork = new StreamFork(spec, ports, spec.mode === 'bidirectional' ? answer => this.#receiver(answer) : null)
+    this.#events = this.#guardedEvents()
     this.#fork.start()
     this.#arm()
   }
 
   get sink(): Sink {
-    return this.#fork
+    return this
+  }
+
+  get onPause(): Sink['onPause'] {
+    return this.#fork.onPause
+  }
+
+  write(track: Track, frame: Frame): void {
+    try {
+      this.#fork.write(track, frame)
+    } catch (error) {
+      this.#broke(error)
+    }
+  }
+
+  close(): void {
+    this.#guard(() => this.#fork.close())
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#broke(error)
+    }
+  }
+
+  #guardedEvents(): DialEvents {
+    const fork = this.#fork
+    return {
+      opened: wire => this.#guard(() => fork.opened(wire)),
+      closed: (wire, code) => this.#guard(() => fork.closed(wire, code)),
+      oversized: wire => this.#guard(() => fork.oversized(wire)),
+      pong: (wire, ping) => this.#guard(() => fork.pong(wire, ping)),
+      received: (wire, text) => this.#guard(() => fork.received(wire, text)),
+      drained: wire => this.#guard(() => fork.drained(wire)),
+      broke: error => this.#broke(error),
+    }
+  }
+
+  /** It ends when this turn is over: whoever gives the frames of a slot goes through a list of sinks that then gets shorter. */
+  #broke(error: unknown): void {
+    if (this.#isBroken) return
+    this.#isBroken = true
+    this.#hooks.fault(error)
+    queueMicrotask(() => {
+      try {
+        this.#fork.fail()
+      } catch (more) {
+        this.#hooks.fault(more)
+      }
+    })
   }
 
   get voice(): Source | null {
@@ -95,7 +152,7 @@ class StreamSocket implements RunningStream {
   }
 
   dtmf(key: string): void {
-    this.#fork.dtmf(key)
+    this.#guard(() => this.#fork.dtmf(key))
   }
 
   stop(reason: 'stopped' | 'call_ended'): Promise<StreamSnapshot> {
@@ -123,7 +180,7 @@ class StreamSocket implements RunningStream {
       this.#spec.mode === 'bidirectional'
         ? [MAX_SAID_BYTES, null]
         : [MAX_IGNORED_BYTES, this.#options.connections ?? null]
-    return dialWire(url, headers, addresses, longest, this.#fork, calls)
+    return dialWire(url, headers, addresses, longest, this.#events, calls)
   }
 
   #receiver(answer: AnswerPorts): StreamReceiver {
@@ -155,7 +212,9 @@ class StreamSocket implements RunningStream {
 
   #due(): void {
     this.#armedFor = Infinity
-    this.#fork.advance()
-    this.#arm()
+    this.#guard(() => {
+      this.#fork.advance()
+      this.#arm()
+    })
   }
 }

@@ -9,6 +9,7 @@ export type StreamInput =
   | 'receiverClosed'
   | 'stop'
   | 'callEnded'
+  | 'fault'
 
 export interface StreamMove {
   status: StreamStatus
@@ -23,14 +24,15 @@ const RECEIVER_CLOSED: StreamMove = { status: 'stopped', endedReason: 'receiver_
 const STOPPED: StreamMove = { status: 'stopped', endedReason: 'stopped' }
 const CALL_ENDED: StreamMove = { status: 'stopped', endedReason: 'call_ended' }
 
-const WHILE_OPEN = { dropped: RECONNECTING, receiverClosed: RECEIVER_CLOSED, stop: STOPPED, callEnded: CALL_ENDED }
+const AT_ANY_TIME = { stop: STOPPED, callEnded: CALL_ENDED, fault: UNREACHED }
+const WHILE_OPEN = { dropped: RECONNECTING, receiverClosed: RECEIVER_CLOSED, ...AT_ANY_TIME }
 
 /** The specification's table "Media stream" (States), with the moves that it does not show. */
 const NEXT: Record<StreamStatus, Partial<Record<StreamInput, StreamMove>>> = {
-  connecting: { opened: STREAMING, unreachable: UNREACHED, stop: STOPPED, callEnded: CALL_ENDED },
+  connecting: { opened: STREAMING, unreachable: UNREACHED, ...AT_ANY_TIME },
   streaming: { unanswered: STALLED, ...WHILE_OPEN },
   stalled: { answered: STREAMING, ...WHILE_OPEN },
-  reconnecting: { opened: STREAMING, unreachable: RECEIVER_CLOSED, stop: STOPPED, callEnded: CALL_ENDED },
+  reconnecting: { opened: STREAMING, unreachable: RECEIVER_CLOSED, ...AT_ANY_TIME },
   stopped: {},
   failed: {},
 }

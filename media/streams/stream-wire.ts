@@ -14,6 +14,12 @@ const ABNORMAL_CLOSURE = 1006
 /** A ping carries its number. */
 const PING_BYTES = 4
 
+/** Where a wire reports. */
+export interface DialEvents extends WireEvents {
+  /** An exception behind a write; the wire is of no more use. */
+  broke(error: unknown): void
+}
+
 /** Dials `url`. Never throws: what cannot be dialled is reported as closed with 1006, like a receiver that does not answer. */
 export function dialWire(
   url: string,
@@ -21,7 +27,7 @@ export function dialWire(
   addresses: AddressPolicy,
   /** A longer message of the receiver closes with 1009 [bytes]. */
   maxPayload: number,
-  events: WireEvents,
+  events: DialEvents,
   /** For one that nobody listens to: the system's own calls, where they work. */
   calls: Connections | null,
 ): Wire {
@@ -79,7 +85,7 @@ class SocketWire implements Wire {
   /** `buffered` has said that something is; `drained` is owed. */
   #stalled = false
 
-  constructor(url: string, options: DialOptions, events: WireEvents, calls: Connections | null) {
+  constructor(url: string, options: DialOptions, events: DialEvents, calls: Connections | null) {
     const ws = new WebSocket(url, options)
     this.#ws = ws
     this.#sent = error => {
@@ -103,7 +109,7 @@ class SocketWire implements Wire {
     })
   }
 
-  #openLane(calls: Connections, events: WireEvents): void {
+  #openLane(calls: Connections, events: DialEvents): void {
     this.#lane = StreamLane.open(calls, this.#socket!, {
       pong: payload => {
         const ping = numberOf(payload)
@@ -113,10 +119,15 @@ class SocketWire implements Wire {
       ping: payload => this.#write(PONG, payload),
       ignored: () => events.received(this, null),
       taken: bytes => {
-        this.#sendRest(bytes)
-        if (!this.#stalled || this.buffered() > 0) return
-        this.#stalled = false
-        events.drained(this)
+        try {
+          this.#sendRest(bytes)
+          if (!this.#stalled || this.buffered() > 0) return
+          this.#stalled = false
+          events.drained(this)
+        } catch (error) {
+          // Other streams are told behind this one.
+          events.broke(error)
+        }
       },
     })
   }

@@ -43,6 +43,7 @@ class Streams implements SinkKind {
       },
       now: this.#world.now,
       press: key => this.#world.press(spec.target, key),
+      fault: error => this.#world.fault(error),
     })
     const chorus = stream.voice === null ? null : this.#world.chorusOf(spec.target)
     this.#entries.set(spec.streamId, { targetId: targetId(spec.target), sinks, chorus, stream })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
+import type { CreateResampler } from '../../codecs/resample.ts'
 import { type CreateVoiceDetector, loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { Lateness, SLOTS } from '../../media/engine/clock.ts'
 import { Engine, type EngineOptions } from '../../media/engine/engine.ts'
@@ -34,6 +35,10 @@ export class FarEnd {
   }
 }
 
+const noResampler = (): never => {
+  throw new Error('no stream of this test resamples')
+}
+
 /** Threads that several engines of a test may share. Absent: its own, and no ear. */
 export interface Given {
   prompts?: Prompts
@@ -44,6 +49,8 @@ export interface Given {
   openSocket?: () => Promise<LegSocket | null>
   /** Hears what is over. */
   over?: (kind: string, id: string) => void
+  /** For streams at 16 kHz. */
+  createResampler?: CreateResampler
   /** All that may listen, in place of what the product has. */
   sinks?: readonly SinkNoun[]
   /** How many threads it has; legs come to each in turn. */
@@ -95,9 +102,7 @@ export class TestEngine {
       openSocket: given.openSocket ?? (async () => (this.#opening === null ? null : socketOf(this.#opening))),
       userAgent: 'tandem/test',
       createNoiseSuppressor,
-      createResampler: () => {
-        throw new Error('no stream of this test resamples')
-      },
+      createResampler: given.createResampler ?? noResampler,
       prompts: this.prompts,
       hearing: { createVoiceDetector, stt },
       clock: {

@@ -19,7 +19,7 @@ export interface ByteSender {
   /** The memory of its bytes, which stays where it is; read if it is open, as is their number. */
   readonly address: number
   readonly length: number
-  /** The system has taken so many of them, from the first on; none if negative. */
+  /** The system has taken so many of them, from the first on; none if negative. It must not throw. */
   taken(bytes: number): void
 }
 

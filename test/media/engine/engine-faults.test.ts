@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { isFailure } from '../../../media/protocol.ts'
+import { isFailure, type StreamSpec } from '../../../media/protocol.ts'
+import type { Sink } from '../../../media/rooms/sink.ts'
+import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
 import type { SpeechToText } from '../../../media/speech/speech-engines.ts'
+import { streams } from '../../../media/streams/streams.ts'
 import { FarEnd, socketOf, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from './party.ts'
@@ -92,6 +95,65 @@ test('a leg that throws in a tick is out of its room and ended; those who were w
   assert.ok(levelOf(1000, c.received.heard(20, 50)) > -20)
   engine.engine.do('leg.close', { legId: 'part_a' })
   assert.equal(engine.engine.snapshot().legs.length, 2)
+  await engine.close()
+})
+
+test('a stream that throws in a frame ends as failed; the leg goes on, and so does what else listens to it', async () => {
+  const createResampler = () => ({
+    ...{ fromHz: 8000, toHz: 16_000, latencySamples: 128 },
+    process: () => {
+      throw new Error('a bug')
+    },
+    close: () => {},
+  })
+  const heard: number[] = []
+  const meter = { onPause: 'silence', write: () => heard.push(engine.ticks), close: () => {} } as const
+  let sinks: Sink[] | null = null
+  const meters: SinkNoun = {
+    create: ({ sinksOf }) => ({
+      commands: {},
+      enter: () => {
+        sinks = sinksOf({ legId: 'part_a' })
+      },
+    }),
+  }
+  const engine = new TestEngine(dataDir, { createResampler, sinks: [streams, meters] })
+  await engine.join('part_a')
+  const stream = (streamId: string, format: StreamSpec['format']) =>
+    engine.engine.run('stream.start', {
+      ...{
+        streamId,
+        target: { legId: 'part_a' },
+        url: 'ws://127.0.0.1:1/',
+        tracks: 'both',
+        format,
+        customParameters: {},
+      },
+      ...{ accountSid: 'org_1', callSid: 'call_1', signingSecret: 'whsec_c2VjcmV0' },
+      addresses: { publicOnly: true, allowed: [] },
+    })
+  await stream('ms_1', 'l16_16000')
+  await stream('ms_2', 'mulaw_8000')
+  // Behind the streams.
+  sinks!.push(meter)
+  engine.run(1)
+  await Promise.resolve()
+  engine.run(9)
+  assert.equal(heard.length, 2 * 10)
+  assert.equal(engine.ends, [])
+  assert.equal(
+    engine.of('stream.changed').map(({ streamId, status }) => [streamId, status]),
+    [['ms_1', 'failed']],
+  )
+  assert.equal(
+    engine.engine.snapshot().streams.map(({ streamId }) => streamId),
+    ['ms_2'],
+  )
+  assert.equal(
+    engine.faults.map(({ error }) => String(error)),
+    ['Error: a bug'],
+  )
+  assert.equal(engine.engine.stats().counters.engine_faults_total, 1)
   await engine.close()
 })
 

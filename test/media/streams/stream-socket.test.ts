@@ -25,6 +25,9 @@ const immediate = (): Promise<void> => new Promise(resolve => setImmediate(resol
 interface Running extends RunningStream {
   kind: Kind
   changes: StreamSnapshot[]
+  faults: unknown[]
+  /** From now on whatever it does by its clock throws. */
+  breakClock(): void
   /** Keys for the party. */
   pressed: string[]
   /** Advances its clock [ms]. */
@@ -35,6 +38,8 @@ interface Running extends RunningStream {
 function start(url: string, spec: Partial<StreamSpec> = {}, kind: Kind = KINDS.at(-1)!): Running {
   const changes: StreamSnapshot[] = []
   const pressed: string[] = []
+  const faults: unknown[] = []
+  let isBroken = false
   const watchers = new Set<() => void>()
   let skewMs = 0
   const stream = DIALLERS[kind].startStream(
@@ -52,7 +57,11 @@ function start(url: string, spec: Partial<StreamSpec> = {}, kind: Kind = KINDS.a
       ...spec,
     },
     {
-      now: () => performance.now() + skewMs,
+      now: () => {
+        if (isBroken) throw new Error('a bug')
+        return performance.now() + skewMs
+      },
+      fault: error => faults.push(error),
       press: key => {
         pressed.push(key)
         return true
@@ -77,6 +86,10 @@ function start(url: string, spec: Partial<StreamSpec> = {}, kind: Kind = KINDS.a
     kind,
     changes,
     pressed,
+    faults,
+    breakClock: () => {
+      isBroken = true
+    },
     voice: stream.voice,
     later: ms => {
       skewMs += ms
@@ -188,6 +201,39 @@ for (const kind of KINDS) {
     assert.equal(gaps(good.chunks('inbound')), [])
     assert.is(good.chunks('outbound').length, ticks)
     await Promise.all([slow.close(), good.close()])
+  })
+}
+
+for (const kind of KINDS) {
+  test(`${kind}: an exception behind a write, or in a frame, ends the stream it belongs to and no other one`, async () => {
+    const receiver = await WsReceiver.listen('reads')
+    const streams = [start(receiver.url, {}, kind), start(receiver.url, {}, kind), start(receiver.url, {}, kind)]
+    for (const stream of streams) await stream.until(streaming)
+    const [behind, within, whole] = streams as [Running, Running, Running]
+    const speakAll = (then = (): void => {}): void =>
+      inSlot(whole, () => {
+        for (const { sink } of streams) for (const track of ['inbound', 'outbound'] as const) sink.write(track, frame)
+        then()
+      })
+    for (let tick = 0; tick < 5; tick++) speakAll()
+    speakAll(behind.breakClock)
+    await behind.until(ended)
+    within.breakClock()
+    speakAll()
+    await within.until(ended)
+    for (let tick = 0; tick < 93; tick++) {
+      speakAll()
+      await immediate()
+    }
+    for (const stream of [behind, within]) {
+      assert.equal([stream.snapshot().status, stream.snapshot().endedReason], ['failed', 'connect_failed'])
+      assert.equal(stream.faults.map(String), ['Error: a bug'])
+    }
+    assert.equal([whole.snapshot().status, whole.faults], ['streaming', []])
+    await whole.stop('stopped')
+    await receiver.until(() => receiver.connections[2]!.closeCode === 1000)
+    assert.is(receiver.connections[2]!.messages.filter(({ event }) => event === 'media').length, 2 * 100)
+    await receiver.close()
   })
 }
 
