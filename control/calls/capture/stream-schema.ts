@@ -32,7 +32,9 @@ export const mediaStreamSchema = Type.Object({
   frames_refused: Type.Integer({
     description: 'Those that were dropped because 60 s of audio were already queued.',
   }),
-  ended_reason: nullable(Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed' })),
+  ended_reason: nullable(
+    Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed (also after a fault of ours)' }),
+  ),
   created: timestamp(),
 })
 
