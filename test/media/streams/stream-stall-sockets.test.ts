@@ -48,6 +48,7 @@ async function start(streamId: string, format: StreamFormat): Promise<Fork> {
       {
         now: () => performance.now(),
         press: () => false,
+        fault: () => {},
         changed: ({ status }) => {
           statuses.push(status)
           if (status === 'streaming') resolve(started)
