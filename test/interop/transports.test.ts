@@ -8,12 +8,13 @@ import { Product } from '../../bench/product.ts'
 import { bracketed } from '../../sip/message/uri.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
+import { type CertificateFiles, doorFrom, doorTo, makeCertificate } from './peers/doors.ts'
 import { Sipp, type SippOptions } from './peers/sipp.ts'
-import { type CertificateFiles, doorFromTls, doorToTls, makeCertificate } from './peers/tls-doors.ts'
 
 /**
- * The wire behaviour that carriers require, over each transport and both address families; every scenario has the same result. Loss is
- * tested in `lossy.test.ts`, over UDP only: TCP and TLS retransmit by themselves, and SIP does not notice.
+ * The wire behaviour that carriers require, over each transport and both address families; every scenario has the same result. Loss over UDP
+ * is tested in `lossy.test.ts`. Over TCP and TLS nothing is lost between two hops, but a proxy between them may lose it: what is said again from
+ * end to end is tested here (a 200, RFC 3261 §13.3.1.4, a reliable 183, RFC 3262 §3).
  */
 
 const test = suite('interop/transports')
@@ -87,7 +88,7 @@ const callersOver = (transport: Way['transport']): typeof CALLERS =>
 
 async function calls(scenario: string, to: string, { transport, host }: Way): Promise<void> {
   const options: SippOptions = { to, host, transport: transport === 'udp' ? 'udp' : 'tcp' }
-  const door = transport === 'tls' ? await doorToTls({ host, port: tlsPort }) : null
+  const door = transport === 'tls' ? await doorTo({ host, port: tlsPort }, 'tls') : null
   try {
     const sipp = await Sipp.caller(scenario, { host, port: door?.port ?? product.sip.port }, options)
     await sipp.passed()
@@ -110,7 +111,7 @@ const CALLEES = [
 
 async function isCalled([scenario, status, ends]: (typeof CALLEES)[number], { transport, host }: Way): Promise<void> {
   const sipp = await Sipp.callee(scenario, { host, transport: transport === 'udp' ? 'udp' : 'tcp' })
-  const door = transport === 'tls' ? await doorFromTls(sipp, files) : null
+  const door = transport === 'tls' ? await doorFrom(sipp, files, 'tls') : null
   try {
     const to = `sip:callee@${bracketed(host)}:${door?.port ?? sipp.port}${transport === 'udp' ? '' : `;transport=${transport}`}`
     const { id } = await product.ok('POST', '/calls', { to, timeout_s: 5 })
@@ -128,6 +129,66 @@ async function isCalled([scenario, status, ends]: (typeof CALLEES)[number], { tr
   } finally {
     door?.close()
   }
+}
+
+/** Loses each of these once: the beginning of a message's first line and its CSeq. */
+class Loss {
+  readonly lost = new Set<string>()
+  readonly #names: readonly string[]
+
+  constructor(...names: string[]) {
+    this.#names = names
+  }
+
+  get isOver(): boolean {
+    return this.lost.size === this.#names.length
+  }
+
+  readonly passes = (message: Buffer): Buffer | null => {
+    const text = message.toString('latin1')
+    const [, status, method] = /^(?:SIP\/2\.0 (\d+)|([A-Z]+) )/.exec(text) ?? []
+    const name = `${status ?? method} of ${/^CSeq: (.*)\r$/m.exec(text)?.[1]}`
+    if (!this.#names.includes(name) || this.lost.has(name)) return message
+    this.lost.add(name)
+    return null
+  }
+}
+
+type StreamWay = Way & { transport: 'tcp' | 'tls' }
+
+async function losesCalls({ transport, host }: StreamWay): Promise<void> {
+  const port = transport === 'tls' ? tlsPort : product.sip.port
+  for (const [scenario, to, ...names] of [
+    ['acks-twice', '1002', '200 of 1 INVITE', 'ACK of 1 ACK'],
+    ['ring-prack', '5002', '183 of 1 INVITE'],
+  ] as const) {
+    const loss = new Loss(...names)
+    const door = await doorTo({ host, port }, transport, loss.passes)
+    const sipp = await Sipp.caller(scenario, { host, port: door.port }, { to, host, transport: 'tcp' })
+    try {
+      await sipp.passed()
+    } finally {
+      door.close()
+    }
+    assert.ok(loss.isOver, scenario)
+  }
+}
+
+async function losesAck({ transport, host }: StreamWay): Promise<void> {
+  const sipp = await Sipp.callee('answers-twice', { host, transport: 'tcp' })
+  const loss = new Loss('ACK of 1 ACK')
+  const door = await doorFrom(sipp, files, transport, loss.passes)
+  try {
+    const to = `sip:callee@${bracketed(host)}:${door.port};transport=${transport}`
+    const { id } = await product.ok('POST', '/calls', { to })
+    await product.until('its 200 is acknowledged again', async () => (sipp.received('ACK').length > 0 ? true : null))
+    await product.ok('POST', `/calls/${id}/hangup`)
+    await sipp.passed()
+    assert.is((await endedCall(product, id)).status, 'completed')
+  } finally {
+    door.close()
+  }
+  assert.ok(loss.isOver)
 }
 
 for (const [family, host] of [
@@ -152,6 +213,18 @@ for (const [family, host] of [
           for (const played of CALLEES) await isCalled(played, way)
         },
       ],
+      ...(transport === 'udp'
+        ? []
+        : ([
+            [
+              `a 200, its ACK and a reliable 183 of a caller are each lost once, over ${transport}, ${family}`,
+              () => losesCalls({ transport, host }),
+            ],
+            [
+              `our ACK is lost once, and sent again with the 200, over ${transport}, ${family}`,
+              () => losesAck({ transport, host }),
+            ],
+          ] as const)),
     ] as const) {
       if (lacking === null) test(sentence, run, SLOW)
       else test.skip(sentence, lacking)

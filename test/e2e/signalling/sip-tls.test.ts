@@ -12,8 +12,8 @@ import { SipEndpoint } from '../../../media/signalling/endpoint/sip-endpoint.ts'
 import { Names } from '../../../media/signalling/names.ts'
 import type { UaEvent } from '../../../sip/user-agent.ts'
 import { missingPrograms, suite } from '../../harness.ts'
+import { doorFrom, doorTo, makeCertificate } from '../../interop/peers/doors.ts'
 import { Sipp } from '../../interop/peers/sipp.ts'
-import { doorFromTls, doorToTls, makeCertificate } from '../../interop/peers/tls-doors.ts'
 import { curtain, endedCall } from '../scene.ts'
 
 const test = suite('e2e/signalling/sip-tls')
@@ -100,7 +100,7 @@ for (const scenario of ['call', 'hold', 'late-offer', 'unsupported-codec', 'not-
 }
 
 async function overTls(scenario: string): Promise<void> {
-  const door = await doorToTls({ host: HOST, port: tlsPort })
+  const door = await doorTo({ host: HOST, port: tlsPort }, 'tls')
   const to = scenario === 'not-found' ? '4040404' : '1002'
   try {
     await (await Sipp.caller(scenario, { host: HOST, port: door.port }, { to, transport: 'tcp' })).passed()
@@ -121,7 +121,7 @@ for (const [scenario, status] of [
 
 async function calledOverTls(scenario: string, status: string): Promise<void> {
   const sipp = await Sipp.callee(scenario, { transport: 'tcp' })
-  const door = await doorFromTls(sipp, { cert, key })
+  const door = await doorFrom(sipp, { cert, key }, 'tls')
   const { port } = door
   try {
     const call = await product.ok('POST', '/calls', { to: `sip:callee@${HOST}:${port};transport=tls` })
