@@ -135,17 +135,15 @@ async function runFiles(take: Take, stage: Stage): Promise<void> {
   const { width, label = '', givesWay = false, variables = () => ({}) } = stage
   const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
-  /** A test that fails does not get to what it has to close: its file is run again. */
-  const excused = new Set<Worker>()
   const run = async (path: string, slot: number): Promise<void> => {
     const worker = workers[slot]!
     const running = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : worker.run(path)
-    if (reportFirst(path, label, await running) > 0) excused.add(worker)
+    if (reportFirst(path, label, await running) > 0) worker.excuse()
   }
   await Promise.all(slots(width).map(slot => drain(take, slot, run)))
   for (const worker of workers) {
     const problem = await worker.close()
-    if (problem !== null && !excused.has(worker)) fail(`a process of tests${label}: ${problem}`)
+    if (problem !== null) fail(`a process of tests${label}: ${problem}`)
   }
 }
 

@@ -9,13 +9,15 @@ import type { CallCentreParts } from '../deps.ts'
 import { tellCall } from '../targets.ts'
 import { carryOut } from './carry-out.ts'
 import { pass } from './out.ts'
-import { findTransfer, planOf, transferOver, transferRings } from './records.ts'
+import { findTransfer, planOf, transferBegun, transferOver, transferRings } from './records.ts'
 
 /** Progress of a REFER that we sent, or of a call that media places for a far end's REFER. */
 export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_progress'>): Promise<void> {
   const row = await findTransfer(trx, body.referId)
   if (row === undefined) return
   const { sipCode, isOver } = body
+  // It may come before media's reply to the command.
+  if (row.status === 'asked') await transferBegun(trx, row, null, at)
   if (!isOver) {
     if (sipCode >= 180) await transferRings(trx, row, sipCode, at)
     return

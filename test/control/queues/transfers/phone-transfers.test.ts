@@ -336,6 +336,43 @@ test('control dies in the middle of joining two calls: both others talk, and nob
   }
 })
 
+test('bridge: of a target that rings before media has said that it is called, its trying is told first', async () => {
+  const { world, caller } = await talk()
+  const scoped = forTenant(world.store.db, world.tenant)
+  const trunk = {
+    id: 'conn_carrier',
+    name: 'Carrier',
+    kind: 'trunk',
+    host: '192.0.2.50',
+    port: 5060,
+    transport: 'udp',
+  } as const
+  await scoped.insert('connections', {
+    ...trunk,
+    transfers: 'bridge',
+    auth_username: null,
+    auth_password: null,
+    allowed_ips: '[]',
+    codecs: '["PCMU"]',
+    max_calls: null,
+    enabled: 1,
+    created: world.clock.now().toISOString(),
+    updated: '',
+  })
+  await scoped.update('participants').set({ connection_id: trunk.id }).where('id', '=', caller).execute()
+  const referId = world.media.refer(caller, '+4930123456')
+  world.media.emit('leg.refer_progress', { legId: caller, referId, sipCode: 180, isOver: false })
+  await world.settle()
+  world.media.emit('leg.refer_progress', { legId: caller, referId, sipCode: 200, isOver: true })
+  await world.settle()
+  assert.equal(await updates(world), ['trying 100', 'ringing 180', 'completed 200'])
+  const failed = world.media.refer(caller, '+4930123456')
+  world.media.emit('leg.refer_progress', { legId: caller, referId: failed, sipCode: 486, isOver: true })
+  await world.settle()
+  assert.equal((await updates(world)).slice(3), ['trying 100', 'failed 486'])
+  await world.close()
+})
+
 test('a REFER that was answered for us, since nobody decided in time, is not carried out', async () => {
   const { world, ann, bob, phone } = await talk()
   world.media.refers.clear()

@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../../../bench/free-port.ts'
 import { OwnAddresses } from '../../../../media/kernel/own-addresses.ts'
 import { SipEndpoint, type SipEndpointOptions } from '../../../../media/signalling/endpoint/sip-endpoint.ts'
 import { SipReach } from '../../../../media/signalling/endpoint/sip-reach.ts'
@@ -17,7 +18,7 @@ async function neighbour() {
   const got: string[] = []
   const udp = createSocket('udp4')
   udp.on('message', bytes => got.push(bytes.toString('latin1')))
-  udp.bind(0, HOST)
+  udp.bind(await freePort(HOST), HOST)
   await once(udp, 'listening')
   const { port } = udp.address()
   const tcp = createServer(socket => socket.on('data', bytes => got.push(bytes.toString('latin1'))))
