@@ -7,6 +7,7 @@ export const ENTRIES = [
   'control/wiring/cli',
   'control/wiring/main',
   'control/audio/convert-worker',
+  'control/kernel/store/checkpoint-worker',
   'control/calls/capture/form-worker',
   'media/main',
   'media/engine/engine-thread',

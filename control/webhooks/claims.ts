@@ -14,6 +14,8 @@ export interface ClaimRules {
   leaseMs: number
   /** How many attempts may run in this process, and for whom. */
   shares: DeliveryShares
+  /** Whether to look behind deliveries that find no place: all of an endpoint that cannot keep up are read for that. */
+  looksBehind: boolean
 }
 
 /** A delivery whose lease is ours, and the place that it holds until its attempt has ended. */
@@ -22,15 +24,22 @@ export interface ClaimedDelivery {
   place: Place
 }
 
-/** Deliveries that are looked at together. */
-const WINDOW = 200
+export interface Claimed {
+  deliveries: ClaimedDelivery[]
+  /** Some are behind others that found no place: as soon as there is room, it is their turn. */
+  wereBehind: boolean
+}
+
+/** Deliveries that are looked at together: the most overdue, and behind them. */
+const WINDOW = 32
+const WINDOW_BEHIND = 200
 
 /** Takes deliveries that are due, the most overdue first, as far as each one's share reaches. */
-export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelivery[]> {
+export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
   const { now, leaseMs, shares } = rules
   const at = now.toISOString()
-  const places = await choose(db, at, shares)
-  if (places.size === 0) return []
+  const { places, wereBehind } = await choose(db, at, rules)
+  if (places.size === 0) return { deliveries: [], wereBehind }
   try {
     const ids = inList('id', [...places.keys()])
     const claimed = await rowsOf(
@@ -47,11 +56,12 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelive
           .returningAll(),
       { ...ids.values, lease: randomUUID(), until: new Date(now.getTime() + leaseMs).toISOString(), at },
     )
-    return claimed.map(delivery => {
+    const deliveries = claimed.map(delivery => {
       const place = places.get(delivery.id)!
       places.delete(delivery.id)
       return { delivery, place }
     })
+    return { deliveries, wereBehind }
   } finally {
     places.forEach(place => shares.giveBack(place))
   }
@@ -61,25 +71,35 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<ClaimedDelive
  * Takes a place for each attempt that may begin. Owners without a free place are skipped, so others behind them get
  * their turn.
  */
-async function choose(db: Db, at: string, shares: DeliveryShares): Promise<Map<string, Place>> {
+async function choose(
+  db: Db,
+  at: string,
+  { shares, looksBehind }: ClaimRules,
+): Promise<{ places: Map<string, Place>; wereBehind: boolean }> {
   const places = new Map<string, Place>()
   const organisations = new Set<string>()
   const endpoints = new Set<string>()
-  let isThrough = false
-  while (!isThrough && shares.free > 0) {
-    const rows = await candidates(db, at, [...organisations], [...endpoints], [...places.keys()])
+  let wereBehind = false
+  for (let window = WINDOW; shares.free > 0; window = WINDOW_BEHIND) {
+    const without = { organisation_id: [...organisations], endpoint_id: [...endpoints], id: [...places.keys()] }
+    const rows = await candidates(db, at, without, window)
     for (const row of rows) {
       if (shares.mayTake(row)) places.set(row.id, shares.take(row))
       else if (!shares.hasRoom(row)) organisations.add(row.organisation_id)
       else endpoints.add(row.endpoint_id)
     }
-    isThrough = rows.length < WINDOW
+    if (window === WINDOW_BEHIND && rows.length > 0) wereBehind = true
+    if (rows.length < window || !looksBehind) break
   }
-  return places
+  return { places, wereBehind }
 }
 
-function candidates(db: Db, at: string, organisations: string[], endpoints: string[], taken: string[]) {
-  const without = { organisation_id: organisations, endpoint_id: endpoints, id: taken }
+function candidates(
+  db: Db,
+  at: string,
+  without: { organisation_id: string[]; endpoint_id: string[]; id: string[] },
+  window: number,
+) {
   const lists = Object.entries(without).flatMap(([column, values]) =>
     values.length === 0 ? [] : [{ column, ...inList(column, values) }],
   )
@@ -95,12 +115,12 @@ function candidates(db: Db, at: string, organisations: string[], endpoints: stri
       (all, { column, places }) => all.where(`d.${column}` as 'd.id', 'not in', places(place)),
       due,
     )
-    return rest.orderBy('d.next_attempt_at').orderBy('d.id').limit(WINDOW)
+    return rest.orderBy('d.next_attempt_at').orderBy('d.id').limit(window)
   }
   const name = lists.map(({ column, length }) => `${length} ${column}`)
   return rowsOf(
     db,
-    `due deliveries without ${name}`,
+    `${window} due deliveries without ${name}`,
     build,
     Object.assign({ at }, ...lists.map(({ values }) => values)),
   )

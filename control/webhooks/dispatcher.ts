@@ -66,6 +66,8 @@ export class WebhookDispatcher {
   #looking: Promise<void> | null = null
   /** An attempt ended while we looked: there may be room for more. */
   #lookAgain = false
+  /** When it was last looked behind deliveries that find no place; always long ago while something is found there [ms]. */
+  #lookedBehindAt = Number.NEGATIVE_INFINITY
   #sweptAt = 0
   #closed = false
 
@@ -92,7 +94,7 @@ export class WebhookDispatcher {
   async deliverDue(): Promise<number> {
     let made = 0
     for (;;) {
-      const claimed = await this.#claim()
+      const claimed = await this.#claim(true)
       made += claimed
       if (claimed === 0 && this.#running.size === 0) return made
       if (claimed === 0) await Promise.race(this.#running)
@@ -140,11 +142,22 @@ export class WebhookDispatcher {
   }
 
   /** Begins due attempts within the limits. Returns how many began. */
-  async #claim(): Promise<number> {
+  async #claim(looksBehind = this.#isTimeToLookBehind()): Promise<number> {
     const { store, now } = this.#parts
-    const claimed = await claimDue(store.db, { now: now(), leaseMs: this.#bounds.leaseMs, shares: this.#shares })
-    for (const each of claimed) this.#begin(each)
-    return claimed.length
+    const { leaseMs } = this.#bounds
+    if (looksBehind) this.#lookedBehindAt = performance.now()
+    const { deliveries, wereBehind } = await claimDue(store.db, {
+      ...{ now: now(), leaseMs, shares: this.#shares },
+      looksBehind,
+    })
+    if (wereBehind) this.#lookedBehindAt = Number.NEGATIVE_INFINITY
+    for (const each of deliveries) this.#begin(each)
+    return deliveries.length
+  }
+
+  /** As often as without any end of an attempt; at each of them as long as something was found there. */
+  #isTimeToLookBehind(): boolean {
+    return performance.now() - this.#lookedBehindAt >= this.#bounds.pollMs
   }
 
   #begin({ delivery, place }: ClaimedDelivery): void {

@@ -14,20 +14,29 @@ import { runAtOnce, shortcutOf } from './shortcut.ts'
 import type { Db } from './store.ts'
 import type { Database } from './tables.ts'
 
-/** Placeholder in a query for a value that is given when the query runs. */
+/** Placeholder in a query for a value that is given when the query runs, or for one of a list of values. */
 class Parameter {
   readonly name: string
-  constructor(name: string) {
+  /** Its place in the list; null: it is none. */
+  readonly at: number | null
+  constructor(name: string, at: number | null) {
     this.name = name
+    this.at = at
   }
 }
 
-/** Puts a parameter into a query; its type is that of the expression next to it. */
-export type Place = (name: string) => never
-const place: Place = name => new Parameter(name) as never
+/** Puts a parameter into a query; its type is that of the expression next to it. `at`: its place, if the value is a list. */
+export type Place = (name: string, at?: number) => never
+const place: Place = (name, at) => new Parameter(name, at ?? null) as never
 
 /** The values of a query's parameters. */
 export type Values = Readonly<Record<string, unknown>>
+
+function givenFor({ name, at }: Parameter, values: Values): unknown {
+  if (at === null) return values[name]
+  const list = values[name] as readonly unknown[]
+  return list[Math.min(at, list.length - 1)]
+}
 
 /** The compiled queries of each kind of database, by name. */
 const compiled = new Map<DialectAdapter['constructor'], Map<string, CompiledQuery>>()
@@ -61,7 +70,9 @@ export async function run<R>(
   values: Values,
 ): Promise<QueryResult<R>> {
   const query = compiledOnce(db, name, build)
-  const given = query.parameters.map(parameter => (parameter instanceof Parameter ? values[parameter.name] : parameter))
+  const given = query.parameters.map(parameter =>
+    parameter instanceof Parameter ? givenFor(parameter, values) : parameter,
+  )
   return execute(db, query, given)
 }
 
@@ -99,11 +110,10 @@ export async function rowBy<T extends keyof Database>(
 /** Values for `in (…)`. The length is rounded up, so that few queries are compiled, and the last value fills the rest. */
 export function inList(name: string, values: readonly unknown[]) {
   const length = 2 ** Math.ceil(Math.log2(Math.max(1, values.length)))
-  const names = Array.from({ length }, (_, i) => `${name}${i}`)
   return {
     length,
-    places: (place: Place): never[] => names.map(place),
-    values: Object.fromEntries(names.map((name, i) => [name, values[Math.min(i, values.length - 1)]])),
+    places: (place: Place): never[] => Array.from({ length }, (_, i) => place(name, i)),
+    values: { [name]: values } as Values,
   }
 }
 

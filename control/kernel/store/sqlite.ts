@@ -14,10 +14,10 @@ import { withShortcut } from './shortcut.ts'
 
 const BUSY_TIMEOUT_MS = 5000
 /**
- * Pages in the write-ahead log from which on a commit copies them into the file, and syncs both: it blocks the thread. SQLite's own 1,000
- * are a second's calls or less, and most of them are pages that the next ones write again.
+ * Pages in the write-ahead log from which on a commit copies them into the file, and syncs both: it blocks the thread. That is left to a thread
+ * of its own (`Checkpoints`), which many commits at once may outrun.
  */
-const CHECKPOINT_PAGES = 4000
+const CHECKPOINT_PAGES = 16_000
 
 /**
  * After a full or failing disk SQLite has already rolled the transaction back (https://sqlite.org/lang_transaction.html), so a

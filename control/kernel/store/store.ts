@@ -3,6 +3,7 @@ import { type Kysely, Migrator, sql, type Transaction } from 'kysely'
 import { FollowUps } from '../follow-ups.ts'
 import { Turns } from '../turns.ts'
 import { type Fact, following, written } from './after-commit.ts'
+import { Checkpoints } from './checkpoints.ts'
 import { faultOf } from './faults.ts'
 import { MIGRATIONS } from './migrations/all.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
@@ -74,7 +75,9 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
     throw error
   }
   // PostgreSQL itself syncs each commit, and batches the syncs.
-  const log = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? new WalSync(target) : null
+  const file = engine === 'sqlite' && typeof target === 'string' && target !== ':memory:' ? target : null
+  const log = file === null ? null : new WalSync(file)
+  const checkpoints = file === null ? null : new Checkpoints(file)
   const within: Store['within'] = new Set()
   const committed: Store['committed'] = new Set()
   const followUps = new FollowUps()
@@ -98,11 +101,13 @@ export async function openStore(target: string | Buffer, node = ONLY_NODE, stead
           await written(trx)
           return made
         })
+        checkpoints?.noteCommit()
         follow()
         return result
       }, turns),
     durable: async () => log?.sync(),
     close: async () => {
+      await checkpoints?.close()
       await log?.close()
       await db.destroy()
     },

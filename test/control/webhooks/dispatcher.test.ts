@@ -276,6 +276,28 @@ test('one process delivers at most so many at once, and few of them to one slow 
   await dispatcher.close()
 })
 
+test('what is due behind an endpoint that cannot keep up leaves at its own pace, and waits for no poll', async () => {
+  await world.endpoint({ url: `${world.receiver.url}/slow`, event_types: ['call.ended'] })
+  for (let i = 0; i < 50; i++) await world.emit()
+  const quick = await world.endpoint({ url: `${world.receiver.url}/quick`, event_types: ['ping'] })
+  for (let i = 0; i < 40; i++) await world.ask(`POST /v1/webhook_endpoints/${quick.id}/ping`)
+  const { held, post } = heldPosts()
+  const dispatcher = dispatcherOf(world, { post, bounds: { perEndpoint: 4, pollMs: 600_000 } })
+  dispatcher.start()
+  for (let done = 0; done < 40; done++) {
+    await until(() => held.some(({ url }) => url.endsWith('/quick')))
+    held
+      .splice(
+        held.findIndex(({ url }) => url.endsWith('/quick')),
+        1,
+      )[0]!
+      .finish(OK)
+  }
+  await until(() => dispatcher.counters.succeeded === 40)
+  assert.is(dispatcher.running, 4, 'to the slow one')
+  await dispatcher.close()
+})
+
 test(`60 endpoints of one organisation that never answer: another organisation's event is delivered at once`, async () => {
   for (let i = 0; i < 60; i++) await world.endpoint({ url: `${world.receiver.url}/hangs/${i}` })
   for (let i = 0; i < 10; i++) await world.emit()
