@@ -20,6 +20,7 @@ export async function startProduct({ sockets }: { sockets: SocketChoice }): Prom
       TANDEM_RTP_PORTS: RTP_PORTS,
       TANDEM_RTP_SOCKETS: sockets,
       TANDEM_LOG_LEVEL: 'warn',
+      TANDEM_WARM_UP: 'yes',
     },
   })
   const { pids } = product

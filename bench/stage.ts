@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { StreamFormat } from '../media/protocol.ts'
 import type { LoadPlan } from './load/messages.ts'
 import { LoadProcess } from './load-process.ts'
-import { pin, pinProblem } from './pin.ts'
+import { pin, pinProblem, putFirst } from './pin.ts'
 import { type Cpu, cpuRate, readCpu } from './process-cpu.ts'
 import type { Figures } from './report.ts'
 import type { Subject } from './subject.ts'
@@ -11,8 +11,8 @@ import type { Yardstick } from './yardstick.ts'
 const HOST = '127.0.0.1'
 /** For the yardstick, which has nothing to settle [s]. */
 const YARDSTICK_WARM_UP_SECONDS = 2
-/** After streams were started [s]. */
-const STREAM_WARM_UP_SECONDS = 5
+/** After streams were started: what that made late, jitter buffers need 4 to 8 s without anything late to give back [s]. */
+const STREAM_WARM_UP_SECONDS = 10
 
 /** The legs of a measurement. */
 export interface LegsKind {
@@ -41,6 +41,7 @@ export class Stage {
   async withLoad<T>(use: (load: LoadProcess) => Promise<T>): Promise<T> {
     const load = new LoadProcess()
     this.#pin(load.pid, 'other')
+    if (this.problem === null) putFirst(load.pid)
     try {
       const result = await use(load)
       await load.close()

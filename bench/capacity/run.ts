@@ -12,7 +12,8 @@ import { type Found, findMost } from './search.ts'
 /** As many as a load can tell apart. */
 const MOST_LEGS = 4000
 const DEFAULTS = { seconds: 10, warmUp: 10, within: 0.08 }
-const QUICK = { seconds: 5, warmUp: 4, within: 0.3 }
+/** As long a warm-up: rooms move to better slots in their first seconds, which costs frames. */
+const QUICK = { seconds: 5, warmUp: 10, within: 0.3 }
 const YARDSTICK_SECONDS = 8
 
 export interface Step extends Judgement {
