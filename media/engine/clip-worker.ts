@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { parentPort } from 'node:worker_threads'
 import { resampleAll } from '../../codecs/resample.ts'
 import { readWav, type Wav } from '../../codecs/wav.ts'
+import { workAmongOthers } from '../kernel/thread-priority.ts'
 import type { JobReply, JobRequest } from '../kernel/worker-jobs.ts'
 
 /** Loads a WAV file for a room. */
@@ -40,6 +41,7 @@ function toMono({ channels, samples }: Wav): Int16Array {
 /** A buffer with only these samples, which can be transferred to another thread without a copy. */
 const ownCopy = (samples: Int16Array): Int16Array<ArrayBuffer> => new Int16Array(samples)
 
+workAmongOthers()
 parentPort?.on('message', async ({ id, job }: JobRequest<ClipJob>) => {
   const answer = await loadClip(job)
   const moved = 'samples' in answer ? [answer.samples.buffer] : []

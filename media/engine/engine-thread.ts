@@ -6,6 +6,7 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import { loadResampler } from '../../codecs/resample.ts'
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
+import { comeForwardForAudio } from '../kernel/thread-priority.ts'
 import { chooseDatagrams } from '../rtp/datagrams/choose.ts'
 import { PortPool } from '../rtp/port-pool.ts'
 import { RtpSocket } from '../rtp/rtp-socket.ts'
@@ -66,6 +67,7 @@ const options: EngineOptions = {
 
 // Before the thread reports ready, so that the first minute is as good as the tenth.
 if (config.warmsUp) await warmUp(options)
+comeForwardForAudio()
 const engine = new Engine(options)
 
 post({ type: 'sockets', kind: datagrams.kind, problem })

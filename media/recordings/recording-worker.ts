@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { workAmongOthers } from '../kernel/thread-priority.ts'
 import type { JobReply, JobRequest } from '../kernel/worker-jobs.ts'
 import type { RecordingInfo } from '../protocol.ts'
 import { makeRecording } from './recording-file.ts'
@@ -8,6 +9,8 @@ export interface RecordingJob {
   dataDir: string
   recordingId: string
 }
+
+workAmongOthers()
 
 parentPort?.on('message', ({ id, job }: JobRequest<RecordingJob>) => {
   const answer = makeRecording(job.dataDir, job.recordingId)
