@@ -3,6 +3,7 @@ import type { LoadResult } from '../load/messages.ts'
 import { LoadProcess } from '../load-process.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import type { BenchOptions } from '../options.ts'
+import { putFirst } from '../pin.ts'
 import type { Subject } from '../subject.ts'
 import { WebhookReceiver } from '../webhook-receiver.ts'
 import { type CallCost, costOfCall, engineThread, readSpent, type Spent } from './cost.ts'
@@ -60,6 +61,7 @@ export async function benchCalls(
     const users = Array.from({ length: STANDING }, (_, leg) => numbers[Math.floor(leg / ROOM_SIZE)]!)
     const target = { kind: 'sip' as const, ...subject.sip, users }
     await load.prepare({ target, legs: STANDING, roomSize: ROOM_SIZE, streams: null, jitterMs, isEncrypted: false })
+    putFirst(load.pid)
     await sleep(WARM_UP_SECONDS * 1000)
     await rush.run(Math.min(FIRST.rate, ...rates), FIRST.seconds)
     await sleep(REST_SECONDS * 1000)
