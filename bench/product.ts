@@ -24,6 +24,9 @@ export const FIRST_KEYS = { live: 'sk_live_0000000000000000e2e', test: 'sk_test_
 /** A data directory that has had its first start, which the test command has made: to make one takes a third of a start. */
 const FIRST_START = process.env.TANDEM_TEST_FIRST_START
 
+/** What Node is told, by the test command, in all its processes. */
+const NODE_OPTIONS = process.env.TANDEM_TEST_NODE_OPTIONS
+
 function freshDirectory(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-'))
   if (FIRST_START !== undefined) cpSync(FIRST_START, folder, { recursive: true })
@@ -76,7 +79,7 @@ export class Product extends RestClient {
     this.wsPort = Number(env.TANDEM_WS_PORT)
     this.testKey = env.TANDEM_TEST_KEY!
     this.dataDir = env.TANDEM_DATA_DIR!
-    this.env = { ...withoutTandem(process.env), ...env }
+    this.env = { ...withoutTandem(process.env), ...(NODE_OPTIONS === undefined ? {} : { NODE_OPTIONS }), ...env }
     this.#keepsData = keepsData
     this.#stopMs = Number(env.TANDEM_DRAIN_SECONDS) * 1000 + STOP_MARGIN_MS
     this.#child = spawn('/bin/sh', ['-c', GUARD, 'guard', process.execPath, CLI, 'start'], {

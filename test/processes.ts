@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { END_OF_FILE, NO_MORE_FILES } from './worker-messages.ts'
+import { END_OF_FILE, NO_MORE_FILES, OPTIMISES_LATE } from './worker-messages.ts'
 
 const FILE_TIMEOUT_MS = 240_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
@@ -34,16 +34,17 @@ const builtFile = ({ bundles }: Stage, path: string): string => join(bundles, pa
 
 const urlOf = (stage: Stage, path: string): string => pathToFileURL(builtFile(stage, path)).href
 
-/** Most of what tests run ends soon, so that V8 optimises only what runs fifteen times as often as it waits for by itself. */
-const OPTIMISES_LATE = '--interrupt-budget=1000000'
-
 /** `args`: the URL of the only file that it runs; none: they come over its channel. */
 function start(stage: Stage, ...args: string[]): ChildProcess {
   const command = [process.execPath, OPTIMISES_LATE, '--enable-source-maps', builtFile(stage, 'worker.ts'), ...args]
   const [program, ...rest] = stage.givesWay === true ? ['nice', '-n', '10', ...command] : command
   return spawn(program!, rest, {
     cwd: root,
-    env: { ...stage.env, TANDEM_TEST_BUNDLES: stage.bundles },
+    env: {
+      ...stage.env,
+      TANDEM_TEST_BUNDLES: stage.bundles,
+      TANDEM_TEST_NODE_OPTIONS: `--import=${urlOf(stage, 'optimises-late.ts')}`,
+    },
     stdio: ['ignore', 'pipe', 'pipe', ...(args.length === 0 ? ['ipc' as const] : [])],
   })
 }
