@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import BetterSqlite3 from 'better-sqlite3'
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { MIGRATIONS } from '../../control/kernel/store/migrations/all.ts'
 import { ONLY_NODE, type SteadyClock } from '../../control/kernel/store/node.ts'
+import { connectionsTo } from '../../control/kernel/store/postgres.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
 
 /**
@@ -18,6 +20,8 @@ const SERVER = process.env.TANDEM_TEST_DATABASE_URL
 
 /** All databases of tests on the server. */
 export const TEST_PREFIX = 'tandem_test'
+/** How the server names connections that outlive a test. */
+const KEPT = 'tandem kept'
 /** Of those that run at the same time, one makes the template. */
 const TEMPLATE_LOCK = 7_283_640
 
@@ -43,7 +47,7 @@ export async function makeDatabase({ blank = false } = {}): Promise<TestDatabase
 export async function openTestStore(steadyMs?: SteadyClock): Promise<Store> {
   if (SERVER === undefined) return openStore(await sqliteImage(), ONLY_NODE, steadyMs)
   const database = await makeDatabase()
-  const store = await openStore(database.target, ONLY_NODE, steadyMs)
+  const store = await openStore(lent(database.target), ONLY_NODE, steadyMs)
   const close = async (): Promise<void> => {
     await store.close()
     await database.remove()
@@ -98,6 +102,7 @@ async function makePostgres(server: string): Promise<TestDatabase> {
   const { rowCount } = await admin.query('select 1 from pg_database where datname = $1', [name])
   const isEmpty = rowCount === 1 && (await empty(name, target))
   if (!isEmpty) {
+    await endKept(target)
     await admin.query(`drop database if exists ${name} with (force)`)
     await admin.query(`create database ${name} template ${await template}`)
   }
@@ -108,6 +113,7 @@ async function makePostgres(server: string): Promise<TestDatabase> {
 async function makeBlank(server: string): Promise<TestDatabase> {
   const { target, remove } = await makePostgres(server)
   const name = new URL(target).pathname.slice(1)
+  await endKept(target)
   await admin?.query(`drop database ${name} with (force)`)
   await admin?.query(`create database ${name} encoding 'UTF8' template template0`)
   return { target, remove }
@@ -139,8 +145,47 @@ async function empty(name: string, target: string): Promise<boolean> {
   }
 }
 
+/** Whoever is still in a transaction is not idle. */
 const OTHERS_END = `select pg_terminate_backend(pid) from pg_stat_activity
-  where datname = current_database() and pid <> pg_backend_pid()`
+  where datname = current_database() and pid <> pg_backend_pid() and not (application_name = '${KEPT}' and state = 'idle')`
+
+/** Connections of stores on each database: what they have planned serves the next test too. */
+const kept = new Map<string, PostgresPool>()
+
+/** Connections for one store, which ends when all of them are given back. */
+function lent(target: string): PostgresPool {
+  const pool = kept.get(target) ?? connectionsTo(target, { application_name: KEPT, min: 2, idleTimeoutMillis: 2000 })
+  kept.set(target, pool)
+  let out = 0
+  let allBack = (): void => {}
+  const back = (): void => {
+    if (--out === 0) allBack()
+  }
+  const connect = async (): Promise<PostgresPoolClient> => {
+    out++
+    try {
+      const client = await pool.connect()
+      const release = (): void => {
+        client.release()
+        back()
+      }
+      return { query: client.query, release }
+    } catch (error) {
+      back()
+      throw error
+    }
+  }
+  const end = async (): Promise<void> => {
+    if (out > 0) await new Promise<void>(resolve => (allBack = resolve))
+  }
+  return { connect, end }
+}
+
+/** Before its database goes. */
+async function endKept(target: string): Promise<void> {
+  await kept.get(target)?.end()
+  kept.delete(target)
+}
 
 async function makeCleaner(name: string, target: string): Promise<Cleaner> {
   const pool = new pg.Pool({ connectionString: target, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true })

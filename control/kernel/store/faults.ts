@@ -6,9 +6,12 @@
  */
 export type DatabaseFault = 'conflict' | 'taken' | 'outage'
 
+/** Of a transaction in which PostgreSQL has a prepared statement no more: it is prepared anew when the transaction runs again. */
+export const STATEMENT_LOST = 'statement_lost'
+
 /** PostgreSQL's SQLSTATE (its manual, appendix A), SQLite's extended result codes (https://sqlite.org/rescode.html), Node's. */
 const FAULTS: [RegExp, DatabaseFault][] = [
-  [/^(40001|40P01|55P03|SQLITE_BUSY(_.*)?)$/, 'conflict'],
+  [/^(40001|40P01|55P03|SQLITE_BUSY(_.*)?|statement_lost)$/, 'conflict'],
   [/^(23505|SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY))$/, 'taken'],
   [/^(08...|53...|57P0.|25P03|58...|SQLITE_(FULL|IOERR.*|READONLY.*|CANTOPEN.*))$/, 'outage'],
   [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/, 'outage'],

@@ -5,12 +5,14 @@ import {
   PostgresAdapter,
   PostgresDialect,
   type PostgresDialectConfig,
+  type PostgresPool,
   PostgresQueryCompiler,
   type QueryCompiler,
   replaceWithNoncontingentExpression,
   sql,
 } from 'kysely'
 import pg from 'pg'
+import { NamedStatements } from './named-statements.ts'
 import { ofNode, type SteadyClock } from './node.ts'
 import { asPostgresText } from './postgres-text.ts'
 
@@ -67,8 +69,8 @@ const types: pg.CustomTypesConfig = {
     NUMBERS.includes(oid) ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 }
 
-/** The database at a `postgres://` URL. Opens no connection yet. */
-export function postgresDatabase<DB>(url: string, node: string, steadyMs: SteadyClock): Kysely<DB> {
+/** The connections to the database at a `postgres://` URL, of which there is none yet. `options`: other than the product's. */
+export function connectionsTo(url: string, options: pg.PoolConfig = {}): PostgresPool {
   const pool = new pg.Pool({
     connectionString: url,
     types,
@@ -83,10 +85,15 @@ export function postgresDatabase<DB>(url: string, node: string, steadyMs: Steady
     // Idle connections do not keep the process alive.
     allowExitOnIdle: true,
     application_name: 'tandem',
+    ...options,
   })
   // A broken connection leaves the pool, and its query fails. The next query opens another, or reports why it cannot.
   pool.on('error', () => {})
   pool.on('connect', client => client.on('error', () => {}))
+  return new NamedStatements(pool)
+}
+
+export function postgresDatabase<DB>(pool: PostgresPool, node: string, steadyMs: SteadyClock): Kysely<DB> {
   // `in ()`, which only SQLite knows, becomes false.
   const plugins = [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })]
   return new Kysely<DB>({ dialect: new Dialect({ pool }, node, steadyMs), plugins })

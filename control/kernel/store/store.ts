@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Kysely, Migrator, sql, type Transaction } from 'kysely'
+import { type Kysely, Migrator, type PostgresPool, sql, type Transaction } from 'kysely'
 import { FollowUps } from '../follow-ups.ts'
 import { Turns } from '../turns.ts'
 import { type Fact, following, written } from './after-commit.ts'
@@ -54,18 +54,26 @@ const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
 
 /**
- * Opens the database, a `postgres://` URL or a SQLite file (or `:memory:`, or the image of a file), and migrates it. `node`: the asking
- * node, if several share a database; `steadyMs`: its clock for durations.
+ * Opens the database, a `postgres://` URL (or connections to it) or a SQLite file (or `:memory:`, or the image of a file), and migrates it.
+ * `node`: the asking node, if several share a database; `steadyMs`: its clock for durations.
  */
-export async function openStore(target: string | Buffer, node = ONLY_NODE, steadyMs = sinceBoot): Promise<Store> {
-  const isServer = typeof target === 'string' && isPostgres(target)
+export async function openStore(
+  target: string | Buffer | PostgresPool,
+  node = ONLY_NODE,
+  steadyMs = sinceBoot,
+): Promise<Store> {
+  const isServer = typeof target === 'string' ? isPostgres(target) : 'connect' in target
   const engine = isServer ? 'postgres' : 'sqlite'
   // Loads the driver only if it is needed.
   const postgres = isServer ? await import('./postgres.ts') : null
   const db =
     postgres === null
-      ? sqliteDatabase<Database>(target, node, steadyMs)
-      : postgres.postgresDatabase<Database>(String(target), node, steadyMs)
+      ? sqliteDatabase<Database>(target as string | Buffer, node, steadyMs)
+      : postgres.postgresDatabase<Database>(
+          typeof target === 'string' ? postgres.connectionsTo(target) : (target as PostgresPool),
+          node,
+          steadyMs,
+        )
   try {
     const problem = (await postgres?.serverProblem(db)) ?? null
     if (problem !== null) throw new Error(problem)
