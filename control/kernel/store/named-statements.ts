@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
@@ -21,10 +22,11 @@ const FAILED_TRANSACTION = '25P02'
  */
 export class NamedStatements implements PostgresPool {
   readonly #pool: pg.Pool
-  /** By text. A name means the same to all connections. */
+  /** By text, of which they are made: behind a pooler another process may have prepared what has the same name. */
   readonly #names = new Map<string, string>()
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN })
-  #made = 0
+  /** How often the tables have changed. */
+  #age = 0
   #isOff = false
 
   constructor(pool: pg.Pool) {
@@ -62,16 +64,17 @@ export class NamedStatements implements PostgresPool {
       this.#seen.set(text, true)
       return undefined
     }
-    const name = `tandem_${++this.#made}`
+    const digest = createHash('sha256').update(`${this.#age} ${text}`).digest('hex')
+    const name = `tandem_${digest.slice(0, 40)}`
     this.#names.set(text, name)
     return name
   }
 
   /** Names are not used again for what they may no longer mean. */
-  #isLost({ code, message }: pg.DatabaseError): boolean {
-    const isOutdated = code === OUTDATED && message.startsWith('cached plan')
+  #isLost({ code }: pg.DatabaseError): boolean {
     if (NOT_OURS.includes(code)) this.#isOff = true
-    else if (!isOutdated) return false
+    else if (code !== OUTDATED) return false
+    this.#age++
     this.#names.clear()
     return true
   }
