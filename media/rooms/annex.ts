@@ -3,6 +3,7 @@ import { LEG_SAMPLES, type Leg } from './leg.ts'
 import { LEVEL_SHIFT, LegEnd, LINK } from './leg-link.ts'
 import { Mixer } from './mixer.ts'
 import { Room } from './room.ts'
+import { atGain } from './upper-band.ts'
 
 /**
  * Holds this thread's legs that are in a room of another thread. There they are guests (`guest-leg.ts`) and are mixed. Here
@@ -58,16 +59,20 @@ export class Annex extends Room {
     if (own !== null) this.#tapPlayed(own, leg)
     const flags = link?.next() ?? -1
     let heard: Frame | null = null
+    let upper: Frame | null = null
     if (link !== undefined) {
-      link.say(leg.said, leg.raw, isPaused ? null : own, this.#flagsOf(leg))
+      link.say(leg.said, leg.raw, isPaused ? null : own, leg.saidUpper, this.#flagsOf(leg))
       if (flags !== -1) {
+        leg.isUpperWanted = (flags & LINK.wide) !== 0
         const isToAll = (flags & LINK.toAll) !== 0
         if ((flags & LINK.product) !== 0 && (!isToAll || isFirst)) this.#tapPlayed(link.product, isToAll ? null : leg)
         heard = this.#mayHear(flags) ? link.heard : null
+        if (heard !== null && (flags & LINK.upper) !== 0) upper = link.upper
       }
     }
     const hears = !leg.deaf && !leg.onHold
     const frame = hears ? this.#both(leg, heard, own) : own
+    leg.hearsUpper = hears && upper !== null ? atGain(upper, leg.limiter.gain, leg.heardUpper) : null
     leg.send(frame, null, now)
     leg.tapHeard(frame, isPaused)
   }
@@ -83,6 +88,7 @@ export class Annex extends Room {
       (leg.onHold ? LINK.onHold : 0) |
       (leg.deaf ? LINK.deaf : 0) |
       (this.pause?.maskDtmf === true ? LINK.masked : 0) |
+      (leg.isWide ? LINK.wide : 0) |
       flagsOfVoice(leg)
     )
   }

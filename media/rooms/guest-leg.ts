@@ -23,6 +23,8 @@ export class GuestLeg extends Leg implements RoomTap {
   readonly #sendKey: (key: string, durationMs?: number) => void
   readonly #said: Frame = new Int16Array(LEG_SAMPLES)
   readonly #raw: Frame = new Int16Array(LEG_SAMPLES)
+  /** Of a leg that has the band above 4 kHz. */
+  #saidUpper: Frame | null = null
   /** What its own thread plays to it. */
   readonly #played: Frame = new Int16Array(LEG_SAMPLES)
   #isPlayed = false
@@ -79,7 +81,7 @@ export class GuestLeg extends Leg implements RoomTap {
    */
   override pull(_now: number, _paused: boolean, maskTones: boolean): void {
     const flags = this.#link.next()
-    this.said = this.plain = this.raw = null
+    this.said = this.plain = this.raw = this.saidUpper = null
     this.#isPlayed = false
     if (flags === -1) return
     this.muted = (flags & LINK.muted) !== 0
@@ -95,6 +97,12 @@ export class GuestLeg extends Leg implements RoomTap {
     }
     if (maskTones && (flags & LINK.masked) === 0) this.said = null
     this.plain = this.said
+    this.isWide = (flags & LINK.wide) !== 0
+    if (this.said !== null && (flags & LINK.upper) !== 0) {
+      this.#saidUpper ??= new Int16Array(LEG_SAMPLES)
+      copy(this.#saidUpper, this.#link.upper)
+      this.saidUpper = this.#saidUpper
+    }
     this.#voice.isSpeaking = (flags & LINK.speaking) !== 0
     this.#voice.levelDbov = flags >> LEVEL_SHIFT
     this.#hasVoice = (flags & LINK.hasVoice) !== 0
@@ -117,7 +125,9 @@ export class GuestLeg extends Leg implements RoomTap {
     const pause = this.#room?.pause ?? null
     if (this.#isPlayed && pause === null) this.#tellPlayed()
     const product = this.#productFlags === 0 ? null : this.#product
-    this.#link.hear(frame, product, this.#productFlags | (pause?.maskDtmf === true ? LINK.masked : 0))
+    const masked = pause?.maskDtmf === true ? LINK.masked : 0
+    const wide = this.isWide && this.isUpperWanted ? LINK.wide : 0
+    this.#link.hear(frame, product, this.hearsUpper, this.#productFlags | masked | wide)
     this.#productFlags = 0
   }
 

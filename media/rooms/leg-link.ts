@@ -2,10 +2,10 @@ import type { Frame } from '../../codecs/audio.ts'
 import { LaneReader, LaneWriter, laneBytes } from './frame-lane.ts'
 import { SILENCE } from './leg.ts'
 
-/** From the leg's thread to its room's: what it says, the same with keypad tones, what is played to it there. */
-const UP = { said: 0, raw: 1, played: 2, frames: 3 } as const
-/** In the other direction: what it hears of the room, and what the product plays there. */
-const DOWN = { heard: 0, product: 1, frames: 2 } as const
+/** From the leg's thread to its room's: what it says, the same with keypad tones, what is played to it there, the part of what it says above 4 kHz. */
+const UP = { said: 0, raw: 1, played: 2, upper: 3, frames: 4 } as const
+/** In the other direction: what it hears of the room, what the product plays there, the part of what it hears above 4 kHz. */
+const DOWN = { heard: 0, product: 1, upper: 2, frames: 3 } as const
 
 /** Flags of a tick, in either direction. */
 export const LINK = {
@@ -25,6 +25,10 @@ export const LINK = {
   /** The leg's voice state is known; its level is in the bits from `LEVEL_SHIFT` on [dBov]. */
   hasVoice: 256,
   speaking: 512,
+  /** The frame of the band above 4 kHz is valid. */
+  upper: 1024,
+  /** The leg has that band, or the room uses it. */
+  wide: 2048,
 } as const
 
 export const LEVEL_SHIFT = 16
@@ -49,8 +53,8 @@ export class LegEnd {
     return this.#down.missed
   }
 
-  /** Sends a tick of the leg; null: silence. */
-  say(said: Frame | null, raw: Frame | null, played: Frame | null, flags: number): void {
+  /** Sends a tick of the leg; null: silence. `upper`: the part of `said` above 4 kHz. */
+  say(said: Frame | null, raw: Frame | null, played: Frame | null, upper: Frame | null, flags: number): void {
     let all = flags
     if (said !== null) {
       this.#up.put(UP.said, said)
@@ -63,6 +67,10 @@ export class LegEnd {
     if (played !== null) {
       this.#up.put(UP.played, played)
       all |= LINK.product
+    }
+    if (upper !== null) {
+      this.#up.put(UP.upper, upper)
+      all |= LINK.upper
     }
     this.#up.end(all)
   }
@@ -78,6 +86,10 @@ export class LegEnd {
 
   get product(): Frame {
     return this.#down.frame(DOWN.product)
+  }
+
+  get upper(): Frame {
+    return this.#down.frame(DOWN.upper)
   }
 }
 
@@ -113,8 +125,12 @@ export class RoomEnd {
     return this.#up.frame(UP.played)
   }
 
-  /** Sends a tick of the room; null: nothing. */
-  hear(heard: Frame | null, product: Frame | null, flags: number): void {
+  get upper(): Frame {
+    return this.#up.frame(UP.upper)
+  }
+
+  /** Sends a tick of the room; null: nothing. `upper`: the part of `heard` above 4 kHz. */
+  hear(heard: Frame | null, product: Frame | null, upper: Frame | null, flags: number): void {
     let all = flags
     if (heard !== null) {
       this.#down.put(DOWN.heard, heard)
@@ -123,6 +139,10 @@ export class RoomEnd {
     if (product !== null) {
       this.#down.put(DOWN.product, product)
       all |= LINK.product
+    }
+    if (upper !== null) {
+      this.#down.put(DOWN.upper, upper)
+      all |= LINK.upper
     }
     this.#down.end(all)
   }

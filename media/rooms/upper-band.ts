@@ -1,5 +1,12 @@
 import { clamp16, type Frame } from '../../codecs/audio.ts'
 
+/** A frame of that band, at the gain of the lower one; `out`, or the frame itself if nothing is to be done. */
+export function atGain(frame: Frame, gain: number, out: Frame): Frame {
+  if (gain >= 1) return frame
+  for (let i = 0; i < frame.length; i++) out[i] = Math.round(gain * frame[i]!)
+  return out
+}
+
 /**
  * The sum of what members say above 4 kHz, once per tick (`codecs/bands.ts`). The separate mix of the lower band is that of a telephone, and
  * all that legs without a wideband codec hear.

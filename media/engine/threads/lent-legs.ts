@@ -204,7 +204,7 @@ class FollowedLeg implements Sink, RoomTap {
   }
 
   tick(): void {
-    this.#link.say(this.#said, this.#said, this.#isPlayed ? this.#played : null, 0)
+    this.#link.say(this.#said, this.#said, this.#isPlayed ? this.#played : null, null, 0)
     this.#isPlayed = false
   }
 

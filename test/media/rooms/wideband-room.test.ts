@@ -1,5 +1,9 @@
 import * as assert from 'uvu/assert'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
+import { Annex } from '../../../media/rooms/annex.ts'
+import { GuestLeg } from '../../../media/rooms/guest-leg.ts'
+import type { Leg } from '../../../media/rooms/leg.ts'
+import { newLegLink } from '../../../media/rooms/leg-link.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { suite } from '../../harness.ts'
 import { KeepingSink, Party, run, toneFrame } from '../engine/party.ts'
@@ -105,6 +109,82 @@ test('who is muted, on hold, deaf, or heard by others only is neither heard nor 
   listener.leg.deaf = false
   speaker.leg.heardBy = new Set([listener.leg.id])
   assert.equal(heard(), [true, false])
+})
+
+/** A room whose last member is on another thread: both take turns, either may be the first. */
+function spread(codecs: readonly PacketCodecName[], isAnnexFirst: boolean) {
+  const { room, parties } = gather(codecs)
+  const [far] = room.legs.splice(-1) as [Leg]
+  const [annex, memory] = [new Annex(SPEC), newLegLink()]
+  const guest = new GuestLeg(far.id, '', memory, () => {})
+  room.isSpread = true
+  room.legs.push(guest)
+  guest.comeIn(room)
+  annex.legs.push(far)
+  annex.link(far, memory)
+  const rooms = isAnnexFirst ? [annex, room] : [room, annex]
+  const tick = (ticks: number, speak: (tick: number, now: number) => void, from = 0): void => {
+    for (let at = from; at < from + ticks; at++) {
+      speak(at, at * 20)
+      for (const one of rooms) one.tick(at * 20 + 5)
+    }
+  }
+  return { room, annex, parties, tick }
+}
+
+for (const isAnnexFirst of [true, false]) {
+  const order = isAnnexFirst ? 'before' : 'behind'
+  test(`a wideband member of another thread, whose tick is ${order} the room's, hears up to 7 kHz and is heard so`, () => {
+    const { parties, tick } = spread(['L16/16000', 'L16/16000', 'L16/16000'], isAnnexFirst)
+    tick(TO, (at, now) => {
+      for (const [i, party] of parties.entries()) party.speak(party.tone(TONES[i]!, at, 8000), now)
+    })
+    for (const [i, party] of parties.entries()) {
+      for (const [n, hz] of TONES.entries()) {
+        const level = wideAt(hz, party)
+        assert.ok(i === n ? level < UNHEARD : Math.abs(level + 15.25) < 0.1, `${i} hears ${hz} Hz at ${level} dBov`)
+      }
+    }
+  })
+}
+
+test('a member of another thread with a telephone codec makes no room wide, and hears nothing folded from above 4 kHz', () => {
+  const { room, parties, tick } = spread(['L16/16000', 'L16/8000'], true)
+  tick(TO, (at, now) => parties[0]!.speak(parties[0]!.tone(6000, at), now))
+  assert.not.ok(room.legs.some(leg => leg.isUpperWanted))
+  assert.ok(wideAt(2000, parties[1]!) < UNHEARD)
+})
+
+test('on two threads, too, nothing above 4 kHz of who is muted, deaf, or masked in a pause is let through', () => {
+  const { room, annex, parties, tick } = spread(['L16/16000', 'L16/16000'], true)
+  const [near, far] = parties as [PacketParty, PacketParty]
+  let at = 0
+  /** Whether each hears the other. */
+  const heard = (): boolean[] => {
+    const from = at
+    const speak = (n: number, now: number): void => {
+      for (const party of parties) {
+        const [low, high] = [party.tone(700, n, 6000), party.tone(6000, n, 6000)]
+        party.speak(
+          low.map((sample, i) => sample + high[i]!),
+          now,
+        )
+      }
+    }
+    tick(40, speak, from)
+    at += 40
+    return [near, far].map(party => wideAt(6000, party, at - 15, at) > -25)
+  }
+  assert.equal(heard(), [true, true])
+  far.leg.muted = true
+  assert.equal(heard(), [false, true])
+  far.leg.muted = false
+  far.leg.deaf = true
+  assert.equal(heard(), [true, false])
+  far.leg.deaf = false
+  const pause = { maskDtmf: true, destinationLegId: null, reason: '' }
+  room.pause = annex.pause = pause
+  assert.equal(heard(), [false, false])
 })
 
 test('in a card-payment pause whose keys are masked nothing above 4 kHz is let through', () => {
