@@ -19,6 +19,8 @@ export interface StreamForkPorts extends ConnectionPorts, OutboxPorts {
   changed(snapshot: StreamSnapshot): void
   /** `deadline` may have moved. */
   moved(): void
+  /** An exception in what the call gives: `fail` is to be called when this turn is over. */
+  broke(error: unknown): void
 }
 
 /** How long queued audio may take to be sent when the stream is stopped [ms]. */
@@ -115,9 +117,13 @@ export class StreamFork implements Sink, WireEvents {
   /** Takes one frame of 20 ms at 8 kHz; a track that the stream does not carry is ignored. */
   write(track: Track, frame: Frame): void {
     if (this.#stopping !== null || this.ended) return
-    const now = this.#ports.now()
-    this.#outbox.write(track, frame, now)
-    if (this.#status === 'streaming' && this.#isStalled(now)) this.#apply('unanswered')
+    try {
+      const now = this.#ports.now()
+      this.#outbox.write(track, frame, now)
+      if (this.#status === 'streaming' && this.#isStalled(now)) this.#apply('unanswered')
+    } catch (error) {
+      this.#ports.broke(error)
+    }
   }
 
   /** A key that the caller pressed, in order with the audio. Not called during a card-payment pause. */
@@ -148,7 +154,11 @@ export class StreamFork implements Sink, WireEvents {
 
   /** The call is over: `stop('call_ended')`. */
   close(): void {
-    this.stop('call_ended')
+    try {
+      this.stop('call_ended')
+    } catch (error) {
+      this.#ports.broke(error)
+    }
   }
 
   // ------------------------------------------------------------------------------------------------ from the wire

@@ -1,8 +1,7 @@
-import type { Frame } from '../../codecs/audio.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { CreateResampler, Resampler } from '../../codecs/resample.ts'
 import type { StreamSnapshot, StreamSpec } from '../protocol.ts'
-import type { Sink, Track } from '../rooms/sink.ts'
+import type { Sink } from '../rooms/sink.ts'
 import type { Source } from '../rooms/source.ts'
 import type { Connections } from '../rtp/datagrams/datagrams.ts'
 import type { Wire } from './stream-connection.ts'
@@ -62,7 +61,7 @@ export class StreamDialler {
 }
 
 /** The I/O shell of one `StreamFork`. An exception ends this stream, and neither its call nor another stream. */
-class StreamSocket implements RunningStream, Sink {
+class StreamSocket implements RunningStream {
   readonly #spec: StreamSpec
   readonly #hooks: StreamHooks
   readonly #options: StreamDiallerOptions
@@ -82,6 +81,7 @@ class StreamSocket implements RunningStream, Sink {
       dial: () => this.#dial(),
       changed: snapshot => this.#changed(snapshot),
       moved: () => this.#arm(),
+      broke: error => this.#broke(error),
       now: hooks.now,
       random: Math.random,
       resampler: () => this.#resampler(),
@@ -93,23 +93,7 @@ class StreamSocket implements RunningStream, Sink {
   }
 
   get sink(): Sink {
-    return this
-  }
-
-  get onPause(): Sink['onPause'] {
-    return this.#fork.onPause
-  }
-
-  write(track: Track, frame: Frame): void {
-    try {
-      this.#fork.write(track, frame)
-    } catch (error) {
-      this.#broke(error)
-    }
-  }
-
-  close(): void {
-    this.#guard(() => this.#fork.close())
+    return this.#fork
   }
 
   #guard(work: () => void): void {

@@ -180,6 +180,9 @@ export class ForkBench {
         now: () => this.now,
         random,
         moved: () => {},
+        broke: error => {
+          throw error
+        },
         resampler: doubler,
       },
       goesBothWays
