@@ -28,6 +28,8 @@ export interface WireEvents {
   /** `text`: null when it was none. */
   received(wire: Wire, text: Buffer | null): void
   drained(wire: Wire): void
+  /** One of these has thrown, or what the wire does behind a write. */
+  broke(error: unknown): void
 }
 
 export interface ConnectionPorts {

@@ -19,7 +19,7 @@ export interface StreamForkPorts extends ConnectionPorts, OutboxPorts {
   changed(snapshot: StreamSnapshot): void
   /** `deadline` may have moved. */
   moved(): void
-  /** An exception in what the call gives: `fail` is to be called when this turn is over. */
+  /** An exception in what the call or the wire gives: `fail` is to be called when this turn is over. */
   broke(error: unknown): void
 }
 
@@ -122,7 +122,7 @@ export class StreamFork implements Sink, WireEvents {
       this.#outbox.write(track, frame, now)
       if (this.#status === 'streaming' && this.#isStalled(now)) this.#apply('unanswered')
     } catch (error) {
-      this.#ports.broke(error)
+      this.broke(error)
     }
   }
 
@@ -157,7 +157,7 @@ export class StreamFork implements Sink, WireEvents {
     try {
       this.stop('call_ended')
     } catch (error) {
-      this.#ports.broke(error)
+      this.broke(error)
     }
   }
 
@@ -221,6 +221,10 @@ export class StreamFork implements Sink, WireEvents {
     if (wire !== this.#connection.wire) return
     this.#pump()
     if (this.#status === 'stalled' && !this.#isStalled()) this.#apply('answered')
+  }
+
+  broke(error: unknown): void {
+    this.#ports.broke(error)
   }
 
   // ------------------------------------------------------------------------------------------------ time

@@ -8,7 +8,7 @@ import type { Wire } from './stream-connection.ts'
 import { type StreamCounters, StreamFork, type StreamForkPorts } from './stream-fork.ts'
 import { type AnswerPorts, MAX_SAID_BYTES, StreamReceiver } from './stream-receiver.ts'
 import { signUpgrade } from './stream-signature.ts'
-import { type DialEvents, dialWire } from './stream-wire.ts'
+import { dialWire } from './stream-wire.ts'
 
 /** A longer message to a fork closes with 1009 [bytes]. */
 const MAX_IGNORED_BYTES = 64 * 1024
@@ -71,7 +71,6 @@ class StreamSocket implements RunningStream {
   #timer: NodeJS.Timeout | undefined
   #armedFor = Infinity
   #isBroken = false
-  readonly #events: DialEvents
 
   constructor(spec: StreamSpec, hooks: StreamHooks, options: StreamDiallerOptions) {
     this.#spec = spec
@@ -87,7 +86,6 @@ class StreamSocket implements RunningStream {
       resampler: () => this.#resampler(),
     }
     this.#fork = new StreamFork(spec, ports, spec.mode === 'bidirectional' ? answer => this.#receiver(answer) : null)
-    this.#events = this.#guardedEvents()
     this.#fork.start()
     this.#arm()
   }
@@ -101,19 +99,6 @@ class StreamSocket implements RunningStream {
       work()
     } catch (error) {
       this.#broke(error)
-    }
-  }
-
-  #guardedEvents(): DialEvents {
-    const fork = this.#fork
-    return {
-      opened: wire => this.#guard(() => fork.opened(wire)),
-      closed: (wire, code) => this.#guard(() => fork.closed(wire, code)),
-      oversized: wire => this.#guard(() => fork.oversized(wire)),
-      pong: (wire, ping) => this.#guard(() => fork.pong(wire, ping)),
-      received: (wire, text) => this.#guard(() => fork.received(wire, text)),
-      drained: wire => this.#guard(() => fork.drained(wire)),
-      broke: error => this.#broke(error),
     }
   }
 
@@ -164,7 +149,7 @@ class StreamSocket implements RunningStream {
       this.#spec.mode === 'bidirectional'
         ? [MAX_SAID_BYTES, null]
         : [MAX_IGNORED_BYTES, this.#options.connections ?? null]
-    return dialWire(url, headers, addresses, longest, this.#events, calls)
+    return dialWire(url, headers, addresses, longest, this.#fork, calls)
   }
 
   #receiver(answer: AnswerPorts): StreamReceiver {

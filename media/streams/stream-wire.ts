@@ -14,12 +14,6 @@ const ABNORMAL_CLOSURE = 1006
 /** A ping carries its number. */
 const PING_BYTES = 4
 
-/** Where a wire reports. */
-export interface DialEvents extends WireEvents {
-  /** An exception behind a write; the wire is of no more use. */
-  broke(error: unknown): void
-}
-
 /** Dials `url`. Never throws: what cannot be dialled is reported as closed with 1006, like a receiver that does not answer. */
 export function dialWire(
   url: string,
@@ -27,10 +21,11 @@ export function dialWire(
   addresses: AddressPolicy,
   /** A longer message of the receiver closes with 1009 [bytes]. */
   maxPayload: number,
-  events: DialEvents,
+  receiver: WireEvents,
   /** For one that nobody listens to: the system's own calls, where they work. */
   calls: Connections | null,
 ): Wire {
+  const events = guarded(receiver)
   if (isDialable(url, addresses)) {
     try {
       return new SocketWire(url, { ...OPTIONS, maxPayload, headers, lookup: allowedLookup(addresses) }, events, calls)
@@ -69,6 +64,26 @@ const OPTIONS: DialOptions = {
   skipUTF8Validation: true,
 }
 
+/** What an event throws is the receiver's own affair, and not that of whoever sends or reads for many streams. */
+function guarded(events: WireEvents): WireEvents {
+  const guard = (work: () => void): void => {
+    try {
+      work()
+    } catch (error) {
+      events.broke(error)
+    }
+  }
+  return {
+    opened: wire => guard(() => events.opened(wire)),
+    closed: (wire, code) => guard(() => events.closed(wire, code)),
+    oversized: wire => guard(() => events.oversized(wire)),
+    pong: (wire, ping) => guard(() => events.pong(wire, ping)),
+    received: (wire, text) => guard(() => events.received(wire, text)),
+    drained: wire => guard(() => events.drained(wire)),
+    broke: error => events.broke(error),
+  }
+}
+
 /**
  * `ws` makes the connection, reads, answers and closes. Data sent between `cork` and `uncork` is framed here and written at once:
  * both tracks of a slot are one write, without an object per message.
@@ -85,7 +100,7 @@ class SocketWire implements Wire {
   /** `buffered` has said that something is; `drained` is owed. */
   #stalled = false
 
-  constructor(url: string, options: DialOptions, events: DialEvents, calls: Connections | null) {
+  constructor(url: string, options: DialOptions, events: WireEvents, calls: Connections | null) {
     const ws = new WebSocket(url, options)
     this.#ws = ws
     this.#sent = error => {
@@ -109,7 +124,7 @@ class SocketWire implements Wire {
     })
   }
 
-  #openLane(calls: Connections, events: DialEvents): void {
+  #openLane(calls: Connections, events: WireEvents): void {
     this.#lane = StreamLane.open(calls, this.#socket!, {
       pong: payload => {
         const ping = numberOf(payload)
