@@ -13,17 +13,52 @@ export async function allRows(store: Store, only?: readonly string[]): Promise<R
   return readRows(store, only === undefined ? [...queries.values()] : only.map(name => queries.get(name) ?? ''))
 }
 
+/** Every row, as it is now. */
+export interface RowsReader {
+  (): Promise<Rows>
+  /** What was written until now is right: it is read when it is asked for, not after every request that succeeds. */
+  settle(): Promise<void>
+  /** Tables that are not as they were when they were last settled or read; all that was written in one that has been settled unread. */
+  changes(): Promise<string[]>
+}
+
 /** Reads the rows again and again: after the first time only those of tables that were written since, as the database itself tells. */
-export async function rowsReader(store: Store): Promise<() => Promise<Rows>> {
+export async function rowsReader(store: Store): Promise<RowsReader> {
   const queries = await queriesOf(store)
   const written = await (store.engine === 'sqlite' ? writtenOnSqlite : writtenOnPostgres)(store, [...queries.keys()])
   let latest: Rows = new Map()
-  return async () => {
-    const again = await written()
-    const old = [...queries].filter(([name]) => again.has(name) || !latest.has(name)).map(([, query]) => query)
+  /** Written since they were read. */
+  const unread = new Set(queries.keys())
+  const note = async (): Promise<Set<string>> => {
+    const names = await written()
+    for (const name of names) unread.add(name)
+    return names
+  }
+  const read = async (names: Iterable<string>): Promise<void> => {
+    const old = [...names].map(name => queries.get(name)!)
     if (old.length > 0) latest = new Map([...latest, ...(await readRows(store, old))])
+  }
+  const rows = async (): Promise<Rows> => {
+    await note()
+    await read(unread)
+    unread.clear()
     return latest
   }
+  const settle = async (): Promise<void> => {
+    await note()
+    // Nobody tells when these are written.
+    await read(written.untold)
+    for (const name of written.untold) unread.delete(name)
+  }
+  const changes = async (): Promise<string[]> => {
+    const known = new Set([...queries.keys()].filter(name => !unread.has(name)))
+    const names = await note()
+    const before = latest
+    await read(names)
+    for (const name of names) unread.delete(name)
+    return [...names].filter(name => !known.has(name) || before.get(name) !== latest.get(name))
+  }
+  return Object.assign(rows, { settle, changes })
 }
 
 const known = new WeakMap<Store, Map<string, string>>()
@@ -49,8 +84,11 @@ async function readRows({ db }: Store, queries: string[]): Promise<Rows> {
   return new Map(rows.map(({ name, rows }) => [name, rows ?? '']))
 }
 
-/** Tells which tables were written since it was asked last. */
-type Written = () => Promise<Set<string>>
+/** Tells which tables were written since it was asked last, and any of these: it is not told of them. */
+interface Written {
+  (): Promise<Set<string>>
+  untold: readonly string[]
+}
 
 /** Triggers note it, and what is rolled back takes their notes along. */
 async function writtenOnSqlite({ db }: Store, names: string[]): Promise<Written> {
@@ -68,10 +106,12 @@ async function writtenOnSqlite({ db }: Store, names: string[]): Promise<Written>
         begin update written set times = times + 1 where name = '${name}'; end`)
     }
   }
-  return async () => {
+  const untold = names.filter(isSearch)
+  const ask = async (): Promise<Set<string>> => {
     const { rows } = await run<{ name: string }>('update written set times = 0 where times > 0 returning name')
-    return new Set([...names.filter(isSearch), ...rows.map(({ name }) => name)])
+    return new Set([...untold, ...rows.map(({ name }) => name)])
   }
+  return Object.assign(ask, { untold })
 }
 
 /** A row that was written has the number of its transaction, which only grows; of one that was deleted the count tells. */
@@ -80,7 +120,7 @@ async function writtenOnPostgres({ db }: Store, names: string[]): Promise<Writte
     name => `select '${name}' as name, count(*) || ' ' || max(xmin::text::bigint) as state from "${name}"`,
   )
   let before = new Map<string, string | null>()
-  return async () => {
+  const ask = async (): Promise<Set<string>> => {
     const { rows } = await sql<{ name: string; state: string | null }>`${sql.raw(parts.join(' union all '))}`.execute(
       db,
     )
@@ -89,6 +129,7 @@ async function writtenOnPostgres({ db }: Store, names: string[]): Promise<Writte
     before = states
     return new Set(changed)
   }
+  return Object.assign(ask, { untold: [] })
 }
 
 /** The tables whose rows are not the same. */
