@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import type { Worker } from 'node:worker_threads'
 import { startWorker } from '../worker.ts'
@@ -71,7 +70,8 @@ export class Checkpoints {
     const worker = this.#worker
     if (worker === null) return
     worker.ref()
-    const ended = once(worker, 'exit')
+    // An error comes before the end, and is none for whoever closes: the log is still there.
+    const ended = new Promise(resolve => worker.once('exit', resolve))
     this.#tell('close')
     await ended
   }

@@ -5,6 +5,7 @@ import { newId } from '../../../control/kernel/ids.ts'
 import type { Store } from '../../../control/kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
 import { addOrganisation } from '../../../control/wiring/first-start.ts'
+import { trunkRow } from '../trunk-row.ts'
 
 /** A running campaign over these numbers, with a trunk, for tests whose processes have no API. */
 export async function addCampaign(
@@ -26,11 +27,7 @@ export async function addCampaign(
   const tenant = { organisationId, livemode: true }
   const scoped = forTenant(store.db, tenant)
   const dates = { created: at, updated: at }
-  await scoped.insert('connections', {
-    ...{ id: newId('connection'), name: 'Trunk', kind: 'trunk', host: '192.0.2.50', port: 5060, transport: 'udp' },
-    ...{ auth_username: null, auth_password: null, allowed_ips: '[]', codecs: '["PCMU"]', max_calls: null, enabled: 1 },
-    ...{ ...trunk, ...dates },
-  } as never)
+  await scoped.insert('connections', { ...trunkRow(at), id: newId('connection'), ...trunk } as never)
   const all: CampaignSettings = { ...DEFAULT_SETTINGS, assistant_id: 'asst_1', allowed_hours: null, ...settings }
   const id = newId('campaign')
   await scoped.insert('campaigns', {

@@ -6,6 +6,7 @@ import { forTenant } from '../../../control/kernel/tenancy.ts'
 import type { ModelLeg } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
 import { testEngine } from '../database.ts'
+import { trunkRow } from '../trunk-row.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
 /** `QUEUE_RUNS` for a longer search; over PostgreSQL's socket each step takes ten times as long. */
@@ -111,22 +112,7 @@ async function checkStory(world: QueueWorld): Promise<void> {
 
 const ALWAYS = { hours: null, timezone: 'UTC' }
 const CALLBACKS = { default_route: 'agent_queue' as const, max_attempts: 3, api_priority: 5, sla_minutes: 60 }
-const TRUNK = {
-  id: 'conn_1',
-  name: 'Trunk',
-  kind: 'trunk' as const,
-  host: '192.0.2.50',
-  port: 5060,
-  transport: 'udp' as const,
-  auth_username: null,
-  auth_password: null,
-  allowed_ips: '[]',
-  codecs: '["PCMU"]',
-  max_calls: null,
-  enabled: 1,
-  created: '2026-11-21T09:00:00.000Z',
-  updated: '2026-11-21T09:00:00.000Z',
-}
+const TRUNK = trunkRow('2026-11-21T09:00:00.000Z')
 
 /** A world with agents who answer one queue; what can happen in it, by name. */
 async function makeModel(agentCount: number) {

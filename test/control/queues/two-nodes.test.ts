@@ -12,6 +12,7 @@ import { PocketMedia } from '../../fakes/pocket-media.ts'
 import { suite } from '../../harness.ts'
 import { makeClock, silent } from '../app-harness.ts'
 import { makeDatabase } from '../database.ts'
+import { trunkRow } from '../trunk-row.ts'
 import { VAULT } from '../whole-app.ts'
 
 const test = suite('control/queues: two nodes')
@@ -93,21 +94,7 @@ test('two control processes on one database never dial twice, and no agent gets 
   const queue = newId('queue')
   const settings = JSON.stringify({ ...DEFAULT_SETTINGS, member_user_ids: agents })
   await scoped.insert('queues', { id: queue, name: 'Help', settings, ...dates })
-  await scoped.insert('connections', {
-    id: 'conn_1',
-    name: 'Trunk',
-    kind: 'trunk',
-    host: '192.0.2.50',
-    port: 5060,
-    transport: 'udp',
-    auth_username: null,
-    auth_password: null,
-    allowed_ips: '[]',
-    codecs: '["PCMU"]',
-    max_calls: null,
-    enabled: 1,
-    ...dates,
-  })
+  await scoped.insert('connections', trunkRow(dates.created))
   const phones = Array.from({ length: 12 }, (_, i) => `+1415555${String(1000 + i)}`)
   for (const [i, phone] of phones.entries()) {
     const route = i % 2 === 0 ? { route: 'assistant' as const, assistant_id: 'asst_1' } : { queue_id: queue }

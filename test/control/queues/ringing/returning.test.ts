@@ -4,6 +4,7 @@ import { expireCallbacks } from '../../../../control/callbacks/store.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import type { ModelLeg } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
+import { trunkRow } from '../../trunk-row.ts'
 import { makeQueueWorld, type QueueWorld } from '../queue-world.ts'
 
 const test = suite('control/callbacks')
@@ -28,22 +29,7 @@ async function backs(hours: { hours: object | null; timezone: string } = ALWAYS)
   const ann = await world.addAgent('ann')
   const queue = await world.addQueue({ member_user_ids: [ann], wrap_up_seconds: 10 })
   const scoped = forTenant(world.store.db, world.tenant)
-  await scoped.insert('connections', {
-    id: 'conn_1',
-    name: 'Trunk',
-    kind: 'trunk',
-    host: '192.0.2.50',
-    port: 5060,
-    transport: 'udp',
-    auth_username: null,
-    auth_password: null,
-    allowed_ips: '[]',
-    codecs: '["PCMU"]',
-    max_calls: null,
-    enabled: 1,
-    created: '2026-11-21T09:00:00.000Z',
-    updated: '2026-11-21T09:00:00.000Z',
-  })
+  await scoped.insert('connections', trunkRow('2026-11-21T09:00:00.000Z'))
   return {
     world,
     ann,

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
 import { placeMembersCall } from '../../../../control/queues/agents/placed-calls.ts'
 import { suite } from '../../../harness.ts'
+import { trunkRow } from '../../trunk-row.ts'
 import { VAULT } from '../../whole-app.ts'
 import { makeQueueWorld, type QueueWorld } from '../queue-world.ts'
 
@@ -339,26 +340,8 @@ test('control dies in the middle of joining two calls: both others talk, and nob
 test('bridge: of a target that rings before media has said that it is called, its trying is told first', async () => {
   const { world, caller } = await talk()
   const scoped = forTenant(world.store.db, world.tenant)
-  const trunk = {
-    id: 'conn_carrier',
-    name: 'Carrier',
-    kind: 'trunk',
-    host: '192.0.2.50',
-    port: 5060,
-    transport: 'udp',
-  } as const
-  await scoped.insert('connections', {
-    ...trunk,
-    transfers: 'bridge',
-    auth_username: null,
-    auth_password: null,
-    allowed_ips: '[]',
-    codecs: '["PCMU"]',
-    max_calls: null,
-    enabled: 1,
-    created: world.clock.now().toISOString(),
-    updated: '',
-  })
+  const trunk = trunkRow(world.clock.now().toISOString())
+  await scoped.insert('connections', { ...trunk, transfers: 'bridge' })
   await scoped.update('participants').set({ connection_id: trunk.id }).where('id', '=', caller).execute()
   const referId = world.media.refer(caller, '+4930123456')
   world.media.emit('leg.refer_progress', { legId: caller, referId, sipCode: 180, isOver: false })
