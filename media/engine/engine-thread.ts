@@ -66,7 +66,7 @@ const options: EngineOptions = {
 }
 
 // Before the thread reports ready, so that the first minute is as good as the tenth.
-if (config.warmsUp) await warmUp(options)
+if (config.warmsUp) await warmUp(options, work => datagrams.sendTogether(work))
 comeForwardForAudio()
 const engine = new Engine(options)
 

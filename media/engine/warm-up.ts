@@ -10,11 +10,12 @@ import { RTP_HEADER_BYTES, RtpSender } from '../rtp/rtp.ts'
 import type { RtpReceiver } from '../rtp/rtp-socket.ts'
 import { NO_SPEECH_TO_TEXT } from '../speech/speech-engines.ts'
 import { SrtpWire } from '../srtp/srtp-wire.ts'
+import { WarmStreams } from '../streams/warm-streams.ts'
 import { Lateness, SLOTS } from './clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import type { LegSocket } from './legs.ts'
 
-/** Frames of 20 ms, for each of eight legs, at full speed: some 200 ms of a core, enough to compile the packet path. */
+/** Frames of 20 ms, for each of eight legs, at full speed, and three forks: some 400 ms of a core, enough to compile the packet path. */
 const TICKS = 400
 /** Limits the delay of the start on a slow machine [ms]. */
 const LIMIT_MS = 1500
@@ -49,13 +50,17 @@ const KINDS: readonly Kind[] = [
 /** Two who hear nobody else: their packets are relayed. */
 const PAIR: readonly Kind[] = [KINDS[0]!, KINDS[0]!]
 const CALLS: readonly (readonly Kind[])[] = [KINDS, KINDS, PAIR]
+/** The legs of this call have forks. */
+const FORKED = 1
+/** Their receiver reads after so many ticks: before they wait for it. */
+const READ_EVERY = 4
 
 /**
- * The engine of the warm-up, its legs and its rooms. What is compiled refers weakly to the layouts of objects: if none of a class were alive
- * after a pause without calls, the layout would go, and the compiled code would look each field up for the rest of the process (a third
- * more CPU for a leg).
+ * The engine of the warm-up, its legs, its rooms and their forks. What is compiled refers weakly to the layouts of objects: if none of a class
+ * were alive after a pause without calls, the layout would go, and the compiled code would look each field up for the rest of the process (a
+ * third more CPU for a leg).
  */
-const kept: Engine[] = []
+const kept: (Engine | WarmStreams | null)[] = []
 
 /** The sockets of a leg together with its far end: consumes what the leg sends, and makes what it receives. */
 class WarmParty implements LegSocket {
@@ -145,11 +150,16 @@ class WarmParty implements LegSocket {
 /**
  * Runs simulated calls through an engine of their own, with a clock of their own, so that the path of packets and frames
  * is compiled before the first call, and stays so. Otherwise its first minute would be interpreted, many times slower. Nothing that they leave behind does anything.
+ * @param together what is sent during `work` may be sent together, as in a slot of the clock
  * @returns number of frames run
  */
-export async function warmUp(options: EngineOptions): Promise<number> {
+export async function warmUp(
+  options: EngineOptions,
+  together: (work: () => void) => void = work => work(),
+): Promise<number> {
   let now = 0
   let opening: WarmParty | null = null
+  const streams = await WarmStreams.open(roomOf(FORKED))
   const engine = new Engine({
     ...options,
     emit: () => {},
@@ -157,7 +167,7 @@ export async function warmUp(options: EngineOptions): Promise<number> {
     end: () => {},
     sendKey: () => {},
     report: () => {},
-    sinks: [],
+    sinks: streams === null ? [] : [streams.noun],
     hearing: { ...options.hearing, stt: NO_SPEECH_TO_TEXT },
     clock: { late: 0, skipped: 0, slots: 0, behind: 0, lateness: new Lateness(), start: () => {}, stop: () => {} },
     openSocket: async () => opening,
@@ -170,18 +180,22 @@ export async function warmUp(options: EngineOptions): Promise<number> {
       opening = new WarmParty(kind, parties.length)
       parties.push(opening)
       await engine.do('leg.open', { legId, affinity: '', host: '' })
-      engine.do('leg.connect', { legId, media: opening.media, enter: { ...ROOM, roomId: `warm_${call}` } })
+      engine.do('leg.connect', { legId, media: opening.media, enter: { ...ROOM, roomId: roomOf(call) } })
     }
   }
+  await streams?.opened()
   const limit = options.now() + LIMIT_MS
   let tick = 0
   for (; tick < TICKS && options.now() < limit; tick++) {
     for (const party of parties) party.speak(tick, now)
-    for (let slot = 0; slot < SLOTS; slot++) engine.tick(slot, now + 5)
+    for (let slot = 0; slot < SLOTS; slot++) together(() => engine.tick(slot, now + 5))
     now += FRAME_MS
+    if (tick % READ_EVERY === 0) await streams?.read()
   }
-  kept[0] = engine
+  await streams?.close()
+  kept.splice(0, kept.length, engine, streams)
   return tick
 }
 
+const roomOf = (call: number): string => `warm_${call}`
 const ROOM: Omit<RoomSpec, 'roomId'> = { kind: 'conference', chimes: false, musicWhenAlone: false, maxMembers: 10 }

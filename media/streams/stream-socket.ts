@@ -30,6 +30,8 @@ export interface StreamDiallerOptions {
   createResampler: CreateResampler
   /** Absent, or null: sockets are Node's. */
   connections?: Connections | null
+  /** Absent: `dialWire`. */
+  dial?: typeof dialWire
 }
 
 /** A media stream at work, as the engine holds it. */
@@ -149,7 +151,8 @@ class StreamSocket implements RunningStream {
       this.#spec.mode === 'bidirectional'
         ? [MAX_SAID_BYTES, null]
         : [MAX_IGNORED_BYTES, this.#options.connections ?? null]
-    return dialWire(url, headers, addresses, longest, this.#fork, calls)
+    const { dial = dialWire } = this.#options
+    return dial(url, headers, addresses, longest, this.#fork, calls)
   }
 
   #receiver(answer: AnswerPorts): StreamReceiver {

@@ -7,7 +7,12 @@ import * as assert from 'uvu/assert'
 import { warmUp } from '../../../media/engine/warm-up.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
+import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
 import { JitterBuffer } from '../../../media/rtp/jitter.ts'
+import { StreamFork } from '../../../media/streams/stream-fork.ts'
+import { ClientFrames, StreamLane } from '../../../media/streams/stream-lane.ts'
+import { StreamOutbox } from '../../../media/streams/stream-outbox.ts'
+import { StreamTrack } from '../../../media/streams/stream-track.ts'
 import { Executed } from '../../executed.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
@@ -37,28 +42,39 @@ const HOT = [
   'media/rtp/rtp.ts',
   'media/srtp/srtp-receiver.ts',
   'media/srtp/srtp-sender.ts',
+  'media/streams/stream-fork.ts',
+  'media/streams/stream-outbox.ts',
+  'media/streams/stream-track.ts',
+  'media/streams/stream-wire.ts',
 ]
+/** Of every packet and every frame of a fork. */
+const KEPT = [RtpLeg, JitterBuffer, Room, StreamFork, StreamOutbox, StreamTrack, ClientFrames]
 
-test('what every packet passes is run before the first call; its legs do nothing more, and live on', async () => {
+/** The sockets that the product would have here. */
+const { datagrams } = await chooseDatagrams('auto')
+const { connections } = datagrams
+
+test('what every packet and every frame of a fork passes is run before the first call; it does nothing more, and lives on', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const world = new TestEngine(dataDir)
   const executed = new Executed()
   await executed.begin()
   let frames = 0
   const files = await executed.files(['codecs', 'media'], async () => {
-    frames = await warmUp(world.options)
+    frames = await warmUp({ ...world.options, connections }, work => datagrams.sendTogether(work))
   })
   executed.end()
   assert.is(frames, 400)
   assert.equal(
-    HOT.filter(file => !files.includes(file)),
+    (connections === null ? HOT : [...HOT, 'media/streams/stream-lane.ts']).filter(file => !files.includes(file)),
     [],
   )
   assert.equal([world.events, world.faults, world.ends], [[], [], []])
   assert.equal(world.engine.snapshot().legs, [])
   assert.is(world.clockRuns, false)
   // What V8 has compiled is worth little once the last object of a class is gone.
-  for (const one of [RtpLeg, JitterBuffer, Room]) assert.ok(Number(queryObjects(one)) >= 3, one.name)
+  for (const one of KEPT) assert.ok(Number(queryObjects(one)) >= 3, one.name)
+  if (connections !== null) assert.is(Number(queryObjects(StreamLane)), 3)
   await world.close()
   rmSync(dataDir, { recursive: true })
 })
