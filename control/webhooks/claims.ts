@@ -34,6 +34,9 @@ export interface Claimed {
 const WINDOW = 32
 const WINDOW_BEHIND = 200
 
+/** States of a delivery that is not attempted any more. */
+const CLOSED = ['succeeded', 'failed'] as const
+
 /** Takes deliveries that are due, the most overdue first, as far as each one's share reaches. */
 export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
   const { now, leaseMs, shares } = rules
@@ -50,7 +53,8 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
           .updateTable('webhook_deliveries')
           .set({ lease: place('lease'), leased_until: place('until') })
           .where('id', 'in', ids.places(place))
-          .where('status', '=', 'pending')
+          // Not `= 'pending'`: SQLite would rather look at all that are than at these.
+          .where('status', 'not in', CLOSED)
           // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
           .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
           .returningAll(),
@@ -150,7 +154,7 @@ export async function forgetClosed(db: Db, before: Date, limit: number): Promise
   const old = db
     .selectFrom('webhook_deliveries')
     .select('id')
-    .where('status', 'in', ['succeeded', 'failed'])
+    .where('status', 'in', CLOSED)
     .where('updated', '<', before.toISOString())
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('webhook_deliveries').where('id', 'in', old).executeTakeFirst()

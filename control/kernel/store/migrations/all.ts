@@ -99,6 +99,7 @@ import { sessionTokens } from './400-449/403-session-tokens.ts'
 import { openStreams } from './400-449/404-open-streams.ts'
 import { digestUses } from './400-449/405-digest-uses.ts'
 import { serviceRoutes } from './400-449/406-service-routes.ts'
+import { ofCalls } from './400-449/407-of-calls.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -202,4 +203,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '404-open-streams': openStreams,
   '405-digest-uses': digestUses,
   '406-service-routes': serviceRoutes,
+  '407-of-calls': ofCalls,
 }

@@ -1,9 +1,18 @@
 import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode } from 'kysely'
 import * as assert from 'uvu/assert'
+import { unstartedStreams } from '../../../../control/calls/capture/streams.ts'
 import { connectionsFor } from '../../../../control/calls/conductor/inbound-rows.ts'
+import type { CallRow } from '../../../../control/calls/tables.ts'
+import { appendEvent } from '../../../../control/kernel/events/log.ts'
+import { rowBy } from '../../../../control/kernel/store/compiled.ts'
 import type { Store } from '../../../../control/kernel/store/store.ts'
+import { forTenant } from '../../../../control/kernel/tenancy.ts'
+import { CURRENT_VERSION } from '../../../../control/kernel/versions/current.ts'
 import { dueCallbacks, isCallbackDue } from '../../../../control/queues/callbacks/due.ts'
+import { callbackReturnedBy } from '../../../../control/queues/ringing/returning.ts'
 import { insertConnection } from '../../../../control/trunks/networks.ts'
+import { claimDue } from '../../../../control/webhooks/claims.ts'
+import { DeliveryShares } from '../../../../control/webhooks/shares.ts'
 import { suite } from '../../../harness.ts'
 import { ask, makeWorld, serve } from '../../app-harness.ts'
 import { CATALOGUES } from '../../conformance/objects.ts'
@@ -218,6 +227,36 @@ test('an INVITE looks its connections up by an index, however many organisations
   const plan = await planOf(store, executed.at(-1)!)
   assert.not.match(plan, SLOW)
   assert.match(plan, 'connection_networks_network')
+  await store.close()
+})
+
+test('what is asked about every call, and what claims a delivery, reads the rows of that call and of these deliveries alone', async () => {
+  const world = await makeWorld()
+  const { store, ours, clock } = world
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const at = clock.now().toISOString()
+  await forTenant(store.db, tenant).insert('webhook_endpoints', {
+    ...{ id: 'we_1', url: 'https://hooks.test/', status: 'enabled', event_types: '["*"]', metadata: '{}' },
+    ...{ api_version: CURRENT_VERSION, algorithm: 'hmac', signing_key: '', created: at, updated: at },
+  })
+  await store.transaction(async trx => {
+    const object = { id: 'call_1' }
+    for (let n = 0; n < 8; n++) await appendEvent(trx, tenant, { type: 'call.ended', at, object })
+  })
+  const { store: heard, nodes, executed } = listening(store)
+  const shares = new DeliveryShares(64, 8)
+  const rules = { now: clock.now(), leaseMs: 1000, shares, looksBehind: false }
+  assert.is((await claimDue(heard.db, rules)).deliveries.length, 8)
+  const claim = executed.find(({ sql }) => sql.startsWith('update'))!
+  executed.length = 0
+  const call: Partial<CallRow> = { id: 'call_1', organisation_id: ours.organisationId, livemode: 1 }
+  await unstartedStreams(heard.db, call as CallRow)
+  await rowBy(heard.db, 'rings', { leg_id: 'part_1' })
+  assert.is(executed.length, 2)
+  await callbackReturnedBy(heard.db, tenant, 'call_1')
+  const asked = [...executed.slice(0, 2), store.db.getExecutor().compileQuery(nodes.at(-1)!, { queryId: 'plan' })]
+  for (const query of asked) assert.match(await planOf(store, query), /call_id|leg_id/, query.sql)
+  assert.match(await planOf(store, claim), /autoindex_webhook_deliveries|webhook_deliveries_pk/, claim.sql)
   await store.close()
 })
 
