@@ -3,10 +3,11 @@
  * a stack trace names functions, and the comment above each module says where it comes from.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type OutputFile } from 'esbuild'
-import { BUNDLES, ENTRIES, packages } from './parts.ts'
+import { cacheOf } from './code-cache.ts'
+import { BUNDLES, CACHED, ENTRIES, packages, SCRIPTS } from './parts.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dist = join(root, 'dist')
@@ -29,14 +30,43 @@ function removeOthers(kept: Set<string>): void {
   }
 }
 
+/** What is to be written. */
+const files: OutputFile[] = []
+
+/** Without those that have a code cache. */
+const plain = ENTRIES.filter(name => !CACHED.includes(name))
 const { outputFiles } = await build({
   ...BUNDLES,
-  entryPoints: ENTRIES.map(entry => join(root, `${entry}.ts`)),
+  entryPoints: plain.map(name => join(root, `${name}.ts`)),
   outbase: root,
   outdir: dist,
   chunkNames: 'shared/[name]-[hash]',
   plugins: [packages],
   write: false,
 })
-for (const file of outputFiles) write(file)
-removeOthers(new Set(outputFiles.map(({ path }) => path)))
+files.push(...outputFiles)
+
+const caches: string[] = []
+for (const name of CACHED) {
+  const { outputFiles } = await build({
+    ...SCRIPTS,
+    entryPoints: [join(root, `${name}.ts`)],
+    entryNames: '[name]-[hash]',
+    outdir: dirname(join(dist, name)),
+    plugins: [packages],
+    write: false,
+  })
+  const { path } = outputFiles.find(({ path }) => path.endsWith('.cjs'))!
+  const launcher = await build({
+    ...BUNDLES,
+    splitting: false,
+    entryPoints: [join(root, 'build/launch.ts')],
+    define: { SCRIPT: JSON.stringify(basename(path)) },
+    outfile: join(dist, `${name}.js`),
+    write: false,
+  })
+  files.push(...outputFiles, ...launcher.outputFiles)
+  caches.push(cacheOf(path))
+}
+for (const file of files) write(file)
+removeOthers(new Set([...files.map(({ path }) => path), ...caches]))

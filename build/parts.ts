@@ -18,6 +18,9 @@ export const ENTRIES = [
   'media/speech/moonshine-worker',
 ]
 
+/** Those whose start is worth a code cache: they export `main`, which starts them. */
+export const CACHED = ['control/wiring/main']
+
 /** Packages with machine code, WebAssembly, data or threads of their own beside them: loaded from where they lie. */
 const WITH_FILES =
   /^(@echogarden|@moonshine-ai|@sapphi-red|better-sqlite3|esbuild|koffi|libopus-wasm|llama-tokenizer-js|onnxruntime-web|pdfkit|pino-pretty|tsx)(\/|$)/
@@ -42,18 +45,35 @@ export const packages = bundling(path => !WITH_FILES.test(path) && !OPTIONAL.tes
 /** The tests': a process runs many files, so that only packages of hundreds of modules are worth it. */
 export const largePackages = bundling(path => /^(kysely|typebox)(\/|$)/.test(path))
 
-/** How modules become bundles, those of the product and those of the tests. */
-export const BUNDLES = {
+const COMMON = {
   bundle: true,
-  splitting: true,
-  format: 'esm',
   platform: 'node',
   target: 'node20',
   sourcemap: true,
   sourcesContent: false,
   logLevel: 'warning',
+} as const satisfies BuildOptions
+
+/** How modules become bundles, those of the product and those of the tests. */
+export const BUNDLES = {
+  ...COMMON,
+  splitting: true,
+  format: 'esm',
   // Packages in CommonJS ask for Node's own modules by `require`.
   banner: {
     js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
+  },
+} as const satisfies BuildOptions
+
+/** How a module and all that it imports become a script, to which V8 can be given a code cache. */
+export const SCRIPTS = {
+  ...COMMON,
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
+  // In a script with a code cache Node 20 does not know how to load what `import()` names: it becomes `require`.
+  supported: { 'dynamic-import': false },
+  define: { 'import.meta.url': 'importMeta.url', 'import.meta.resolve': 'importMeta.resolve' },
+  banner: {
+    js: "const { pathToFileURL: toUrl } = require('node:url'); const importMeta = { url: toUrl(__filename).href, resolve: name => toUrl(require.resolve(name)).href };",
   },
 } as const satisfies BuildOptions

@@ -79,162 +79,168 @@ function configuration(): Config {
   return 'errors' in read ? fail(read.errors.join('\n')) : read.config
 }
 
-const config = configuration()
-const now = (): Date => new Date()
-const log = await makeLog(config.logLevel, 'control')
-const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
-await releaseInterruptedAttempts(store)
-await releaseInterruptedJobs(store)
-async function vaultOrFail(): Promise<Vault> {
-  try {
-    const vault = openVault(config.dataDir)
-    if (await vaultFits(store, vault)) return vault
-  } catch (error) {
-    return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
+/** The control process. Resolves once it serves, with media or without. */
+export async function main(): Promise<void> {
+  const config = configuration()
+  const now = (): Date => new Date()
+  const log = await makeLog(config.logLevel, 'control')
+  const store = await openConfiguredStore(config).catch((error: Error) => fail(error.message))
+  await releaseInterruptedAttempts(store)
+  await releaseInterruptedJobs(store)
+  async function vaultOrFail(): Promise<Vault> {
+    try {
+      const vault = openVault(config.dataDir)
+      if (await vaultFits(store, vault)) return vault
+    } catch (error) {
+      return fail(`Cannot read the key of stored secrets (${(error as Error).message}).`)
+    }
+    return fail(
+      `vault.key in ${config.dataDir} is not the key of this database's secrets: copy it from the database's first node, or from a backup.`,
+    )
   }
-  return fail(
-    `vault.key in ${config.dataDir} is not the key of this database's secrets: copy it from the database's first node, or from a backup.`,
+
+  const parts = { store, config, now, log, vault: await vaultOrFail() }
+  await sealStoredPasswords(store, parts.vault)
+  const dispatcher = buildDispatcher(parts)
+  const asking = askingBy(parts)
+  const jobs = buildJobs({ ...parts, asking })
+  const retention = new RetentionDuty({ ...parts, dataDir: config.dataDir })
+  const duties = buildDuties(parts, retention)
+  const centre = buildCallCentre(
+    parts,
+    ledBy(() => programs),
   )
-}
+  const programs = buildPrograms({ ...parts, centre: centreOf(centre) })
+  const feed = new Feed()
+  const deepPath = new DeepPath({
+    ...parts,
+    feed,
+    search: passageSearch(store.engine),
+    ...asking,
+  })
+  const vectors = embeddingsOf(config)
+  const meanings =
+    vectors === null
+      ? null
+      : new Meanings({ ...parts, feed, search: passageSearch(store.engine), vectors, meter: asking.meter })
+  const copilot = new Copilot({
+    ...parts,
+    feed,
+    vectors,
+    search: passageSearch(store.engine),
+    closing: row => deepPath.closing(row),
+  })
+  const keeper = buildKeeper(parts)
+  const subscriptions = new PhoneSubscriptions(store)
+  const media = new MediaClient(
+    mediaSocketPath(config.dataDir),
+    buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper, feed, asking, subscriptions }),
+    log,
+    { publicUrl: publicUrlOf(config) },
+  )
+  new CopilotDesktops({ store, log, feed, media })
+  const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
+  const running = new RunningCalls(store)
+  const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, running })
+  const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
+  const strays = new StrayLegs({ store, log })
+  const traceKeeper = new TraceKeeper({ store })
+  const lost = lostNodes(parts, centre)
+  const dialler = buildDialler(parts)
 
-const parts = { store, config, now, log, vault: await vaultOrFail() }
-await sealStoredPasswords(store, parts.vault)
-const dispatcher = buildDispatcher(parts)
-const asking = askingBy(parts)
-const jobs = buildJobs({ ...parts, asking })
-const retention = new RetentionDuty({ ...parts, dataDir: config.dataDir })
-const duties = buildDuties(parts, retention)
-const centre = buildCallCentre(
-  parts,
-  ledBy(() => programs),
-)
-const programs = buildPrograms({ ...parts, centre: centreOf(centre) })
-const feed = new Feed()
-const deepPath = new DeepPath({
-  ...parts,
-  feed,
-  search: passageSearch(store.engine),
-  ...asking,
-})
-const vectors = embeddingsOf(config)
-const meanings =
-  vectors === null
-    ? null
-    : new Meanings({ ...parts, feed, search: passageSearch(store.engine), vectors, meter: asking.meter })
-const copilot = new Copilot({
-  ...parts,
-  feed,
-  vectors,
-  search: passageSearch(store.engine),
-  closing: row => deepPath.closing(row),
-})
-const keeper = buildKeeper(parts)
-const subscriptions = new PhoneSubscriptions(store)
-const media = new MediaClient(
-  mediaSocketPath(config.dataDir),
-  buildDriver({ ...parts, centre, programs: alongside(programs, copilot), keeper, feed, asking, subscriptions }),
-  log,
-  { publicUrl: publicUrlOf(config) },
-)
-new CopilotDesktops({ store, log, feed, media })
-const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
-const running = new RunningCalls(store)
-const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, running })
-const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
-const strays = new StrayLegs({ store, log })
-const traceKeeper = new TraceKeeper({ store })
-const lost = lostNodes(parts, centre)
-const dialler = buildDialler(parts)
-
-/** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
-async function heartbeat(): Promise<void> {
-  if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
-}
-
-const nodes = [
-  new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
-  new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
-  new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
-  new Periodic({ name: 'SIP traces', everyMs: TRACES_MS, run: () => traceKeeper.run(media), log }),
-  new Periodic({ name: 'lamps', everyMs: LAMPS_MS, run: () => subscriptions.look(media), log }),
-  new Periodic({ name: 'lost messages', everyMs: STRAYS_MS, run: () => giveUpLost(store, now()), log }),
-  new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
-]
-const copilots = new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log })
-const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
-
-/** Calls that a node without media takes could not be placed. */
-async function dialCampaigns(): Promise<void> {
-  if (media.state === 'ready') await dialler.run()
-}
-
-const campaigns = new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: dialCampaigns, log })
-
-async function changedByOthers(): Promise<void> {
-  sendDue(store)
-  await programs.takeGiven()
-}
-
-const others = new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log })
-
-/** Listens before the first start makes keys: a busy port must not cost them. */
-async function listen(): Promise<number> {
-  try {
-    await app.listen({ host: config.httpHost, port: config.httpPort })
-  } catch (error) {
-    fail(describeListenError(error, config.httpHost, config.httpPort))
+  /** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
+  async function heartbeat(): Promise<void> {
+    if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
   }
-  const address = app.server.address()
-  return typeof address === 'object' && address !== null ? address.port : config.httpPort
-}
 
-const httpPort = await listen()
-const { organisationId, keys } = await firstStart(store, { live: config.liveKey, test: config.testKey }, now())
-await store.durable()
-for (const variable of await unknownKeys(store, { TANDEM_LIVE_KEY: config.liveKey, TANDEM_TEST_KEY: config.testKey })) {
-  log.warn({ variable }, 'is not a key of this installation: it is read on the first start only')
-}
+  const nodes = [
+    new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
+    new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
+    new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
+    new Periodic({ name: 'SIP traces', everyMs: TRACES_MS, run: () => traceKeeper.run(media), log }),
+    new Periodic({ name: 'lamps', everyMs: LAMPS_MS, run: () => subscriptions.look(media), log }),
+    new Periodic({ name: 'lost messages', everyMs: STRAYS_MS, run: () => giveUpLost(store, now()), log }),
+    new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
+  ]
+  const copilots = new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log })
+  const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
-async function close(): Promise<void> {
-  // A client that keeps its answer open does not keep us.
-  setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
-  await app.close()
-  await campaigns.close()
-  await queues.close()
-  await others.close()
-  await copilots.close()
-  await connections.close()
-  await Promise.all(nodes.map(duty => duty.close()))
-  await media.close()
-  await programs.close()
-  await copilot.idle()
-  await deepPath.close()
-  await meanings?.close()
-  await centre.idle()
-  await dispatcher.close()
-  await jobs.close()
-  await Promise.all(duties.map(duty => duty.close()))
-  await asking.meter.idle()
-  await store.close()
-  process.exit(0)
-}
-process.on('SIGTERM', () => void close())
-// Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
-process.on('SIGINT', () => {})
-process.on('disconnect', () => process.exit(0))
+  /** Calls that a node without media takes could not be placed. */
+  async function dialCampaigns(): Promise<void> {
+    if (media.state === 'ready') await dialler.run()
+  }
 
-process.send?.({ type: 'serving', httpPort, keys })
-media.start()
-queues.start()
-campaigns.start()
-others.start()
-copilots.start()
-connections.start()
-for (const duty of nodes) duty.start()
-dispatcher.start()
-jobs.start()
-for (const duty of duties) duty.start()
-for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
-const numbers = await describeNumbers(store, { organisationId, livemode: true })
-const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
-process.send?.(ready)
+  const campaigns = new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: dialCampaigns, log })
+
+  async function changedByOthers(): Promise<void> {
+    sendDue(store)
+    await programs.takeGiven()
+  }
+
+  const others = new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log })
+
+  /** Listens before the first start makes keys: a busy port must not cost them. */
+  async function listen(): Promise<number> {
+    try {
+      await app.listen({ host: config.httpHost, port: config.httpPort })
+    } catch (error) {
+      fail(describeListenError(error, config.httpHost, config.httpPort))
+    }
+    const address = app.server.address()
+    return typeof address === 'object' && address !== null ? address.port : config.httpPort
+  }
+
+  const httpPort = await listen()
+  const { organisationId, keys } = await firstStart(store, { live: config.liveKey, test: config.testKey }, now())
+  await store.durable()
+  for (const variable of await unknownKeys(store, {
+    TANDEM_LIVE_KEY: config.liveKey,
+    TANDEM_TEST_KEY: config.testKey,
+  })) {
+    log.warn({ variable }, 'is not a key of this installation: it is read on the first start only')
+  }
+
+  async function close(): Promise<void> {
+    // A client that keeps its answer open does not keep us.
+    setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
+    await app.close()
+    await campaigns.close()
+    await queues.close()
+    await others.close()
+    await copilots.close()
+    await connections.close()
+    await Promise.all(nodes.map(duty => duty.close()))
+    await media.close()
+    await programs.close()
+    await copilot.idle()
+    await deepPath.close()
+    await meanings?.close()
+    await centre.idle()
+    await dispatcher.close()
+    await jobs.close()
+    await Promise.all(duties.map(duty => duty.close()))
+    await asking.meter.idle()
+    await store.close()
+    process.exit(0)
+  }
+  process.on('SIGTERM', () => void close())
+  // Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
+  process.on('SIGINT', () => {})
+  process.on('disconnect', () => process.exit(0))
+
+  process.send?.({ type: 'serving', httpPort, keys })
+  media.start()
+  queues.start()
+  campaigns.start()
+  others.start()
+  copilots.start()
+  connections.start()
+  for (const duty of nodes) duty.start()
+  dispatcher.start()
+  jobs.start()
+  for (const duty of duties) duty.start()
+  for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
+  const numbers = await describeNumbers(store, { organisationId, livemode: true })
+  const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
+  process.send?.(ready)
+}

@@ -1,0 +1,52 @@
+/**
+ * A script with V8's code cache beside it: what V8 compiled for the first start, which the next ones need not parse and compile again.
+ * The script's name holds a hash of its text, so that no cache is ever taken for another script.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { Script } from 'node:vm'
+
+export const cacheOf = (path: string): string => `${path}.cache`
+
+/** Null: this is the first start. */
+function readCache(path: string): Buffer | null {
+  try {
+    return readFileSync(cacheOf(path))
+  } catch {
+    return null
+  }
+}
+
+export interface LoadedScript {
+  exports: unknown
+  /** Keeps what has been compiled by now, unless V8 has taken a cache: it takes none of another version, or made with other flags. */
+  keepCode(): void
+}
+
+/** Runs a script in CommonJS. */
+export function loadScript(path: string): LoadedScript {
+  const cachedData = readCache(path)
+  const script = new Script(`(function (module, exports, require, __filename) {${readFileSync(path, 'utf8')}\n})`, {
+    filename: path,
+    ...(cachedData !== null && { cachedData }),
+  })
+  const isTaken = cachedData !== null && script.cachedDataRejected === false
+  const module = { exports: {} }
+  script.runInThisContext()(module, module.exports, createRequire(path), path)
+  return {
+    exports: module.exports,
+    keepCode: () => {
+      if (!isTaken) writeCache(path, script.createCachedData())
+    },
+  }
+}
+
+function writeCache(path: string, data: Buffer): void {
+  const draft = `${cacheOf(path)}.${process.pid}`
+  try {
+    writeFileSync(draft, data)
+    renameSync(draft, cacheOf(path))
+  } catch {
+    // Who may not write here starts as slowly the next time.
+  }
+}

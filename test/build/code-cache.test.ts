@@ -1,0 +1,74 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { cacheOf, loadScript } from '../../build/code-cache.ts'
+import { CACHED } from '../../build/parts.ts'
+import { suite } from '../harness.ts'
+
+const test = suite('build/code-cache')
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const TEXT = `exports.sum = (a, b) => a + b; exports.sep = require('node:path').sep; exports.file = __filename`
+
+interface Sums {
+  sum(a: number, b: number): number
+  sep: string
+  file: string
+}
+
+function inFolder(run: (script: string, folder: string) => void): void {
+  const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const script = join(folder, 'sums.cjs')
+  writeFileSync(script, TEXT)
+  run(script, folder)
+  rmSync(folder, { recursive: true, force: true })
+}
+
+test('a script does the same with a code cache and without, and keeps one only if V8 has taken none', () =>
+  inFolder((script, folder) => {
+    for (const start of ['first', 'second']) {
+      const { exports, keepCode } = loadScript(script)
+      const { sum, sep, file } = exports as Sums
+      assert.equal([sum(2, 3), sep, file], [5, '/', script], start)
+      const before = statSync(cacheOf(script), { throwIfNoEntry: false })?.ino
+      keepCode()
+      const after = statSync(cacheOf(script)).ino
+      if (start === 'first') assert.is(before, undefined)
+      else assert.is(after, before)
+    }
+    assert.equal(readdirSync(folder).sort(), ['sums.cjs', 'sums.cjs.cache'])
+  }))
+
+test('a cache that V8 does not take is replaced', () =>
+  inFolder(script => {
+    writeFileSync(cacheOf(script), 'of another version')
+    const { exports, keepCode } = loadScript(script)
+    assert.is((exports as Sums).sum(2, 3), 5)
+    keepCode()
+    assert.ok(readFileSync(cacheOf(script)).length > 100)
+  }))
+
+test('where nothing can be written the script runs all the same', () =>
+  inFolder((script, folder) => {
+    const { exports, keepCode } = loadScript(script)
+    rmSync(folder, { recursive: true })
+    keepCode()
+    assert.is((exports as Sums).sum(2, 3), 5)
+  }))
+
+for (const name of CACHED) {
+  test(`what the script of ${name} leaves out can be loaded by require`, () => {
+    const folder = join(root, 'dist', name, '..')
+    const [script] = readdirSync(folder).filter(file => file.endsWith('.cjs'))
+    const text = readFileSync(join(folder, script!), 'utf8')
+    const left = [...text.matchAll(/__toESM\(require\("([^"]+)"\)/g)].map(([, module]) => module!)
+    const packages = [...new Set(left)].filter(module => !isBuiltin(module))
+    assert.ok(packages.length > 0, 'the search found them')
+    for (const module of packages) createRequire(join(folder, script!))(module)
+  })
+}
+
+test.run()
