@@ -11,9 +11,11 @@ import { type Found, findMost } from './search.ts'
 
 /** As many as a load can tell apart. */
 const MOST_LEGS = 4000
-const DEFAULTS = { seconds: 10, warmUp: 10, within: 0.08 }
-/** As long a warm-up: rooms move to better slots in their first seconds, which costs frames. */
-const QUICK = { seconds: 5, warmUp: 10, within: 0.3 }
+const DEFAULTS = { seconds: 10, warmUp: 20, within: 0.08 }
+/** As long a warm-up: in their first seconds rooms move to better slots and jitter buffers get to know their lines, which costs frames. */
+const QUICK = { seconds: 5, warmUp: 20, within: 0.3 }
+/** Fewer legs are measured for longer: of too few frames a single one is more than may be lost. */
+const LEAST_LEG_SECONDS = 500
 const YARDSTICK_SECONDS = 8
 
 export interface Step extends Judgement {
@@ -81,7 +83,8 @@ function raise(
   say: (line: string) => void,
 ): Promise<Found<Step>> {
   return findMost({ first: kind.first, unit: kind.roomSize, last: MOST_LEGS, within }, async count => {
-    const figures = await stage.withLoad((load: LoadProcess) => stage.engine(load, kind, count, { seconds, warmUp }))
+    const pace = { seconds: Math.max(seconds, Math.ceil(LEAST_LEG_SECONDS / count)), warmUp }
+    const figures = await stage.withLoad((load: LoadProcess) => stage.engine(load, kind, count, pace))
     const step: Step = { ...judge(figures.load), figures }
     const cpu = `${(figures.cpu.total / 10).toFixed(0)} % of a core`
     const verdict = step.holds ? 'holds' : `does not: ${step.why}${step.isOfLoad ? ' (the load itself was late)' : ''}`

@@ -39,7 +39,7 @@ export class MarkReader {
     for (let at = FIRST - 1; at < LAST; at++) {
       if (readMark(signs, at, this.mark) !== 'mark') continue
       // That of the frame before, once more.
-      if (at === FIRST - 1 && readMark(signs, at - 1, this.mark) === 'mark') break
+      if (at === FIRST - 1 && readMark(signs, at - 1, this.mark) === 'mark') continue
       return this.#read(at + 1) === 'mark' ? 'mark' : this.#read(at)
     }
     return found

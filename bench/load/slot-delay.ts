@@ -8,7 +8,7 @@ const WINDOW = 50
 
 /**
  * How long after the beginning of its slot each frame of the streams came. The slots are not told, but can be seen: a frame never comes before
- * its own, so the earliest of the frames that follow lies shortly after it, and all slots are on one grid of 5 ms. Of the streams that share a
+ * its own, so the earliest of the frames around it lies shortly after it, and all slots are on one grid of 5 ms. Of the streams that share a
  * slot the first comes at once; so the grid begins where, over all streams, the longest time without a beginning ends.
  */
 export class SlotDelay {
@@ -40,19 +40,26 @@ export class SlotDelay {
 
 const phaseOf = (ms: number): number => ((ms % SLOT_MS) + SLOT_MS) % SLOT_MS
 
-/** For each frame, the least of it and those that follow within the window. A room only moves to a later slot. */
+/** For each frame, the least of those around it with the same slot: when a room moves, those before it or those behind it. */
 function earliestOf(behind: readonly number[]): number[] {
-  const earliest = new Array<number>(behind.length)
-  /** Places of candidates, the value rising towards the end of the time, which is the beginning of this list. */
+  const following = leastBefore(behind.toReversed()).toReversed()
+  return leastBefore(behind).map((least, i) => {
+    if (i < WINDOW) return following[i]!
+    return i >= behind.length - WINDOW ? least : Math.max(least, following[i]!)
+  })
+}
+
+/** For each value, the least of it and those before it within the window. */
+function leastBefore(values: readonly number[]): number[] {
+  /** Places of candidates, the value rising towards the end. */
   const candidates: number[] = []
   let oldest = 0
-  for (let i = behind.length - 1; i >= 0; i--) {
-    while (candidates.length > oldest && behind[candidates.at(-1)!]! >= behind[i]!) candidates.pop()
+  return values.map((value, i) => {
+    while (candidates.length > oldest && values[candidates.at(-1)!]! >= value) candidates.pop()
     candidates.push(i)
-    while (candidates[oldest]! > i + WINDOW) oldest++
-    earliest[i] = behind[candidates[oldest]!]!
-  }
-  return earliest
+    while (candidates[oldest]! < i - WINDOW) oldest++
+    return values[candidates[oldest]!]!
+  })
 }
 
 /** The longest gap between phases on the circle of a slot, and its end [ms]. */

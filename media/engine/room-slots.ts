@@ -17,7 +17,7 @@ const CROWD = 4
 
 export interface Place {
   readonly room: Room
-  /** It is not mixed before this time: it has moved [ms]. */
+  /** It is not mixed before this time: it has moved to a later one [ms]. */
   dueAt: number
   /** Next time at which its phase is checked [ms]. */
   lookAt: number
@@ -29,8 +29,9 @@ export interface Place {
 
 /**
  * The clock slot in which each room is mixed. A new room goes to the slot with the fewest. Later its slot follows the packets of its members:
- * it is mixed soon after most of them have arrived. It moves rarely (soon after somebody entered or left, otherwise at most once a minute), and
- * only to a later time, so that nobody's packets are late: one frame comes some milliseconds late, and no sample is skipped or repeated.
+ * it is mixed soon after most of them have arrived. It moves rarely (soon after somebody entered or left, otherwise at most once a minute): to an earlier
+ * time if everybody's packets are still there by then, and otherwise to a later one. One frame comes some milliseconds early or late, and no sample is
+ * skipped or repeated.
  */
 export class RoomSlots {
   /** For each slot a list that is replaced, not changed: while it is iterated, rooms may open and close. */
@@ -75,7 +76,7 @@ export class RoomSlots {
     this.bySlot[slot] = this.bySlot[slot]!.filter(other => other !== place)
     this.#put((slot + later) % SLOTS, {
       ...place,
-      dueAt: now + FRAME_MS,
+      dueAt: isEnough(place.room, FRAME_MS - later * SLOT_MS) ? now : now + FRAME_MS,
       lookAt: now + place.settleMs,
       settleMs: SETTLE_MS,
     })
@@ -99,6 +100,11 @@ export class RoomSlots {
     }
     return best
   }
+}
+
+/** Whether all packets of the members are there in time if the room is mixed this much earlier. */
+function isEnough({ legs }: Room, earlierMs: number): boolean {
+  return legs.every(({ spareMs }) => spareMs !== null && spareMs - earlierMs >= ENOUGH_MS)
 }
 
 /** How long the members' latest packets would wait on average if the room were mixed this much later; 0: unknown [ms]. */

@@ -1,7 +1,10 @@
-/** The minimum spare time is kept for this many groups: 4 s of packets of 20 ms. */
+/** What the delay follows at once: 4 s of packets of 20 ms. */
 const GROUPS = 24
 /** Packets of a group. */
 export const GROUP_PACKETS = 8
+/** How late single packets are is remembered for so many times 2.6 s: some 40 s. */
+const BLOCKS = 16
+const BLOCK_GROUPS = 16
 /** With less spare time, late packets are to be expected [ms]. */
 const TOO_LITTLE_MS = 0.7
 /** After a reduction by a frame, this much must remain [ms]. */
@@ -9,14 +12,6 @@ export const ENOUGH_MS = 2
 /** Number of groups to wait, after a late packet and after the first one, before the delay is reduced. */
 const CALM_GROUPS = 3
 const FIRST_GROUPS = 6
-/**
- * A reduction that a late packet soon reverts was too early, and costs a concealment each time. Before the next one, all packets must have had
- * a frame to spare for longer, twice as long each time, up to a minute. So for a line with a late packet every few seconds the delay stays.
- */
-const FIRST_PATIENCE_GROUPS = 24
-const MOST_PATIENCE_GROUPS = 384
-/** A packet later than this is a stall: the delay is not increased for it, unless it happens repeatedly [ms]. */
-const STALL_MS = 100
 
 /** The spare times of the packets since the last group. The jitter buffer notes them as packets arrive. */
 export interface Spares {
@@ -30,8 +25,12 @@ export interface Spares {
 
 /**
  * Decides the delay of a jitter buffer in frames, by the spare time of each packet: from its arrival to the tick that needs it. It looks at
- * every group of packets once. All packets of the last seconds must have some time to spare, except those behind one or two stalls. So a
- * steady network gets no extra delay, and the same rule follows a drifting clock of the sender.
+ * every group of packets once. The delay grows when packets have too little time to spare, except the latest ones of two groups in four seconds. So
+ * a steady network gets no extra delay, and the same rule follows another route and a drifting clock of the sender.
+ *
+ * It is reduced when a frame less would be enough for the last four seconds, and also for packets as far behind the others as there were
+ * in the last forty, except in two blocks of these. For a line that is late once in some seconds would grow and be cut by turns, and each time
+ * costs a guess.
  */
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
@@ -49,12 +48,13 @@ export class PlayoutDelay {
   /** Of each group, less `shiftMs`. */
   readonly #leasts = new Float64Array(GROUPS)
   readonly #mosts = new Float64Array(GROUPS)
+  /** Of each block, the most that the least of a group was below its most; 0 or less [ms]. */
+  readonly #dips = new Float64Array(BLOCKS)
   #groups = 0
   #calm = 0
-  /** Groups since which all had a frame to spare, how many the next reduction needs, and those since the last one. */
-  #spareFor = 0
-  #patience = 0
-  #sinceCut = Number.POSITIVE_INFINITY
+  /** The least spare time of the last groups, and the least that is to be reckoned with, less `shiftMs`. */
+  #recentLeast = 0
+  #usualLeast = 0
 
   /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
   constructor(frameMs: number, maxDelayMs: number) {
@@ -70,8 +70,7 @@ export class PlayoutDelay {
 
   /** The spare time of nearly all recent packets [ms]; null: not known yet. */
   get spareMs(): number | null {
-    const known = Math.min(this.#groups, GROUPS)
-    return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.shiftMs
+    return this.#groups < FIRST_GROUPS ? null : this.#usualLeast + this.shiftMs
   }
 
   /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
@@ -79,24 +78,12 @@ export class PlayoutDelay {
     this.#calm = 0
     if (latenessMs > this.#maxDelayMs) return 0
     const granted = Math.min(frames, this.#roomFrames)
-    if (granted > 0) {
-      if (!this.#regret()) this.#patience >>= 1
-      this.shift(granted * this.#frameMs)
-    }
+    if (granted > 0) this.shift(granted * this.#frameMs)
     return granted
-  }
-
-  /** Another frame of delay is needed. @returns whether the last reduction was too early */
-  #regret(): boolean {
-    const tooSoon = this.#sinceCut <= 2 * (GROUPS + this.#patience)
-    if (tooSoon) this.#patience = Math.min(MOST_PATIENCE_GROUPS, Math.max(FIRST_PATIENCE_GROUPS, 2 * this.#patience))
-    this.#sinceCut = Number.POSITIVE_INFINITY
-    return tooSoon
   }
 
   /** Reduces the delay by a frame. */
   cut(): void {
-    this.#sinceCut = 0
     this.shift(-this.#frameMs)
   }
 
@@ -117,15 +104,17 @@ export class PlayoutDelay {
 
   /** A tick after `GROUP_PACKETS` packets or more. */
   endGroup(): void {
-    const { spares } = this
+    const { least, most } = this.spares
     const at = this.#groups % GROUPS
-    this.#leasts[at] = spares.least
-    this.#mosts[at] = spares.most
+    this.#leasts[at] = least
+    this.#mosts[at] = most
+    const block = Math.floor(this.#groups / BLOCK_GROUPS) % BLOCKS
+    const isFirst = this.#groups % BLOCK_GROUPS === 0
+    this.#dips[block] = isFirst ? least - most : Math.min(this.#dips[block]!, least - most)
     this.#groups++
     this.#calm++
-    this.#sinceCut++
-    this.#spareFor++
     this.#beginGroup()
+    this.#findLeast()
     this.#judge()
   }
 
@@ -135,40 +124,27 @@ export class PlayoutDelay {
     this.spares.most = Number.NEGATIVE_INFINITY
   }
 
-  #judge(): void {
+  #findLeast(): void {
     const known = Math.min(this.#groups, GROUPS)
-    if (known === 0) {
+    const blocks = Math.min(Math.ceil(this.#groups / BLOCK_GROUPS), BLOCKS)
+    const recent = known < FIRST_GROUPS ? leastOf(this.#leasts, known) : thirdLeastOf(this.#leasts, known)
+    this.#recentLeast = recent
+    this.#usualLeast =
+      blocks < 3 ? recent : Math.min(recent, leastOf(this.#mosts, known) + thirdLeastOf(this.#dips, blocks))
+  }
+
+  #judge(): void {
+    if (this.#groups === 0) {
       this.excess = 0
       return
     }
-    const spareMs = this.#usualLeast(known) + this.shiftMs
-    const frames = Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)
-    if (frames <= 0) this.#spareFor = 0
-    if (spareMs < TOO_LITTLE_MS) {
-      const short = Math.ceil((TOO_LITTLE_MS - spareMs) / this.#frameMs)
-      this.excess = -Math.min(short, this.#roomFrames)
-      this.#regret()
-    } else {
-      const isCalm = this.#calm >= CALM_GROUPS && known >= FIRST_GROUPS && this.#spareFor >= this.#patience
-      this.excess = isCalm ? Math.max(0, frames) : 0
+    const lacking = TOO_LITTLE_MS - (this.#recentLeast + this.shiftMs)
+    if (lacking > 0) this.excess = -Math.min(Math.ceil(lacking / this.#frameMs), this.#roomFrames)
+    else {
+      const isCalm = this.#calm >= CALM_GROUPS && this.#groups >= FIRST_GROUPS
+      const spareMs = this.#usualLeast + this.shiftMs
+      this.excess = isCalm ? Math.max(0, Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)) : 0
     }
-  }
-
-  /** The minimum spare time, except for the worst one or two stalls. */
-  #usualLeast(known: number): number {
-    const leasts = this.#leasts
-    let first = Number.POSITIVE_INFINITY
-    let second = first
-    let third = first
-    for (let i = 0; i < known; i++) {
-      const least = leasts[i]!
-      if (least >= third) continue
-      third = least
-      if (third < second) [second, third] = [third, second]
-      if (second < first) [first, second] = [second, first]
-    }
-    if (third - first < STALL_MS || known < FIRST_GROUPS) return first
-    return third - second < STALL_MS ? second : third
   }
 
   reset(): void {
@@ -178,8 +154,28 @@ export class PlayoutDelay {
     this.#beginGroup()
     this.#groups = 0
     this.#calm = 0
-    this.#spareFor = 0
-    this.#patience = 0
-    this.#sinceCut = Number.POSITIVE_INFINITY
+    this.#recentLeast = 0
+    this.#usualLeast = 0
   }
+}
+
+function leastOf(values: Float64Array, count: number): number {
+  let least = Number.POSITIVE_INFINITY
+  for (let i = 0; i < count; i++) if (values[i]! < least) least = values[i]!
+  return least
+}
+
+/** Two are excepted. */
+function thirdLeastOf(values: Float64Array, count: number): number {
+  let first = Number.POSITIVE_INFINITY
+  let second = first
+  let third = first
+  for (let i = 0; i < count; i++) {
+    const value = values[i]!
+    if (value >= third) continue
+    third = value
+    if (third < second) [second, third] = [third, second]
+    if (second < first) [first, second] = [second, first]
+  }
+  return third
 }

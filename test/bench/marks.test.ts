@@ -48,7 +48,7 @@ test('a mark is read beside the noise of a hundred others', () => {
 })
 
 test('marks are found wherever they lie, each once, and after they have moved', () => {
-  for (const shift of [0, 1, 7, 16, 17, 80, 143, 159]) {
+  for (let shift = 0; shift < FRAME_SAMPLES; shift++) {
     const stream = new Uint8Array(6 * FRAME_SAMPLES).fill(0xff)
     for (let frame = 0; frame < 4; frame++) stream.set(marked(17, frame), shift + frame * FRAME_SAMPLES)
     const frames = Array.from({ length: 6 }, (_, i) => stream.subarray(i * FRAME_SAMPLES, (i + 1) * FRAME_SAMPLES))

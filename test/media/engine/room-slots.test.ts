@@ -74,17 +74,25 @@ test('a room is mixed soon after the packets of its members have come', () => {
   )
 })
 
-test('one frame comes later for it, and none is left out: a tone goes on', () => {
-  const { parties, ticks } = converse([7, 8], 30)
-  const others = intervals(ticks).filter(interval => interval !== 20)
-  assert.equal(others, [30])
-  const heard = parties[0]!.heard()
-  assert.is(heard.length, ticks.length * 160)
-  for (let from = 8000; from + 8000 <= heard.length; from += 8000) {
-    const level = levelOf(1000, heard.subarray(from, from + 8000))
-    assert.ok(Math.abs(level - levelOf(1000, heard.subarray(8000, 16_000))) < 0.5, `${level} dBov at ${from / 8000} s`)
-  }
-})
+for (const [what, phases, interval] of [
+  ['earlier for it where all packets are there by then', [7, 8], 10],
+  ['later for it where they are not', [1, 15.5], 25],
+] as const) {
+  test(`one frame comes ${what}, and none is left out: a tone goes on`, () => {
+    const { parties, ticks } = converse(phases, 30)
+    const others = intervals(ticks).filter(interval => interval !== 20)
+    assert.equal(others, [interval])
+    const heard = parties[0]!.heard()
+    assert.is(heard.length, ticks.length * 160)
+    for (let from = 8000; from + 8000 <= heard.length; from += 8000) {
+      const level = levelOf(1000, heard.subarray(from, from + 8000))
+      assert.ok(
+        Math.abs(level - levelOf(1000, heard.subarray(8000, 16_000))) < 0.5,
+        `${level} dBov at ${from / 8000} s`,
+      )
+    }
+  })
+}
 
 test('where nothing is to be won a room stays', () => {
   assert.ok(intervals(converse([13, 15], 30).ticks).every(interval => interval === 20))
