@@ -1,7 +1,15 @@
-/** Limits for calls that wait for control: this long, which is when a far end would retransmit (T1, RFC 3261 §17.1.1.2) [ms], or this many. */
-const LATE_MS = 500
+/** A rush begins when calls wait for control longer than this [ms]. */
+const LATE_MS = 150
 /** Fewer calls wait because of a moment's stall, not because there are too many. */
 const QUEUE = 16
+/**
+ * In a rush calls wait no longer than this [ms], or fewer of them. A queue takes no call more in the end, it only has each of them wait: whoever is
+ * let in is answered soon, and the rest can go elsewhere at once.
+ */
+const RUSH_LATE_MS = 25
+const RUSH_QUEUE = 4
+/** A rush is over when no call was one too many for this long [ms]. */
+const RUSH_MS = 5000
 /** Share of the slots of the engines' clocks that may be late: a burst of calls makes some late for a second, and jitter buffers bear that. */
 const LATE_SLOTS = 0.5
 /** Fewer legs are not what makes a clock late. */
@@ -31,6 +39,8 @@ export class Admission {
   readonly #waiting = new Map<string, number>()
   #looked = { at: 0, slots: 0, late: 0 }
   #isAudioLate = false
+  /** When a call was last one too many for control [ms]. */
+  #rushedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: AdmissionOptions) {
     this.#options = options
@@ -54,9 +64,13 @@ export class Admission {
 
   #isControlLate(now: number): boolean {
     const since = this.#options.controlSince()
-    if (this.#waiting.size < QUEUE || since === null) return false
+    if (since === null) return false
+    const isRush = now - this.#rushedAt < RUSH_MS
+    if (this.#waiting.size < (isRush ? RUSH_QUEUE : QUEUE)) return false
     const [oldest = now] = this.#waiting.values()
-    return now - Math.max(oldest, since) > LATE_MS
+    const isLate = now - Math.max(oldest, since) > (isRush ? RUSH_LATE_MS : LATE_MS)
+    if (isLate) this.#rushedAt = now
+    return isLate
   }
 
   #isEngineLate(now: number): boolean {

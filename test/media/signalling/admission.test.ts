@@ -1,12 +1,14 @@
 import * as assert from 'uvu/assert'
 import { Admission } from '../../../media/signalling/admission.ts'
+import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 import { LocalMedia, RawPhone } from '../local-media.ts'
 
 const test = suite('media/signalling/admission')
 
-/** Calls that wait, and of legs that run: enough to be a queue. */
+/** Calls that wait: enough to be a queue, and in a rush. */
 const MANY = 16
+const FEW = 4
 /** Calls of one network of strangers at once. */
 const SHARE = 50
 
@@ -24,16 +26,12 @@ function makeWorld() {
   return { world, admission, wait }
 }
 
-test('a call is one too many while others have waited for control for more than half a second', () => {
+test('a call is one too many when others have waited for control for more than 150 ms', () => {
   const { world, admission, wait } = makeWorld()
-  wait(MANY + 1)
+  wait(MANY)
+  world.now += 150
   assert.not(admission.refuses())
-  world.now += 501
-  assert.ok(admission.refuses())
-  admission.isTaken('part_0')
-  admission.isTaken('part_1')
-  assert.not(admission.refuses(), 'fewer wait than are a queue')
-  admission.waits('part_new')
+  world.now += 1
   assert.ok(admission.refuses())
 })
 
@@ -44,7 +42,57 @@ test('what few calls wait for is a moment and no queue', () => {
   assert.not(admission.refuses())
 })
 
-test('while control is away who calls waits for it, and once it is back it has its half second', () => {
+test('in a rush the queue is short: those are let in that control takes in time, nearly as many as it can take, and the rest is refused at once', () => {
+  const { world, admission } = makeWorld()
+  const random = seededRandom(19)
+  const [offered, capacity, seconds] = [300, 100, 60]
+  const queue: { legId: string; since: number }[] = []
+  const waits: number[] = []
+  let calls = 0
+  for (let ms = 0; ms < seconds * 1000; ms++) {
+    world.now++
+    if (random() < offered / 1000) {
+      const legId = `part_${calls++}`
+      if (!admission.refuses()) {
+        admission.waits(legId)
+        queue.push({ legId, since: world.now })
+      }
+    }
+    const taken = ms % (1000 / capacity) === 0 ? queue.shift() : undefined
+    if (taken === undefined) continue
+    waits.push(world.now - taken.since)
+    admission.isTaken(taken.legId)
+  }
+  waits.sort((one, another) => one - another)
+  const p99 = waits[Math.floor(waits.length * 0.99)]!
+  assert.ok(p99 < 100, `p99 of the waits is ${p99} ms`)
+  assert.ok(waits.length > 0.85 * capacity * seconds, `${waits.length} were taken`)
+})
+
+test('in a rush calls are let in as long as few others wait, or none for long, until five seconds without a refusal', () => {
+  const { world, admission, wait } = makeWorld()
+  wait(MANY)
+  world.now += 151
+  assert.ok(admission.refuses())
+  for (let n = 0; n <= MANY - FEW; n++) admission.isTaken(`part_${n}`)
+  assert.not(admission.refuses(), 'few wait')
+  admission.waits('part_new')
+  assert.ok(admission.refuses(), 'the oldest has waited for long')
+  admission.isTaken('part_new')
+  for (let n = 0; n < MANY; n++) admission.isTaken(`part_${n}`)
+  wait(MANY)
+  world.now += 25
+  assert.not(admission.refuses(), 'none has waited for long')
+  world.now += 1
+  assert.ok(admission.refuses(), 'in a rush this is long')
+  for (let n = 0; n < MANY; n++) admission.isTaken(`part_${n}`)
+  world.now += 5000
+  wait(MANY)
+  world.now += 150
+  assert.not(admission.refuses(), 'the rush was over')
+})
+
+test('while control is away who calls waits for it, and once it is back it has its time', () => {
   const { world, admission, wait } = makeWorld()
   wait(MANY)
   world.since = null
@@ -52,7 +100,7 @@ test('while control is away who calls waits for it, and once it is back it has i
   assert.not(admission.refuses())
   world.since = world.now
   assert.not(admission.refuses())
-  world.now += 501
+  world.now += 151
   assert.ok(admission.refuses())
 })
 
@@ -84,7 +132,7 @@ test('above capacity an INVITE gets 503 with Retry-After and nothing is begun fo
   const [late, again, ...waiting] = phones as [RawPhone, RawPhone, ...RawPhone[]]
   for (const phone of waiting) await phone.call()
   await media.engine.until(() => media.of('leg.incoming').length === MANY)
-  laterMs = 501
+  laterMs = 151
   await late.call()
   assert.match(await late.expect('SIP/2.0'), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: 1\r\n/)
   assert.is(media.of('leg.incoming').length, MANY)
