@@ -11,7 +11,7 @@ const LOOK_MS = 5000
 const FIRST_SETTLE_MS = 10_000
 const SETTLE_MS = 60_000
 /** What a move has to save per member, on average [ms]. */
-const WORTH_MS = 2
+const WORTH_MS = 1
 /** Rooms that a slot may have beyond its share. */
 const CROWD = 4
 
