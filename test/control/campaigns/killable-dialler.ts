@@ -12,7 +12,7 @@ import { CallCentre } from '../../../control/queues/call-centre.ts'
 import '../../../control/wiring/event-catalog.ts'
 import { silent, VAULT } from '../silent.ts'
 
-const LOOK_MS = 20
+const LOOK_MS = 60
 
 const [target, node, mediaPath] = process.argv.slice(2) as [string, string, string]
 const store = await openStore(target, node)
