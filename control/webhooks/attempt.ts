@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { renderEvent } from '../http/versions/translate.ts'
-import { toEvent } from '../kernel/events/event.ts'
+import { eventText, toEvent } from '../kernel/events/event.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -21,9 +21,10 @@ const KEPT_BODY_CHARACTERS = 1000
 export function deliveryRequest(
   endpoint: WebhookEndpointRow,
   event: Selectable<EventTable>,
-  parts: { vault: Vault; now: Date },
+  parts: { vault: Pick<Vault, 'open'>; now: Date },
 ): PostRequest {
-  const body = JSON.stringify(renderEvent(toEvent(event), endpoint.api_version))
+  const version = endpoint.api_version
+  const body = event.api_version === version ? eventText(event) : JSON.stringify(renderEvent(toEvent(event), version))
   const keys = signingKeys(endpoint, parts.vault, parts.now)
   return { url: endpoint.url, body, headers: signedHeaders(keys, event.id, body, parts.now) }
 }

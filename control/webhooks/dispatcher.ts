@@ -8,6 +8,7 @@ import type { Vault } from '../kernel/vault.ts'
 import { deliveryRequest } from './attempt.ts'
 import { type ClaimedDelivery, claimDue, forgetClosed, settle } from './claims.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
+import { OpenedKeys } from './opened-keys.ts'
 import { Outcomes } from './outcomes.ts'
 import { DeliveryShares } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
@@ -59,6 +60,7 @@ export class WebhookDispatcher {
   readonly #bounds: DispatcherBounds
   readonly #running = new Set<Promise<void>>()
   readonly #shares: DeliveryShares
+  readonly #keys: OpenedKeys
   readonly #outcomes: Outcomes
   readonly #abort = new AbortController()
   readonly #outage: StoreOutage
@@ -76,6 +78,7 @@ export class WebhookDispatcher {
     this.#parts = parts
     this.#bounds = { ...DEFAULTS, ...parts.bounds }
     this.#shares = new DeliveryShares(this.#bounds.atOnce, this.#bounds.perEndpoint)
+    this.#keys = new OpenedKeys(parts.vault)
     this.#outcomes = new Outcomes(parts.store)
     this.#outage = new StoreOutage(parts.log)
     // One for each attempt, which are bounded: Node would take more than ten for a leak.
@@ -197,8 +200,8 @@ export class WebhookDispatcher {
   }
 
   #send(rows: Rows, now: Date): Promise<PostOutcome> {
-    const { vault, post, allowedNetworks } = this.#parts
-    return post(deliveryRequest(rows.endpoint, rows.event, { vault, now }), {
+    const { post, allowedNetworks } = this.#parts
+    return post(deliveryRequest(rows.endpoint, rows.event, { vault: this.#keys, now }), {
       addresses: customerAddresses(allowedNetworks),
       timeoutMs: this.#bounds.timeoutMs,
       signal: this.#abort.signal,

@@ -11,7 +11,7 @@ import type { WebhookEndpointRow } from './tables.ts'
 export type DisabledReason = 'gone' | 'failing' | 'requested'
 
 /** The keys that sign now: the current one and, during a rotation's overlap, the previous one. */
-export function signingKeys(row: WebhookEndpointRow, vault: Vault, now: Date): SigningKey[] {
+export function signingKeys(row: WebhookEndpointRow, vault: Pick<Vault, 'open'>, now: Date): SigningKey[] {
   const keys: SigningKey[] = [{ algorithm: row.algorithm, secret: vault.open(row.signing_key, row.id) }]
   if (overlaps(row, now) && row.previous_algorithm !== null && row.previous_signing_key !== null) {
     keys.push({ algorithm: row.previous_algorithm, secret: vault.open(row.previous_signing_key, row.id) })

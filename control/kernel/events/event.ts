@@ -21,12 +21,23 @@ export const eventSchema = () =>
 
 /** An event as the API and webhooks show it. */
 export const toEvent = (row: Selectable<EventTable>): Static<ReturnType<typeof eventSchema>> => ({
+  ...headOf(row),
+  data: JSON.parse(row.data),
+  request: requestOf(row),
+})
+
+/** The same as JSON text; what the event is about is not parsed for it. */
+export const eventText = (row: Selectable<EventTable>): string =>
+  `${JSON.stringify(headOf(row)).slice(0, -1)},"data":${row.data},"request":${JSON.stringify(requestOf(row))}}`
+
+const headOf = (row: Selectable<EventTable>) => ({
   id: row.id,
-  object: 'event',
+  object: 'event' as const,
   type: row.type,
   timestamp: row.timestamp,
   livemode: row.livemode === 1,
   api_version: row.api_version,
-  data: JSON.parse(row.data),
-  request: row.request_id === null ? null : { id: row.request_id, idempotency_key: row.idempotency_key },
 })
+
+const requestOf = (row: Selectable<EventTable>) =>
+  row.request_id === null ? null : { id: row.request_id, idempotency_key: row.idempotency_key }
