@@ -64,9 +64,14 @@ export class PreparedStatements {
       this.#transactions++
       this.#hasChangedTables = false
       this.revisions.noteBegin()
-    } else if (ROLLS_BACK.test(sql)) this.#rolledBack()
+    }
     const kept = this.#kept.get(sql)
     if (kept !== undefined) return kept
+    if (ROLLS_BACK.test(sql)) {
+      this.#rolledBack()
+      // Not kept: each one is to be noted.
+      return rowsMadeHere(this.#sqlite.prepare(sql))
+    }
     if (CHANGES_TABLES.test(sql)) {
       this.#hasChangedTables = true
       this.#forgetTables()

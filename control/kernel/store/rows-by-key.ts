@@ -43,7 +43,7 @@ const TABLE = /^\s*(?:insert\s+into|update|delete\s+from)\s+"?(\w+)"?/i
 export class RowsByKey {
   readonly #sqlite: BetterSqlite3.Database
   readonly #revisions: Revisions
-  readonly #rows = new LRUCache<string, Known>({ maxSize: MAX_CHARACTERS, sizeCalculation: ({ row }) => sizeOf(row) })
+  readonly #rows = new LRUCache<string, Known>({ maxSize: MAX_CHARACTERS })
   /** Counts writes that do not say which row they change. */
   readonly #unsaid = new Map<string, number>()
   readonly #tables = new Map<string, Keyed | null>()
@@ -85,7 +85,7 @@ export class RowsByKey {
         return [wanted === null ? { ...row } : Object.fromEntries(wanted.map(column => [column, row[column]]))]
       },
       learn: rows => {
-        if (wanted === null && rows.length === 1) this.#keep(table, rows[0] as Row)
+        if (wanted === null && rows.length === 1) this.#keep(table, { ...(rows[0] as Row) })
       },
     }
   }
@@ -118,9 +118,9 @@ export class RowsByKey {
       if (changes !== rows || parameters.length !== rows * columns.length) return false
       if (!this.#asked.has(name)) return true
       for (let from = 0; from < parameters.length; from += columns.length) {
-        const row = Object.fromEntries(columns.map((column, i) => [column, parameters[from + i]]))
-        if (isWhole && columns.every(column => isExact(table, column, row[column]))) this.#keep(table, row)
-        else this.#rows.delete(keyOf(table, row[table.key]))
+        const row = isWhole ? exactRow(table, {}, columns, parameters, from) : null
+        if (row !== null) this.#keep(table, row)
+        else this.#rows.delete(keyOf(table, parameters[from + keyAt]))
       }
       return true
     }
@@ -139,10 +139,9 @@ export class RowsByKey {
       if (changes !== 1 || typeof id !== 'string') return false
       const row = this.#known(table, id)
       if (row === undefined) return true
-      const change = Object.fromEntries(columns.map((column, i) => [column!, parameters[i]]))
-      if (Object.entries(change).every(([column, value]) => isExact(table, column, value))) {
-        this.#keep(table, { ...row, ...change })
-      } else this.#rows.delete(keyOf(table, id))
+      const changed = exactRow(table, { ...row }, columns as string[], parameters, 0)
+      if (changed !== null) this.#keep(table, changed)
+      else this.#rows.delete(keyOf(table, id))
       return true
     }
   }
@@ -153,10 +152,11 @@ export class RowsByKey {
     return known?.revision === this.#revisionOf(table) ? known.row : undefined
   }
 
+  /** `row`: nobody else has it. */
   #keep(table: Keyed, row: Row): void {
     const key = keyOf(table, row[table.key])
-    const isSmall = sizeOf(row) <= MAX_OF_ROW && typeof row[table.key] === 'string' && Object.values(row).every(isPlain)
-    if (isSmall) this.#rows.set(key, { revision: this.#revisionOf(table), row: { ...row } })
+    const size = typeof row[table.key] === 'string' ? sizeOf(row) : Number.POSITIVE_INFINITY
+    if (size <= MAX_OF_ROW) this.#rows.set(key, { revision: this.#revisionOf(table), row }, { size })
     else this.#rows.delete(key)
   }
 
@@ -232,12 +232,32 @@ function isExact({ columns }: Keyed, column: string, value: unknown): boolean {
   return typeof value === 'number' && Number.isFinite(value) && affinity !== 'text'
 }
 
-const isPlain = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number' || value === null
-
 const keyOf = ({ name }: Keyed, key: unknown): string => `${name} ${key}`
 
+/** Infinite if a value can change: byte arrays do. */
 function sizeOf(row: Row): number {
   let size = OF_EACH
-  for (const value of Object.values(row)) if (typeof value === 'string') size += value.length
+  for (const column in row) {
+    const value = row[column]
+    if (typeof value === 'string') size += value.length
+    else if (typeof value !== 'number' && value !== null) return Number.POSITIVE_INFINITY
+  }
   return size
+}
+
+/** `row` with the values that follow each other from `from` on in these columns; null: one may come back in another form. */
+function exactRow(
+  table: Keyed,
+  row: Row,
+  columns: readonly string[],
+  parameters: Parameters,
+  from: number,
+): Row | null {
+  for (let i = 0; i < columns.length; i++) {
+    const column = columns[i]!
+    const value = parameters[from + i]
+    if (!isExact(table, column, value)) return null
+    row[column] = value
+  }
+  return row
 }
