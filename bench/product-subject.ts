@@ -25,6 +25,7 @@ export async function startProduct({ sockets }: { sockets: SocketChoice }): Prom
   })
   const { pids } = product
   let rooms = 0
+  const streams: string[] = []
   return {
     api: product,
     sip: product.sip,
@@ -37,7 +38,12 @@ export async function startProduct({ sockets }: { sockets: SocketChoice }): Prom
       for (const number of numbers) await openRoom(product, number)
       return numbers
     },
-    startStreams: (legs, format, url) => startStreams(product, legs, format, url),
+    startStreams: async (legs, format, url) => {
+      streams.push(...(await startStreams(product, legs, format, url)))
+    },
+    stopStreams: async () => {
+      for (const path of streams.splice(0)) await patiently(product, 'DELETE', path)
+    },
     lateSlots: () => lateSlots(product),
     metrics: () => metricsOf(product),
     stop: async () => {
@@ -52,11 +58,16 @@ async function openRoom(product: Product, number: string): Promise<void> {
   await patiently(product, 'POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id: room.id } })
 }
 
-async function startStreams(product: Product, legs: number, format: StreamFormat, url: string): Promise<void> {
+/** @returns their paths */
+async function startStreams(product: Product, legs: number, format: StreamFormat, url: string): Promise<string[]> {
   const calls = await callsByCaller(product, legs)
+  const paths: string[] = []
   for (const [leg, callId] of calls) {
-    await patiently(product, 'POST', `/calls/${callId}/streams`, { url: `${url}/${leg}`, tracks: 'both', format })
+    const of = `/calls/${callId}/streams`
+    const stream = await patiently(product, 'POST', of, { url: `${url}/${leg}`, tracks: 'both', format })
+    paths.push(`${of}/${stream.id}`)
   }
+  return paths
 }
 
 /** The running calls of the load, by the number of the leg. Throws when one is missing. */

@@ -13,6 +13,8 @@ const HOST = '127.0.0.1'
 const YARDSTICK_WARM_UP_SECONDS = 2
 /** After streams were started: what that made late, jitter buffers need 4 to 8 s without anything late to give back [s]. */
 const STREAM_WARM_UP_SECONDS = 10
+/** After they were stopped [s]. */
+const STREAM_END_SECONDS = 3
 
 /** The legs of a measurement. */
 export interface LegsKind {
@@ -77,6 +79,12 @@ export class Stage {
   async stream(legs: number, format: StreamFormat, port: number | null): Promise<void> {
     await this.subject.startStreams(legs, format, `ws://${HOST}:${port}`)
     await sleep(STREAM_WARM_UP_SECONDS * 1000)
+  }
+
+  /** Stops the streams. */
+  async unstream(): Promise<void> {
+    await this.subject.stopStreams()
+    await sleep(STREAM_END_SECONDS * 1000)
   }
 
   async measure(load: LoadProcess, legs: number, seconds: number): Promise<Figures> {

@@ -15,6 +15,8 @@ export interface Subject {
   openRooms(count: number): Promise<string[]>
   /** Starts a stream of both tracks for each of the calls that the callers `load-0` … placed; leg i's goes to `<url>/<i>`. */
   startStreams(legs: number, format: StreamFormat, url: string): Promise<void>
+  /** Stops all that it has started. */
+  stopStreams(): Promise<void>
   /** Slots of the engine's clock that began more than 5 ms late, or were left out, since it started. */
   lateSlots(): Promise<number>
   /** The product's own metrics, by name without `tandem_`. Metrics with labels are left out, except the bounds of histograms (`{le="…"}`). */

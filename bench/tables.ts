@@ -211,7 +211,7 @@ function streamTables(streams: StreamReport[]): string[] {
   return [
     `${streams[0]!.legs} streams of two tracks, one per leg, ${streams[0]!.with.load.seconds} s each`,
     ...table(rows),
-    'CPU: of the media process, what it took beyond the same calls without streams (leg: what such a call takes); the receiver is another process.',
+    'CPU: of the media process, what it took beyond the same calls without streams, before and after (leg: what such a call took before); the receiver is another process.',
     'past the slot: from the tick that plays the frame to its arrival at the receiver, as seen by the frames that come first.',
     'lost: frames of the inbound track that did not come or not whole; dropped: gaps in chunk, both tracks.',
     ...paceLine(streams.map(report => report.with.load)),
