@@ -167,6 +167,8 @@ export async function warmUp(
     end: () => {},
     sendKey: () => {},
     report: () => {},
+    cross: () => {},
+    attend: () => {},
     sinks: streams === null ? [] : [streams.noun],
     hearing: { ...options.hearing, stt: NO_SPEECH_TO_TEXT },
     clock: { late: 0, skipped: 0, slots: 0, behind: 0, lateness: new Lateness(), start: () => {}, stop: () => {} },
