@@ -1,5 +1,5 @@
 /** A rush begins when calls wait for control longer than this [ms]. */
-const LATE_MS = 150
+const LATE_MS = 250
 /** Fewer calls wait because of a moment's stall, not because there are too many. */
 const QUEUE = 16
 /**

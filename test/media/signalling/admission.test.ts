@@ -26,10 +26,10 @@ function makeWorld() {
   return { world, admission, wait }
 }
 
-test('a call is one too many when others have waited for control for more than 150 ms', () => {
+test('a call is one too many when others have waited for control for more than 250 ms', () => {
   const { world, admission, wait } = makeWorld()
   wait(MANY)
-  world.now += 150
+  world.now += 250
   assert.not(admission.refuses())
   world.now += 1
   assert.ok(admission.refuses())
@@ -60,19 +60,20 @@ test('in a rush the queue is short: those are let in that control takes in time,
     }
     const taken = ms % (1000 / capacity) === 0 ? queue.shift() : undefined
     if (taken === undefined) continue
-    waits.push(world.now - taken.since)
     admission.isTaken(taken.legId)
+    // Until it has begun, and what waits by then is taken, some wait for longer.
+    if (ms >= 2000) waits.push(world.now - taken.since)
   }
   waits.sort((one, another) => one - another)
   const p99 = waits[Math.floor(waits.length * 0.99)]!
   assert.ok(p99 < 100, `p99 of the waits is ${p99} ms`)
-  assert.ok(waits.length > 0.85 * capacity * seconds, `${waits.length} were taken`)
+  assert.ok(waits.length > 0.85 * capacity * (seconds - 2), `${waits.length} were taken`)
 })
 
 test('in a rush calls are let in as long as few others wait, or none for long, until five seconds without a refusal', () => {
   const { world, admission, wait } = makeWorld()
   wait(MANY)
-  world.now += 151
+  world.now += 251
   assert.ok(admission.refuses())
   for (let n = 0; n <= MANY - FEW; n++) admission.isTaken(`part_${n}`)
   assert.not(admission.refuses(), 'few wait')
@@ -88,7 +89,7 @@ test('in a rush calls are let in as long as few others wait, or none for long, u
   for (let n = 0; n < MANY; n++) admission.isTaken(`part_${n}`)
   world.now += 5000
   wait(MANY)
-  world.now += 150
+  world.now += 250
   assert.not(admission.refuses(), 'the rush was over')
 })
 
@@ -100,7 +101,7 @@ test('while control is away who calls waits for it, and once it is back it has i
   assert.not(admission.refuses())
   world.since = world.now
   assert.not(admission.refuses())
-  world.now += 151
+  world.now += 251
   assert.ok(admission.refuses())
 })
 
@@ -132,7 +133,7 @@ test('above capacity an INVITE gets 503 with Retry-After and nothing is begun fo
   const [late, again, ...waiting] = phones as [RawPhone, RawPhone, ...RawPhone[]]
   for (const phone of waiting) await phone.call()
   await media.engine.until(() => media.of('leg.incoming').length === MANY)
-  laterMs = 151
+  laterMs = 251
   await late.call()
   assert.match(await late.expect('SIP/2.0'), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: 1\r\n/)
   assert.is(media.of('leg.incoming').length, MANY)
