@@ -1,33 +1,70 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer, isIPv6 } from 'node:net'
+import { createServer, isIPv6, type Server } from 'node:net'
 
+const HOST = '127.0.0.1'
 /** Below the ports that the system gives to outgoing connections (32,768 on), so that none of these is in the way. */
 const FIRST = 20_000
 const LAST = 32_767
-/** Processes that run side by side take from blocks of their own: a port that was free is still so when it is used. */
-const PER_PROCESS = 128
 /** Some peers take ports above theirs too: for TLS, or for video. */
 const STEP = 4
+const BLOCK = 128
+const BLOCKS = Math.floor((LAST + 1 - FIRST) / BLOCK)
 
-const start = (process.pid * PER_PROCESS) % (LAST + 1 - FIRST)
-let taken = 0
+/**
+ * Ports of which this process alone takes, as long as it holds the first of them: processes run side by side, and a port that was free is to be so
+ * still when it is used.
+ */
+interface Block {
+  hold: Server
+  next: number
+  end: number
+}
+
+let block: Promise<Block> | null = null
 
 /** A port of `host` that is free for UDP and TCP right now, another one each time. */
-export async function freePort(host = '127.0.0.1'): Promise<number> {
+export async function freePort(host = HOST): Promise<number> {
   for (;;) {
-    const port = FIRST + ((start + STEP * taken++) % (LAST + 1 - FIRST))
-    if ((await isTcpFree(port, host)) && (await isUdpFree(port, host))) return port
+    block ??= nextBlock()
+    const ours = await block
+    const port = ours.next
+    ours.next += STEP
+    if (port >= ours.end) {
+      if (ours.hold.listening) {
+        ours.hold.close()
+        block = nextBlock()
+      }
+    } else if ((await isTcpFree(port, host)) && (await isUdpFree(port, host))) return port
+  }
+}
+
+let number = process.pid
+
+async function nextBlock(): Promise<Block> {
+  for (let tries = 0; tries < BLOCKS; tries++) {
+    const first = FIRST + (number++ % BLOCKS) * BLOCK
+    const hold = await listen(first, HOST)
+    // It keeps no process alive.
+    if (hold !== null) return { hold: hold.unref(), next: first + STEP, end: first + BLOCK }
+  }
+  throw new Error(`no ports from ${FIRST} to ${LAST} are free`)
+}
+
+/** Null: the port is taken. */
+async function listen(port: number, host: string): Promise<Server | null> {
+  const server = createServer()
+  try {
+    await once(server.listen(port, host), 'listening')
+    return server
+  } catch {
+    return null
   }
 }
 
 async function isTcpFree(port: number, host: string): Promise<boolean> {
-  const server = createServer().listen(port, host)
-  try {
-    await once(server, 'listening')
-  } catch {
-    return false
-  }
+  const server = await listen(port, host)
+  if (server === null) return false
   await new Promise(closed => server.close(closed))
   return true
 }

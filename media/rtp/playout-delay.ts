@@ -5,6 +5,9 @@ export const GROUP_PACKETS = 8
 /** How late single packets are is remembered for so many times 2.6 s: some 40 s. */
 const BLOCKS = 16
 const BLOCK_GROUPS = 16
+const FIRST_BLOCKS = 3
+/** So much below the others, a spare time is that of a stall [ms]. */
+const STALL_MS = 100
 /** With less spare time, late packets are to be expected [ms]. */
 const TOO_LITTLE_MS = 0.7
 /** After a reduction by a frame, this much must remain [ms]. */
@@ -25,12 +28,12 @@ export interface Spares {
 
 /**
  * Decides the delay of a jitter buffer in frames, by the spare time of each packet: from its arrival to the tick that needs it. It looks at
- * every group of packets once. The delay grows when packets have too little time to spare, except the latest ones of two groups in four seconds. So
- * a steady network gets no extra delay, and the same rule follows another route and a drifting clock of the sender.
+ * every group of packets once. The delay grows when the last four seconds had too little time to spare, in more than one group, and is reduced when a
+ * frame less would have been enough for all of them. So a steady network gets no extra delay, and the same rule follows another route and a drifting
+ * clock of the sender.
  *
- * It is reduced when a frame less would be enough for the last four seconds, and also for packets as far behind the others as there were
- * in the last forty, except in two blocks of these. For a line that is late once in some seconds would grow and be cut by turns, and each time
- * costs a guess.
+ * A line that is late once in some seconds would grow and be cut by turns, and each time costs a guess. So how far single packets of a group were
+ * behind its fastest one is remembered for longer, and there must be time for that too, except for two of the blocks.
  */
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
@@ -52,9 +55,9 @@ export class PlayoutDelay {
   readonly #dips = new Float64Array(BLOCKS)
   #groups = 0
   #calm = 0
-  /** The least spare time of the last groups, and the least that is to be reckoned with, less `shiftMs`. */
-  #recentLeast = 0
-  #usualLeast = 0
+  /** The least spare time that is to be reckoned with, less `shiftMs`: to grow, and to be reduced. */
+  #growLeast = 0
+  #cutLeast = 0
 
   /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
   constructor(frameMs: number, maxDelayMs: number) {
@@ -68,9 +71,9 @@ export class PlayoutDelay {
     return Number.isNaN(smoothedMs) ? 0 : smoothedMs
   }
 
-  /** The spare time of nearly all recent packets [ms]; null: not known yet. */
+  /** The spare time that packets have at least [ms]; null: not known yet. */
   get spareMs(): number | null {
-    return this.#groups < FIRST_GROUPS ? null : this.#usualLeast + this.shiftMs
+    return this.#groups < FIRST_GROUPS ? null : this.#cutLeast + this.shiftMs
   }
 
   /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
@@ -89,10 +92,16 @@ export class PlayoutDelay {
 
   /** Frames that the delay may still grow within the bound. */
   get #roomFrames(): number {
-    let { most } = this.spares
-    for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
+    const most = Math.max(this.spares.most, this.#mostKnown)
     if (most === Number.NEGATIVE_INFINITY) return 0
     return Math.max(0, Math.floor((this.#maxDelayMs - most - this.shiftMs) / this.#frameMs))
+  }
+
+  /** The most spare time in the last groups, less `shiftMs`. */
+  get #mostKnown(): number {
+    let most = Number.NEGATIVE_INFINITY
+    for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
+    return most
   }
 
   /** From now on packets have this much more spare time [ms]. */
@@ -127,10 +136,14 @@ export class PlayoutDelay {
   #findLeast(): void {
     const known = Math.min(this.#groups, GROUPS)
     const blocks = Math.min(Math.ceil(this.#groups / BLOCK_GROUPS), BLOCKS)
-    const recent = known < FIRST_GROUPS ? leastOf(this.#leasts, known) : thirdLeastOf(this.#leasts, known)
-    this.#recentLeast = recent
-    this.#usualLeast =
-      blocks < 3 ? recent : Math.min(recent, leastOf(this.#mosts, known) + thirdLeastOf(this.#dips, blocks))
+    const isKnown = known >= FIRST_GROUPS
+    const [first, second, third] = leastThreeOf(this.#leasts, known)
+    // One or two stalls are none of the line's habits.
+    const least = !isKnown || third - first < STALL_MS ? first : third - second < STALL_MS ? second : third
+    const next = isKnown ? Math.max(least, second) : least
+    const usual = blocks < FIRST_BLOCKS ? next : this.#mostKnown + leastThreeOf(this.#dips, blocks)[2]
+    this.#growLeast = Math.min(next, usual)
+    this.#cutLeast = Math.min(least, usual)
   }
 
   #judge(): void {
@@ -138,11 +151,11 @@ export class PlayoutDelay {
       this.excess = 0
       return
     }
-    const lacking = TOO_LITTLE_MS - (this.#recentLeast + this.shiftMs)
+    const lacking = TOO_LITTLE_MS - (this.#growLeast + this.shiftMs)
     if (lacking > 0) this.excess = -Math.min(Math.ceil(lacking / this.#frameMs), this.#roomFrames)
     else {
       const isCalm = this.#calm >= CALM_GROUPS && this.#groups >= FIRST_GROUPS
-      const spareMs = this.#usualLeast + this.shiftMs
+      const spareMs = this.#cutLeast + this.shiftMs
       this.excess = isCalm ? Math.max(0, Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)) : 0
     }
   }
@@ -154,19 +167,15 @@ export class PlayoutDelay {
     this.#beginGroup()
     this.#groups = 0
     this.#calm = 0
-    this.#recentLeast = 0
-    this.#usualLeast = 0
+    this.#growLeast = 0
+    this.#cutLeast = 0
   }
 }
 
-function leastOf(values: Float64Array, count: number): number {
-  let least = Number.POSITIVE_INFINITY
-  for (let i = 0; i < count; i++) if (values[i]! < least) least = values[i]!
-  return least
-}
+const LEAST: [number, number, number] = [0, 0, 0]
 
-/** Two are excepted. */
-function thirdLeastOf(values: Float64Array, count: number): number {
+/** In their order; the same array each time. */
+function leastThreeOf(values: Float64Array, count: number): readonly [number, number, number] {
   let first = Number.POSITIVE_INFINITY
   let second = first
   let third = first
@@ -177,5 +186,8 @@ function thirdLeastOf(values: Float64Array, count: number): number {
     if (third < second) [second, third] = [third, second]
     if (second < first) [first, second] = [second, first]
   }
-  return third
+  LEAST[0] = first
+  LEAST[1] = second
+  LEAST[2] = third
+  return LEAST
 }
