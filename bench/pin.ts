@@ -13,10 +13,10 @@ export function pinProblem(): string | null {
 
 /**
  * Puts all threads of a process before whatever else wants their core, where the system allows it: the load is the world outside, whose phones wait
- * for no process of ours. Late packets of its own would make the jitter buffers grow. `rank`: the higher goes before the lower.
+ * for no process of ours. Late packets of its own would make the jitter buffers grow.
  */
-export function putFirst(pid: number, rank: 1 | 2 = 2): void {
-  spawnSync('chrt', ['--all-tasks', '--rr', '--pid', String(rank), String(pid)])
+export function putFirst(pid: number): void {
+  spawnSync('chrt', ['--all-tasks', '--rr', '--pid', '1', String(pid)])
 }
 
 /** Keeps all threads of a process on one core, so that a figure is that of one core. */

@@ -62,8 +62,6 @@ export async function benchCalls(
     const target = { kind: 'sip' as const, ...subject.sip, users }
     await load.prepare({ target, legs: STANDING, roomSize: ROOM_SIZE, streams: null, jitterMs, isEncrypted: false })
     putFirst(load.pid)
-    // The callers and the receiver of webhooks are the world outside too, but no packet of those in rooms waits for them.
-    putFirst(process.pid, 1)
     await sleep(WARM_UP_SECONDS * 1000)
     await rush.run(Math.min(FIRST.rate, ...rates), FIRST.seconds)
     await sleep(REST_SECONDS * 1000)

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import type { ProcessName } from '../kernel/data-dir.ts'
 
@@ -68,12 +69,13 @@ export function startChild(spec: ChildSpec, isAgain = false): Child {
 
 export const isExit = (outcome: ReadyMessage | Exit): outcome is Exit => !('type' in outcome)
 
-/** Right after the start it has one thread; those that it makes get what their maker has. */
+/** Its first thread, then those that there are already: what they make from then on gets what its maker has. Linux takes a thread's number for a process's. */
 function standBack(pid: number, nice: number): void {
   try {
     setPriority(pid, nice)
+    for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
   } catch {
-    // It has ended already, which is reported separately.
+    // It has ended already, which is reported separately; or another system: there the first call is for all of them.
   }
 }
 

@@ -6,6 +6,8 @@ export const GROUP_PACKETS = 8
 const BLOCKS = 16
 const BLOCK_GROUPS = 16
 const FIRST_BLOCKS = 3
+/** What is later than that behind the others is not waited for so long: a machine that stands still now and then is no line's habit [ms]. */
+const MOST_HABIT_MS = 40
 /** So much below the others, a spare time is that of a stall [ms]. */
 const STALL_MS = 100
 /** With less spare time, late packets are to be expected [ms]. */
@@ -33,7 +35,7 @@ export interface Spares {
  * clock of the sender.
  *
  * A line that is late once in some seconds would grow and be cut by turns, and each time costs a guess. So how far single packets of a group were
- * behind its fastest one is remembered for longer, and there must be time for that too, except for two of the blocks.
+ * behind its fastest one is remembered for longer, and a frame less must be enough for that too, except for two of the blocks.
  */
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
@@ -140,10 +142,9 @@ export class PlayoutDelay {
     const [first, second, third] = leastThreeOf(this.#leasts, known)
     // One or two stalls are none of the line's habits.
     const least = !isKnown || third - first < STALL_MS ? first : third - second < STALL_MS ? second : third
-    const next = isKnown ? Math.max(least, second) : least
-    const usual = blocks < FIRST_BLOCKS ? next : this.#mostKnown + leastThreeOf(this.#dips, blocks)[2]
-    this.#growLeast = Math.min(next, usual)
-    this.#cutLeast = Math.min(least, usual)
+    this.#growLeast = isKnown ? Math.max(least, second) : least
+    const habit = blocks < FIRST_BLOCKS ? 0 : Math.max(-MOST_HABIT_MS, leastThreeOf(this.#dips, blocks)[2])
+    this.#cutLeast = Math.min(least, this.#mostKnown + habit)
   }
 
   #judge(): void {
