@@ -1,15 +1,7 @@
-/** What the delay follows at once: 4 s of packets of 20 ms. */
+/** The minimum spare time is kept for this many groups: 4 s of packets of 20 ms. */
 const GROUPS = 24
 /** Packets of a group. */
 export const GROUP_PACKETS = 8
-/** How late single packets are is remembered for so many times 2.6 s: some 40 s. */
-const BLOCKS = 16
-const BLOCK_GROUPS = 16
-const FIRST_BLOCKS = 3
-/** What is later than that behind the others is not waited for so long: a machine that stands still now and then is no line's habit [ms]. */
-const MOST_HABIT_MS = 40
-/** So much below the others, a spare time is that of a stall [ms]. */
-const STALL_MS = 100
 /** With less spare time, late packets are to be expected [ms]. */
 const TOO_LITTLE_MS = 0.7
 /** After a reduction by a frame, this much must remain [ms]. */
@@ -17,6 +9,14 @@ export const ENOUGH_MS = 2
 /** Number of groups to wait, after a late packet and after the first one, before the delay is reduced. */
 const CALM_GROUPS = 3
 const FIRST_GROUPS = 6
+/**
+ * A reduction that a late packet soon reverts was too early, and costs a concealment each time. Before the next one, all packets must have had
+ * a frame to spare for longer, twice as long each time, up to a minute. So for a line with a late packet every few seconds the delay stays.
+ */
+const FIRST_PATIENCE_GROUPS = 24
+const MOST_PATIENCE_GROUPS = 384
+/** A packet later than this is a stall: the delay is not increased for it, unless it happens repeatedly [ms]. */
+const STALL_MS = 100
 
 /** The spare times of the packets since the last group. The jitter buffer notes them as packets arrive. */
 export interface Spares {
@@ -30,12 +30,8 @@ export interface Spares {
 
 /**
  * Decides the delay of a jitter buffer in frames, by the spare time of each packet: from its arrival to the tick that needs it. It looks at
- * every group of packets once. The delay grows when the last four seconds had too little time to spare, in more than one group, and is reduced when a
- * frame less would have been enough for all of them. So a steady network gets no extra delay, and the same rule follows another route and a drifting
- * clock of the sender.
- *
- * A line that is late once in some seconds would grow and be cut by turns, and each time costs a guess. So how far single packets of a group were
- * behind its fastest one is remembered for longer, and a frame less must be enough for that too, except for two of the blocks.
+ * every group of packets once. All packets of the last seconds must have some time to spare, except those behind one or two stalls. So a
+ * steady network gets no extra delay, and the same rule follows a drifting clock of the sender.
  */
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
@@ -53,13 +49,12 @@ export class PlayoutDelay {
   /** Of each group, less `shiftMs`. */
   readonly #leasts = new Float64Array(GROUPS)
   readonly #mosts = new Float64Array(GROUPS)
-  /** Of each block, the most that the least of a group was below its most; 0 or less [ms]. */
-  readonly #dips = new Float64Array(BLOCKS)
   #groups = 0
   #calm = 0
-  /** The least spare time that is to be reckoned with, less `shiftMs`: to grow, and to be reduced. */
-  #growLeast = 0
-  #cutLeast = 0
+  /** Groups since which all had a frame to spare, how many the next reduction needs, and those since the last one. */
+  #spareFor = 0
+  #patience = 0
+  #sinceCut = Number.POSITIVE_INFINITY
 
   /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
   constructor(frameMs: number, maxDelayMs: number) {
@@ -73,9 +68,10 @@ export class PlayoutDelay {
     return Number.isNaN(smoothedMs) ? 0 : smoothedMs
   }
 
-  /** The spare time that packets have at least [ms]; null: not known yet. */
+  /** The spare time of nearly all recent packets [ms]; null: not known yet. */
   get spareMs(): number | null {
-    return this.#groups < FIRST_GROUPS ? null : this.#cutLeast + this.shiftMs
+    const known = Math.min(this.#groups, GROUPS)
+    return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.shiftMs
   }
 
   /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
@@ -83,27 +79,33 @@ export class PlayoutDelay {
     this.#calm = 0
     if (latenessMs > this.#maxDelayMs) return 0
     const granted = Math.min(frames, this.#roomFrames)
-    if (granted > 0) this.shift(granted * this.#frameMs)
+    if (granted > 0) {
+      if (!this.#regret()) this.#patience >>= 1
+      this.shift(granted * this.#frameMs)
+    }
     return granted
+  }
+
+  /** Another frame of delay is needed. @returns whether the last reduction was too early */
+  #regret(): boolean {
+    const tooSoon = this.#sinceCut <= 2 * (GROUPS + this.#patience)
+    if (tooSoon) this.#patience = Math.min(MOST_PATIENCE_GROUPS, Math.max(FIRST_PATIENCE_GROUPS, 2 * this.#patience))
+    this.#sinceCut = Number.POSITIVE_INFINITY
+    return tooSoon
   }
 
   /** Reduces the delay by a frame. */
   cut(): void {
+    this.#sinceCut = 0
     this.shift(-this.#frameMs)
   }
 
   /** Frames that the delay may still grow within the bound. */
   get #roomFrames(): number {
-    const most = Math.max(this.spares.most, this.#mostKnown)
+    let { most } = this.spares
+    for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
     if (most === Number.NEGATIVE_INFINITY) return 0
     return Math.max(0, Math.floor((this.#maxDelayMs - most - this.shiftMs) / this.#frameMs))
-  }
-
-  /** The most spare time in the last groups, less `shiftMs`. */
-  get #mostKnown(): number {
-    let most = Number.NEGATIVE_INFINITY
-    for (let i = Math.min(this.#groups, GROUPS) - 1; i >= 0; i--) if (this.#mosts[i]! > most) most = this.#mosts[i]!
-    return most
   }
 
   /** From now on packets have this much more spare time [ms]. */
@@ -115,17 +117,15 @@ export class PlayoutDelay {
 
   /** A tick after `GROUP_PACKETS` packets or more. */
   endGroup(): void {
-    const { least, most } = this.spares
+    const { spares } = this
     const at = this.#groups % GROUPS
-    this.#leasts[at] = least
-    this.#mosts[at] = most
-    const block = Math.floor(this.#groups / BLOCK_GROUPS) % BLOCKS
-    const isFirst = this.#groups % BLOCK_GROUPS === 0
-    this.#dips[block] = isFirst ? least - most : Math.min(this.#dips[block]!, least - most)
+    this.#leasts[at] = spares.least
+    this.#mosts[at] = spares.most
     this.#groups++
     this.#calm++
+    this.#sinceCut++
+    this.#spareFor++
     this.#beginGroup()
-    this.#findLeast()
     this.#judge()
   }
 
@@ -135,30 +135,40 @@ export class PlayoutDelay {
     this.spares.most = Number.NEGATIVE_INFINITY
   }
 
-  #findLeast(): void {
-    const known = Math.min(this.#groups, GROUPS)
-    const blocks = Math.min(Math.ceil(this.#groups / BLOCK_GROUPS), BLOCKS)
-    const isKnown = known >= FIRST_GROUPS
-    const [first, second, third] = leastThreeOf(this.#leasts, known)
-    // One or two stalls are none of the line's habits.
-    const least = !isKnown || third - first < STALL_MS ? first : third - second < STALL_MS ? second : third
-    this.#growLeast = isKnown ? Math.max(least, second) : least
-    const habit = blocks < FIRST_BLOCKS ? 0 : Math.max(-MOST_HABIT_MS, leastThreeOf(this.#dips, blocks)[2])
-    this.#cutLeast = Math.min(least, this.#mostKnown + habit)
-  }
-
   #judge(): void {
-    if (this.#groups === 0) {
+    const known = Math.min(this.#groups, GROUPS)
+    if (known === 0) {
       this.excess = 0
       return
     }
-    const lacking = TOO_LITTLE_MS - (this.#growLeast + this.shiftMs)
-    if (lacking > 0) this.excess = -Math.min(Math.ceil(lacking / this.#frameMs), this.#roomFrames)
-    else {
-      const isCalm = this.#calm >= CALM_GROUPS && this.#groups >= FIRST_GROUPS
-      const spareMs = this.#cutLeast + this.shiftMs
-      this.excess = isCalm ? Math.max(0, Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)) : 0
+    const spareMs = this.#usualLeast(known) + this.shiftMs
+    const frames = Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)
+    if (frames <= 0) this.#spareFor = 0
+    if (spareMs < TOO_LITTLE_MS) {
+      const short = Math.ceil((TOO_LITTLE_MS - spareMs) / this.#frameMs)
+      this.excess = -Math.min(short, this.#roomFrames)
+      this.#regret()
+    } else {
+      const isCalm = this.#calm >= CALM_GROUPS && known >= FIRST_GROUPS && this.#spareFor >= this.#patience
+      this.excess = isCalm ? Math.max(0, frames) : 0
     }
+  }
+
+  /** The minimum spare time, except for the worst one or two stalls. */
+  #usualLeast(known: number): number {
+    const leasts = this.#leasts
+    let first = Number.POSITIVE_INFINITY
+    let second = first
+    let third = first
+    for (let i = 0; i < known; i++) {
+      const least = leasts[i]!
+      if (least >= third) continue
+      third = least
+      if (third < second) [second, third] = [third, second]
+      if (second < first) [first, second] = [second, first]
+    }
+    if (third - first < STALL_MS || known < FIRST_GROUPS) return first
+    return third - second < STALL_MS ? second : third
   }
 
   reset(): void {
@@ -168,27 +178,8 @@ export class PlayoutDelay {
     this.#beginGroup()
     this.#groups = 0
     this.#calm = 0
-    this.#growLeast = 0
-    this.#cutLeast = 0
+    this.#spareFor = 0
+    this.#patience = 0
+    this.#sinceCut = Number.POSITIVE_INFINITY
   }
-}
-
-const LEAST: [number, number, number] = [0, 0, 0]
-
-/** In their order; the same array each time. */
-function leastThreeOf(values: Float64Array, count: number): readonly [number, number, number] {
-  let first = Number.POSITIVE_INFINITY
-  let second = first
-  let third = first
-  for (let i = 0; i < count; i++) {
-    const value = values[i]!
-    if (value >= third) continue
-    third = value
-    if (third < second) [second, third] = [third, second]
-    if (second < first) [first, second] = [second, first]
-  }
-  LEAST[0] = first
-  LEAST[1] = second
-  LEAST[2] = third
-  return LEAST
 }

@@ -346,7 +346,7 @@ test('a packet that is late is played yet where nothing behind it was: the delay
   assert.is(buffer.counters.late + buffer.counters.lost, 0)
 })
 
-test('when packets come after those behind them were played, the second one makes the delay grow for the next ones like it', () => {
+test('a packet that comes after those behind it were played makes the delay grow for the next ones like it', () => {
   const { buffer, push, pull } = stepper()
   const lateAt = (i: number): boolean => i >= 50 && i % 20 === 10
   for (let i = 0; i < 400; i++) {
@@ -355,7 +355,7 @@ test('when packets come after those behind them were played, the second one make
     pull()
   }
   assert.ok(buffer.counters.inserted >= 2 && buffer.counters.inserted <= 4, `${buffer.counters.inserted} frames`)
-  assert.is(buffer.counters.late, 2)
+  assert.is(buffer.counters.late, 1)
 })
 
 test('a jump of sequence and timestamp is followed at its second packet, forward and back', () => {
