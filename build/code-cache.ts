@@ -2,16 +2,23 @@
  * A script with V8's code cache beside it: what V8 compiled for the first start, which the next ones need not parse and compile again.
  * The script's name holds a hash of its text, so that no cache is ever taken for another script.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { Script } from 'node:vm'
 
 export const cacheOf = (path: string): string => `${path}.cache`
 
-/** Null: this is the first start. */
+/** Stands in front of what V8 made: V8 trusts each byte, and a process dies of one that a disk has lost. */
+const DIGEST_BYTES = 32
+const digestOf = (data: Uint8Array): Buffer => createHash('sha256').update(data).digest()
+
+/** Null: this is the first start, or the file is not what was written. */
 function readCache(path: string): Buffer | null {
   try {
-    return readFileSync(cacheOf(path))
+    const bytes = readFileSync(cacheOf(path))
+    const data = bytes.subarray(DIGEST_BYTES)
+    return digestOf(data).equals(bytes.subarray(0, DIGEST_BYTES)) ? data : null
   } catch {
     return null
   }
@@ -44,7 +51,7 @@ export function loadScript(path: string): LoadedScript {
 function writeCache(path: string, data: Buffer): void {
   const draft = `${cacheOf(path)}.${process.pid}`
   try {
-    writeFileSync(draft, data)
+    writeFileSync(draft, Buffer.concat([digestOf(data), data]))
     renameSync(draft, cacheOf(path))
   } catch {
     // Who may not write here starts as slowly the next time.

@@ -28,6 +28,26 @@ function inFolder(run: (script: string, folder: string) => void): void {
   rmSync(folder, { recursive: true, force: true })
 }
 
+test('a code cache of which the disk has lost a part is not given to V8, and made anew', () =>
+  inFolder(script => {
+    loadScript(script).keepCode()
+    const whole = readFileSync(cacheOf(script))
+    for (const damaged of [
+      whole.subarray(0, 0),
+      whole.subarray(0, 40),
+      Buffer.from(whole).fill(0, whole.length >> 1),
+    ]) {
+      writeFileSync(cacheOf(script), damaged)
+      const { exports, keepCode } = loadScript(script)
+      assert.is((exports as Sums).sum(2, 3), 5)
+      keepCode()
+      const anew = statSync(cacheOf(script)).ino
+      assert.ok(!readFileSync(cacheOf(script)).equals(damaged))
+      loadScript(script).keepCode()
+      assert.is(statSync(cacheOf(script)).ino, anew, 'V8 takes it')
+    }
+  }))
+
 test('a script does the same with a code cache and without, and keeps one only if V8 has taken none', () =>
   inFolder((script, folder) => {
     for (const start of ['first', 'second']) {
