@@ -8,7 +8,7 @@ import type {
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely'
-import { type Place, rowBy, rowOf, run, type Values } from './store/compiled.ts'
+import { knownRow, type Place, rowBy, rowOf, run, type Values } from './store/compiled.ts'
 import type { Db } from './store/store.ts'
 import type { Database } from './store/tables.ts'
 import type { TenantColumns } from './store/tenant-columns.ts'
@@ -60,6 +60,8 @@ export function forTenant(db: Db, tenant: Tenant): TenantDb {
   return {
     select: table => narrowed(table, db.selectFrom(table as never)),
     find: async (table, id) => {
+      const known = knownRow(db, table, { id, organisation_id: tenant.organisationId, livemode })
+      if (known !== undefined) return known ?? undefined
       const build = (place: Place) =>
         ofTenant(db, table, place)
           .selectAll()

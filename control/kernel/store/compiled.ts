@@ -92,12 +92,22 @@ export const rowOf = async <R>(
   values: Values,
 ): Promise<R | undefined> => (await run(db, name, build, values)).rows[0]
 
+/** A row whose key is among the values, if the store has it in memory; null: there is none; undefined: ask. */
+export const knownRow = <T extends keyof Database>(
+  db: Db,
+  table: T,
+  values: Values,
+): Selectable<Database[T]> | null | undefined => shortcutOf(db)?.rowWith(table, values) as never
+
 /** The first row of a table with these column values (`run`), or undefined. */
 export async function rowBy<T extends keyof Database>(
   db: Db,
   table: T,
   values: Partial<Selectable<Database[T]>>,
 ): Promise<Selectable<Database[T]> | undefined> {
+  // A query that memory answers takes five times as long as the answer.
+  const known = knownRow(db, table, values)
+  if (known !== undefined) return known ?? undefined
   const columns = Object.keys(values)
   // Kysely cannot type a table name that is a type parameter.
   const build = (place: Place) => {

@@ -85,6 +85,13 @@ export class PreparedStatements {
     return made
   }
 
+  /** The row of this table with these values, its key among them, if it is in memory; null: there is none; undefined: ask SQLite. */
+  rowWith(table: string, values: Record<string, unknown>): Record<string, unknown> | null | undefined {
+    const row = this.#remembered.rowWith(table, values)
+    if (row !== undefined) this.#asked++
+    return row
+  }
+
   #rolledBack(): void {
     if (this.#hasChangedTables) this.#forgetTables()
     else this.revisions.noteAll()

@@ -49,6 +49,13 @@ export class RememberedRows {
     return this.#rows.writing(sql)
   }
 
+  /** A row by its key, without a query; null: there is none; undefined: not cached. */
+  rowWith(table: string, values: Row): Row | null | undefined {
+    const row = this.#rows.rowWith(table, values)
+    if (row !== undefined) this.hits++
+    return row
+  }
+
   /** Wraps a query with the cache, if it can be cached. */
   remembering(sql: string, all: (parameters: readonly unknown[]) => unknown[]): typeof all {
     const tables = PLAIN.test(sql) && !OTHERS.test(sql) ? [...sql.matchAll(TABLES)].map(([, table]) => table!) : []

@@ -90,6 +90,20 @@ export class RowsByKey {
     }
   }
 
+  /** The row of this table with these values, its key among them, without a query; null: there is none; undefined: not cached. */
+  rowWith(name: string, values: Row): Row | null | undefined {
+    const table = this.#tableOf(name)
+    const row = table === null ? undefined : this.#known(table, values[table.key])
+    if (row === undefined) return undefined
+    for (const column in values) {
+      const [value, asked] = [row[column], values[column]]
+      // Only the database knows whether a number equals a text.
+      if (typeof value !== typeof asked || value === null) return undefined
+      if (value !== asked) return null
+    }
+    return { ...row }
+  }
+
   /** To be called after this statement has run, with its number of changed rows; null: it failed, or the number is unknown. */
   writing(sql: string): (parameters: Parameters, changes: number | null) => void {
     const name = TABLE.exec(sql)?.[1]

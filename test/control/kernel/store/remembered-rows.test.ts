@@ -63,6 +63,26 @@ test('a row whose key is known is not read again for what is written to others, 
   assert.equal(rows(BY_ID, 'a'), [{ id: 'a', name: 'new', tally: 5 }], 'an update that found nothing')
 })
 
+test('a row in memory is told by its key without a query, and only as it is now', () => {
+  const { database, run, rows } = open()
+  const insert = 'insert into "things" ("id", "name", "tally") values (?, ?, ?)'
+  assert.is(database.rowWith('things', { id: 'a' }), undefined, 'nobody has asked for it')
+  assert.equal(rows(BY_ID, 'a'), [])
+  run(insert, 'a', 'one', 1)
+  const statements = () => database.counters.statements
+  const before = statements()
+  const first = { id: 'a', name: 'one', tally: 1 }
+  assert.equal(database.rowWith('things', { id: 'a', tally: 1 }), first)
+  database.rowWith('things', { id: 'a' })!.name = 'its reader changes it'
+  assert.equal(database.rowWith('things', { id: 'a' }), first)
+  assert.is(database.rowWith('things', { id: 'a', tally: 2 }), null, 'another has the key')
+  assert.is(database.rowWith('things', { id: 'a', tally: '1' }), undefined, 'a text that equals a number is for SQLite')
+  assert.is(database.rowWith('things', { name: 'one' }), undefined)
+  assert.is(statements(), before)
+  run('update "things" set "name" = \'all\'')
+  assert.is(database.rowWith('things', { id: 'a' }), undefined)
+})
+
 test('a row is read again after what does not say which rows it writes, or what a column makes something else of', () => {
   const { run, rows, hits } = open()
   run('insert into things (id, name) values (?, ?)', 'a', 'one')
