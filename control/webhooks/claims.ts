@@ -53,7 +53,7 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
           .updateTable('webhook_deliveries')
           .set({ lease: place('lease'), leased_until: place('until') })
           .where('id', 'in', ids.places(place))
-          // Not `= 'pending'`: SQLite would rather look at all that are than at these.
+          // Not `= 'pending'`: a planner would rather look at all that are than at these.
           .where('status', 'not in', CLOSED)
           // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
           .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
@@ -154,7 +154,7 @@ export async function forgetClosed(db: Db, before: Date, limit: number): Promise
   const old = db
     .selectFrom('webhook_deliveries')
     .select('id')
-    .where('status', 'in', CLOSED)
+    .where('next_attempt_at', 'is', null)
     .where('updated', '<', before.toISOString())
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('webhook_deliveries').where('id', 'in', old).executeTakeFirst()

@@ -38,7 +38,7 @@ async function countBacklog(db: Db, now: Date): Promise<Backlog> {
   const deliveries = db
     .selectFrom('webhook_deliveries')
     .select(({ fn }) => fn.countAll<number>().as('n'))
-    .where('status', '=', 'pending')
+    .where('next_attempt_at', 'is not', null)
   const jobs = db.selectFrom('jobs').select(({ fn }) => fn.countAll<number>().as('n'))
   const endpoints = db.selectFrom('webhook_endpoints').select(({ fn }) => fn.countAll<number>().as('n'))
   const count = async (query: typeof deliveries | typeof jobs | typeof endpoints): Promise<number> =>

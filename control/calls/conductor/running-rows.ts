@@ -1,10 +1,13 @@
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db } from '../../kernel/store/store.ts'
+import { ALL_STEPS } from '../steps/table.ts'
 import type { CallRow } from '../tables.ts'
 
 /** What runs according to the rows. */
 
 // Over all tenants: the media process serves them all. Only this node: others have their own.
+
+const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
 
 /** `isGone`: nobody will dial what is still to be dialled. */
 export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
@@ -15,8 +18,8 @@ export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
     .where('calls.ended_at', 'is', null)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
-    // Media cannot know what is still to be dialled.
-    .where('participants.step', 'not in', isGone ? ['ended'] : ['ended', 'to_dial'])
+    // Media cannot know what is still to be dialled. Not `not in`: all legs that ever were would be read for it.
+    .where('participants.step', 'in', isGone ? RUNNING : RUNNING.filter(step => step !== 'to_dial'))
     .orderBy('participants.id')
     .execute()
   return rows.map(row => row.id)

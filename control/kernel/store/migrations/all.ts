@@ -100,6 +100,7 @@ import { openStreams } from './400-449/404-open-streams.ts'
 import { digestUses } from './400-449/405-digest-uses.ts'
 import { serviceRoutes } from './400-449/406-service-routes.ts'
 import { ofCalls } from './400-449/407-of-calls.ts'
+import { fewerEntries } from './400-449/408-fewer-entries.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -204,4 +205,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '405-digest-uses': digestUses,
   '406-service-routes': serviceRoutes,
   '407-of-calls': ofCalls,
+  '408-fewer-entries': fewerEntries,
 }

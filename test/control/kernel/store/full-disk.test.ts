@@ -17,7 +17,7 @@ import { testEngine } from '../../database.ts'
 
 const test = suite('control/full disk')
 
-const DISK_BYTES = 8 * 1024 * 1024
+const DISK_BYTES = 12 * 1024 * 1024
 
 interface Disk {
   folder: string

@@ -2,6 +2,8 @@ import { CompiledQuery, type RootOperationNode, SelectQueryNode, sql, ValueNode 
 import * as assert from 'uvu/assert'
 import { unstartedStreams } from '../../../../control/calls/capture/streams.ts'
 import { connectionsFor } from '../../../../control/calls/conductor/inbound-rows.ts'
+import { RunningCalls } from '../../../../control/calls/conductor/running-calls.ts'
+import { runningLegs } from '../../../../control/calls/conductor/running-rows.ts'
 import type { CallRow } from '../../../../control/calls/tables.ts'
 import { appendEvent } from '../../../../control/kernel/events/log.ts'
 import { rowBy } from '../../../../control/kernel/store/compiled.ts'
@@ -11,7 +13,7 @@ import { CURRENT_VERSION } from '../../../../control/kernel/versions/current.ts'
 import { dueCallbacks, isCallbackDue } from '../../../../control/queues/callbacks/due.ts'
 import { callbackReturnedBy } from '../../../../control/queues/ringing/returning.ts'
 import { insertConnection } from '../../../../control/trunks/networks.ts'
-import { claimDue } from '../../../../control/webhooks/claims.ts'
+import { claimDue, forgetClosed } from '../../../../control/webhooks/claims.ts'
 import { DeliveryShares } from '../../../../control/webhooks/shares.ts'
 import { suite } from '../../../harness.ts'
 import { ask, makeWorld, serve } from '../../app-harness.ts'
@@ -152,19 +154,30 @@ test('what is due is found by its time, what runs by its state: jobs, deliveries
   const at = new Date().toISOString()
   const due = [
     store.db.selectFrom('jobs').select('id').where('due_at', '<=', at).orderBy('due_at').limit(8),
-    store.db
-      .selectFrom('webhook_deliveries')
-      .select('id')
-      .where('status', '=', 'pending')
-      .where('next_attempt_at', '<=', at)
-      .orderBy('next_attempt_at')
-      .limit(8),
     store.db.selectFrom('idempotency_keys').select('path').where('lease', '=', 'node').where('created', '>', at),
     store.db.selectFrom('idempotency_keys').select('path').where('created', '<=', at),
     store.db.selectFrom('media_streams').select('call_id').where('ended_reason', 'is', null),
     store.db.selectFrom('recordings').select('call_id').where('status', '=', 'recording'),
   ]
   for (const query of due) assert.not.match(await planOf(store, query.compile()), SLOW)
+  await store.close()
+})
+
+test('what runs, and deliveries that are due or closed, are read off indexes that hold nothing else', async () => {
+  const { store, clock } = await makeWorld()
+  const { store: heard, nodes, executed } = listening(store)
+  const built = () => store.db.getExecutor().compileQuery(nodes.at(-1)!, { queryId: 'plan' })
+  const shares = new DeliveryShares(64, 8)
+  await claimDue(heard.db, { now: clock.now(), leaseMs: 1000, shares, looksBehind: false })
+  const due = await planOf(store, executed.at(-1)!)
+  assert.match(due, 'webhook_deliveries_due')
+  assert.not.match(due, SLOW)
+  await forgetClosed(heard.db, clock.now(), 8)
+  assert.match(await planOf(store, built()), 'webhook_deliveries_closed')
+  await new RunningCalls(heard).refresh()
+  for (const query of executed.slice(-2)) assert.match(await planOf(store, query), 'calls_running', query.sql)
+  await runningLegs(heard.db)
+  assert.not.match(await planOf(store, built()), /SCAN participants|Seq Scan/)
   await store.close()
 })
 
