@@ -1,6 +1,7 @@
 import type { EndedReason, EventName, MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
 import type { FollowUps, FollowUpTask } from '../../kernel/follow-ups.ts'
 import { lastSeen } from '../../kernel/nodes/heartbeat.ts'
+import { leavesTrace } from '../../kernel/store/after-commit.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -158,7 +159,8 @@ export class CallDriver implements MediaHandler {
         if (programs?.hears.has(event.name)) await programs.on(trx, event)
       }
     }
-    if (lastSeq !== position.lastSeq) await savePosition(trx, this.#node, { ...position, lastSeq })
+    // Of what has changed nothing there is nothing to be kept, and no commit to wait for.
+    if (lastSeq !== position.lastSeq && leavesTrace(trx)) await savePosition(trx, this.#node, { ...position, lastSeq })
   }
 
   async setAside({ seq, event }: NumberedEvent, media: MediaPort): Promise<void> {

@@ -1,4 +1,10 @@
-import type { Kysely, Transaction } from 'kysely'
+import {
+  type Kysely,
+  type PluginTransformQueryArgs,
+  type RootOperationNode,
+  SelectQueryNode,
+  type Transaction,
+} from 'kysely'
 import type { FollowUp, FollowUps } from '../follow-ups.ts'
 import { Carrier } from './shortcut.ts'
 
@@ -19,8 +25,9 @@ export interface Listeners<DB> {
   readonly followUps: FollowUps
 }
 
-/** Follow-ups of a transaction. */
+/** Follow-ups of a transaction, and whether it has written. */
 class Following<DB> extends Carrier {
+  hasWritten = false
   readonly tasks: (() => void)[] = []
   /** Requests that are carried out once, however often they are made. */
   readonly asked = new Set<string>()
@@ -31,6 +38,15 @@ class Following<DB> extends Carrier {
     super()
     this.listeners = listeners
     this.gathered = gathers ? new Map() : null
+  }
+
+  override transformQuery(args: PluginTransformQueryArgs) {
+    this.note(args.node)
+    return super.transformQuery(args)
+  }
+
+  note(node: RootOperationNode): void {
+    if (!SelectQueryNode.is(node)) this.hasWritten = true
   }
 }
 
@@ -118,6 +134,17 @@ export async function written<DB>(db: Kysely<DB>): Promise<void> {
     gathered.delete(table)
     await write(rows as never[])
   }
+}
+
+/** To be called for each query that Kysely does not build anew. */
+export const noteQuery = <DB>(db: Kysely<DB>, node: RootOperationNode): void => {
+  if (!SelectQueryNode.is(node)) findFollowing(db)?.note(node)
+}
+
+/** Whether this transaction has written anything so far, or asked for anything after it. */
+export function leavesTrace<DB>(trx: Transaction<DB>): boolean {
+  const { hasWritten, tasks, gathered } = followingOf(trx)
+  return hasWritten || tasks.length > 0 || (gathered !== null && gathered.size > 0)
 }
 
 const findFollowing = <DB>(db: Kysely<DB>): Following<DB> | undefined =>

@@ -9,6 +9,7 @@ import {
   type Selectable,
   type SelectQueryBuilder,
 } from 'kysely'
+import { noteQuery } from './after-commit.ts'
 import { asPostgresText } from './postgres-text.ts'
 import { runAtOnce, shortcutOf } from './shortcut.ts'
 import type { Db } from './store.ts'
@@ -52,6 +53,7 @@ function compiledOnce<R>(db: Kysely<Database>, name: string, build: (place: Plac
 }
 
 async function execute<R>(db: Db, query: CompiledQuery<R>, given: unknown[]): Promise<QueryResult<R>> {
+  noteQuery(db, query.query)
   const shortcut = shortcutOf(db)
   if (shortcut !== null) return runAtOnce(shortcut, query, given)
   const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter

@@ -32,6 +32,32 @@ test('an incoming call is answered into its own room, and its life is told as ev
   await world.close()
 })
 
+test('an event that changes nothing is taken without a write: the place in the order of events moves with the next that does', async () => {
+  const world = await makeCallsWorld()
+  const { media, store } = world
+  const place = async (): Promise<number> => {
+    const kept = store.db.selectFrom('settings').select('value').where('name', 'like', 'media_position:%')
+    return JSON.parse((await kept.executeTakeFirstOrThrow()).value).lastSeq
+  }
+  media.dialIn('part_1', '1002')
+  const { playId } = await media.command('leg.play', 'part_1')
+  await media.committed()
+  const before = await place()
+  media.emit('play.started', { legId: 'part_1', playId, clockMs: 20 })
+  await media.committed()
+  assert.is(await place(), before)
+  media.hangUp('part_1')
+  await media.committed()
+  assert.is(await place(), media.seq)
+  // Told once, whatever comes again.
+  media.repeat(before, { name: 'leg.ended', at: '', body: {} } as never)
+  media.dialIn('part_2', '1002')
+  await media.command('leg.play', 'part_2')
+  const told = (await eventTypes(world)).filter(type => type === 'call.ended')
+  assert.is(told.length, 1)
+  await world.close()
+})
+
 test('an INVITE from an address that no connection allows is answered 403', async () => {
   const world = await makeCallsWorld()
   world.media.dialIn('part_1', '1002', 'mallory', '203.0.113.9')
