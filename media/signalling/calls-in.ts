@@ -158,14 +158,14 @@ export class CallsIn {
     const described = await this.#describe(line, request)
     if (isFailure(described)) return described
     const { media, description } = described
-    const connected = media === null ? {} : await this.#options.descriptions.connect(line, media)
-    if (isFailure(connected)) {
+    const connected = media === null ? undefined : await this.#options.descriptions.connect(line, media)
+    if (connected !== undefined && isFailure(connected)) {
       if (!isOver(line)) this.#reject(line, 503, 'capacity')
       return connected
     }
     if (isOver(line)) return notFound(request.legId)
     this.#accept(line, description)
-    return this.#lines.snapshot(line)
+    return this.#lines.snapshot(line, connected)
   }
 
   /** Opens its audio, and makes the description for the caller: the answer to its offer, or an offer of ours. */

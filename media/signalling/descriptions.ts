@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { bracketed } from '../../sip/message/uri.ts'
 import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import type { Body } from '../../sip/user-agent.ts'
-import type { EarlyAudio } from '../engine/engine-protocol.ts'
+import type { EarlyAudio, EngineLeg } from '../engine/engine-protocol.ts'
 import { type Family, familyOf, isAny } from '../kernel/own-addresses.ts'
 import type { EndedReason, EventName, Events, Failure } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
@@ -136,7 +136,7 @@ export class Descriptions {
   }
 
   /** Starts or changes the audio as negotiated; the call is answered. */
-  async connect(line: Line, media: NegotiatedMedia): Promise<object | Failure> {
+  async connect(line: Line, media: NegotiatedMedia): Promise<EngineLeg | Failure> {
     const enter = line.room
     const agreed = legMediaOf(media, line, this.#options.mayReach)
     line.room = null

@@ -150,8 +150,9 @@ export class Lines {
     return opened
   }
 
-  async snapshot(line: Line): Promise<LegSnapshot> {
-    const audio = await this.#audioOf(line)
+  /** `known`: what its thread has just told of it. */
+  async snapshot(line: Line, known?: LegAudio): Promise<LegSnapshot> {
+    const audio = known ?? (await this.#audioOf(line))
     const { legId, direction, state, to } = line
     return { legId, direction, state, to, ...audio }
   }
