@@ -83,7 +83,7 @@ export class EngineClient implements WorkingThread {
     this.ready = new Promise(resolve => {
       isReady = resolve
     })
-    this.#worker.on('message', (message: FromEngine) => {
+    const receive = (message: FromEngine): void => {
       if (message.type === 'event') hooks.event(message.event)
       else if (message.type === 'over') hooks.over(message.kind, message.id)
       else if (message.type === 'end') hooks.end(message.legId, message.reason)
@@ -98,7 +98,8 @@ export class EngineClient implements WorkingThread {
         this.#pending.get(message.id)?.(message.body as object)
         this.#pending.delete(message.id)
       }
-    })
+    }
+    this.#worker.on('message', (messages: FromEngine[]) => messages.forEach(receive))
     this.#worker.on('error', error => hooks.failed(error as Error))
     this.#worker.on('exit', code => {
       if (!this.#isClosing) hooks.failed(new Error(`exit code ${code}`))

@@ -203,6 +203,7 @@ export type CoreHandlers = Omit<EngineHandlers, CommandOf<'starts' | 'started'> 
 
 export type ToEngine = { id: number; name: EngineCommandName; body: unknown }
 
+/** They come in lists, in their order. */
 export type FromEngine =
   | { type: 'reply'; id: number; body: unknown }
   | { type: 'event'; event: MediaEvent }

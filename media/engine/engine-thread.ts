@@ -21,7 +21,21 @@ import { warmUp } from './warm-up.ts'
 /** Entry of an engine thread: builds the engine and connects it to the main thread. */
 const config = workerData as EngineConfig
 const port = parentPort!
-const post = (message: FromEngine): void => port.postMessage(message)
+
+/** What is told in one turn leaves together, a reply as the last: each message of its own wakes the main thread. */
+let told: FromEngine[] = []
+function post(message: FromEngine): void {
+  told.push(message)
+  // What follows from a reply is done before anybody hears what happened after it.
+  if (message.type === 'reply') leave()
+  else if (told.length === 1) process.nextTick(leave)
+}
+
+function leave(): void {
+  if (told.length === 0) return
+  port.postMessage(told)
+  told = []
+}
 
 const ports = new PortPool(config.rtpPorts)
 const speech = new SpeechClient(config.speech.port, config.speech.abilities)

@@ -17,7 +17,7 @@ class SlowThread extends EventEmitter {
   }
 
   answer(index: number, body: object): void {
-    this.emit('message', { type: 'reply', id: this.asked[index]!.id, body })
+    this.emit('message', [{ type: 'reply', id: this.asked[index]!.id, body }])
   }
 }
 
@@ -50,6 +50,19 @@ test('a command that its thread has not answered in 4.5 s is unanswered; an answ
   } finally {
     mock.timers.reset()
   }
+})
+
+test('what a thread tells together is heard in its order, and what was asked for last', async () => {
+  const thread = new SlowThread()
+  const heard: string[] = []
+  const event = ({ name }: { name: string }) => void heard.push(name)
+  const hooks = { event } as unknown as EngineHooks
+  const client = new EngineClient({} as never, hooks, () => thread as unknown as Worker)
+  const closed = client.request('leg.close', { legId: 'part_1' }).then(() => heard.push('reply'))
+  const events = ['leg.left', 'room.closed'].map(name => ({ type: 'event', event: { name } }))
+  thread.emit('message', [...events, { type: 'reply', id: 1, body: {} }])
+  await closed
+  assert.equal(heard, ['leg.left', 'room.closed', 'reply'])
 })
 
 test.run()
