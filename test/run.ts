@@ -29,8 +29,8 @@ import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
 /** Files at a time. Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
 const UNITS = 2
-/** They wait for the server for more than half of their time. */
-const AGAIN = 4
+/** Beside as many units. With twice as many each file takes a third more CPU on two cores, and all of them take longer. */
+const AGAIN = 2
 const WAITING = 2
 const TAKING_CORE = 2
 const JUDGING = 2
@@ -264,9 +264,11 @@ if (products.length > 0) {
   await besides(left, unitsBeside, () => besides(again, againBeside, runSharing))
   await besides(left, { ...sqlite, width: 1 }, () => runProducts(products.filter(wantsMachine), 1))
 }
-/** Two processes that do not wait for a server leave a tenth of two cores. */
+/** What is over first leaves its part of the machine to one more process of the other, which has a database of its own. */
 const oneMore = (): Promise<void> => runFiles(from(left), { ...sqlite, width: 1 })
-await Promise.all([runFiles(from(left), sqlite), runFiles(from(again), postgres).then(oneMore)])
+const oneMoreAgain = (): Promise<void> =>
+  runFiles(from(again), { ...postgres, width: 1, variables: () => postgres.variables!(AGAIN) })
+await Promise.all([runFiles(from(left), sqlite).then(oneMoreAgain), runFiles(from(again), postgres).then(oneMore)])
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
