@@ -22,6 +22,7 @@ import { CredentialFiles } from './kernel/credential-files.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
+import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
 import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
 import { recoverRecordings } from './recordings/recording-writer.ts'
@@ -139,9 +140,15 @@ const emit = (event: MediaEvent): void => {
   logEvent(log, event)
   channel.emit(event)
 }
-const speech = new SpeechHost(config.speech, log, engine => {
-  if (engine === 'moonshine') process.send?.({ type: 'speech_ready' })
-})
+const handOver = await loadHandOver()
+const speech = new SpeechHost(
+  config.speech,
+  log,
+  engine => {
+    if (engine === 'moonshine') process.send?.({ type: 'speech_ready' })
+  },
+  handOver,
+)
 /** Browsers know us by it; it lasts as long as this process. */
 const certificate = makeCertificate(Date.now())
 const fingerprint = fingerprintOf(certificate.certificate, 'sha-256')
@@ -178,6 +185,7 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
         },
         fault: (error, legIds) => log.error({ legIds, error }, 'a fault in an engine thread'),
         sockets: (kind, problem) => log.info({ kind, ...(problem === null ? {} : { problem }) }, 'RTP sockets'),
+        handOver,
         failed: error => fail(`engine thread failed: ${error.stack ?? error.message}`),
       },
     ),

@@ -1,5 +1,6 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
+import type { HandOver } from '../kernel/thread-priority.ts'
 import { workerEntry } from '../protocol/worker-entry.ts'
 import type { EndedReason, Failure, MediaEvent } from '../protocol.ts'
 import type {
@@ -35,6 +36,8 @@ export interface EngineHooks {
   fault(error: string, legIds: readonly string[]): void
   /** The thread died: all of its calls are lost. */
   failed(error: Error): void
+  /** How it is woken. */
+  handOver: HandOver
 }
 
 /** Carries out commands that concern the audio of legs. */
@@ -71,6 +74,7 @@ export class EngineClient implements WorkingThread {
   /** Resolves once the thread carries out commands; requests may be made before. */
   readonly ready: Promise<void>
   readonly #worker: Worker
+  readonly #handOver: HandOver
   readonly #pending = new Map<number, (reply: object) => void>()
   #nextId = 1
   /** Of its event loop, at the last question. */
@@ -79,6 +83,7 @@ export class EngineClient implements WorkingThread {
 
   constructor(config: EngineConfig, hooks: EngineHooks, start: (config: EngineConfig) => Worker = startThread) {
     this.#worker = start(config)
+    this.#handOver = hooks.handOver
     let isReady = (): void => {}
     this.ready = new Promise(resolve => {
       isReady = resolve
@@ -127,7 +132,7 @@ export class EngineClient implements WorkingThread {
         clearTimeout(timer)
         resolve(reply as EngineCommands[N]['reply'])
       })
-      this.#worker.postMessage({ id, name, body } satisfies ToEngine)
+      this.#handOver(() => this.#worker.postMessage({ id, name, body } satisfies ToEngine))
     })
   }
 

@@ -81,7 +81,7 @@ const options: EngineOptions = {
 
 // Before the thread reports ready, so that the first minute is as good as the tenth.
 if (config.warmsUp) await warmUp(options, work => datagrams.sendTogether(work))
-comeForwardForAudio()
+await comeForwardForAudio()
 const engine = new Engine(options)
 
 post({ type: 'sockets', kind: datagrams.kind, problem })

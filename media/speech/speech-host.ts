@@ -1,5 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
+import type { HandOver } from '../kernel/thread-priority.ts'
 import { FairShares } from '../protocol.ts'
 import { SpeechChild } from './speech-child.ts'
 import { shareOf } from './speech-engines.ts'
@@ -38,6 +39,7 @@ export class SpeechHost {
   readonly #log: Pick<Logger, 'info' | 'warn'>
   readonly #child: SpeechChild
   readonly #loaded: (engine: string) => void
+  readonly #handOver: HandOver
   readonly #open = new Map<number, Open>()
   readonly #shares = new FairShares(MAX_OPEN)
   readonly #uses = { speak: 0, transcribe: 0, failed: 0, characters: 0, seconds: 0, speakMs: 0, transcribeMs: 0 }
@@ -49,9 +51,18 @@ export class SpeechHost {
   #isPrepared = false
   readonly #isRemote: boolean
 
-  /** @param loaded an engine is ready: its name */
-  constructor(config: SpeechConfig, log: Pick<Logger, 'info' | 'warn'>, loaded: (engine: string) => void = () => {}) {
+  /**
+   * @param loaded an engine is ready: its name
+   * @param handOver how an engine thread is woken
+   */
+  constructor(
+    config: SpeechConfig,
+    log: Pick<Logger, 'info' | 'warn'>,
+    loaded: (engine: string) => void = () => {},
+    handOver: HandOver = send => send(),
+  ) {
     this.#log = log
+    this.#handOver = handOver
     this.#isRemote = config.stt.url !== null
     this.#isReady = this.#isRemote
     this.#loaded = loaded
@@ -121,7 +132,7 @@ export class SpeechHost {
     } else {
       // What was appended of it waits for its end no longer.
       this.#child.send({ id, kind: 'drop' })
-      port.postMessage({ id: request.id, answer: { error: problem } } satisfies SpeechReply)
+      this.#handOver(() => port.postMessage({ id: request.id, answer: { error: problem } } satisfies SpeechReply))
     }
   }
 
@@ -145,10 +156,8 @@ export class SpeechHost {
     this.#shares.giveBack(shareOf(open.request.owner))
     // Out of the memory of the whole message, which is not copied along then.
     const own = 'samples' in answer ? { samples: answer.samples.slice() } : answer
-    open.port.postMessage(
-      { id: open.id, answer: own } satisfies SpeechReply,
-      'samples' in own ? [own.samples.buffer] : [],
-    )
+    const moved = 'samples' in own ? [own.samples.buffer] : []
+    this.#handOver(() => open.port.postMessage({ id: open.id, answer: own } satisfies SpeechReply, moved))
   }
 
   #died(exit: { code: number | null; signal: NodeJS.Signals | null }, waitMs: number): void {

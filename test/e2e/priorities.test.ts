@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import * as assert from 'uvu/assert'
 import type { Product } from '../../bench/product.ts'
@@ -19,6 +19,20 @@ const nicesOf = (pid: number): number[] => [
   ...new Set(readdirSync(`/proc/${pid}/task`).map(thread => getPriority(Number(thread)))),
 ]
 
+/** The scheduling policies (sched(7)) of those threads of a process that have this nice value. */
+const policiesOf = (pid: number, nice: number): number[] => {
+  const threads = readdirSync(`/proc/${pid}/task`).filter(thread => getPriority(Number(thread)) === nice)
+  return [
+    ...new Set(
+      threads.map(thread =>
+        Number(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').split(') ')[1]!.split(' ')[38]),
+      ),
+    ),
+  ]
+}
+const OTHER = 0
+const ROUND_ROBIN = 2
+
 test(
   'the threads of audio are before all others, and every thread of control stands behind media, after a restart too',
   async () => {
@@ -26,6 +40,9 @@ test(
     const ofMedia = getPriority(product.pids.media)
     const ofAudio = ofMedia < 0 ? [ofMedia - 10] : []
     assert.equal(new Set(nicesOf(product.pids.media)), new Set([ofMedia, ...ofAudio]))
+    // Audio gets a core as soon as it has work, and nothing else does.
+    if (ofMedia < 0) assert.equal(policiesOf(product.pids.media, ofMedia - 10), [ROUND_ROBIN])
+    assert.equal(policiesOf(product.pids.media, ofMedia), [OTHER])
     assert.ok(
       ofMedia === ours || (ours === 0 && ofMedia === -5),
       `media is at ${ofMedia}: as we are, or before other programs`,

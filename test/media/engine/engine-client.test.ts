@@ -25,7 +25,11 @@ test('a command that its thread has not answered in 4.5 s is unanswered; an answ
   mock.timers.enable({ apis: ['setTimeout'] })
   try {
     const thread = new SlowThread()
-    const client = new EngineClient({} as never, {} as EngineHooks, () => thread as unknown as Worker)
+    const client = new EngineClient(
+      {} as never,
+      { handOver: send => send() } as EngineHooks,
+      () => thread as unknown as Worker,
+    )
     let first: object | null = null
     const slow = client.request('leg.read', { legId: 'part_1' }).then(reply => {
       first = reply
@@ -56,7 +60,7 @@ test('what a thread tells together is heard in its order, and what was asked for
   const thread = new SlowThread()
   const heard: string[] = []
   const event = ({ name }: { name: string }) => void heard.push(name)
-  const hooks = { event } as unknown as EngineHooks
+  const hooks = { event, handOver: (send: () => void) => send() } as unknown as EngineHooks
   const client = new EngineClient({} as never, hooks, () => thread as unknown as Worker)
   const closed = client.request('leg.close', { legId: 'part_1' }).then(() => heard.push('reply'))
   const events = ['leg.left', 'room.closed'].map(name => ({ type: 'event', event: { name } }))
