@@ -6,7 +6,7 @@ import type { CpuRate } from './process-cpu.ts'
 import type { Report, RoomReport, StreamReport } from './report.ts'
 import { Stage } from './stage.ts'
 import type { Subject } from './subject.ts'
-import { Yardstick } from './yardstick.ts'
+import { Yardstick } from './yardstick/yardstick.ts'
 
 /** After the last call is up: chimes end, the jitter buffers give back what the set-up made them grow, code gets hot [s]. */
 const WARM_UP_SECONDS = 15

@@ -6,7 +6,7 @@ import { pin, pinProblem, putFirst } from './pin.ts'
 import { type Cpu, cpuRate, readCpu } from './process-cpu.ts'
 import type { Figures } from './report.ts'
 import type { Subject } from './subject.ts'
-import type { Yardstick } from './yardstick.ts'
+import type { Yardstick } from './yardstick/yardstick.ts'
 
 const HOST = '127.0.0.1'
 /** For the yardstick, which has nothing to settle [s]. */

@@ -4,10 +4,12 @@ import { Callers } from '../kills/callers.ts'
 import type { LoadResult } from '../load/messages.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import type { BenchOptions } from '../options.ts'
+import { pin } from '../pin.ts'
 import { lostFrames } from '../report.ts'
 import { Stage } from '../stage.ts'
 import type { Subject } from '../subject.ts'
 import { WebhookReceiver } from '../webhook-receiver.ts'
+import { type MachineLateness, Metronome } from '../yardstick/metronome.ts'
 import { type Sample, takeSample } from './samples.ts'
 
 const ROOM_SIZE = 3
@@ -41,6 +43,8 @@ export interface SoakReport {
   problems: string[]
   /** null: they were not busy. */
   busy: { requestsPerSecond: number; webhooks: number } | null
+  /** Of the core that the engine is on, in the same time; null: there is no C compiler. */
+  ofMachine: MachineLateness | null
 }
 
 /** `--soak`: legs that stay, calls that come and go, with `--busy` REST and webhooks beside them: what is left behind. */
@@ -54,7 +58,7 @@ export async function benchSoak(
   const { subject } = stage
   const report: SoakReport = {
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
-    ...{ notes: [], legs, minutes, parts: [], samples: [], calls: 0, problems: [], busy: null },
+    ...{ notes: [], legs, minutes, parts: [], samples: [], calls: 0, problems: [], busy: null, ofMachine: null },
   }
   if (stage.problem !== null) report.notes.push(`not pinned to one core: ${stage.problem}`)
   try {
@@ -65,7 +69,10 @@ export async function benchSoak(
       const busy = options.busy ? await Busy.start(subject) : null
       await sleep(WARM_UP_SECONDS * 1000)
       busy?.begin()
+      const metronome = await Metronome.start()
+      if (metronome !== null && stage.problem === null) pin(metronome.pid, 'measured')
       await watch(report, () => load.measure(partSeconds(minutes), () => null), subject, say)
+      report.ofMachine = (await metronome?.stop()) ?? null
       report.busy = (await busy?.stop()) ?? null
       await callers.stop()
       await callers.close()

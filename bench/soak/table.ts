@@ -1,5 +1,6 @@
 import { lostFrames } from '../report.ts'
 import { machineLine, table } from '../tables.ts'
+import type { MachineLateness } from '../yardstick/metronome.ts'
 import type { SoakReport } from './run.ts'
 import { growthOf, soakVerdict } from './verdict.ts'
 
@@ -30,8 +31,15 @@ export function formatSoakReport(report: SoakReport): string {
     'after the first third of the time; ±: twice the standard error of the slope',
     '',
     ...soakVerdict(report).map(({ what, holds }) => `${holds ? 'holds' : 'FAILS'}  ${what}`),
+    ...(report.ofMachine === null ? [] : [machineSentence(report.ofMachine)]),
     ...report.problems.slice(0, 5).map(problem => `problem: ${problem}`),
   ].join('\n')
+}
+
+const machineSentence = ({ ticks, behind, late, isRealTime }: MachineLateness): string => {
+  const percent = (count: number): string => `${((100 * count) / Math.max(1, ticks)).toFixed(3)} %`
+  const what = isRealTime ? 'a real-time thread of C that only sleeps' : 'a thread of C that only sleeps'
+  return `the machine itself: ${what} was woken more than 2 ms late ${percent(behind)} of the time, more than 5 ms ${percent(late)}`
 }
 
 const everyFew = <T>(all: readonly T[]): T[] => all.filter((_, n) => n % Math.ceil(all.length / ROWS) === 0)

@@ -45,7 +45,7 @@ function soaked(leaks: Partial<Record<Watched, number>>, more: Partial<SoakRepor
     ...{ framesExpected: 100_000, framesHeard: 99_990, framesOwn: 0, framesStray: 0, packetsLate: 3, driftPpm: 1 },
     latencyMs: { count: 1, p50: 10, p95: 20, p99: 30, max: 50 },
   } as LoadResult
-  return { parts: [{ at: 60, load }], samples, calls: 100, problems: [], ...more } as SoakReport
+  return { parts: [{ at: 60, load }], samples, calls: 100, problems: [], ofMachine: null, ...more } as SoakReport
 }
 
 test('memory that settles and wavers holds; a leak of 30 MB an hour is named', () => {
