@@ -33,8 +33,10 @@ function post(message: FromEngine): void {
 
 function leave(): void {
   if (told.length === 0) return
-  port.postMessage(told)
+  const messages = told
+  // One that cannot be sent does not hold up those after it.
   told = []
+  port.postMessage(messages)
 }
 
 const ports = new PortPool(config.rtpPorts)

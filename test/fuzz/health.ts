@@ -8,11 +8,8 @@ import { Random } from './random.ts'
 
 const FRAME = 160
 const SECOND = 8000
-/**
- * The stretch in which that second must lie: a greeting may come first, and the jitter buffer finds its depth, on a busy machine several times, since the
- * phones are late there [samples].
- */
-const WITHIN = 20 * SECOND
+/** The stretch in which that second must lie: a greeting may come first, and the jitter buffer finds its depth [samples]. */
+const WITHIN = 8 * SECOND
 /** Heap and buffers that a process may add under attack, before its collector comes round [MiB]. */
 const MAX_GROWTH_MIB = 160
 
