@@ -173,6 +173,10 @@ const engines = portRanges(config.rtpPorts, config.engineThreads).map(
           threads.note(event, index)
           emit(event)
         },
+        own: event => {
+          threads.note(event, index)
+          logEvent(log, event)
+        },
         cross: message => threads.cross(message),
         over: (kind, id) => commands.over(kind, id),
         end: (legId, reason) => void commands.hangup({ legId, reason }),

@@ -20,6 +20,8 @@ const DEADLINE_MS = 4500
 
 export interface EngineHooks {
   event(event: MediaEvent): void
+  /** An event of a party's own room, of no use to control. */
+  own(event: MediaEvent): void
   /** Something that a command began has ended: a stream, a recording. */
   over(kind: string, id: string): void
   /** The thread wants signalling to end a leg. */
@@ -90,6 +92,7 @@ export class EngineClient implements WorkingThread {
     })
     const receive = (message: FromEngine): void => {
       if (message.type === 'event') hooks.event(message.event)
+      else if (message.type === 'own') hooks.own(message.event)
       else if (message.type === 'over') hooks.over(message.kind, message.id)
       else if (message.type === 'end') hooks.end(message.legId, message.reason)
       else if (message.type === 'fault') hooks.fault(message.error, message.legIds)

@@ -45,6 +45,12 @@ export interface EngineLeg extends LegAudio {
   legId: string
 }
 
+/** How the audio of an answered leg starts: as negotiated in SDP, in this room. */
+export interface LegBeginning {
+  media: LegMedia
+  enter: RoomSpec | null
+}
+
 /** The state of a thread. */
 export interface EngineSnapshot
   extends Omit<Commands['media.snapshot']['reply'], 'legs' | 'seq' | 'browserIds' | 'refers'> {
@@ -105,10 +111,13 @@ type Ok = Record<string, never>
 
 /** Commands of the main thread to an engine thread: the forwarded commands, and the audio half of a leg's life. */
 export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'stream.read'> {
-  /** Opens sockets for a leg at one of our addresses. Failure `capacity` if no port is left. */
+  /**
+   * Opens sockets for a leg at one of our addresses. Failure `capacity` if no port is left. `begin`: it is answered now, which is reported,
+   * and its audio starts, as by `leg.connect`.
+   */
   'leg.open': {
-    request: { legId: string; affinity: string; host: string; sound?: LegSound }
-    reply: { port: number; ssrc: number }
+    request: { legId: string; affinity: string; host: string; sound?: LegSound; begin?: LegBeginning }
+    reply: { port: number; ssrc: number; begun?: EngineLeg | Failure }
   }
   /** Creates the leg of a browser. */
   'leg.open_browser': {
@@ -207,6 +216,8 @@ export type ToEngine = { id: number; name: EngineCommandName; body: unknown }
 export type FromEngine =
   | { type: 'reply'; id: number; body: unknown }
   | { type: 'event'; event: MediaEvent }
+  /** The same of a party's own room: control is not told. */
+  | { type: 'own'; event: MediaEvent }
   | { type: 'cross'; message: CrossMessage }
   /** Something that a command began has ended: a stream, a recording. */
   | { type: 'over'; kind: string; id: string }

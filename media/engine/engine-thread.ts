@@ -57,6 +57,7 @@ const stackOf = (error: unknown): string => (error instanceof Error ? (error.sta
 const options: EngineOptions = {
   dataDir: config.dataDir,
   emit: event => post({ type: 'event', event }),
+  emitOwn: event => post({ type: 'own', event }),
   cross: message => post({ type: 'cross', message }),
   place: { ...config.place, clockMs: Number(process.hrtime.bigint()) / 1e6 - performance.now() },
   over: (kind, id) => post({ type: 'over', kind, id }),

@@ -33,6 +33,8 @@ export interface EngineOptions extends LegsOptions {
   connections?: Connections | null
   createNoiseSuppressor: CreateNoiseSuppressor
   emit: (event: MediaEvent) => void
+  /** An event of a party's own room, for the main thread and the log only; absent: as others. */
+  emitOwn?: (event: MediaEvent) => void
   /** Something that a command began has ended: a stream, a recording. */
   over: (kind: string, id: string) => void
   /** An exception; the legs it belongs to are ended. */
@@ -71,8 +73,11 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.#options = options
     this.#faults = new Faults(options.fault)
-    const emit = <N extends EventName>(name: N, body: Events[N]): void =>
-      options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
+    const telling =
+      (tell: EngineOptions['emit']) =>
+      <N extends EventName>(name: N, body: Events[N]): void =>
+        tell({ name, at: new Date().toISOString(), body } as MediaEvent)
+    const emit = telling(options.emit)
     const { now, place = { index: 0, count: 1 }, cross = () => {} } = options
     this.#clockMs = place.clockMs ?? 0
     const members = this.#members
@@ -94,6 +99,7 @@ export class Engine {
         if (legIds.length > 0) cross({ kind: 'sound', legIds, sound })
       },
       emit,
+      emitOwn: telling(options.emitOwn ?? options.emit),
       sounds,
       sinks: () => this.#sinks,
       faults: this.#faults,

@@ -1,6 +1,7 @@
 import type { FaxTone } from '../../codecs/detectors/fax-tones.ts'
 import { OpusCodec } from '../../codecs/packets/opus.ts'
 import { BrowserLeg } from '../legs/browser-leg.ts'
+import type { LegMedia } from '../legs/leg-media.ts'
 import { PageWay } from '../legs/page-way.ts'
 import { RtpLeg } from '../legs/rtp-leg.ts'
 import {
@@ -121,7 +122,8 @@ export class Legs implements LegHooks {
     affinity,
     host,
     sound,
-  }: EngineCommands['leg.open']['request']): Promise<{ port: number; ssrc: number } | Failure> {
+    begin,
+  }: EngineCommands['leg.open']['request']): Promise<EngineCommands['leg.open']['reply'] | Failure> {
     if (this.#has(legId)) return conflict('a leg with this ID exists')
     const opening = { isGivenUp: false }
     this.#opening.set(legId, opening)
@@ -137,7 +139,12 @@ export class Legs implements LegHooks {
     const leg = new RtpLeg(legId, socket, this, random, (key, ms) => sendKey(legId, key, ms), identity)
     socket.listen(leg, error => this.broke(legId, error))
     this.#add(leg, affinity, () => socket.close(), sound)
-    return { port: socket.port, ssrc: leg.ssrc }
+    const opened = { port: socket.port, ssrc: leg.ssrc }
+    if (begin === undefined) return opened
+    if (this.#needsOpus(legId, begin.media)) await this.#openOpus(legId)
+    // The room is there for whoever hears of it.
+    this.#world.emit('leg.answered', { legId })
+    return { ...opened, begun: this.#connectNow({ legId, ...begin }) }
   }
 
   #has(legId: string): boolean {
@@ -209,16 +216,20 @@ export class Legs implements LegHooks {
   }
 
   #connect(request: EngineCommands['leg.connect']['request']): EngineLeg | Failure | Promise<EngineLeg | Failure> {
-    const needsOpus = request.media?.codec === 'opus' && this.#packetsOf(request.legId)?.hasOpus === false
-    return needsOpus ? this.#connectWithOpus(request) : this.#connectNow(request)
+    const { legId, media } = request
+    if (!this.#needsOpus(legId, media)) return this.#connectNow(request)
+    return this.#openOpus(legId).then(() => this.#connectNow(request))
   }
 
-  async #connectWithOpus(request: EngineCommands['leg.connect']['request']): Promise<EngineLeg | Failure> {
+  #needsOpus(legId: string, media: LegMedia | null): boolean {
+    return media?.codec === 'opus' && this.#packetsOf(legId)?.hasOpus === false
+  }
+
+  async #openOpus(legId: string): Promise<void> {
     const codec = await OpusCodec.open()
-    const packets = this.#packetsOf(request.legId)
+    const packets = this.#packetsOf(legId)
     if (packets?.hasOpus === false) packets.useOpus(codec)
     else codec.close()
-    return this.#connectNow(request)
   }
 
   #connectNow({ legId, media, enter, early, link }: EngineCommands['leg.connect']['request']): EngineLeg | Failure {

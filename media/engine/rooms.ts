@@ -42,6 +42,8 @@ export interface RoomsOptions {
   /** Monotonic [ms]. */
   now: () => number
   emit: <N extends EventName>(name: N, body: Events[N]) => void
+  /** Who comes into and leaves a party's own room, which is no conference: of no use to control. */
+  emitOwn: RoomsOptions['emit']
   /** An exception in a room's tick, while these legs were being served. */
   broke: (legIds: readonly string[], error: unknown) => void
   faults: Faults
@@ -133,7 +135,7 @@ export class Rooms {
   enter(member: Seated, spec: RoomSpec): void {
     const room = this.#rooms.get(spec.roomId) ?? this.#open(spec)
     this.#sitDown(member, room, spec)
-    this.#options.emit('leg.joined', { legId: member.leg.id, roomId: spec.roomId, muted: member.leg.muted })
+    this.#toldOf(spec)('leg.joined', { legId: member.leg.id, roomId: spec.roomId, muted: member.leg.muted })
     if (spec.chimes) room.announce(playerOf([CHIMES.join], false))
   }
 
@@ -165,8 +167,12 @@ export class Rooms {
     if (spec.musicWhenAlone) void this.#loadMusic(room)
     // Its capture begins with the first sample. What fails here is reported when it is requested again.
     if (spec.capture !== undefined) this.#options.sinks().begin(spec.roomId, spec.capture, 'room')
-    this.#options.emit('room.opened', { roomId: spec.roomId })
+    this.#toldOf(spec)('room.opened', { roomId: spec.roomId })
     return room
+  }
+
+  #toldOf({ kind }: RoomSpec): RoomsOptions['emit'] {
+    return kind === 'conference' ? this.#options.emit : this.#options.emitOwn
   }
 
   #passes(isOn: boolean): void {
@@ -207,7 +213,7 @@ export class Rooms {
       this.#unschedule(room)
       return
     }
-    this.#options.emit('leg.left', { legId: leg.id, roomId: room.spec.roomId })
+    this.#toldOf(room.spec)('leg.left', { legId: leg.id, roomId: room.spec.roomId })
     if (room.legs.length === 0) {
       this.#closeIfEmpty(room)
       return
@@ -232,7 +238,7 @@ export class Rooms {
     this.#unschedule(room)
     const durationMs = Math.round(this.#options.now() - (this.#openedMs.get(roomId) ?? 0))
     this.#openedMs.delete(roomId)
-    this.#options.emit('room.closed', { roomId, durationMs })
+    this.#toldOf(room.spec)('room.closed', { roomId, durationMs })
   }
 
   // ------------------------------------------------------------------ rooms whose members are on several threads

@@ -65,6 +65,7 @@ export interface Events {
    */
   'leg.early_media': { legId: string; isHeard: boolean }
   'leg.answered': { legId: string }
+  /** It comes into a conference, or leaves it. Of a party's own room this is not told. */
   'leg.joined': { legId: string; roomId: string; muted: boolean }
   'leg.left': { legId: string; roomId: string }
   /** The far end has put us on hold, or taken us back. */
@@ -130,6 +131,7 @@ export interface Events {
     ended: 'played' | 'interrupted' | 'failed'
     heardMs: number
   }
+  /** A conference begins, and ends. Of a party's own room this is not told. */
   'room.opened': { roomId: string }
   /** `durationMs`: since it was opened, by a clock that nobody sets. */
   'room.closed': { roomId: string; durationMs?: number }

@@ -2,6 +2,7 @@ import { nonceUseOf } from '../../sip/auth/digest.ts'
 import { MAX_FORWARDS } from '../../sip/message/format.ts'
 import type { NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import type { Body, InviteAtTheDoor, InviteRefusal, Peer, ReliabilityPolicy, UaEvent } from '../../sip/user-agent.ts'
+import type { EngineLeg } from '../engine/engine-protocol.ts'
 import { NOT_SIGNED, type Signed, type Verifier } from '../identity/verifier.ts'
 import type { OwnAddress, OwnAddresses } from '../kernel/own-addresses.ts'
 import { newUlid } from '../protocol/chance.ts'
@@ -155,38 +156,50 @@ export class CallsIn {
     if (line.early !== null) return this.#answerEarly(line, request)
     if (line.engine !== null) return conflict('the leg is answered already')
     clearTimeout(line.timer)
-    const described = await this.#describe(line, request)
+    const described = await this.#describe(line, request, true)
     if (isFailure(described)) return described
-    const { media, description } = described
-    const connected = media === null ? undefined : await this.#options.descriptions.connect(line, media)
-    if (connected !== undefined && isFailure(connected)) {
-      if (!isOver(line)) this.#reject(line, 503, 'capacity')
-      return connected
+    const { description, begun } = described
+    if (begun !== undefined && isFailure(begun)) {
+      this.#reject(line, 503, 'capacity')
+      return begun
     }
-    if (isOver(line)) return notFound(request.legId)
     this.#accept(line, description)
-    return this.#lines.snapshot(line, connected)
+    return this.#lines.snapshot(line, begun)
   }
 
-  /** Opens its audio, and makes the description for the caller: the answer to its offer, or an offer of ours. */
+  /**
+   * Opens its audio, and makes the description for the caller: the answer to its offer, or an offer of ours. `isAnswered`: what is agreed
+   * starts at once, with a single command to its thread.
+   */
   async #describe(
     line: Line,
     { codecs, dtmf = 'auto', srtp, room, affinity, near }: Omit<Request<'leg.answer'>, 'legId'>,
-  ): Promise<{ media: NegotiatedMedia | null; description: Uint8Array } | Failure> {
+    isAnswered = false,
+  ): Promise<DescribedCall | Failure> {
     const { offer } = line
+    const { descriptions } = this.#options
     Object.assign(line, { codecs, dtmf, room, affinity, near: near ?? null })
     line.srtp = srtp ?? (offer === null ? 'off' : 'optional')
-    const opened = await this.#lines.openAudio(line, this.#ownFor(line))
-    if (isFailure(opened)) {
+    line.own = this.#ownFor(line)
+    const accepted = offer === null ? null : descriptions.accept(line, offer)
+    if (accepted !== null && 'error' in accepted) {
+      this.#reject(line, NOT_ACCEPTABLE_HERE, 'codec_mismatch', [incompatible(line, accepted.error)])
+      return { failure: 'invalid', message: `the caller's offer cannot be answered: ${accepted.error}` }
+    }
+    const begin = accepted === null || !isAnswered ? undefined : descriptions.beginning(line, accepted.media)
+    const opened = await this.#lines.openAudio(line, line.own, begin)
+    const isOpen = !isFailure(opened)
+    if (isOpen && begin !== undefined) line.answeredMs = performance.now()
+    if (isOver(line)) return isOpen ? notFound(line.legId) : opened
+    if (!isOpen) {
       this.#reject(line, 503, opened.failure === 'capacity' ? 'capacity' : 'internal_error')
       return opened
     }
-    if (isOver(line)) return notFound(line.legId)
-    if (offer === null) return { media: null, description: this.#options.descriptions.offer(line) }
-    const negotiated = this.#options.descriptions.answer(line, offer)
-    if (!('error' in negotiated)) return { media: negotiated.media, description: negotiated.answer }
-    this.#reject(line, NOT_ACCEPTABLE_HERE, 'codec_mismatch', [incompatible(line, negotiated.error)])
-    return { failure: 'invalid', message: `the caller's offer cannot be answered: ${negotiated.error}` }
+    if (accepted === null) return { media: null, description: descriptions.offer(line) }
+    const { media } = accepted
+    const { begun } = opened
+    if (begun !== undefined && !isFailure(begun)) descriptions.begun(line, media)
+    return { media, description: accepted.answer(line), begun }
   }
 
   /** Its audio flows already: from now on it is answered, and its capture begins. */
@@ -342,6 +355,14 @@ export class CallsIn {
     const line = this.#takenUp(legId)
     return line?.state === 'incoming' ? line : null
   }
+}
+
+interface DescribedCall {
+  /** What is agreed; null: we have made the offer. */
+  media: NegotiatedMedia | null
+  description: Uint8Array
+  /** Its audio, if it was to start at once. */
+  begun?: EngineLeg | Failure | undefined
 }
 
 /** The leg that the call is to replace. */

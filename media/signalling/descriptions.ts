@@ -1,8 +1,15 @@
 import { isIP } from 'node:net'
 import { bracketed } from '../../sip/message/uri.ts'
-import { answerOffer, applyAnswer, createOffer, type NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
+import {
+  type AcceptedOffer,
+  acceptOffer,
+  applyAnswer,
+  createOffer,
+  type NegotiatedMedia,
+  type NegotiationError,
+} from '../../sip/sdp/offer-answer.ts'
 import type { Body } from '../../sip/user-agent.ts'
-import type { EarlyAudio, EngineLeg } from '../engine/engine-protocol.ts'
+import type { EarlyAudio, EngineLeg, LegBeginning } from '../engine/engine-protocol.ts'
 import { type Family, familyOf, isAny } from '../kernel/own-addresses.ts'
 import type { EndedReason, EventName, Events, Failure } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
@@ -137,24 +144,29 @@ export class Descriptions {
 
   /** Starts or changes the audio as negotiated; the call is answered. */
   async connect(line: Line, media: NegotiatedMedia): Promise<EngineLeg | Failure> {
-    const enter = line.room
-    const agreed = legMediaOf(media, line, this.#options.mayReach)
-    line.room = null
-    line.early = null
-    if (enter !== null) {
+    const begin = this.beginning(line, media)
+    if (begin.enter !== null) {
       line.answeredMs = performance.now()
       this.#options.emit('leg.answered', { legId: line.legId })
     }
-    const connected = await line.engine!.request('leg.connect', {
-      legId: line.legId,
-      media: agreed,
-      enter,
-    })
-    if (!isFailure(connected) && media.held !== line.held) {
-      line.held = media.held
-      this.#options.emit(media.held ? 'leg.held' : 'leg.resumed', { legId: line.legId })
-    }
+    const connected = await line.engine!.request('leg.connect', { legId: line.legId, ...begin })
+    if (!isFailure(connected)) this.begun(line, media)
     return connected
+  }
+
+  /** How the audio of an answered line starts. */
+  beginning(line: Line, media: NegotiatedMedia): LegBeginning {
+    const enter = line.room
+    line.room = null
+    line.early = null
+    return { media: legMediaOf(media, line, this.#options.mayReach), enter }
+  }
+
+  /** Its audio is as negotiated: reports whether the far end holds it. */
+  begun(line: Line, { held }: NegotiatedMedia): void {
+    if (held === line.held) return
+    line.held = held
+    this.#options.emit(held ? 'leg.held' : 'leg.resumed', { legId: line.legId })
   }
 
   // ------------------------------------------------------------------ before the answer
@@ -211,14 +223,20 @@ export class Descriptions {
   }
 
   /** Our answer to an offer of the far end, and the result of the negotiation. */
-  answer(line: Line, offer: Body): ReturnType<typeof answerOffer> | { error: typeof OTHER_FAMILY } {
-    const negotiated = answerOffer(
+  answer(line: Line, offer: Body): { answer: Uint8Array; media: NegotiatedMedia } | { error: OfferError } {
+    const accepted = this.accept(line, offer)
+    return 'error' in accepted ? accepted : { media: accepted.media, answer: accepted.answer(line) }
+  }
+
+  /** The same before its port is known. */
+  accept(line: Line, offer: Body): AcceptedOffer | { error: OfferError } {
+    const accepted = acceptOffer(
       offer.bytes,
       capabilitiesOf(line, this.#options.fingerprint),
       directionOf(line),
       sessionOf(line),
     )
-    return 'error' in negotiated || isOurFamily(line, negotiated.media) ? negotiated : { error: OTHER_FAMILY }
+    return 'error' in accepted || isOurFamily(line, accepted.media) ? accepted : { error: OTHER_FAMILY }
   }
 
   /** The result of the far end's answer to our offer; null: audio cannot flow. */
@@ -234,6 +252,7 @@ export class Descriptions {
 
 /** Its audio would need an address family for which the leg has no socket. */
 const OTHER_FAMILY = 'address_family'
+type OfferError = NegotiationError['error'] | typeof OTHER_FAMILY
 
 /** Why a description is refused (RFC 3261 §20.43). */
 export const incompatible = (line: Pick<Line, 'own'>, error: string): [string, string] => {

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { MAX_FORWARDS } from '../../sip/message/format.ts'
+import type { EngineCommands, LegBeginning } from '../engine/engine-protocol.ts'
 import type { Threads } from '../engine/threads/threads.ts'
 import type { OwnAddress } from '../kernel/own-addresses.ts'
 import { atMost } from '../protocol/at-most.ts'
@@ -136,13 +137,21 @@ export class Lines {
     run.catch(error => this.#options.broke(line, error))
   }
 
-  /** Opens its sockets at an address of ours. */
-  async openAudio(line: Line, own: OwnAddress): Promise<object | Failure> {
+  /** Opens its sockets at an address of ours. `begin`: and starts its audio, for it is answered. */
+  async openAudio(
+    line: Line,
+    own: OwnAddress,
+    begin?: LegBeginning,
+  ): Promise<EngineCommands['leg.open']['reply'] | Failure> {
     const { affinity, near, legId, sound } = line
     const engine = this.#options.threads.place(near)
     line.engine = engine
     line.own = own
-    const opened = await engine.request('leg.open', { legId, affinity, host: own.host, ...(sound && { sound }) })
+    const opened = await engine.request('leg.open', {
+      ...{ legId, affinity, host: own.host },
+      ...(sound && { sound }),
+      ...(begin && { begin }),
+    })
     if (!isFailure(opened)) {
       line.port = opened.port
       line.ssrc = opened.ssrc

@@ -275,27 +275,33 @@ function findCodec(media: MediaDescription, capabilities: Capabilities) {
   return null
 }
 
+/** An acceptable offer: what is agreed, and the answer once it is known where we receive. */
+export interface AcceptedOffer {
+  media: NegotiatedMedia
+  /** @param place our port, and with WebRTC our SSRC */
+  answer: (place: { port: number; ssrc: number }) => Uint8Array
+}
+
 /**
- * Answers an offer (RFC 3264 §6). `direction` is our wish, from our side; the answer never exceeds what the
+ * Accepts an offer (RFC 3264 §6) before our port is known. `direction` is our wish, from our side; the answer never exceeds what the
  * offer allows. Lines that we do not accept are refused with port 0, in the order of the offer. On an error the call is
  * answered 488.
  */
-export function answerOffer(
+export function acceptOffer(
   offer: Uint8Array,
-  capabilities: Capabilities,
+  capabilities: Omit<Capabilities, 'port'>,
   direction: Direction,
   session: SdpSession,
-): { answer: Uint8Array; media: NegotiatedMedia } | NegotiationError {
+): AcceptedOffer | NegotiationError {
   const description = parseSdp(offer)
   if ('error' in description) return description
-  const { srtp } = capabilities
-  const match = findAudio(description, capabilities, media =>
-    isDtls(media) ? dtlsOf(media, capabilities, 'passive') : protectionOfOffer(media, srtp?.policy ?? 'off'),
+  const ours = { ...capabilities, port: 0 }
+  const { srtp } = ours
+  const match = findAudio(description, ours, media =>
+    isDtls(media) ? dtlsOf(media, ours, 'passive') : protectionOfOffer(media, srtp?.policy ?? 'off'),
   )
   if ('error' in match) return match
   const { codec, payload, event, noise, protection } = match
-  const ours = meet(direction, effectiveDirection(match.media))
-  const rtcpMux = match.media.rtcpMux && capabilities.rtcpMux === true
   const payloads = [{ ...payload, name: codec.name, fmtp: codec.fmtp ?? null }]
   // We accept comfort noise if it is offered, but offer none, because we send audio all the time.
   if (noise !== null) payloads.push({ ...noise, name: 'CN', fmtp: null })
@@ -304,20 +310,37 @@ export function answerOffer(
     srtp === undefined || protection === 'plain' || protection === 'dtls' || protection === null
       ? []
       : [answerCrypto(protection, srtp, audioOf(session.previous))]
+  const rtcpMux = match.media.rtcpMux && ours.rtcpMux === true
   const accepted: MediaDescription = {
-    ...ourMedia(capabilities, payloads, ours, rtcpMux),
+    ...ourMedia(ours, payloads, meet(direction, effectiveDirection(match.media)), rtcpMux),
     protocol: match.media.protocol,
     crypto,
     mid: match.media.mid,
     isBundled: match.media.isBundled,
-    webrtc: protection === 'dtls' ? ourSide(capabilities, capabilities.webrtc!, 'passive') : null,
   }
-  const answer = description.media.map((media, index) => (index === match.index ? accepted : refused(media)))
+  const answer: AcceptedOffer['answer'] = ({ port, ssrc }) => {
+    const placed = { ...ours, port }
+    const webrtc = protection === 'dtls' ? ourSide(placed, { ...ours.webrtc!, ssrc }, 'passive') : null
+    const media = description.media.map((one, index) =>
+      index === match.index ? { ...accepted, port, webrtc } : refused(one),
+    )
+    return versioned(media, placed, session)
+  }
   const eventType = event?.payloadType ?? null
-  return {
-    answer: versioned(answer, capabilities, session),
-    media: negotiated(match, capabilities, accepted, [payload.payloadType], eventType),
-  }
+  return { media: negotiated(match, ours, accepted, [payload.payloadType], eventType), answer }
+}
+
+/** Accepts an offer (`acceptOffer`), and answers it. */
+export function answerOffer(
+  offer: Uint8Array,
+  capabilities: Capabilities,
+  direction: Direction,
+  session: SdpSession,
+): { answer: Uint8Array; media: NegotiatedMedia } | NegotiationError {
+  const accepted = acceptOffer(offer, capabilities, direction, session)
+  if ('error' in accepted) return accepted
+  const { port, webrtc } = capabilities
+  return { media: accepted.media, answer: accepted.answer({ port, ssrc: webrtc?.ssrc ?? 0 }) }
 }
 
 /** The encryption of an offer: as in our last description, else WebRTC if it is to be offered, else SDES. */

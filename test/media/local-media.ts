@@ -36,6 +36,8 @@ const room = (roomId: string) => ({
 class LocalThread implements EngineThread {
   /** It carries out commands, but its replies come too late. */
   isSilent = false
+  /** The commands so far. */
+  readonly asked: EngineCommandName[] = []
   readonly #engine: TestEngine
   #holds: { from: EngineCommandName; until: Promise<void>; isReached: boolean } | null = null
 
@@ -57,6 +59,7 @@ class LocalThread implements EngineThread {
     name: N,
     body: EngineCommands[N]['request'],
   ): Promise<EngineCommands[N]['reply'] | Failure> {
+    this.asked.push(name)
     if (this.#holds?.from === name) this.#holds.isReached = true
     if (this.#holds?.isReached) await this.#holds.until
     const reply = await this.#engine.engine.run(name, body)

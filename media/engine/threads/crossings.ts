@@ -19,8 +19,10 @@ export interface Begun {
 type Reply = object
 /** Commands to threads, one after the other. */
 export type Steps = Generator<Asked, Reply, Reply>
+type Open = EngineCommands['leg.open']['request']
 type Move = EngineCommands['leg.move']['request']
 type Connect = EngineCommands['leg.connect']['request']
+type Opened = EngineCommands['leg.open']['reply']
 type Place = EngineCommands['leg.place']['reply']
 
 /** A leg that other threads know as well. */
@@ -85,12 +87,14 @@ export class Crossings {
 
   /** Notes the start of a command that the leg's own thread carries out alone. @returns to be called at its end */
   begins(home: number, name: EngineCommandName, body: object): (() => void) | null {
-    if (name === 'leg.open' || name === 'leg.open_browser') {
-      const { legId, affinity } = body as EngineCommands['leg.open']['request']
-      this.#homes.set(legId, { home, affinity })
-    } else if (name === 'leg.close') this.#homes.delete((body as { legId: string }).legId)
+    if (name === 'leg.open' || name === 'leg.open_browser') this.#opens(home, body as Open)
+    else if (name === 'leg.close') this.#homes.delete((body as { legId: string }).legId)
     const roomId = roomEntered(name, body)
     return roomId === undefined ? null : this.#enters(roomId, home)
+  }
+
+  #opens(home: number, { legId, affinity }: Open): void {
+    this.#homes.set(legId, { home, affinity })
   }
 
   #enters(roomId: string, thread: number): () => void {
@@ -104,6 +108,7 @@ export class Crossings {
 
   /** The steps of a command that `concerns` more threads. */
   steps(home: number, name: EngineCommandName, body: object): Steps {
+    if (name === 'leg.open') return this.#open(home, body as Open)
     if (name === 'leg.move') return this.#move(home, body as Move)
     if (name === 'leg.connect') return this.#connect(home, body as Connect)
     if (name === 'leg.close') return this.#close(home, body as { legId: string })
@@ -113,6 +118,16 @@ export class Crossings {
   }
 
   // ------------------------------------------------------------------ into a room
+
+  /** It begins without a room, and then enters that of the other thread. */
+  *#open(home: number, { begin, ...request }: Open): Steps {
+    this.#opens(home, request)
+    if (begin === undefined) return yield ask(home, 'leg.open', request)
+    const opened = yield ask(home, 'leg.open', { ...request, begin: { ...begin, enter: null } })
+    if (isFailure(opened) || isFailure((opened as Opened).begun ?? {})) return opened
+    const begun = yield* this.#connect(home, { legId: request.legId, media: null, enter: begin.enter })
+    return { ...opened, begun }
+  }
 
   *#move(home: number, request: Move): Steps {
     const { legId, room } = request
@@ -353,6 +368,7 @@ const ask = <N extends EngineCommandName>(thread: number, name: N, body: EngineC
 
 /** The room that a leg enters by a command, on the thread that carries it out. */
 function roomEntered(name: EngineCommandName, body: object): string | undefined {
+  if (name === 'leg.open') return (body as Open).begin?.enter?.roomId
   if (name === 'leg.connect') return (body as Connect).enter?.roomId
   return name === 'leg.move' ? (body as Move).room.roomId : undefined
 }

@@ -56,6 +56,16 @@ test('a command that its thread has not answered in 4.5 s is unanswered; an answ
   }
 })
 
+test('who comes into and leaves the own room of a party is heard by the main thread alone', () => {
+  const thread = new SlowThread()
+  const heard: string[] = []
+  const own = ({ name }: { name: string }) => void heard.push(name)
+  const hooks = { own, handOver: (send: () => void) => send() } as unknown as EngineHooks
+  new EngineClient({} as never, hooks, () => thread as unknown as Worker)
+  thread.emit('message', [{ type: 'own', event: { name: 'room.opened' } }])
+  assert.equal(heard, ['room.opened'])
+})
+
 test('what a thread tells together is heard in its order, and what was asked for last', async () => {
   const thread = new SlowThread()
   const heard: string[] = []

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import type { WorkingThread } from '../../../media/engine/engine-client.ts'
 import { Threads } from '../../../media/engine/threads/threads.ts'
 import { suite } from '../../harness.ts'
+import { mediaOf } from './party.ts'
 
 const test = suite('media/engine/threads')
 
@@ -34,6 +35,35 @@ test('one that is likely to meet somebody goes to the same thread, unless that i
   load = 0.9
   now = 4000
   assert.is(open(threads, 'room_1', 'part_4'), 1)
+})
+
+test('an answered leg that begins in a room of another thread has its audio first, and then its place there', async () => {
+  const asked: [thread: number, name: string, body: object][] = []
+  const thread = (index: number): WorkingThread => ({
+    request: async (name, body) => {
+      asked.push([index, name, body])
+      if (name === 'leg.open') return { port: 20_000, ssrc: 7, begun: { legId: 'part_1' } } as never
+      return (name === 'leg.connect' ? { legId: 'part_1', roomId: 'call_1' } : {}) as never
+    },
+  })
+  const threads = new Threads([thread(0), thread(1)], () => 0)
+  const at = new Date().toISOString()
+  threads.note({ name: 'room.opened', at, body: { roomId: 'call_1' } }, 0)
+  const enter = { roomId: 'call_1', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 8 }
+  const begin = { media: mediaOf('192.0.2.1'), enter }
+  const opened = await threads.all[1]!.request('leg.open', { legId: 'part_1', affinity: 'org', host: '', begin })
+  assert.equal(opened, { port: 20_000, ssrc: 7, begun: { legId: 'part_1', roomId: 'call_1' } })
+  assert.equal(
+    asked.map(([index, name]) => [index, name]),
+    [
+      [1, 'leg.open'],
+      [0, 'room.reserve'],
+      [1, 'leg.connect'],
+      [0, 'room.seat'],
+    ],
+  )
+  const [[, , first]] = asked as [[number, string, { begin: object }]]
+  assert.equal(first.begin, { ...begin, enter: null })
 })
 
 test.run()

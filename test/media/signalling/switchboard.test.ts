@@ -195,22 +195,52 @@ test('a stream, a recording or a transcript that could not be started leaves not
 })
 
 test('what is asked of an answered leg and its room while they are only being handed to the engine is done when they are there', async () => {
+  await media.dial('part_a', phone)
+  await phone.expect('INVITE')
+  const roomId = 'call_of_part_a'
+  const free = media.thread.hold('leg.connect')
+  await phone.respond(200, { port: 40_000 })
+  await media.engine.until(() => media.of('leg.answered').length === 1)
+  const target = { roomId }
+  const recording = media.run('recording.start', { recordingId: 'call_1', target })
+  const muted = media.run('leg.update', { legId: 'part_a', muted: true })
+  assert.equal(media.of('room.opened'), [], 'it is only being opened')
+  free()
+  assert.equal([await recording, await muted].filter(isFailure), [])
+  assert.equal(media.of('room.opened'), [{ roomId }])
+  assert.equal(await media.run('recording.stop', { recordingId: 'call_1' }), {})
+  await media.engine.until(() => media.of('recording.ready').length === 1)
+})
+
+test('a caller is answered by one command to its engine thread, and its room is there when the answer is told', async () => {
   await phone.call()
   await media.engine.until(() => media.of('leg.incoming').length === 1)
   const { legId } = media.of('leg.incoming')[0]!
   const roomId = `call_of_${legId}`
-  const free = media.thread.hold('leg.connect')
-  const answered = media.answer(legId)
-  await media.engine.until(() => media.of('leg.answered').length === 1)
-  const target = { roomId }
-  const recording = media.run('recording.start', { recordingId: 'call_1', target })
-  const muted = media.run('leg.update', { legId, muted: true })
-  assert.equal(media.of('room.opened'), [], 'it is only being opened')
-  free()
-  assert.equal([await answered, await recording, await muted].filter(isFailure), [])
-  assert.equal(media.of('room.opened'), [{ roomId }])
-  assert.equal(await media.run('recording.stop', { recordingId: 'call_1' }), {})
-  await media.engine.until(() => media.of('recording.ready').length === 1)
+  media.thread.asked.length = 0
+  const answered = await media.answer(legId)
+  assert.ok(!isFailure(answered))
+  assert.equal(media.thread.asked, ['leg.open'])
+  assert.is((answered as { roomId: string }).roomId, roomId)
+  assert.match(await phone.expect('SIP/2.0 200'), /\r\nm=audio [1-9]\d* RTP\/AVP 0/)
+  assert.equal(
+    media.events.map(({ name }) => name),
+    ['leg.incoming', 'leg.answered', 'room.opened', 'leg.joined'],
+  )
+})
+
+test('a caller for whom there is no port is not reported as answered, and hears 503', async () => {
+  await media.close()
+  media = await LocalMedia.open({ openSocket: async () => null })
+  const late = await RawPhone.open(media)
+  await late.call()
+  await media.engine.until(() => media.of('leg.incoming').length === 1)
+  const reply = await media.answer(media.of('leg.incoming')[0]!.legId)
+  assert.ok(isFailure(reply) && reply.failure === 'capacity')
+  await late.expect('SIP/2.0 503')
+  await media.engine.until(() => media.of('leg.ended').length === 1)
+  assert.equal(media.of('leg.answered'), [])
+  late.close()
 })
 
 test('what throws in signalling ends the call that it belongs to, and no other', async () => {
