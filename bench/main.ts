@@ -4,6 +4,7 @@ import { benchAmd, formatAmd } from './amd/run.ts'
 import { benchAnswers } from './answers/run.ts'
 import { formatAnswersReport } from './answers/table.ts'
 import { benchApi } from './api/run.ts'
+import { benchBuffers, formatBuffersReport } from './buffers/run.ts'
 import { benchBusy } from './busy/run.ts'
 import { benchFlood, formatFloodReport } from './calls/flood-run.ts'
 import { benchCalls } from './calls/run.ts'
@@ -54,6 +55,13 @@ async function benchAudio(options: BenchOptions): Promise<object> {
 async function benchMost(options: BenchOptions): Promise<object> {
   const report = await benchCapacity(options, () => startProduct(options), say)
   show(options, report.startedAt, formatCapacityReport(report))
+  return report
+}
+
+/** `--buffers`: what jitter buffers lose and make wait. */
+async function benchWaits(options: BenchOptions): Promise<object> {
+  const report = await benchBuffers(options, say)
+  show(options, report.startedAt, formatBuffersReport(report))
   return report
 }
 
@@ -181,6 +189,7 @@ async function benchDialler(options: BenchOptions): Promise<object> {
 
 function benchOf(options: BenchOptions): (options: BenchOptions) => Promise<object> {
   const { kills, hearing, tones, turns, api, busy, answers, amd, copilot, capacity, soak, calls, flood, fuzz } = options
+  if (options.buffers) return benchWaits
   if (options.imports > 0) return benchFiles
   if (options.campaign > 0) return benchDialler
   if (kills > 0) return benchKills

@@ -15,6 +15,7 @@ export const HELP = `npm run bench -- [options]
   --seconds 60          how long each is measured
   --jitter 1            mean of what packets of the load are late by [ms]; 0: a calm network
   --capacity            instead: how many legs of each kind one core holds; --only PATTERN: of some kinds; --quick: coarsely
+  --buffers             instead: what jitter buffers lose and make wait, on a clock of its own; --only 'seen|unseen': half of the cases
   --soak MINUTES        instead: legs that stay and calls that come and go: drift, growth, late frames; with --busy REST and webhooks too
   --calls               instead: calls from INVITE to BYE: what one costs by process and in SQL, how many a second are set up well
   --flood               instead: what 20,000 packets/s of strangers do to calls and audio
@@ -25,7 +26,7 @@ export const HELP = `npm run bench -- [options]
   --turns N             instead: how soon we fall silent when a caller speaks, and how soon we answer, N times
   --hearing N           instead: N labelled calls of each condition through the hearing chain: which words are lost
   --sets LIST           of those calls: ${SETS.join(',')}
-  --only PATTERN        of those calls, of --api, of --capacity, or of the halves of --copilot and --amd: only what has a name that matches, as "quiet|answer"
+  --only PATTERN        of those calls, of --api, of --capacity, or of the halves of --copilot, --amd and --buffers: only what has a name that matches, as "quiet|answer"
   --answers             instead: how an assistant without a model answers 200 questions of callers
   --copilot             instead: how soon the copilot tells labelled calls, and how much of what it should; some five minutes
   --amd                 instead: labelled greetings of people and machines through the engine: who is told from whom, and how soon
@@ -53,6 +54,7 @@ export interface BenchOptions {
   sockets: SocketChoice
   yardstick: boolean
   capacity: boolean
+  buffers: boolean
   calls: boolean
   flood: boolean
   /** 0: none [messages]. */
@@ -109,6 +111,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       calls: { type: 'boolean', default: false },
       rates: { type: 'string', default: '25,50,100,200,400' },
       capacity: { type: 'boolean', default: false },
+      buffers: { type: 'boolean', default: false },
       soak: { type: 'string', default: '0' },
       api: { type: 'boolean', default: false },
       busy: { type: 'boolean', default: false },
@@ -143,6 +146,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     sockets: known('sockets', values.sockets, SOCKETS)[0] ?? 'auto',
     yardstick: values.yardstick,
     capacity: values.capacity,
+    buffers: values.buffers,
     calls: values.calls,
     flood: values.flood,
     fuzz: whole('fuzz', values.fuzz, 0, 100_000_000),

@@ -22,11 +22,14 @@ export class Network implements Plan {
   readonly #startedAt: number
   readonly #jitterMs: number
 
-  /** @param jitterMs mean of what packets are late by; 0: none is late, and none is overtaken */
-  constructor(legs: number, jitterMs: number, startedAt: number) {
+  /**
+   * @param jitterMs mean of what packets are late by; 0: none is late, and none is overtaken
+   * @param seed of the phones: others have other phases and clocks
+   */
+  constructor(legs: number, jitterMs: number, startedAt: number, seed = 4711) {
     this.#startedAt = startedAt
     this.#jitterMs = jitterMs
-    const random = seededNoise(4711)
+    const random = seededNoise(seed)
     this.#phase = Float64Array.from({ length: legs }, () => ((random() + 1) / 2) * FRAME_MS)
     this.#period = Float64Array.from({ length: legs }, (_, leg) => {
       const ppm = random() * (leg % BAD_CLOCK_EVERY === 7 ? BAD_CLOCK_PPM : CLOCK_PPM)

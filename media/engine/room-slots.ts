@@ -1,6 +1,5 @@
 import { FRAME_MS } from '../../codecs/audio.ts'
 import type { Room } from '../rooms/room.ts'
-import { ENOUGH_MS } from '../rtp/playout-delay.ts'
 import { SLOTS } from './clock.ts'
 
 const SLOT_MS = FRAME_MS / SLOTS
@@ -104,17 +103,17 @@ export class RoomSlots {
 
 /** Whether all packets of the members are there in time if the room is mixed this much earlier. */
 function isEnough({ legs }: Room, earlierMs: number): boolean {
-  return legs.every(({ spareMs }) => spareMs !== null && spareMs - earlierMs >= ENOUGH_MS)
+  return legs.every(({ spareMs, enoughMs }) => spareMs !== null && spareMs - earlierMs >= enoughMs)
 }
 
 /** How long the members' latest packets would wait on average if the room were mixed this much later; 0: unknown [ms]. */
 function waitOf({ legs }: Room, laterMs: number): number {
   let sum = 0
   let known = 0
-  for (const { spareMs } of legs) {
+  for (const { spareMs, enoughMs } of legs) {
     if (spareMs === null) continue
     const spare = spareMs + laterMs
-    sum += spare - FRAME_MS * Math.max(0, Math.floor((spare - ENOUGH_MS) / FRAME_MS))
+    sum += spare - FRAME_MS * Math.max(0, Math.floor((spare - enoughMs) / FRAME_MS))
     known++
   }
   return known === 0 ? 0 : sum / known

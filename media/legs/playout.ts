@@ -1,10 +1,16 @@
 import type { Frame } from '../../codecs/audio.ts'
+import { levelDbov } from '../../codecs/level.ts'
 import { PLAYED_FRAMES, PlayedFrames } from '../../codecs/plc.ts'
 import { type Pace, TimeScale } from '../../codecs/time-scale.ts'
 import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 
 /** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
 const MAX_OVERSHOOT = 4
+
+/** A single frame more or less waits so long for a moment without a voice, in which nobody hears it [ticks]. */
+const PATIENCE_TICKS = 100
+/** Quieter is no voice [dBov]. */
+const QUIET_DBOV = -50
 
 /** `lost`: to be concealed; `back`: continues the audio from before a loss; `joint`: does not continue what was played before. */
 export type FrameKind = 'audio' | 'lost' | 'back' | 'joint'
@@ -39,6 +45,8 @@ export class Playout {
   #moreSamples = 0
   #isLost = false
   #isLeftAlone = false
+  /** For how many ticks a change has waited. */
+  #waited = 0
   /** The last tick produced nothing. */
   #isPause = true
 
@@ -64,10 +72,19 @@ export class Playout {
   pull(now: number): Frame | null {
     const jitter = this.#jitter
     if (this.#isLeftAlone) return this.#make(jitter.pull(this.#payload, now), false)
-    if (this.#scale.waiting > 0 || jitter.excess !== 0 || jitter.isBack) return this.#adapt(now)
+    if (this.#scale.waiting > 0 || jitter.isBack || this.#isTimeToChange(jitter.excess)) return this.#adapt(now)
     const frame = this.#make(jitter.pull(this.#payload, now), false)
     this.#isPause = frame === null
     return frame
+  }
+
+  #isTimeToChange(excess: number): boolean {
+    if (excess === 0) {
+      this.#waited = 0
+      return false
+    }
+    if (Math.abs(excess) > 1 || this.#isPause || ++this.#waited > PATIENCE_TICKS) return true
+    return levelDbov(this.#played.frames[this.#played.at]!) < QUIET_DBOV
   }
 
   /** The waiting samples, less than a frame, followed by silence; borrowed until the next call. */

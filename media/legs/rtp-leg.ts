@@ -192,6 +192,10 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#audio?.jitter.spareMs ?? null
   }
 
+  override get enoughMs(): number {
+    return this.#audio?.jitter.enoughMs ?? 0
+  }
+
   get packetsRefused(): number {
     const ofFax = this.#fax?.refused ?? 0
     return (

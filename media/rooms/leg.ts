@@ -121,6 +121,10 @@ export abstract class Leg {
   get spareMs(): number | null {
     return null
   }
+  /** What must remain of it for nothing to be late [ms]. */
+  get enoughMs(): number {
+    return 0
+  }
   /** Received datagrams that were not valid packets. */
   abstract get packetsRefused(): number
   /** The party's next frame; null: it is silent. Borrowed until the next call. */

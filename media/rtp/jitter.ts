@@ -127,6 +127,11 @@ export class JitterBuffer {
     return this.#delay.spareMs
   }
 
+  /** What must remain of it where the delay is reduced: more on an unsteady network [ms]. */
+  get enoughMs(): number {
+    return this.#delay.enoughMs
+  }
+
   /** Surplus frames of delay, to be taken by `more`. Negative: `stay` should be called for this many ticks. */
   get excess(): number {
     return this.#delay.excess

@@ -4,8 +4,12 @@ const GROUPS = 24
 export const GROUP_PACKETS = 8
 /** With less spare time, late packets are to be expected [ms]. */
 const TOO_LITTLE_MS = 0.7
-/** After a reduction by a frame, this much must remain [ms]. */
-export const ENOUGH_MS = 2
+/** After a reduction by a frame, so much must remain on a steady network, and at the most [ms]. */
+const ENOUGH_MS = 2
+const MOST_ENOUGH_MS = 6
+/** The further the worst group is behind the average, the worse may come: beyond what a drifting clock does, twice as much more must remain [ms]. */
+const STEADY_MS = 0.6
+const UNSTEADINESS = 2
 /** Number of groups to wait, after a late packet and after the first one, before the delay is reduced. */
 const CALM_GROUPS = 3
 const FIRST_GROUPS = 6
@@ -50,6 +54,9 @@ export class PlayoutDelay {
   readonly #leasts = new Float64Array(GROUPS)
   readonly #mosts = new Float64Array(GROUPS)
   #groups = 0
+  /** Of the groups, less `shiftMs`, and what must remain of it. */
+  #usualLeastMs = 0
+  #enoughMs = ENOUGH_MS
   #calm = 0
   /** Groups since which all had a frame to spare, how many the next reduction needs, and those since the last one. */
   #spareFor = 0
@@ -71,7 +78,12 @@ export class PlayoutDelay {
   /** The spare time of nearly all recent packets [ms]; null: not known yet. */
   get spareMs(): number | null {
     const known = Math.min(this.#groups, GROUPS)
-    return known < FIRST_GROUPS ? null : this.#usualLeast(known) + this.shiftMs
+    return known < FIRST_GROUPS ? null : this.#usualLeastMs + this.shiftMs
+  }
+
+  /** What must remain of the spare time after a reduction: more on an unsteady network [ms]. */
+  get enoughMs(): number {
+    return this.#enoughMs
   }
 
   /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
@@ -126,7 +138,18 @@ export class PlayoutDelay {
     this.#sinceCut++
     this.#spareFor++
     this.#beginGroup()
+    this.#assess()
     this.#judge()
+  }
+
+  #assess(): void {
+    const known = Math.min(this.#groups, GROUPS)
+    const usual = this.#usualLeast(known)
+    let beyond = 0
+    for (let i = 0; i < known; i++) beyond += Math.max(0, this.#leasts[i]! - usual)
+    this.#usualLeastMs = usual
+    const unsteadyMs = Math.max(0, beyond / known - STEADY_MS)
+    this.#enoughMs = Math.min(MOST_ENOUGH_MS, ENOUGH_MS + UNSTEADINESS * unsteadyMs)
   }
 
   #beginGroup(): void {
@@ -141,8 +164,8 @@ export class PlayoutDelay {
       this.excess = 0
       return
     }
-    const spareMs = this.#usualLeast(known) + this.shiftMs
-    const frames = Math.floor((spareMs - ENOUGH_MS) / this.#frameMs)
+    const spareMs = this.#usualLeastMs + this.shiftMs
+    const frames = Math.floor((spareMs - this.#enoughMs) / this.#frameMs)
     if (frames <= 0) this.#spareFor = 0
     if (spareMs < TOO_LITTLE_MS) {
       const short = Math.ceil((TOO_LITTLE_MS - spareMs) / this.#frameMs)
@@ -177,6 +200,7 @@ export class PlayoutDelay {
     this.spares.smoothedMs = Number.NaN
     this.#beginGroup()
     this.#groups = 0
+    this.#enoughMs = ENOUGH_MS
     this.#calm = 0
     this.#spareFor = 0
     this.#patience = 0

@@ -158,7 +158,7 @@ test('rooms do not crowd into one slot', () => {
   const rooms = Array.from({ length: 40 }, (_, i) => {
     const room = new Room({ roomId: `${i}`, kind: 'call', maxMembers: 10, musicWhenAlone: false, chimes: false })
     slots.add(room, 0)
-    Object.defineProperty(room, 'legs', { value: [{ spareMs: 2.5 + SLOT_MS * (3 - (i % 4)) }] })
+    Object.defineProperty(room, 'legs', { value: [{ spareMs: 2.5 + SLOT_MS * (3 - (i % 4)), enoughMs: 2 }] })
     return room
   })
   const bySlot = (now: number): number[] =>

@@ -167,6 +167,32 @@ for (const driftPpm of [300, -300]) {
   }
 }
 
+/** Of a tone that is heard now and then, the blocks of 10 ms that are at least 100 ms behind its beginning and not its last. */
+function loudBlocks(samples: Int16Array): Int16Array {
+  const kept: number[] = []
+  let loud = 0
+  for (let block = 0; (block + 2) * 80 <= samples.length; block++) {
+    const [own, next] = [0, 80].map(later => samples.subarray(block * 80 + later, block * 80 + later + 80))
+    loud = levelDbov(own!) > -20 ? loud + 1 : 0
+    if (loud > 10 && levelDbov(next!) > -20) kept.push(...own!)
+  }
+  return Int16Array.from(kept)
+}
+
+for (const driftPpm of [300, -300]) {
+  test(`where somebody pauses now and then, a clock that drifts by ${driftPpm} ppm changes no sample of what is said but some when it begins`, () => {
+    // A second and a half of each two.
+    const audio = (sample: number): number => (sample % 16_000 < 12_000 ? tone(440)(sample) : (sample * 7919) % 17)
+    const { out, audio: leg } = play({ seconds: 240, audio, driftPpm })
+    const { inserted, discarded, lost, late } = leg.jitter.counters
+    assert.is(lost + late, 0)
+    assert.ok((driftPpm > 0 ? discarded : inserted) >= 3, `${discarded} discarded, ${inserted} inserted`)
+    const said = loudBlocks(out.subarray(2 * LEG_SAMPLES))
+    assert.ok(said.length > 150 * 8000)
+    assert.ok(worstSnr(said, 440) > 30, `${worstSnr(said, 440).toFixed(1)} dB`)
+  })
+}
+
 test('the delay grows at once with a slower route and shrinks within four seconds after it, and no audio is lost', () => {
   const { waits, audio } = play({ seconds: 16, audio: speech, network: routeChange })
   const { counters } = audio.jitter

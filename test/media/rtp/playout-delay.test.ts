@@ -60,6 +60,25 @@ test('a large delay is too much by all its frames but what the network needs', (
   assert.is(delay.excess, 9)
 })
 
+/** Packets with this much to spare, one in 16 with less. */
+function unsteadyPackets(delay: PlayoutDelay, count: number, spareMs: number, worstMs: number): void {
+  for (let at = 0; at < count; at++) packets(delay, 1, at % 16 === 7 ? worstMs : spareMs)
+}
+
+test('on an unsteady network a frame less has to leave more, the worse may come, and 6 ms at the most', () => {
+  const excessOf = (spareMs: number, worstMs: number): number => {
+    const delay = new PlayoutDelay(20, 200)
+    unsteadyPackets(delay, 2_000, spareMs, worstMs)
+    return delay.excess
+  }
+  assert.is(excessOf(24, 24), 1, 'a steady one')
+  assert.is(excessOf(25, 24), 1, 'hardly less steady')
+  assert.is(excessOf(29, 24), 0)
+  assert.is(excessOf(29, 25), 1, '5 ms remain where the worst are 2 ms behind the average')
+  assert.is(excessOf(39, 25.9), 0)
+  assert.is(excessOf(39, 26.1), 1)
+})
+
 test('with nearly nothing to spare a frame is waited for before packets are late', () => {
   const delay = new PlayoutDelay(20, 200)
   packets(delay, 16, 0.2)
