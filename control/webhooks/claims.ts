@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Claim } from '../kernel/store/after-commit.ts'
 import { type Place as In, inList, rowsOf, run } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { DeliveryShares, Place } from './shares.ts'
@@ -28,6 +29,8 @@ export interface Claimed {
   deliveries: ClaimedDelivery[]
   /** Some are behind others that found no place: as soon as there is room, it is their turn. */
   wereBehind: boolean
+  /** The organisations and endpoints with due deliveries that found no place; null: not all were looked at. */
+  waiting: ReadonlySet<string> | null
 }
 
 /** Deliveries that are looked at together: the most overdue, and behind them. */
@@ -41,8 +44,8 @@ const CLOSED = ['succeeded', 'failed'] as const
 export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
   const { now, leaseMs, shares } = rules
   const at = now.toISOString()
-  const { places, wereBehind } = await choose(db, at, rules)
-  if (places.size === 0) return { deliveries: [], wereBehind }
+  const { places, ...rest } = await choose(db, at, rules)
+  if (places.size === 0) return { deliveries: [], ...rest }
   try {
     const ids = inList('id', [...places.keys()])
     const claimed = await rowsOf(
@@ -51,25 +54,31 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
       place =>
         db
           .updateTable('webhook_deliveries')
-          .set({ lease: place('lease'), leased_until: place('until') })
+          .set({ lease: place('lease'), leased_until: place('leased_until') })
           .where('id', 'in', ids.places(place))
           // Not `= 'pending'`: a planner would rather look at all that are than at these.
           .where('status', 'not in', CLOSED)
           // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
           .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
           .returningAll(),
-      { ...ids.values, lease: randomUUID(), until: new Date(now.getTime() + leaseMs).toISOString(), at },
+      { ...ids.values, ...leaseFrom(now, leaseMs), at },
     )
     const deliveries = claimed.map(delivery => {
       const place = places.get(delivery.id)!
       places.delete(delivery.id)
       return { delivery, place }
     })
-    return { deliveries, wereBehind }
+    return { deliveries, ...rest }
   } finally {
     places.forEach(place => shares.giveBack(place))
   }
 }
+
+/** A lease that begins now. */
+export const leaseFrom = (now: Date, leaseMs: number): Claim => ({
+  lease: randomUUID(),
+  leased_until: new Date(now.getTime() + leaseMs).toISOString(),
+})
 
 /**
  * Takes a place for each attempt that may begin. Owners without a free place are skipped, so others behind them get
@@ -79,11 +88,12 @@ async function choose(
   db: Db,
   at: string,
   { shares, looksBehind }: ClaimRules,
-): Promise<{ places: Map<string, Place>; wereBehind: boolean }> {
+): Promise<{ places: Map<string, Place> } & Omit<Claimed, 'deliveries'>> {
   const places = new Map<string, Place>()
   const organisations = new Set<string>()
   const endpoints = new Set<string>()
   let wereBehind = false
+  let isAll = false
   for (let window = WINDOW; shares.free > 0; window = WINDOW_BEHIND) {
     const without = { organisation_id: [...organisations], endpoint_id: [...endpoints], id: [...places.keys()] }
     const rows = await candidates(db, at, without, window)
@@ -93,9 +103,10 @@ async function choose(
       else endpoints.add(row.endpoint_id)
     }
     if (window === WINDOW_BEHIND && rows.length > 0) wereBehind = true
-    if (rows.length < window || !looksBehind) break
+    isAll = rows.length < window
+    if (isAll || !looksBehind) break
   }
-  return { places, wereBehind }
+  return { places, wereBehind, waiting: isAll ? new Set([...organisations, ...endpoints]) : null }
 }
 
 function candidates(

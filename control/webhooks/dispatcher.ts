@@ -1,16 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import { customerAddresses } from '../http/url-policy.ts'
+import type { Claim, NewDelivery, Sender } from '../kernel/store/after-commit.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { StoreOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { deliveryRequest } from './attempt.ts'
-import { type ClaimedDelivery, claimDue, forgetClosed, settle } from './claims.ts'
+import { type ClaimedDelivery, claimDue, forgetClosed, leaseFrom, settle } from './claims.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
 import { OpenedKeys } from './opened-keys.ts'
 import { Outcomes } from './outcomes.ts'
-import { DeliveryShares } from './shares.ts'
+import { DeliveryShares, type Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
 export interface DispatcherParts {
@@ -53,8 +54,14 @@ const SWEEP_ROWS = 1000
 /** How long running attempts may finish when the process stops. */
 const CLOSE_WAIT_MS = 2000
 
-/** Delivers what the outbox holds. Any number of control processes may run one each on the same database. */
-export class WebhookDispatcher {
+/** A delivery without any attempt. */
+const UNTRIED = { last_attempt_at: null, response_status: null, response_body: null, duration_ms: null, error: null }
+
+/**
+ * Delivers what the outbox holds. Any number of control processes may run one each on the same database. A delivery for which there is
+ * room is claimed while it is written, unless others wait for the same room; all others are looked for.
+ */
+export class WebhookDispatcher implements Sender {
   readonly counters = { succeeded: 0, failed: 0, retried: 0, superseded: 0, broken: 0, forgotten: 0 }
   readonly #parts: DispatcherParts
   readonly #bounds: DispatcherBounds
@@ -72,6 +79,12 @@ export class WebhookDispatcher {
   #lookedBehindAt = Number.NEGATIVE_INFINITY
   #sweptAt = 0
   #closed = false
+  /** Organisations and endpoints for which deliveries wait in the database; null: it is not known yet. */
+  #waiting: ReadonlySet<string> | null = null
+  /** Endpoints for which more were written since the last look began. */
+  #unclaimed = new Set<string>()
+  /** The places of claimed deliveries that are not committed yet. */
+  readonly #claimed = new Map<string, Place>()
 
   /** At most `bounds.atOnce` deliveries are held; all others wait in the database. */
   constructor(parts: DispatcherParts) {
@@ -86,7 +99,49 @@ export class WebhookDispatcher {
   }
 
   start(): void {
+    this.#parts.store.outbox.sender = this
     this.#looking = this.#look()
+  }
+
+  claim(delivery: NewDelivery): Claim | null {
+    const { organisation_id, endpoint_id } = delivery
+    const claimant = { organisation_id, endpoint_id, failing_since: null }
+    if (this.#isWaitedFor(delivery) || !this.#shares.mayTake(claimant)) {
+      this.#unclaimed.add(endpoint_id)
+      return null
+    }
+    this.#claimed.set(delivery.id, this.#shares.take(claimant))
+    return leaseFrom(this.#parts.now(), this.#bounds.leaseMs)
+  }
+
+  /** What was written before comes first. */
+  #isWaitedFor({ organisation_id, endpoint_id }: NewDelivery): boolean {
+    const waiting = this.#waiting
+    return (
+      waiting === null || waiting.has(organisation_id) || waiting.has(endpoint_id) || this.#unclaimed.has(endpoint_id)
+    )
+  }
+
+  begin(written: NewDelivery & Claim): void {
+    const delivery = { ...UNTRIED, ...written }
+    const place = this.#placeOf(written)
+    if (!this.#closed) this.#begin({ delivery, place })
+    else {
+      this.#shares.giveBack(place)
+      // It is due again at once, or when the lease runs out.
+      settle(this.#parts.store.db, delivery, {}).catch(() => {})
+    }
+  }
+
+  giveUp(delivery: NewDelivery): void {
+    this.#shares.giveBack(this.#placeOf(delivery))
+    this.#ended()
+  }
+
+  #placeOf({ id }: NewDelivery): Place {
+    const place = this.#claimed.get(id)!
+    this.#claimed.delete(id)
+    return place
   }
 
   get running(): number {
@@ -107,6 +162,8 @@ export class WebhookDispatcher {
   /** Stops; attempts that do not end soon are given up and stay due. */
   async close(): Promise<void> {
     this.#closed = true
+    const { outbox } = this.#parts.store
+    if (outbox.sender === this) outbox.sender = null
     if (this.#timer !== null) clearTimeout(this.#timer)
     await this.#looking
     const giveUp = setTimeout(() => this.#abort.abort(), CLOSE_WAIT_MS)
@@ -124,6 +181,7 @@ export class WebhookDispatcher {
       this.#outage.over()
     } catch (error) {
       this.counters.broken += 1
+      this.#waiting = null
       if (!this.#outage.note(error)) this.#parts.log.error({ err: error }, 'webhook outbox cannot be read')
     }
     this.#looking = null
@@ -140,6 +198,7 @@ export class WebhookDispatcher {
 
   /** An attempt has ended: what waits for its place need not wait for the next poll. */
   #ended(): void {
+    if (this.#waiting?.size === 0 && this.#unclaimed.size === 0) return
     if (this.#looking !== null) this.#lookAgain = true
     else if (this.#timer !== null) this.#lookIn(0)
   }
@@ -149,10 +208,12 @@ export class WebhookDispatcher {
     const { store, now } = this.#parts
     const { leaseMs } = this.#bounds
     if (looksBehind) this.#lookedBehindAt = performance.now()
-    const { deliveries, wereBehind } = await claimDue(store.db, {
+    this.#unclaimed = new Set()
+    const { deliveries, wereBehind, waiting } = await claimDue(store.db, {
       ...{ now: now(), leaseMs, shares: this.#shares },
       looksBehind,
     })
+    this.#waiting = waiting
     if (wereBehind) this.#lookedBehindAt = Number.NEGATIVE_INFINITY
     for (const each of deliveries) this.#begin(each)
     return deliveries.length

@@ -1,4 +1,4 @@
-import { AddressNotAllowed, type OutgoingRequest, type Reach, send } from '../../media/protocol.ts'
+import { AddressNotAllowed, exchange, type OutgoingRequest, type Reach } from '../../media/protocol.ts'
 
 export const TIMEOUT_MS = 15_000
 
@@ -35,11 +35,10 @@ export async function httpPost(request: PostRequest, options: PostOptions): Prom
   given.addEventListener('abort', giveUp)
   if (given.aborted) giveUp()
   try {
-    const answer = await send({ ...request, reach, isRepeatable, signal: abort.signal })
-    const body = await beginningOf(answer.body)
-    answer.close()
-    const retryAfter = answer.headers['retry-after']
-    return { status: answer.status, body, retryAfter: retryAfter?.toString(), isFromPublic: answer.isFromPublic }
+    const asked = { ...request, reach, isRepeatable, signal: abort.signal }
+    // The status alone decides, so a body that is too long, too slow or breaks off changes nothing.
+    const { status, headers, body, isFromPublic } = await exchange(asked, MAX_BODY_BYTES)
+    return { status, body: body.toString('utf8'), retryAfter: headers['retry-after']?.toString(), isFromPublic }
   } catch (error) {
     if (given.aborted) return { error: 'aborted', message: 'the server is stopping' }
     if (abort.signal.aborted) return { error: 'timed_out', message: `no answer within ${timeoutMs} ms` }
@@ -48,22 +47,6 @@ export async function httpPost(request: PostRequest, options: PostOptions): Prom
     clearTimeout(timer)
     given.removeEventListener('abort', giveUp)
   }
-}
-
-/** The status alone decides, so a body that is too long, too slow or breaks off changes nothing. */
-async function beginningOf(answer: AsyncIterable<Uint8Array>): Promise<string> {
-  const parts: Uint8Array[] = []
-  let length = 0
-  try {
-    for await (const part of answer) {
-      parts.push(part)
-      length += part.length
-      if (length >= MAX_BODY_BYTES) break
-    }
-  } catch {
-    // What has arrived so far is kept.
-  }
-  return Buffer.concat(parts).subarray(0, MAX_BODY_BYTES).toString('utf8')
 }
 
 function failureOf(error: Error & { code?: string; errors?: Error[] }): PostOutcome {

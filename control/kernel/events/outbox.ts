@@ -1,5 +1,5 @@
 import { newId } from '../ids.ts'
-import { together, written } from '../store/after-commit.ts'
+import { claimFor, type NewDelivery, together, written } from '../store/after-commit.ts'
 import { insertRows, type Place, rowsOf } from '../store/compiled.ts'
 import type { Trx } from '../store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../tenancy.ts'
@@ -29,23 +29,34 @@ export const enqueueEvent = (trx: Trx, tenant: Tenant, event: OutboxEvent, at: s
 
 async function enqueueAll(trx: Trx, all: readonly Due[]): Promise<void> {
   const build = (place: Place) =>
-    ofTenant(trx, 'webhook_endpoints', place).select(['id', 'event_types']).where('status', '=', 'enabled')
-  const known = new Map<string, { id: string; types: string[] }[]>()
+    ofTenant(trx, 'webhook_endpoints', place)
+      .select(['id', 'event_types', 'failing_since'])
+      .where('status', '=', 'enabled')
+  const known = new Map<string, { id: string; types: string[]; isFailing: boolean }[]>()
   const rows = []
   for (const { tenant, event, at } of all) {
     const whose = `${tenant.organisationId} ${tenant.livemode}`
     let endpoints = known.get(whose)
     if (endpoints === undefined) {
       const enabled = await rowsOf(trx, 'enabled endpoints', build, valuesOf(tenant))
-      endpoints = enabled.map(({ id, event_types }) => ({ id, types: JSON.parse(event_types) as string[] }))
+      endpoints = enabled.map(({ id, event_types, failing_since }) => ({
+        ...{ id, isFailing: failing_since !== null },
+        types: JSON.parse(event_types) as string[],
+      }))
       known.set(whose, endpoints)
     }
-    for (const { id, types } of endpoints) {
-      if (subscribes(types, event.type)) rows.push(deliveryOf(tenant, id, event, at))
+    for (const { id, types, isFailing } of endpoints) {
+      if (!subscribes(types, event.type)) continue
+      const delivery = deliveryOf(tenant, id, event, at)
+      // One that fails is tried by turns with its organisation's others.
+      const claim = isFailing ? null : claimFor(trx, delivery)
+      rows.push({ ...delivery, ...(claim ?? UNCLAIMED) })
     }
   }
   await insertRows(trx, 'webhook_deliveries', rows)
 }
+
+const UNCLAIMED = { lease: null, leased_until: null }
 
 /** Puts events into the outbox of one endpoint, due at once. Returns the deliveries' IDs. */
 export async function enqueueFor(
@@ -67,14 +78,14 @@ const deliveryOf = (
   endpointId: string,
   { id, type }: OutboxEvent,
   at: string,
-) => ({
+): NewDelivery => ({
   id: newId('webhook_delivery'),
   organisation_id: organisationId,
   livemode: livemode ? 1 : 0,
   endpoint_id: endpointId,
   event_id: id,
   event_type: type,
-  status: 'pending' as const,
+  status: 'pending',
   attempts: 0,
   step: 0,
   next_attempt_at: at,

@@ -16,6 +16,38 @@ export interface Fact {
   at: string
 }
 
+/** A delivery of the outbox that is being written. */
+export interface NewDelivery {
+  id: string
+  organisation_id: string
+  livemode: number
+  endpoint_id: string
+  event_id: string
+  event_type: string
+  status: 'pending'
+  attempts: number
+  step: number
+  next_attempt_at: string
+  created: string
+  updated: string
+}
+
+/** A claim on a delivery that is being written, as its row holds it. */
+export interface Claim {
+  lease: string
+  leased_until: string
+}
+
+/** Delivers what the outbox holds. It may claim deliveries while they are written, so that they need not be looked for. */
+export interface Sender {
+  /** Null: it has no room, or others wait for it. */
+  claim(delivery: NewDelivery): Claim | null
+  /** It is committed. */
+  begin(delivery: NewDelivery & Claim): void
+  /** It was rolled back. */
+  giveUp(delivery: NewDelivery): void
+}
+
 export interface Listeners<DB> {
   /** Listeners that write consequences of a fact into its own transaction. */
   readonly within: ReadonlySet<(trx: Transaction<DB>, fact: Fact) => Promise<void> | undefined>
@@ -23,12 +55,15 @@ export interface Listeners<DB> {
   readonly committed: ReadonlySet<(fact: Fact) => void>
   /** Carries out effects outside of the database, after the commit. */
   readonly followUps: FollowUps
+  readonly outbox: { readonly sender: Sender | null }
 }
 
 /** Follow-ups of a transaction, and whether it has written. */
 class Following<DB> extends Carrier {
   hasWritten = false
   readonly tasks: (() => void)[] = []
+  /** To be done if it is rolled back. */
+  readonly undoing: (() => void)[] = []
   /** Requests that are carried out once, however often they are made. */
   readonly asked = new Set<string>()
   readonly listeners: Listeners<DB>
@@ -55,24 +90,29 @@ interface Gathered {
   write: (rows: never[]) => Promise<void>
 }
 
-/** A transaction that `afterCommit` may be asked for, and what does all that was asked once it is committed. `gathers`: for `together`. */
+/**
+ * A transaction that `afterCommit` may be asked for. `committed` does all that was asked for then, `rolledBack` what is to be undone.
+ * `gathers`: for `together`.
+ */
 export function following<DB>(
   trx: Transaction<DB>,
   listeners: Listeners<DB>,
   gathers: boolean,
-): { trx: Transaction<DB>; run: () => void } {
+): { trx: Transaction<DB>; committed: () => void; rolledBack: () => void } {
   const plugin = new Following(listeners, gathers)
-  const run = (): void => {
-    for (const task of plugin.tasks) {
-      try {
-        task()
-      } catch (error) {
-        // A bug of the requester: the commit stays, and so do others' requests.
-        process.emitWarning(error instanceof Error ? error : String(error))
-      }
+  const { tasks, undoing } = plugin
+  return { trx: trx.withPlugin(plugin), committed: () => doAll(tasks), rolledBack: () => doAll(undoing) }
+}
+
+function doAll(tasks: readonly (() => void)[]): void {
+  for (const task of tasks) {
+    try {
+      task()
+    } catch (error) {
+      // A bug of the requester: the commit stays, and so do others' requests.
+      process.emitWarning(error instanceof Error ? error : String(error))
     }
   }
-  return { trx: trx.withPlugin(plugin), run }
 }
 
 /** A listener for facts of these types only. */
@@ -85,6 +125,17 @@ export const only =
 
 /** Runs `task` once this transaction is committed; never after a rollback. Whatever it starts handles its own failures. */
 export const afterCommit = <DB>(trx: Kysely<DB>, task: () => void): void => void followingOf(trx).tasks.push(task)
+
+/** Has the outbox's sender claim a delivery that this transaction writes. Null: it is to be looked for. */
+export function claimFor<DB>(trx: Kysely<DB>, delivery: NewDelivery): Claim | null {
+  const { tasks, undoing, listeners } = followingOf(trx)
+  const { sender } = listeners.outbox
+  const claim = sender?.claim(delivery) ?? null
+  if (sender === null || claim === null) return null
+  tasks.push(() => sender.begin({ ...delivery, ...claim }))
+  undoing.push(() => sender.giveUp(delivery))
+  return claim
+}
 
 /**
  * Starts `run` once this transaction is committed, in its turn among the follow-ups of the same `key`. `once`: repeated requests with this

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, Migrator, type PostgresPool, sql, type Transaction } from 'kysely'
 import { FollowUps } from '../follow-ups.ts'
 import { Turns } from '../turns.ts'
-import { type Fact, following, written } from './after-commit.ts'
+import { type Fact, following, type Sender, written } from './after-commit.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { faultOf } from './faults.ts'
 import { MIGRATIONS } from './migrations/all.ts'
@@ -36,10 +36,14 @@ export interface Store {
   readonly committed: Set<(fact: Fact) => void>
   /** Follow-ups of this process's transactions outside of the database. */
   readonly followUps: FollowUps
+  /** Who delivers events from here; null: nobody in this process. */
+  readonly outbox: { sender: Sender | null }
   /** Resolves when everything committed before the call survives a power cut; to be awaited before a write is acknowledged. */
   durable(): Promise<void>
   close(): Promise<void>
 }
+
+const NOTHING = { committed: (): void => {}, rolledBack: (): void => {} }
 
 /** Attempts of a transaction that meets conflicts; the error of the last one is thrown. */
 const MAX_TRIES = 12
@@ -90,27 +94,33 @@ export async function openStore(
   const committed: Store['committed'] = new Set()
   const followUps = new FollowUps()
   const turns = new Turns()
+  const outbox: Store['outbox'] = { sender: null }
   return {
     engine,
     db,
     within,
     committed,
     followUps,
+    outbox,
     transaction: (run, { gathers } = { gathers: false }) =>
       retrying(async () => {
         const transaction = db.transaction()
-        let follow = (): void => {}
+        let then = NOTHING
         // SQLite has one writer at a time, so all of its transactions are serializable.
         const isolated = engine === 'sqlite' ? transaction : transaction.setIsolationLevel('serializable')
-        const result = await isolated.execute(async raw => {
-          const { trx, run: then } = following(raw, { within, committed, followUps }, gathers)
-          follow = then
+        const running = isolated.execute(async raw => {
+          const { trx, ...ends } = following(raw, { within, committed, followUps, outbox }, gathers)
+          then = ends
           const made = await run(trx)
           await written(trx)
           return made
         })
+        const result = await running.catch((error: unknown) => {
+          then.rolledBack()
+          throw error
+        })
         checkpoints?.noteCommit()
-        follow()
+        then.committed()
         return result
       }, turns),
     durable: async () => log?.sync(),

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
-import type { PostOutcome } from '../../../control/webhooks/http-post.ts'
+import type { PostOutcome, PostRequest } from '../../../control/webhooks/http-post.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
 import { DAY, dispatcherOf, HOUR, MINUTE, makeWebhookWorld, SECOND, type WebhookWorld } from './webhook-world.ts'
@@ -244,10 +244,10 @@ test('the delivery log shows what a public address answered, and of a private on
 
 /** Attempts that end when the test says so. */
 function heldPosts() {
-  const held: { url: string; finish(outcome: PostOutcome): void }[] = []
-  const post = (request: { url: string }, { signal }: { signal: AbortSignal }): Promise<PostOutcome> =>
+  const held: { url: string; id: string; finish(outcome: PostOutcome): void }[] = []
+  const post = (request: PostRequest, { signal }: { signal: AbortSignal }): Promise<PostOutcome> =>
     new Promise(resolve => {
-      held.push({ url: request.url, finish: resolve })
+      held.push({ url: request.url, id: request.headers['webhook-id']!, finish: resolve })
       signal.addEventListener('abort', () => resolve({ error: 'aborted', message: '' }))
     })
   return { held, post }
@@ -274,6 +274,70 @@ test('one process delivers at most so many at once, and few of them to one slow 
   }
   await until(() => dispatcher.counters.succeeded === 21)
   await dispatcher.close()
+})
+
+/** A dispatcher that has delivered what was there, and looks no more by itself. */
+async function quietDispatcher(perEndpoint: number) {
+  await world.endpoint()
+  await world.emit()
+  const { held, post } = heldPosts()
+  const dispatcher = dispatcherOf(world, { post, bounds: { perEndpoint, pollMs: 600_000 } })
+  dispatcher.start()
+  await until(() => held.length === 1)
+  held.shift()!.finish(OK)
+  await until(() => dispatcher.running === 0)
+  return { held, dispatcher }
+}
+
+test('what is written while there is room leaves without being looked for, and what is rolled back takes no place', async () => {
+  const { held, dispatcher } = await quietDispatcher(1)
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const event = { type: 'call.ended' as const, at: world.clock.now().toISOString(), object: {} }
+  const failed = world.store.transaction(async trx => {
+    await appendEvent(trx, tenant, event)
+    throw new Error('rolled back')
+  })
+  await failed.catch(() => {})
+  const claimed = await world.store.transaction(async trx => {
+    const id = await appendEvent(trx, tenant, event)
+    assert.is(held.length, 0, 'nothing leaves before the commit')
+    return trx.selectFrom('webhook_deliveries').select('leased_until').where('event_id', '=', id).executeTakeFirst()
+  })
+  assert.is(claimed?.leased_until, new Date(world.clock.now().getTime() + 25 * SECOND).toISOString())
+  await until(() => held.length === 1)
+  held[0]!.finish(OK)
+  await until(() => dispatcher.counters.succeeded === 2)
+  assert.equal(
+    (await deliveries()).map(({ status, attempts }: { status: string; attempts: number }) => [status, attempts]),
+    [
+      ['succeeded', 1],
+      ['succeeded', 1],
+    ],
+  )
+  await dispatcher.close()
+})
+
+test('what finds no room waits in the database, and nothing written later overtakes it', async () => {
+  const { held, dispatcher } = await quietDispatcher(1)
+  const ids: string[] = []
+  for (let i = 0; i < 3; i++) {
+    ids.push(await world.emit())
+    world.clock.advance(1)
+  }
+  const order: string[] = []
+  for (let done = 0; done < 4; done++) {
+    await until(() => held.length > done)
+    order.push(held[done]!.id)
+    // The place is free for a moment, and a fourth is written meanwhile.
+    held[done]!.finish(OK)
+    if (done === 0) ids.push(await world.emit())
+  }
+  assert.equal(order, ids)
+  await until(() => dispatcher.running === 0)
+  await dispatcher.close()
+  assert.is(world.store.outbox.sender, null)
+  await world.emit()
+  assert.is(await world.dispatcher.deliverDue(), 1)
 })
 
 test('what is due behind an endpoint that cannot keep up leaves at its own pace, and waits for no poll', async () => {

@@ -49,17 +49,27 @@ async function prepare(bounds: Partial<DispatcherBounds>) {
     await receiver.close()
     await remove()
   }
-  return { receiver, acknowledged, run, close }
+  /** What the database says about the deliveries of these events. */
+  const stateOf = async (eventIds: readonly string[]): Promise<string> => {
+    const reader = await openStore(target)
+    const columns = ['event_id', 'status', 'attempts', 'error', 'next_attempt_at', 'leased_until'] as const
+    const rows = reader.db.selectFrom('webhook_deliveries').select(columns).where('event_id', 'in', eventIds)
+    return rows
+      .execute()
+      .then(found => JSON.stringify(found, null, 1))
+      .finally(() => reader.close())
+  }
+  return { receiver, acknowledged, run, stateOf, close }
 }
 
 const arrived = (receiver: WebhookReceiver): Set<string> =>
   new Set(receiver.received.map(({ headers }) => String(headers['webhook-id'])))
 
 /** Resolves when it holds; fails with what `state` says when it never does. */
-async function eventually(done: () => boolean, state: () => string): Promise<void> {
+async function eventually(done: () => boolean, state: () => string | Promise<string>): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS
   while (!done()) {
-    if (Date.now() > deadline) throw new Error(state())
+    if (Date.now() > deadline) throw new Error(await state())
     await new Promise(resolve => setTimeout(resolve, 10))
   }
 }
@@ -68,7 +78,11 @@ test(
   'control is killed with -9 again and again under load, and every event that was committed is delivered',
   async () => {
     // A short lease, so that what a killed process had under way is due again soon.
-    const { receiver, acknowledged, run, close } = await prepare({ timeoutMs: 1500, leaseMs: 2000, pollMs: 50 })
+    const { receiver, acknowledged, run, stateOf, close } = await prepare({
+      timeoutMs: 1500,
+      leaseMs: 2000,
+      pollMs: 50,
+    })
     // Some answers are slow, so that a kill finds attempts under way; a few fail, so that it finds retries waiting.
     const taken = new Set<string>()
     const refused = new Set<string>()
@@ -97,11 +111,13 @@ test(
       child.kill('SIGKILL')
       await gone
     }
-    const lostYet = acknowledged.filter(id => !taken.has(id)).length
+    const untaken = (): string[] => acknowledged.filter(id => !taken.has(id))
+    const lostYet = untaken().length
     const last = run(0)
     await eventually(
-      () => acknowledged.every(id => taken.has(id)),
-      () => `${acknowledged.filter(id => !taken.has(id)).length} of ${acknowledged.length} were never taken`,
+      () => untaken().length === 0,
+      async () =>
+        `${untaken().length} of ${acknowledged.length} were never taken, at ${new Date().toISOString()}: ${await stateOf(untaken())}`,
     )
     assert.ok(lostYet > 0, 'a kill found nothing under way: the test proves nothing')
     const gone = once(last, 'exit')
