@@ -1,7 +1,7 @@
 import type { EndedReason } from '../../media/protocol.ts'
 import { findLeg, hangUpLeg, setLeg } from '../calls/legs.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
-import { type Place, rowOf } from '../kernel/store/compiled.ts'
+import { isKnownAbsent, type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
 import type { CallCentreParts } from './deps.ts'
@@ -63,6 +63,12 @@ async function personReached(
 
 /** Whether anything of a call is the concern of those who answer calls: of most calls that end nothing is. */
 async function isConcern(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
+  const isKnown =
+    isKnownAbsent(trx, 'queue_calls', { id: callId }) &&
+    isKnownAbsent(trx, 'call_transfers', { call_id: callId }) &&
+    isKnownAbsent(trx, 'rings', { call_id: callId }) &&
+    isKnownAbsent(trx, 'callbacks', { call_id: callId })
+  if (isKnown) return false
   const build = (place: Place) => {
     const ofTheirs = (table: 'queue_calls' | 'call_transfers' | 'rings' | 'callbacks', column: 'id' | 'call_id') =>
       ofTenant(trx, table, place)

@@ -101,6 +101,13 @@ export const knownRow = <T extends keyof Database>(
   values: Values,
 ): Selectable<Database[T]> | null | undefined => shortcutOf(db)?.rowWith(table, values) as never
 
+/** Whether it is known without a query that no row of a table has these column values; false: ask. */
+export const isKnownAbsent = <T extends keyof Database>(
+  db: Db,
+  table: T,
+  values: Partial<Selectable<Database[T]>>,
+): boolean => shortcutOf(db)?.isAbsent(table, values) ?? false
+
 /** The first row of a table with these column values (`run`), or undefined. */
 export async function rowBy<T extends keyof Database>(
   db: Db,

@@ -92,6 +92,11 @@ export class PreparedStatements {
     return row
   }
 
+  /** Whether certainly no row of this table has these values; false: ask SQLite. */
+  isAbsent(table: string, values: Record<string, unknown>): boolean {
+    return this.#remembered.isAbsent(table, values)
+  }
+
   #rolledBack(): void {
     if (this.#hasChangedTables) this.#forgetTables()
     else this.revisions.noteAll()

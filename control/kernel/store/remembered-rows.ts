@@ -1,7 +1,8 @@
 import type BetterSqlite3 from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
+import { LargestKeys } from './largest-keys.ts'
 import type { Revisions } from './revisions.ts'
-import { RowsByKey } from './rows-by-key.ts'
+import { equalitiesOf, RowsByKey } from './rows-by-key.ts'
 
 /** A query whose answer depends only on its tables and parameters. One that compares with a time occurs once per time. */
 const PLAIN = /^select (?!.*(?: [<>]=? |\w\(| match ))/s
@@ -28,6 +29,7 @@ interface Answer {
 export class RememberedRows {
   readonly #revisions: Revisions
   readonly #rows: RowsByKey
+  readonly #largest: LargestKeys
   readonly #kept = new LRUCache<string, Answer>({ max: MAX_KEPT })
   #statements = 0
   /** Queries answered without SQLite. */
@@ -36,11 +38,13 @@ export class RememberedRows {
   constructor(sqlite: BetterSqlite3.Database, revisions: Revisions) {
     this.#revisions = revisions
     this.#rows = new RowsByKey(sqlite, revisions)
+    this.#largest = new LargestKeys(sqlite, revisions)
   }
 
   /** Tables may have new columns. */
   forget(): void {
     this.#rows.forget()
+    this.#largest.forget()
     this.#kept.clear()
   }
 
@@ -49,18 +53,25 @@ export class RememberedRows {
     return this.#rows.writing(sql)
   }
 
-  /** A row by its key, without a query; null: there is none; undefined: not cached. */
+  /** A row by its key, without a query; null: there is none with these values; undefined: ask the database. */
   rowWith(table: string, values: Row): Row | null | undefined {
     const row = this.#rows.rowWith(table, values)
-    if (row !== undefined) this.hits++
-    return row
+    const known = row === undefined && this.isAbsent(table, values) ? null : row
+    if (known !== undefined) this.hits++
+    return known
+  }
+
+  /** Whether certainly no row of this table has these values; false: ask the database. */
+  isAbsent(table: string, values: Row): boolean {
+    for (const column in values) if (this.#largest.isAbsent(table, column, values[column])) return true
+    return false
   }
 
   /** Wraps a query with the cache, if it can be cached. */
   remembering(sql: string, all: (parameters: readonly unknown[]) => unknown[]): typeof all {
     const tables = PLAIN.test(sql) && !OTHERS.test(sql) ? [...sql.matchAll(TABLES)].map(([, table]) => table!) : []
     if (tables.length === 0 || tables.some(table => this.#revisions.isOfTriggers(table))) return all
-    const byTables = this.#byTables(tables, all)
+    const byTables = this.#ofNewKeys(sql, this.#byTables(tables, all))
     const reader = this.#rows.reading(sql)
     if (reader === null) return byTables
     return parameters => {
@@ -72,6 +83,19 @@ export class RememberedRows {
       const rows = byTables(parameters)
       reader.learn(rows)
       return rows
+    }
+  }
+
+  /** Answers at once if a column is to equal an ID that it cannot have yet. */
+  #ofNewKeys(sql: string, all: (parameters: readonly unknown[]) => unknown[]): typeof all {
+    const equal = equalitiesOf(sql)
+    if (equal === null) return all
+    const { table, columns } = equal
+    return parameters => {
+      const isEmpty = columns.some(({ column, place }) => this.#largest.isAbsent(table, column, parameters[place]))
+      if (!isEmpty) return all(parameters)
+      this.hits++
+      return []
     }
   }
 

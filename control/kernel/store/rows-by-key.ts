@@ -219,6 +219,13 @@ interface Condition {
   place: number
 }
 
+/** The columns that a query of one table compares with parameters for equality, all of which must hold; null: it is another kind of query. */
+export function equalitiesOf(sql: string): { table: string; columns: { column: string; place: number }[] } | null {
+  const [, , table = '', where = ''] = SELECT.exec(sql) ?? []
+  const conditions = conditionsOf(where)
+  return conditions === null ? null : { table, columns: conditions.filter(({ isEqual }) => isEqual) }
+}
+
 /** The conditions of a conjunction; null: it is something else. */
 function conditionsOf(where: string): Condition[] | null {
   if (!CONDITIONS.test(where)) return null

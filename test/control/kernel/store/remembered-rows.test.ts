@@ -25,6 +25,71 @@ function open(sql = TABLES) {
   return { database, run, rows, hits }
 }
 
+const OF_CALLS = `
+  create table notes (id text primary key, organisation_id text, call_id text, plain text, state text);
+  create index notes_of_calls on notes (call_id);
+`
+const OF_CALL = 'select * from "notes" where "organisation_id" = ? and "notes"."call_id" = ? and "state" != ? limit 1'
+/** IDs as the product makes them: later ones are larger. */
+const idOf = (kind: string, n: number): string => `${kind}_${String(n).padStart(26, '0')}`
+const [ORGANISATION, FIRST, SECOND, THIRD] = [idOf('org', 1), idOf('call', 1), idOf('call', 2), idOf('call', 3)]
+
+test('of an ID that is larger than all of its kind in an indexed column nothing is asked', () => {
+  const { database, run, rows, hits } = open(OF_CALLS)
+  const note = (id: string, callId: string) =>
+    run('insert into "notes" ("id", "organisation_id", "call_id") values (?, ?, ?)', id, ORGANISATION, callId)
+  note('a', FIRST)
+  // One of another kind, and one that is larger than any.
+  note('b', idOf('part', 1))
+  note('c', 'zzz')
+  assert.equal(rows(OF_CALL, ORGANISATION, SECOND, 'gone'), [])
+  assert.equal(rows(OF_CALL, ORGANISATION, THIRD, 'gone'), [])
+  assert.is(hits(), 2)
+  assert.is(database.rowWith('notes', { organisation_id: ORGANISATION, call_id: THIRD }), null)
+  assert.ok(database.isAbsent('notes', { call_id: THIRD }))
+  for (const [column, value] of [
+    ['call_id', FIRST],
+    ['call_id', 'call_2'],
+    ['call_id', 'zzz'],
+    ['organisation_id', idOf('org', 2)],
+    ['plain', THIRD],
+  ] as const) {
+    assert.not(database.isAbsent('notes', { [column]: value }), `${column} ${value}`)
+  }
+  note('d', THIRD)
+  run('update "notes" set "state" = ? where "id" = ?', 'here', 'd')
+  assert.equal(
+    rows(OF_CALL, ORGANISATION, THIRD, 'gone').map(row => (row as { id: string }).id),
+    ['d'],
+  )
+  assert.not(database.isAbsent('notes', { call_id: SECOND }), 'a smaller one may be there')
+})
+
+test('what another connection, a rolled back transaction or an open one writes counts for new IDs too', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tandem-test-'))
+  const file = join(folder, 'notes.db')
+  const [sqlite, other] = [new BetterSqlite3(file), new BetterSqlite3(file)]
+  for (const one of [sqlite, other]) one.pragma('journal_mode = WAL')
+  sqlite.exec(OF_CALLS)
+  const database = new PreparedStatements(sqlite)
+  const isAbsent = () => database.isAbsent('notes', { call_id: SECOND })
+  assert.ok(isAbsent())
+  other.exec(`insert into notes (id, call_id) values ('a', '${SECOND}')`)
+  assert.not(isAbsent())
+  other.exec('delete from notes')
+  const write = () => database.prepare('insert into "notes" ("id", "call_id") values (?, ?)').run(['b', SECOND])
+  database.prepare('begin').run([])
+  write()
+  assert.not(isAbsent(), 'written by the open transaction')
+  database.prepare('rollback').run([])
+  assert.equal(database.prepare('select * from "notes" where "call_id" = ?').all([SECOND]), [])
+  write()
+  assert.not(isAbsent())
+  database.close()
+  other.close()
+  rmSync(folder, { recursive: true })
+})
+
 test('a row that was read is not read again, and is as it was written', () => {
   const { run, rows, hits } = open()
   run('insert into things (id, name) values (?, ?)', 'a', 'one')
