@@ -54,6 +54,8 @@ const SWEEP_ROWS = 1000
 /** How long running attempts may finish when the process stops. */
 const CLOSE_WAIT_MS = 2000
 
+/** Attempts that begin in one turn. */
+const BEGUN_AT_ONCE = 4
 /** A delivery without any attempt. */
 const UNTRIED = { last_attempt_at: null, response_status: null, response_body: null, duration_ms: null, error: null }
 
@@ -85,6 +87,8 @@ export class WebhookDispatcher implements Sender {
   #unclaimed = new Set<string>()
   /** The places of claimed deliveries that are not committed yet. */
   readonly #claimed = new Map<string, Place>()
+  /** Claimed and committed, and not begun yet: no more than there are places. */
+  readonly #begun: ClaimedDelivery[] = []
 
   /** At most `bounds.atOnce` deliveries are held; all others wait in the database. */
   constructor(parts: DispatcherParts) {
@@ -122,15 +126,15 @@ export class WebhookDispatcher implements Sender {
     )
   }
 
-  begin(written: NewDelivery & Claim): void {
-    const delivery = { ...UNTRIED, ...written }
-    const place = this.#placeOf(written)
-    if (!this.#closed) this.#begin({ delivery, place })
-    else {
-      this.#shares.giveBack(place)
-      // It is due again at once, or when the lease runs out.
-      settle(this.#parts.store.db, delivery, {}).catch(() => {})
-    }
+  begin(delivery: NewDelivery & Claim): void {
+    this.#begun.push({ delivery: { ...UNTRIED, ...delivery }, place: this.#placeOf(delivery) })
+    if (this.#begun.length === 1) setImmediate(() => this.#beginSome())
+  }
+
+  /** No call waits for webhooks: what follows from the commit has its turn first, and few leave in each. */
+  #beginSome(most = BEGUN_AT_ONCE): void {
+    for (const each of this.#begun.splice(0, most)) this.#begin(each)
+    if (this.#begun.length > 0) setImmediate(() => this.#beginSome())
   }
 
   giveUp(delivery: NewDelivery): void {
@@ -166,6 +170,7 @@ export class WebhookDispatcher implements Sender {
     if (outbox.sender === this) outbox.sender = null
     if (this.#timer !== null) clearTimeout(this.#timer)
     await this.#looking
+    this.#beginSome(this.#begun.length)
     const giveUp = setTimeout(() => this.#abort.abort(), CLOSE_WAIT_MS)
     await Promise.all(this.#running)
     clearTimeout(giveUp)

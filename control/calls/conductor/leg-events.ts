@@ -1,3 +1,4 @@
+import type { EventType } from '../../kernel/events/catalog.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
@@ -81,14 +82,7 @@ export class LegEvents {
       .executeTakeFirst()
     // Media masks keys; what we know to be secret is masked here again.
     const masked = body.masked || paused !== undefined || participant.step === 'pin'
-    const object: CallDtmf = {
-      object: 'call_dtmf',
-      call_id: call.id,
-      participant_id: participant.id,
-      livemode: call.livemode === 1,
-      digit: masked ? '*' : body.key,
-      masked,
-    }
+    const object: CallDtmf = { object: 'call_dtmf', ...whoOf(rows), digit: masked ? '*' : body.key, masked }
     await appendEvent(trx, tenantOf(call), { type: 'call.dtmf', at, object, callId: call.id })
   }
 
@@ -107,64 +101,34 @@ export class LegEvents {
     if (isOfCall) await tenant.update('calls').set(change).where('id', '=', call.id).execute()
   }
 
-  async oneWay(trx: Trx, { body, at }: Of<'leg.one_way'>): Promise<void> {
-    const rows = await loadLeg(trx, body.legId)
-    if (rows === null || rows.participant.step === 'ended') return
-    const { call } = rows
-    const object: CallOneWay = {
-      object: 'call_one_way',
-      call_id: call.id,
-      participant_id: body.legId,
-      livemode: call.livemode === 1,
-      packets_sent: body.packetsSent,
-      packets_received: body.packetsReceived,
-    }
-    await appendEvent(trx, tenantOf(call), { type: 'call.audio.one_way', at, object, callId: call.id })
+  oneWay(trx: Trx, event: Of<'leg.one_way'>): Promise<void> {
+    const { packetsSent: packets_sent, packetsReceived: packets_received } = event.body
+    const figures = { packets_sent, packets_received }
+    return tell(trx, event, 'call.audio.one_way', (rows): CallOneWay => {
+      return { object: 'call_one_way', ...whoOf(rows), ...figures }
+    })
   }
 
-  async speaking(trx: Trx, { body, at }: Of<'leg.speaking'>): Promise<void> {
-    const rows = await loadLeg(trx, body.legId)
-    if (rows === null || rows.participant.step === 'ended') return
-    const { call, participant } = rows
-    const object: CallSpeaking = {
-      object: 'call_speaking',
-      call_id: call.id,
-      session_call_id: participant.session_call_id,
-      participant_id: participant.id,
-      livemode: call.livemode === 1,
-      speaking: body.isSpeaking,
-    }
-    const type = body.isSpeaking ? 'call.speaking.started' : 'call.speaking.stopped'
-    await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
+  speaking(trx: Trx, event: Of<'leg.speaking'>): Promise<void> {
+    const { isSpeaking: speaking } = event.body
+    return tell(trx, event, speaking ? 'call.speaking.started' : 'call.speaking.stopped', (rows): CallSpeaking => {
+      const { session_call_id } = rows.participant
+      return { object: 'call_speaking', ...whoOf(rows), session_call_id, speaking }
+    })
   }
 
-  async faxTone(trx: Trx, { body, at }: Of<'leg.fax_tone'>): Promise<void> {
-    const rows = await loadLeg(trx, body.legId)
-    if (rows === null || rows.participant.step === 'ended') return
-    const { call } = rows
-    const object: CallFaxTone = {
-      object: 'call_fax_tone',
-      call_id: call.id,
-      participant_id: body.legId,
-      livemode: call.livemode === 1,
-      tone: body.tone,
-    }
-    await appendEvent(trx, tenantOf(call), { type: 'call.fax.detected', at, object, callId: call.id })
+  faxTone(trx: Trx, event: Of<'leg.fax_tone'>): Promise<void> {
+    const { tone } = event.body
+    return tell(trx, event, 'call.fax.detected', (rows): CallFaxTone => {
+      return { object: 'call_fax_tone', ...whoOf(rows), tone }
+    })
   }
 
-  async quality(trx: Trx, { body, at }: Of<'leg.quality'>): Promise<void> {
-    const rows = await loadLeg(trx, body.legId)
-    if (rows === null || rows.participant.step === 'ended') return
-    const { call } = rows
-    const object: CallQuality = {
-      object: 'call_quality',
-      call_id: call.id,
-      participant_id: body.legId,
-      livemode: call.livemode === 1,
-      ...toFigures(body.quality),
-    }
-    const type = body.isPoor ? 'call.quality.degraded' : 'call.quality.recovered'
-    await appendEvent(trx, tenantOf(call), { type, at, object, callId: call.id })
+  quality(trx: Trx, event: Of<'leg.quality'>): Promise<void> {
+    const { isPoor, quality } = event.body
+    return tell(trx, event, isPoor ? 'call.quality.degraded' : 'call.quality.recovered', (rows): CallQuality => {
+      return { object: 'call_quality', ...whoOf(rows), ...toFigures(quality) }
+    })
   }
 
   /** Its end is reported as long as one of the two parties is in the call. */
@@ -212,4 +176,23 @@ export class LegEvents {
     const ended = { callId: rows.call.id, legId: body.legId, reason }
     afterCommit(trx, () => this.#deps.log.info(ended, 'call ended'))
   }
+}
+
+const whoOf = ({ call, participant }: LegRows) => ({
+  call_id: call.id,
+  participant_id: participant.id,
+  livemode: call.livemode === 1,
+})
+
+/** An event about a party that has not ended. */
+async function tell(
+  trx: Trx,
+  { body, at }: { body: { legId: string }; at: string },
+  type: EventType,
+  objectOf: (rows: LegRows) => object,
+): Promise<void> {
+  const rows = await loadLeg(trx, body.legId)
+  if (rows === null || rows.participant.step === 'ended') return
+  const { call } = rows
+  await appendEvent(trx, tenantOf(call), { type, at, object: objectOf(rows), callId: call.id })
 }

@@ -5,8 +5,7 @@ import { merge } from '../../http/merge.ts'
 import type { Route } from '../../http/route.ts'
 import { DEFAULT_SETTINGS } from '../profile.ts'
 import { settingsSchema } from '../schema.ts'
-import { COPILOT_TEMPLATES } from './all.ts'
-import type { CopilotTemplate } from './template.ts'
+import { COPILOT_TEMPLATES, type CopilotTemplate } from './all.ts'
 
 const copilotTemplateSchema = Type.Object({
   id: Type.String({ description: 'Send it as `template_id` of a new profile.' }),

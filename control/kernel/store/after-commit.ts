@@ -2,11 +2,13 @@ import {
   type Kysely,
   type PluginTransformQueryArgs,
   type RootOperationNode,
+  type Selectable,
   SelectQueryNode,
   type Transaction,
 } from 'kysely'
 import type { FollowUp, FollowUps } from '../follow-ups.ts'
 import { Carrier } from './shortcut.ts'
+import type { Database } from './tables.ts'
 
 /** Something that a transaction has written and reports: an event's type and object, its owner, and when (ISO-8601 UTC). */
 export interface Fact {
@@ -16,27 +18,12 @@ export interface Fact {
   at: string
 }
 
+type Delivery = Selectable<Database['webhook_deliveries']>
+type Outcome = 'last_attempt_at' | 'response_status' | 'response_body' | 'duration_ms' | 'error'
+/** A claim on a delivery, as its row holds it. */
+export type Claim = { [K in 'lease' | 'leased_until']: string }
 /** A delivery of the outbox that is being written. */
-export interface NewDelivery {
-  id: string
-  organisation_id: string
-  livemode: number
-  endpoint_id: string
-  event_id: string
-  event_type: string
-  status: 'pending'
-  attempts: number
-  step: number
-  next_attempt_at: string
-  created: string
-  updated: string
-}
-
-/** A claim on a delivery that is being written, as its row holds it. */
-export interface Claim {
-  lease: string
-  leased_until: string
-}
+export type NewDelivery = Omit<Delivery, keyof Claim | Outcome>
 
 /** Delivers what the outbox holds. It may claim deliveries while they are written, so that they need not be looked for. */
 export interface Sender {
