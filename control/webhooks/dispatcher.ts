@@ -55,7 +55,7 @@ const SWEEP_ROWS = 1000
 const CLOSE_WAIT_MS = 2000
 
 /** Attempts that begin in one turn. */
-const BEGUN_AT_ONCE = 4
+const BEGUN_AT_ONCE = 8
 /** A delivery without any attempt. */
 const UNTRIED = { last_attempt_at: null, response_status: null, response_body: null, duration_ms: null, error: null }
 

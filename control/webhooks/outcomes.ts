@@ -10,11 +10,11 @@ interface Waiting {
 /** Attempts of one transaction: others wait for the database while it lasts. */
 const MOST_TOGETHER = 32
 /** How long outcomes are gathered [ms], and how many are not: an endpoint that is sent as many as it may be waits for nothing. */
-const GATHER_MS = 5
+const GATHER_MS = 20
 const ENOUGH = 8
 
 /**
- * Writes the outcomes of attempts, those that arrive within a few milliseconds or during a write together: there is no commit, and no
+ * Writes the outcomes of attempts, those that arrive within some milliseconds or during a write together: there is no commit, and no
  * look for what is due next, for each.
  */
 export class Outcomes {
