@@ -83,7 +83,7 @@ export const judgesTiming = (path: string): boolean => says(path, 'Judges timing
 /** It sleeps through most of its time, and listens only for what lasts: these have a turn of their own beside the others. */
 export const sleepsMost = (path: string): boolean => says(path, 'Sleeps most:')
 
-/** It judges how soon we are back, or how much we bear, and takes more than a core for that: one by one. */
+/** It judges how soon somebody is back, or how much is borne, and takes a core or more for that: one by one. */
 export const wantsMachine = (path: string): boolean => says(path, 'Wants the machine:')
 
 /** A flood, or one death after the other, takes a core. */

@@ -30,7 +30,7 @@ export interface Stage {
   bundles: string
   env: NodeJS.ProcessEnv
   /** It takes what others leave of the machine. */
-  givesWay?: boolean
+  givesWay?: true
 }
 
 const builtFile = ({ bundles }: Stage, path: string): string => join(bundles, path.replace(/\.ts$/, '.js'))

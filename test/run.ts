@@ -1,7 +1,7 @@
 /**
  * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
  * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All leave a part of
- * the machine. The unit tests take it, and give way: two files at a time (one beside what wants the machine), and beside them one of those that
+ * the machine. The unit tests take it, and give way: one file at a time, and (but beside what wants the machine) one of those that
  * open a store and run once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of both runs last, side by side.
  * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
@@ -27,16 +27,15 @@ import {
 import { childrenCpuMs, type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
-/** Files at a time. Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
-const UNITS = 2
-/** Beside as many units. With twice as many each file takes a third more CPU on two cores, and all of them take longer. */
+/** Files at a time. Each process more has every file take a tenth more CPU on two cores: one of the units is enough, also beside products. */
+const UNITS = 1
+const AGAIN_BESIDE = 1
+/** Where only these are left: they wait for their server. */
 const AGAIN = 2
+/** Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
 const WAITING = 2
 const TAKING_CORE = 2
 const JUDGING = 2
-/** Of these only while the machine has time left. */
-const UNITS_BESIDE = 2
-const AGAIN_BESIDE = 1
 /** So much of the machine is to be idle for who takes what is left of it, and is then held to be so for a while [ms]. */
 const IDLE_ENOUGH = 0.2
 const IDLE_FOR_MS = 2000
@@ -129,12 +128,12 @@ interface Stage {
   /** Files at a time. */
   width: number
   label?: string
-  givesWay?: boolean
+  givesWay?: true
   variables?: (slot: number) => Variables
 }
 
 async function runFiles(take: Take, stage: Stage): Promise<void> {
-  const { width, label = '', givesWay = false, variables = () => ({}) } = stage
+  const { width, label = '', givesWay, variables = () => ({}) } = stage
   const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
   const run = async (path: string, slot: number): Promise<void> => {
@@ -163,7 +162,7 @@ async function besides(queue: string[], stage: Stage, other: () => Promise<void>
     const last = queue.at(-1)
     return isOver || last === undefined || isLong(last) ? undefined : queue.pop()
   }
-  const running = runFiles(take, { ...stage, givesWay: true })
+  const running = runFiles(take, stage)
   await other()
   isOver = true
   await running
@@ -252,23 +251,25 @@ const run = `run${process.pid}`
 const postgres: Stage = {
   width: AGAIN,
   label: ' on PostgreSQL',
+  givesWay: true,
   variables: slot => ({ TANDEM_TEST_DATABASE_URL: url!, TANDEM_TEST_SLOT: `${run}_${slot}` }),
 }
 
 const left = [...units]
-const sqlite: Stage = { width: UNITS }
+const sqlite: Stage = { width: UNITS, givesWay: true }
 
 if (products.length > 0) {
-  const unitsBeside = { ...sqlite, width: UNITS_BESIDE }
   const againBeside = { ...postgres, width: AGAIN_BESIDE }
-  await besides(left, unitsBeside, () => besides(again, againBeside, runSharing))
-  await besides(left, { ...sqlite, width: 1 }, () => runProducts(products.filter(wantsMachine), 1))
+  await besides(left, sqlite, async () => {
+    await besides(again, againBeside, runSharing)
+    await runProducts(products.filter(wantsMachine), 1)
+  })
 }
-/** What is over first leaves its part of the machine to one more process of the other, which has a database of its own. */
-const oneMore = (): Promise<void> => runFiles(from(left), { ...sqlite, width: 1 })
-const oneMoreAgain = (): Promise<void> =>
-  runFiles(from(again), { ...postgres, width: 1, variables: () => postgres.variables!(AGAIN) })
-await Promise.all([runFiles(from(left), sqlite).then(oneMoreAgain), runFiles(from(again), postgres).then(oneMore)])
+/** What is over first leaves its part of the machine to as many more processes of the other, which have databases of their own. */
+const more = (): Promise<void> => runFiles(from(left), { ...sqlite, width: AGAIN })
+const moreAgain = (): Promise<void> =>
+  runFiles(from(again), { ...postgres, width: UNITS, variables: () => postgres.variables!(AGAIN) })
+await Promise.all([runFiles(from(left), sqlite).then(moreAgain), runFiles(from(again), postgres).then(more)])
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)

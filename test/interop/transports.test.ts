@@ -1,4 +1,4 @@
-// Sleeps most: it waits through most of its time, and listens only for what lasts.
+// Wants the machine: all of its peers call at once, and over TCP SIPp takes a 200 that is repeated, for its ACK is half a second late, for a fault.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
