@@ -11,6 +11,7 @@ import { MIGRATIONS } from '../../control/kernel/store/migrations/all.ts'
 import { ONLY_NODE, type SteadyClock } from '../../control/kernel/store/node.ts'
 import { connectionsTo } from '../../control/kernel/store/postgres.ts'
 import { openStore, type Store } from '../../control/kernel/store/store.ts'
+import { lentStatements } from './lent-statements.ts'
 
 /**
  * The databases of tests. Without `TANDEM_TEST_DATABASE_URL` they are SQLite's. With it (any database of a PostgreSQL server, as
@@ -45,7 +46,7 @@ export async function makeDatabase({ blank = false } = {}): Promise<TestDatabase
 
 /** A store on a database of its own, which goes when the store is closed. */
 export async function openTestStore(steadyMs?: SteadyClock): Promise<Store> {
-  if (SERVER === undefined) return openStore(await sqliteImage(), ONLY_NODE, steadyMs)
+  if (SERVER === undefined) return openStore(lentStatements(await sqliteImage()), ONLY_NODE, steadyMs)
   const database = await makeDatabase()
   const store = await openStore(lent(database.target), ONLY_NODE, steadyMs)
   const close = async (): Promise<void> => {

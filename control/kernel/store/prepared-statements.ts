@@ -128,6 +128,9 @@ export class PreparedStatements {
   }
 }
 
+/** What a store needs of them. */
+export type Statements = Pick<PreparedStatements, keyof PreparedStatements>
+
 /** A statement that reports how many rows it has changed. */
 const COUNTS_ROWS = /^\s*(?:insert\s+into|update\s+"?\w+"?\s+set|delete\s+from)\b/i
 

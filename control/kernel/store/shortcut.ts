@@ -7,7 +7,7 @@ import type {
   PluginTransformResultArgs,
   QueryResult,
 } from 'kysely'
-import type { PreparedStatements } from './prepared-statements.ts'
+import type { Statements } from './prepared-statements.ts'
 import type { Database } from './tables.ts'
 
 /** Carries something along with a database or a transaction; queries and results pass unchanged. */
@@ -20,10 +20,10 @@ export abstract class Carrier implements KyselyPlugin {
   }
 }
 
-const shortcuts = new WeakMap<DialectAdapter, PreparedStatements>()
+const shortcuts = new WeakMap<DialectAdapter, Statements>()
 
 /** Marks the adapter's database as SQLite, in this thread, with one connection. */
-export function withShortcut<A extends DialectAdapter>(adapter: A, statements: PreparedStatements): A {
+export function withShortcut<A extends DialectAdapter>(adapter: A, statements: Statements): A {
   shortcuts.set(adapter, statements)
   return adapter
 }
@@ -33,7 +33,7 @@ export function withShortcut<A extends DialectAdapter>(adapter: A, statements: P
  * which takes longer than SQLite needs for most queries. That is only needed to keep others out of an open transaction. So the
  * transaction itself may use this shortcut, and everybody may while none is open; not if somebody wants to see the queries.
  */
-export function shortcutOf(db: Kysely<Database>): PreparedStatements | null {
+export function shortcutOf(db: Kysely<Database>): Statements | null {
   const { adapter, plugins } = db.getExecutor()
   const statements = shortcuts.get(adapter)
   if (statements === undefined || (statements.inTransaction && !db.isTransaction)) return null
@@ -56,7 +56,7 @@ export function revisionOf(db: Kysely<Database>, tables: readonly (keyof Databas
 
 /** Runs a compiled query with these parameters, like Kysely's driver. */
 export function runAtOnce<R>(
-  statements: PreparedStatements,
+  statements: Statements,
   { sql }: CompiledQuery<R>,
   parameters: readonly unknown[],
 ): QueryResult<R> {

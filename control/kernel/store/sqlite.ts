@@ -1,15 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3'
-import {
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  type QueryCompiler,
-  SqliteAdapter,
-  SqliteDialect,
-  SqliteDriver,
-} from 'kysely'
+import { type DatabaseConnection, type Dialect, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector } from 'kysely'
 import { ofNode, type SteadyClock } from './node.ts'
-import { CompiledOnce, PreparedStatements } from './prepared-statements.ts'
+import { CompiledOnce, type Statements } from './prepared-statements.ts'
 import { withShortcut } from './shortcut.ts'
 
 const BUSY_TIMEOUT_MS = 5000
@@ -31,42 +23,27 @@ class CausalDriver extends SqliteDriver {
   }
 }
 
-class Dialect extends SqliteDialect {
-  readonly #database: PreparedStatements
-  readonly #node: string
-  readonly #steadyMs: SteadyClock
-
-  constructor(database: PreparedStatements, node: string, steadyMs: SteadyClock) {
-    super({ database })
-    this.#steadyMs = steadyMs
-    this.#database = database
-    this.#node = node
-  }
-
-  override createDriver(): Driver {
-    return new CausalDriver({ database: this.#database })
-  }
-
-  override createQueryCompiler(): QueryCompiler {
-    return new CompiledOnce()
-  }
-
-  override createAdapter(): SqliteAdapter {
-    return withShortcut(ofNode(new SqliteAdapter(), this.#node, this.#steadyMs), this.#database)
-  }
-}
+const dialectOn = (database: Statements, node: string, steadyMs: SteadyClock): Dialect => ({
+  createDriver: () => new CausalDriver({ database }),
+  createQueryCompiler: () => new CompiledOnce(),
+  createAdapter: () => withShortcut(ofNode(new SqliteAdapter(), node, steadyMs), database),
+  createIntrospector: db => new SqliteIntrospector(db),
+})
 
 /**
- * The database in `file`, or in memory: a new one (`:memory:`), or a copy of a file's image.
+ * A connection to the database in `file`, or in memory: a new one (`:memory:`), or a copy of a file's image.
  *
  * `synchronous = NORMAL`: a commit is not synced by itself. `WalSync` syncs it before it is acknowledged.
  */
-export function sqliteDatabase<DB>(file: string | Buffer, node: string, steadyMs: SteadyClock): Kysely<DB> {
+export function connectTo(file: string | Buffer): BetterSqlite3.Database {
   const sqlite = new BetterSqlite3(file)
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = NORMAL')
   sqlite.pragma('foreign_keys = ON')
   sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  return new Kysely<DB>({ dialect: new Dialect(new PreparedStatements(sqlite), node, steadyMs) })
+  return sqlite
 }
+
+export const sqliteDatabase = <DB>(statements: Statements, node: string, steadyMs: SteadyClock): Kysely<DB> =>
+  new Kysely<DB>({ dialect: dialectOn(statements, node, steadyMs) })

@@ -7,7 +7,8 @@ import { Checkpoints } from './checkpoints.ts'
 import { faultOf } from './faults.ts'
 import { MIGRATIONS } from './migrations/all.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
-import { sqliteDatabase } from './sqlite.ts'
+import { PreparedStatements, type Statements } from './prepared-statements.ts'
+import { connectTo, sqliteDatabase } from './sqlite.ts'
 import type { Database } from './tables.ts'
 import { WalSync } from './wal-sync.ts'
 
@@ -58,11 +59,11 @@ const MAX_TRIES_TAKEN = 3
 const MAX_WAIT_MS = 400
 
 /**
- * Opens the database, a `postgres://` URL (or connections to it) or a SQLite file (or `:memory:`, or the image of a file), and migrates it.
- * `node`: the asking node, if several share a database; `steadyMs`: its clock for durations.
+ * Opens the database, a `postgres://` URL (or connections to it) or a SQLite file (or `:memory:`, the image of a file, or statements on
+ * one that is open), and migrates it. `node`: the asking node, if several share a database; `steadyMs`: its clock for durations.
  */
 export async function openStore(
-  target: string | Buffer | PostgresPool,
+  target: string | Buffer | PostgresPool | Statements,
   node = ONLY_NODE,
   steadyMs = sinceBoot,
 ): Promise<Store> {
@@ -72,7 +73,7 @@ export async function openStore(
   const postgres = isServer ? await import('./postgres.ts') : null
   const db =
     postgres === null
-      ? sqliteDatabase<Database>(target as string | Buffer, node, steadyMs)
+      ? sqliteDatabase<Database>(statementsOn(target as string | Buffer | Statements), node, steadyMs)
       : postgres.postgresDatabase<Database>(
           typeof target === 'string' ? postgres.connectionsTo(target) : (target as PostgresPool),
           node,
@@ -131,6 +132,9 @@ export async function openStore(
     },
   }
 }
+
+const statementsOn = (target: string | Buffer | Statements): Statements =>
+  typeof target === 'string' || Buffer.isBuffer(target) ? new PreparedStatements(connectTo(target)) : target
 
 export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
