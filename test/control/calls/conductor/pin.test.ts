@@ -107,7 +107,9 @@ test('a redial is no fresh start: after six wrong PINs a caller waits for ten mi
   // Ten minutes later.
   await world.store.db.updateTable('pin_tries').set({ until: '2026-11-21T08:00:00.000Z' }).execute()
   assert.is(await callWith(world, 'part_5', 'eve', ['1234']), 'seated')
-  assert.not.match(JSON.stringify(await world.store.db.selectFrom('pin_tries').selectAll().execute()), /eve|bob|1234/)
+  const kept = JSON.stringify(await world.store.db.selectFrom('pin_tries').selectAll().execute())
+  // As words of their own: a random ID or digest may hold one of them by chance.
+  assert.not.match(kept, /(?<![0-9a-z])(?:eve|bob|1234)(?![0-9a-z])/i)
   await world.close()
 })
 
