@@ -12,8 +12,9 @@ import {
 const SECRET_BYTES = 32
 const SALT_BYTES = 16
 const PIN_HASH_BYTES = 32
-/** RFC 7914 parameters; 16 MiB and some 30 ms per guess. */
-const SCRYPT = { N: 2 ** 14, r: 8, p: 1 }
+/** RFC 7914 parameters: N is 2 to this power, which takes 16 MiB and some 30 ms per guess. */
+const PIN_COST = 14
+const SCRYPT = { r: 8, p: 1 }
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
@@ -29,25 +30,29 @@ export const hmac = (key: string, text: string): string => createHmac('sha256', 
 /** The part of a secret that may be shown later. */
 export const hintOf = (secret: string): string => `${secret.slice(0, 8)}…${secret.slice(-4)}`
 
-/** A salted, slow hash for the few digits of a PIN: `scrypt$salt$hash` in base64url. */
-export async function hashPin(pin: string): Promise<string> {
+/** A salted, slow hash for the few digits of a PIN: `scrypt$cost$salt$hash`, the last two in base64url. */
+export async function hashPin(pin: string, cost = PIN_COST): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
-  return `scrypt$${salt.toString('base64url')}$${(await derive(pin, salt)).toString('base64url')}`
+  return `scrypt$${cost}$${salt.toString('base64url')}$${(await derive(pin, salt, cost)).toString('base64url')}`
 }
 
 /** Whether `hash` was made from `pin`; false for a hash of unknown form. */
 export async function verifyPin(pin: string, hash: string): Promise<boolean> {
-  const [scheme, salt, expected] = hash.split('$')
-  if (scheme !== 'scrypt' || salt === undefined || expected === undefined) return false
+  const parts = hash.split('$')
+  // The first hashes did not name their cost.
+  if (parts.length === 3) parts.splice(1, 0, String(PIN_COST))
+  const [scheme, cost, salt, expected] = parts
+  if (scheme !== 'scrypt' || !/^\d\d?$/.test(cost!) || salt === undefined || expected === undefined) return false
   const wanted = Buffer.from(expected, 'base64url')
-  const got = await derive(pin, Buffer.from(salt, 'base64url'))
+  const got = await derive(pin, Buffer.from(salt, 'base64url'), Number(cost))
   return wanted.length === got.length && timingSafeEqual(wanted, got)
 }
 
-const derive = (pin: string, salt: Buffer): Promise<Buffer> =>
-  new Promise((resolve, reject) =>
-    scrypt(pin, salt, PIN_HASH_BYTES, SCRYPT, (error, key) => (error === null ? resolve(key) : reject(error))),
-  )
+const derive = (pin: string, salt: Buffer, cost: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const options = { ...SCRYPT, N: 2 ** cost }
+    scrypt(pin, salt, PIN_HASH_BYTES, options, (error, key) => (error === null ? resolve(key) : reject(error)))
+  })
 
 /** Encrypts a text with `passphrase` (AES-256-GCM, key by HKDF). */
 export function seal(text: string, passphrase: string): string {

@@ -172,10 +172,16 @@ const withoutHex = (rows: string): string =>
 /** IDs and digests: long words of digits and letters, eight at least, in which four digits stand by chance once in some runs. */
 const RANDOM_WORD = /(?=(?:\d*[a-z]){8})[\da-z]{26,}/gi
 
+/** In its milliseconds, too. */
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
+
 /** None of these is in what was seen, nor with spaces or dots between its digits. */
 export function hasNone(seen: readonly string[], digits: readonly string[]): void {
   for (const text of seen) {
-    const plain = text.replaceAll(RANDOM_WORD, '…').replaceAll(/(?<=\d)[ .-](?=\d)/g, '')
+    const plain = text
+      .replaceAll(RANDOM_WORD, '…')
+      .replaceAll(TIME, '…')
+      .replaceAll(/(?<=\d)[ .-](?=\d)/g, '')
     for (const piece of digits) assert.not.ok(plain.includes(piece), `${piece} in ${text.slice(0, 300)}`)
   }
 }
