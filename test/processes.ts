@@ -7,7 +7,7 @@ import { END_OF_FILE, NO_MORE_FILES, OPTIMISES_LATE } from './worker-messages.ts
 
 const FILE_TIMEOUT_MS = 240_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
-const FILES_PER_WORKER = 80
+const FILES_PER_WORKER = 160
 /** By then a process has ended by itself, unless it is stuck. */
 const CLOSE_TIMEOUT_MS = 60_000
 
