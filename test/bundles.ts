@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
-import { BUNDLES, largePackages, packages } from '../build/parts.ts'
+import { BUNDLES, largePackages, packages, SCRIPTS } from '../build/parts.ts'
 import { FORKED } from './plan.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -39,9 +39,9 @@ const urls: Plugin = {
 export async function bundle(paths: string[]): Promise<string> {
   removeLeftovers()
   const folder = join(ALL_RUNS, String(process.pid))
-  const make = (entries: string[], within: Plugin) =>
+  const make = (form: typeof BUNDLES | typeof SCRIPTS, entries: string[], within: Plugin) =>
     build({
-      ...BUNDLES,
+      ...form,
       entryPoints: entries.map(path => join(root, 'test', path)),
       outbase: join(root, 'test'),
       outdir: folder,
@@ -51,10 +51,11 @@ export async function bundle(paths: string[]): Promise<string> {
   const isForked = (path: string): boolean => FORKED.includes(path)
   await Promise.all([
     make(
+      BUNDLES,
       paths.filter(path => !isForked(path)),
       largePackages,
     ),
-    make(paths.filter(isForked), packages),
+    make(SCRIPTS, paths.filter(isForked), packages),
   ])
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   return folder

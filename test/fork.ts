@@ -6,9 +6,12 @@ import { OPTIMISES_LATE } from './worker-messages.ts'
 /** Where the test command has put its bundles; absent: the test file runs by itself. */
 const BUNDLES = process.env.TANDEM_TEST_BUNDLES
 
-/** Starts a file of the tests (`FORKED`, its path below `test/`) as a process of its own. */
+/** Starts a file of the tests (`FORKED`, its path below `test/`), which exports `main`, as a process of its own. */
 export function forkFile(path: string, args: string[]): ChildProcess {
-  if (BUNDLES !== undefined)
-    return fork(join(BUNDLES, path.replace(/\.ts$/, '.js')), args, { execArgv: [OPTIMISES_LATE] })
-  return fork(fileURLToPath(new URL(path, import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
+  if (BUNDLES !== undefined) {
+    const script = join(BUNDLES, path.replace(/\.ts$/, '.cjs'))
+    return fork(join(BUNDLES, 'killable.js'), [script, ...args], { execArgv: [OPTIMISES_LATE] })
+  }
+  const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+  return fork(here('killable.ts'), [here(path), ...args], { execArgv: ['--import', 'tsx'] })
 }

@@ -239,7 +239,7 @@ async function usableServer(paths: string[]): Promise<string | null> {
 }
 
 const files = testFiles(process.argv.slice(2))
-const bundles = await bundle([...files, ...FORKED, 'worker.ts', 'optimises-late.ts', 'store-image.ts'])
+const bundles = await bundle([...files, ...FORKED, 'killable.ts', 'worker.ts', 'optimises-late.ts', 'store-image.ts'])
 const units = files.filter(path => !startsProduct(path))
 const products = files.filter(startsProduct)
 const usesImage = products.length > 0 || units.some(path => opensStore(path))

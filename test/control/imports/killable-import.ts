@@ -8,24 +8,27 @@ import '../../../control/wiring/event-catalog.ts'
 import { IMPORT_TARGETS } from '../../../control/wiring/import-targets.ts'
 import { silent } from '../silent.ts'
 
-const [target = ''] = process.argv.slice(2)
-const store = await openStore(target)
-// As a control process does when it starts.
-await releaseInterruptedJobs(store)
 /** Longer than the test may take: who waits for it never ends. */
 const LEASE_MS = 600_000
-const now = (): Date => new Date()
-const numbers = IMPORT_TARGETS.do_not_call_numbers!
-const telling = {
-  ...numbers,
-  write: async (...written: Parameters<typeof numbers.write>) => {
-    const isNew = await numbers.write(...written)
-    process.send?.('batch')
-    return isNew
-  },
+
+export async function main(): Promise<void> {
+  const [target = ''] = process.argv.slice(2)
+  const store = await openStore(target)
+  // As a control process does when it starts.
+  await releaseInterruptedJobs(store)
+  const now = (): Date => new Date()
+  const numbers = IMPORT_TARGETS.do_not_call_numbers!
+  const telling = {
+    ...numbers,
+    write: async (...written: Parameters<typeof numbers.write>) => {
+      const isNew = await numbers.write(...written)
+      process.send?.('batch')
+      return isNew
+    },
+  }
+  const handlers = {
+    'import.run': importHandler({ store, now, targets: { do_not_call_numbers: telling }, batchRows: 50 }),
+  }
+  new JobRunner({ store, now, log: silent, handlers, leaseMs: LEASE_MS, pollMs: 20 }).start()
+  process.on('disconnect', () => process.exit(0))
 }
-const handlers = {
-  'import.run': importHandler({ store, now, targets: { do_not_call_numbers: telling }, batchRows: 50 }),
-}
-new JobRunner({ store, now, log: silent, handlers, leaseMs: LEASE_MS, pollMs: 20 }).start()
-process.on('disconnect', () => process.exit(0))

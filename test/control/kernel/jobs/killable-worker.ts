@@ -7,28 +7,30 @@ import { openStore } from '../../../../control/kernel/store/store.ts'
 import { silent } from '../../silent.ts'
 import type { Note } from './kinds.ts'
 
-const store = await openStore(process.argv[2]!)
-const runner = new JobRunner({
-  store,
-  now: () => new Date(),
-  log: silent,
-  leaseMs: 300,
-  pollMs: 5,
-  concurrency: 4,
-  handlers: {
-    'test.note': {
-      maxAttempts: 1000,
-      async run({ text }: Note, { finish }) {
-        process.send?.(text)
-        await new Promise(resolve => setTimeout(resolve, 2))
-        await store.transaction(async trx => {
-          await trx.insertInto('settings').values({ name: text, value: 'done' }).execute()
-          await finish(trx)
-        })
+export async function main(): Promise<void> {
+  const store = await openStore(process.argv[2]!)
+  const runner = new JobRunner({
+    store,
+    now: () => new Date(),
+    log: silent,
+    leaseMs: 300,
+    pollMs: 5,
+    concurrency: 4,
+    handlers: {
+      'test.note': {
+        maxAttempts: 1000,
+        async run({ text }: Note, { finish }) {
+          process.send?.(text)
+          await new Promise(resolve => setTimeout(resolve, 2))
+          await store.transaction(async trx => {
+            await trx.insertInto('settings').values({ name: text, value: 'done' }).execute()
+            await finish(trx)
+          })
+        },
       },
     },
-  },
-})
-runner.start()
-process.send?.('ready')
-process.on('disconnect', () => process.exit(0))
+  })
+  runner.start()
+  process.send?.('ready')
+  process.on('disconnect', () => process.exit(0))
+}
