@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { customerAddresses } from '../http/url-policy.ts'
 import type { Claim, NewDelivery, Sender } from '../kernel/store/after-commit.ts'
@@ -54,8 +55,6 @@ const SWEEP_ROWS = 1000
 /** How long running attempts may finish when the process stops. */
 const CLOSE_WAIT_MS = 2000
 
-/** Attempts that begin in one turn. */
-const BEGUN_AT_ONCE = 8
 /** A delivery without any attempt. */
 const UNTRIED = { last_attempt_at: null, response_status: null, response_body: null, duration_ms: null, error: null }
 
@@ -89,6 +88,7 @@ export class WebhookDispatcher implements Sender {
   readonly #claimed = new Map<string, Place>()
   /** Claimed and committed, and not begun yet: no more than there are places. */
   readonly #begun: ClaimedDelivery[] = []
+  #beginning: Promise<void> | null = null
 
   /** At most `bounds.atOnce` deliveries are held; all others wait in the database. */
   constructor(parts: DispatcherParts) {
@@ -127,14 +127,22 @@ export class WebhookDispatcher implements Sender {
   }
 
   begin(delivery: NewDelivery & Claim): void {
-    this.#begun.push({ delivery: { ...UNTRIED, ...delivery }, place: this.#placeOf(delivery) })
-    if (this.#begun.length === 1) setImmediate(() => this.#beginSome())
+    this.#beginInTurn({ delivery: { ...UNTRIED, ...delivery }, place: this.#placeOf(delivery) })
   }
 
-  /** No call waits for webhooks: what follows from the commit has its turn first, and few leave in each. */
-  #beginSome(most = BEGUN_AT_ONCE): void {
-    for (const each of this.#begun.splice(0, most)) this.#begin(each)
-    if (this.#begun.length > 0) setImmediate(() => this.#beginSome())
+  #beginInTurn(claimed: ClaimedDelivery): void {
+    this.#begun.push(claimed)
+    this.#beginning ??= this.#beginAll()
+  }
+
+  /** No call waits for webhooks: what has come meanwhile has its turn before each, so that the busier this process is the later they leave. */
+  async #beginAll(): Promise<void> {
+    while (this.#begun.length > 0) {
+      await nextTurn()
+      const next = this.#begun.shift()
+      if (next !== undefined) this.#begin(next)
+    }
+    this.#beginning = null
   }
 
   giveUp(delivery: NewDelivery): void {
@@ -157,6 +165,7 @@ export class WebhookDispatcher implements Sender {
     let made = 0
     for (;;) {
       const claimed = await this.#claim(true)
+      await this.#beginning
       made += claimed
       if (claimed === 0 && this.#running.size === 0) return made
       if (claimed === 0) await Promise.race(this.#running)
@@ -170,7 +179,7 @@ export class WebhookDispatcher implements Sender {
     if (outbox.sender === this) outbox.sender = null
     if (this.#timer !== null) clearTimeout(this.#timer)
     await this.#looking
-    this.#beginSome(this.#begun.length)
+    for (const each of this.#begun.splice(0)) this.#begin(each)
     const giveUp = setTimeout(() => this.#abort.abort(), CLOSE_WAIT_MS)
     await Promise.all(this.#running)
     clearTimeout(giveUp)
@@ -220,7 +229,7 @@ export class WebhookDispatcher implements Sender {
     })
     this.#waiting = waiting
     if (wereBehind) this.#lookedBehindAt = Number.NEGATIVE_INFINITY
-    for (const each of deliveries) this.#begin(each)
+    for (const each of deliveries) this.#beginInTurn(each)
     return deliveries.length
   }
 

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
+import type { WebhookDispatcher } from '../../../control/webhooks/dispatcher.ts'
 import type { PostOutcome, PostRequest } from '../../../control/webhooks/http-post.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
@@ -315,6 +316,46 @@ test('what is written while there is room leaves without being looked for, and w
     ],
   )
   await dispatcher.close()
+})
+
+/** The most attempts that `deliver` begins in one turn of the event loop, of six. */
+async function mostBegunInATurn(deliver: (dispatcher: WebhookDispatcher) => unknown): Promise<number> {
+  const { held, dispatcher } = await quietDispatcher(8)
+  let most = 0
+  let before = dispatcher.running
+  const look = (): void => {
+    most = Math.max(most, dispatcher.running - before)
+    before = dispatcher.running
+    if (held.length < 6) setImmediate(look)
+  }
+  look()
+  await deliver(dispatcher)
+  await until(() => held.length === 6)
+  for (const { finish } of held) finish(OK)
+  await until(() => dispatcher.running === 0)
+  await dispatcher.close()
+  return most
+}
+
+test('deliveries of one commit begin in turns of their own: between any two a call has its turn', async () => {
+  const tenant = { organisationId: world.ours.organisationId, livemode: true }
+  const event = { type: 'call.ended' as const, at: world.clock.now().toISOString(), object: {} }
+  const most = await mostBegunInATurn(() =>
+    world.store.transaction(async trx => {
+      for (let i = 0; i < 6; i++) await appendEvent(trx, tenant, event)
+    }),
+  )
+  assert.is(most, 1)
+})
+
+test('so do deliveries that waited in the database', async () => {
+  const most = await mostBegunInATurn(async dispatcher => {
+    world.store.outbox.sender = null
+    for (let i = 0; i < 6; i++) await world.emit()
+    world.store.outbox.sender = dispatcher
+    void dispatcher.deliverDue()
+  })
+  assert.is(most, 1)
 })
 
 test('what finds no room waits in the database, and nothing written later overtakes it', async () => {
