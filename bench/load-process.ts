@@ -11,12 +11,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const OUT = join(ROOT, '.test-run', `load-${process.pid}`)
 let bundled: string | null = null
 
-/** The load as one file, made as the product's are. Module by module, as tsx loads it, it takes more of its core, and is later for that. */
+/** The load as a file for each of its threads, made as the product's are. Module by module, as tsx loads it, it takes more of its core, and is later for that. */
 function bundle(): string {
   if (bundled !== null) return bundled
   bundled = join(OUT, 'main.mjs')
-  const entryPoints = [join(ROOT, 'bench', 'load', 'main.ts')]
-  buildSync({ ...BUNDLES, splitting: false, packages: 'external', entryPoints, outfile: bundled })
+  const entryPoints = ['main', 'speaking-thread'].map(name => join(ROOT, 'bench', 'load', `${name}.ts`))
+  buildSync({ ...BUNDLES, packages: 'external', entryPoints, outdir: OUT, outExtension: { '.js': '.mjs' } })
   process.once('exit', () => rmSync(OUT, { recursive: true, force: true }))
   return bundled
 }

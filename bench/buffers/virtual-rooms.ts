@@ -5,6 +5,7 @@ import type { RtpLeg } from '../../media/legs/rtp-leg.ts'
 import { HOST, openLeg, openRooms } from '../engine/open-leg.ts'
 import { seededNoise } from '../hearing/noises.ts'
 import type { Percentiles } from '../load/histogram.ts'
+import { Ledger } from '../load/ledger.ts'
 import { Listeners } from '../load/listener.ts'
 import { Network } from '../load/network.ts'
 import { Speech } from '../load/speech.ts'
@@ -56,8 +57,9 @@ export function runRooms({ legs: count, roomSize, seconds, jitterMs, seed }: Roo
   const upTo = (ms: number): number => ((random() + 1) / 2) * ms
   const network = new Network(count, jitterMs, 0, seed)
   const speech = new Speech(count, roomSize)
-  const talkers = new Talkers(count)
-  const listeners = new Listeners(talkers, count, roomSize)
+  const ledger = new Ledger(count)
+  const talkers = new Talkers(count, ledger)
+  const listeners = new Listeners(ledger, count, roomSize)
   const legs: RtpLeg[] = []
   let now = 0
   for (let number = 0; number < count; number++) {
@@ -99,7 +101,7 @@ export function runRooms({ legs: count, roomSize, seconds, jitterMs, seed }: Roo
 
   const first = upTo(SLOT_MS)
   let entered = 0
-  listeners.begin(from)
+  listeners.measure(from, to)
   for (let slot = 0, deadline = first; deadline < to + TAIL_MS; slot++, deadline = first + slot * SLOT_MS) {
     const isBad = upTo(SLOT_LATE.badEvery) < 1
     const late = isBad
@@ -108,7 +110,6 @@ export function runRooms({ legs: count, roomSize, seconds, jitterMs, seed }: Roo
     now = deadline + late
     for (; entered < count && entered * CALL_EVERY_MS <= now; entered++) enter(entered)
     for (let number = 0; number < entered; number++) receive(number)
-    if (deadline >= to) listeners.end(to)
     tick(slots, slot % SLOTS, deadline)
   }
   const { framesHeard, framesJoint } = listeners.counts

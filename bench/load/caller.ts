@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { applyAnswer, type Capabilities, createOffer, PCMU } from '../../sip/sdp/offer-answer.ts'
 import { type Action, type UaEvent, UserAgent } from '../../sip/user-agent.ts'
-import type { FarEnd } from './leg-sockets.ts'
+import type { FarEnd } from './wires.ts'
 
 const HOST = '127.0.0.1'
 const SDP = 'application/sdp'

@@ -1,38 +1,42 @@
 import { chooseDatagrams } from '../../media/rtp/datagrams/choose.ts'
-import type { Datagrams } from '../../media/rtp/datagrams/datagrams.ts'
-import { PortPool } from '../../media/rtp/port-pool.ts'
-import { RtpSocket } from '../../media/rtp/rtp-socket.ts'
+import type { DatagramSocket, Datagrams } from '../../media/rtp/datagrams/datagrams.ts'
+import type { PacketOut } from '../../media/rtp/packet-out.ts'
 import { SrtpWire } from '../../media/srtp/srtp-wire.ts'
-import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
+import { type FarEnd, Wires } from './wires.ts'
 
 const HOST = '127.0.0.1'
 /** Beside those of the product and of the yardstick in a bench. */
 const PORTS = { first: 52_000, last: 65_535 }
 
-/** Where a leg's packets go. */
-export interface FarEnd {
-  host: string
-  rtpPort: number
-  rtcpPort: number
-  keys: SrtpKeys | null
+/** The descriptors of a leg's sockets. */
+export interface Descriptors {
+  rtp: number
+  rtcp: number
 }
 
+/** RTP on an even port, RTCP on the next. */
 interface Leg {
-  socket: RtpSocket
-  far: FarEnd | null
+  port: number
+  rtp: DatagramSocket
+  rtcp: DatagramSocket
+  out: PacketOut
+  /** Opens what comes, if the call is encrypted. */
   srtp: SrtpWire | null
 }
 
 /** The sockets of the legs: a pair for each, as phones have. Over the system's own calls where they work, so that the load is cheap. */
 export class LegSockets {
-  readonly kind: Datagrams['kind']
+  /** Of each leg, if they are the system's own: another thread may send by them. */
+  readonly descriptors: readonly Descriptors[] | null
   readonly #datagrams: Datagrams
-  readonly #legs: Leg[]
+  readonly #legs: readonly Leg[]
+  readonly #wires = new Wires()
 
-  private constructor(datagrams: Datagrams, legs: Leg[]) {
-    this.kind = datagrams.kind
+  private constructor(datagrams: Datagrams, legs: readonly Leg[]) {
     this.#datagrams = datagrams
     this.#legs = legs
+    const descriptors = legs.map(({ rtp, rtcp }) => ({ rtp: descriptorOf(rtp), rtcp: descriptorOf(rtcp) }))
+    this.descriptors = descriptors.every(isComplete) ? descriptors : null
   }
 
   /** @param receive gets RTP, in the clear, and when it came [ms] */
@@ -42,53 +46,37 @@ export class LegSockets {
     ports = PORTS,
   ): Promise<LegSockets> {
     const { datagrams } = await chooseDatagrams('auto')
-    const pool = new PortPool(ports)
     const legs: Leg[] = []
-    for (let leg = 0; leg < count; leg++) {
-      const socket = await RtpSocket.open(pool, HOST, datagrams)
-      if (socket === null) throw new Error('no more ports for the load')
-      legs.push({ socket, far: null, srtp: null })
+    for (let port = ports.first; legs.length < count; port += 2) {
+      if (port >= ports.last) throw new Error('no more ports for the load')
+      const rtp = await datagrams.bind(HOST, port)
+      const rtcp = rtp === null ? null : await datagrams.bind(HOST, port + 1)
+      if (rtp === null || rtcp === null) rtp?.close()
+      else
+        legs.push({ port, rtp, rtcp, out: { sendRtp: rtp.send.bind(rtp), sendRtcp: rtcp.send.bind(rtcp) }, srtp: null })
     }
-    const sockets = new LegSockets(datagrams, legs)
-    for (const [leg, { socket }] of legs.entries()) sockets.#listen(leg, socket, receive)
-    return sockets
-  }
-
-  #listen(leg: number, socket: RtpSocket, receive: (leg: number, bytes: Uint8Array, at: number) => void): void {
-    socket.listen(
-      {
-        rtp: (datagram, _host, _port, at) => {
-          const { srtp } = this.#legs[leg]!
-          const bytes = srtp === null ? datagram : srtp.openRtp(datagram)
-          if (bytes !== null) receive(leg, bytes, at)
-        },
-        rtcp: () => {},
-      },
-      error => {
-        throw error
-      },
-    )
+    for (const [number, leg] of legs.entries()) listen(leg, (bytes, at) => receive(number, bytes, at))
+    return new LegSockets(datagrams, legs)
   }
 
   /** Where a leg receives. */
   portOf(leg: number): number {
-    return this.#legs[leg]!.socket.port
+    return this.#legs[leg]!.port
   }
 
   /** From now on the leg sends there. */
   connect(leg: number, far: FarEnd): void {
-    const { socket } = this.#legs[leg]!
-    this.#legs[leg] = { socket, far, srtp: far.keys === null ? null : new SrtpWire(socket, far.keys) }
+    const at = this.#legs[leg]!
+    at.srtp = far.keys === null ? null : new SrtpWire(at.out, far.keys)
+    this.#wires.connect(leg, far, at.out)
   }
 
   send(leg: number, packet: Uint8Array): void {
-    const { socket, far, srtp } = this.#legs[leg]!
-    if (far !== null) (srtp ?? socket).sendRtp(packet, packet.length, far.host, far.rtpPort)
+    this.#wires.send(leg, packet)
   }
 
   report(leg: number, packet: Uint8Array, length: number): void {
-    const { socket, far, srtp } = this.#legs[leg]!
-    if (far !== null) (srtp ?? socket).sendRtcp(packet, length, far.host, far.rtcpPort)
+    this.#wires.report(leg, packet, length)
   }
 
   /** Takes what has come, where that does not happen by itself. */
@@ -97,6 +85,26 @@ export class LegSockets {
   }
 
   close(): void {
-    for (const { socket } of this.#legs) socket.close()
+    for (const { rtp, rtcp } of this.#legs) {
+      rtp.close()
+      rtcp.close()
+    }
   }
 }
+
+function listen(leg: Leg, receive: (bytes: Uint8Array, at: number) => void): void {
+  const fail = (error: unknown): never => {
+    throw error
+  }
+  leg.rtp.listen((datagram, _host, _port, at) => {
+    const bytes = leg.srtp === null ? datagram : leg.srtp.openRtp(datagram)
+    if (bytes !== null) receive(bytes, at)
+  }, fail)
+  leg.rtcp.listen(() => {}, fail)
+}
+
+const descriptorOf = (socket: DatagramSocket): number | null =>
+  'fd' in socket && typeof socket.fd === 'number' ? socket.fd : null
+
+const isComplete = (pair: { rtp: number | null; rtcp: number | null }): pair is Descriptors =>
+  pair.rtp !== null && pair.rtcp !== null

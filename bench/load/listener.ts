@@ -1,10 +1,10 @@
 import { isRtcp, parseRtp, RtpPacket } from '../../media/rtp/rtp.ts'
 import { Histogram } from './histogram.ts'
 import { isJoint } from './joint.ts'
+import type { Ledger } from './ledger.ts'
 import { type Mark, ULAW_SIGNS } from './mark.ts'
 import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
 import type { LoadResult, Stray } from './messages.ts'
-import type { Talkers } from './talker.ts'
 
 const SAMPLES_PER_MS = 8
 const LATE_MS = 20
@@ -17,7 +17,6 @@ const MAX_STRAYS = 20
 interface Ear {
   readonly marks: MarkReader
   started: boolean
-  ssrc: number
   sequence: number
   timestamp: number
   /** When the last packet came [ms]. */
@@ -40,7 +39,6 @@ interface Ear {
 const newEar = (): Ear => ({
   marks: new MarkReader(),
   started: false,
-  ssrc: 0,
   sequence: 0,
   timestamp: 0,
   arrivedAt: 0,
@@ -88,7 +86,7 @@ export class Listeners {
   counts: Counts = noCounts()
   /** The first of the strays. */
   strays: Stray[] = []
-  readonly #talkers: Talkers
+  readonly #ledger: Ledger
   readonly #roomSize: number
   readonly #ears: Ear[]
   /** The last frame that each leg heard of each member of its room. */
@@ -97,42 +95,33 @@ export class Listeners {
   #from = 0
   #to = 0
 
-  constructor(talkers: Talkers, legs: number, roomSize: number) {
-    this.#talkers = talkers
+  constructor(ledger: Ledger, legs: number, roomSize: number) {
+    this.#ledger = ledger
     this.#roomSize = roomSize
     this.#ears = Array.from({ length: legs }, newEar)
     this.#heard = new Int32Array(legs * roomSize).fill(-1)
   }
 
-  /** Forgets what was counted; what is said from `now` on counts. */
-  begin(now: number): void {
+  /** Forgets what was counted; what is said from `from` until `to` counts [ms]. */
+  measure(from: number, to: number): void {
     this.counts = noCounts()
     this.strays = []
     this.latency.clear()
-    this.#from = now
-    this.#to = Number.POSITIVE_INFINITY
+    this.#from = from
+    this.#to = to
     for (const ear of this.#ears) {
       ear.leastMs = Number.POSITIVE_INFINITY
       ear.leastNowMs = Number.POSITIVE_INFINITY
       ear.firstMs = Number.NaN
-      ear.secondEndsAt = now + SECOND_MS
+      ear.secondEndsAt = from + SECOND_MS
     }
-  }
-
-  /** What is said from `now` on does not count any more. */
-  end(now: number): void {
-    this.#to = now
-  }
-
-  /** Of a leg's far end, as reports name it. */
-  farOf(leg: number): { ssrc: number; sequence: number } {
-    return this.#ears[leg]!
   }
 
   receive(leg: number, bytes: Uint8Array, now: number): void {
     const packet = this.#packet
     if (isRtcp(bytes) || !parseRtp(bytes, packet)) return
     const ear = this.#ears[leg]!
+    this.#ledger.hear(leg, packet.ssrc, packet.sequence)
     this.#time(ear, packet, now)
     if (packet.payloadType !== 0 || packet.payloadLength !== FRAME_SAMPLES || this.#roomSize === 1) return
     const signs = ear.marks.next()
@@ -149,7 +138,7 @@ export class Listeners {
     const end = Math.min(first + this.#roomSize, this.#ears.length)
     const said: Int8Array[] = []
     for (let other = first; other < end; other++) {
-      const signs = other === leg ? null : this.#talkers.lastSigns(other)
+      const signs = other === leg ? null : this.#ledger.lastSigns(other)
       if (signs !== null) said.push(signs)
     }
     // Of voices a mark may begin by chance.
@@ -172,7 +161,6 @@ export class Listeners {
       ear.mediaMs += ((packet.timestamp - ear.timestamp) | 0) / SAMPLES_PER_MS
     }
     ear.started = true
-    ear.ssrc = packet.ssrc
     ear.cameBefore = ear.arrivedAt
     ear.arrivedAt = now
     ear.sequence = packet.sequence
@@ -185,9 +173,8 @@ export class Listeners {
   }
 
   #hear(leg: number, ear: Ear, mark: Mark): void {
-    const talkers = this.#talkers
-    const frame = talkers.frameOf(mark.leg, mark.frame)
-    const sentAt = talkers.sentAt(mark.leg, frame)
+    const frame = this.#ledger.frameOf(mark.leg, mark.frame)
+    const sentAt = this.#ledger.sentAt(mark.leg, frame)
     if (sentAt < this.#from || sentAt >= this.#to) return
     const { counts } = this
     if (mark.leg === leg) {

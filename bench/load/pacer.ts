@@ -1,8 +1,9 @@
 import { Histogram } from './histogram.ts'
 
-/** One turn of the wheel [ms]. */
-const WHEEL = 256
-const TURN_MS = 1
+/** One turn of the wheel [ms]: so late a packet leaves at the most, as far as it is up to us. */
+const TURN_MS = 1 / 4
+/** Turns; no packet leaves later than so many after the one before it of its leg. */
+const WHEEL = 1024
 const LEGS = 4096
 
 /** When the packets of a leg leave. */
@@ -13,30 +14,45 @@ export interface Plan {
   isOvertaken(leg: number, frame: number): boolean
 }
 
-/** Sends every leg's packets when its plan says, each leg at times of its own: a wheel of milliseconds. */
+/** Sends every leg's packets when its plan says, each leg at times of its own: a wheel of short turns. */
 export class Pacer {
   /** How late packets left [ms]. */
   readonly lag = new Histogram()
   readonly #plan: Plan
   readonly #send: (leg: number, frame: number, now: number) => void
-  readonly #turned: () => void
+  readonly #now: () => number
   readonly #wheel: number[][] = Array.from({ length: WHEEL }, () => [])
   #turn: number
-  #timer: NodeJS.Timeout | undefined
 
-  /** @param turned called after each look at the clock */
-  constructor(legs: number, plan: Plan, send: (leg: number, frame: number, now: number) => void, turned: () => void) {
+  /** @param now the plan's clock [ms] */
+  constructor(legs: number, plan: Plan, send: (leg: number, frame: number, now: number) => void, now: () => number) {
     this.#plan = plan
     this.#send = send
-    this.#turned = turned
-    this.#turn = Math.floor(performance.now())
+    this.#now = now
+    this.#turn = Math.floor(now() / TURN_MS)
     for (let leg = 0; leg < legs; leg++) this.#schedule(leg, 0)
-    this.#timer = setTimeout(() => this.#run(), TURN_MS)
   }
 
-  stop(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+  /** Sends what is due. @returns how long nothing more is [ms] */
+  advance(): number {
+    for (let now = this.#now(); (this.#turn + 1) * TURN_MS <= now; this.#turn++) {
+      const due = this.#wheel[this.#turn % WHEEL]!
+      // What is put meanwhile is later: a frame of a leg is 20 ms behind the one before.
+      for (const entry of due) {
+        const goesOn = entry % 2 === 1
+        const packet = Math.floor(entry / 2)
+        const leg = packet % LEGS
+        const frame = Math.floor(packet / LEGS)
+        now = this.#now()
+        this.lag.add(now - this.#plan.leavesAt(leg, frame))
+        this.#send(leg, frame, now)
+        if (goesOn) this.#schedule(leg, frame + 1)
+      }
+      due.length = 0
+    }
+    let next = this.#turn
+    while (this.#wheel[next % WHEEL]!.length === 0 && next < this.#turn + WHEEL) next++
+    return (next + 1) * TURN_MS - this.#now()
   }
 
   /** A frame, and the one after it when that overtakes it: the chain of a leg never waits for what is held up. */
@@ -47,27 +63,7 @@ export class Pacer {
   }
 
   #put(leg: number, frame: number, goesOn: boolean): void {
-    const turn = Math.max(this.#turn, Math.floor(this.#plan.leavesAt(leg, frame)))
+    const turn = Math.max(this.#turn, Math.floor(this.#plan.leavesAt(leg, frame) / TURN_MS))
     this.#wheel[turn % WHEEL]!.push((frame * LEGS + leg) * 2 + (goesOn ? 1 : 0))
-  }
-
-  #run(): void {
-    for (let now = performance.now(); this.#turn <= now - 1; this.#turn++) {
-      const due = this.#wheel[this.#turn % WHEEL]!
-      // What is put meanwhile is later: a frame of a leg is 20 ms behind the one before.
-      for (const entry of due) {
-        const goesOn = entry % 2 === 1
-        const packet = Math.floor(entry / 2)
-        const leg = packet % LEGS
-        const frame = Math.floor(packet / LEGS)
-        now = performance.now()
-        this.lag.add(now - this.#plan.leavesAt(leg, frame))
-        this.#send(leg, frame, now)
-        if (goesOn) this.#schedule(leg, frame + 1)
-      }
-      due.length = 0
-    }
-    this.#turned()
-    if (this.#timer !== undefined) this.#timer = setTimeout(() => this.#run(), TURN_MS)
   }
 }

@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { WebSocketServer } from 'ws'
 import type { StreamFormat } from '../../media/protocol.ts'
 import { Histogram } from './histogram.ts'
+import type { Ledger } from './ledger.ts'
 import { heardAt } from './listener.ts'
 import { signOf, ULAW_SIGNS } from './mark.ts'
 import { FRAME_SAMPLES, MarkReader } from './mark-reader.ts'
 import type { StreamResult } from './messages.ts'
 import { SlotDelay } from './slot-delay.ts'
-import type { Talkers } from './talker.ts'
 
 const HOST = '127.0.0.1'
 const LONGEST_PAYLOAD = 640
@@ -39,7 +39,7 @@ interface Stream {
 /** Receives the streams of the load's legs; finds what it needs without parsing each message. */
 export class StreamReceiver {
   readonly #server: WebSocketServer
-  readonly #talkers: Talkers
+  readonly #ledger: Ledger
   readonly #format: StreamFormat
   readonly #latency = new Histogram()
   readonly #slotDelay = new SlotDelay()
@@ -50,9 +50,9 @@ export class StreamReceiver {
   #missing = 0
   #broken = 0
 
-  private constructor(server: WebSocketServer, talkers: Talkers, format: StreamFormat) {
+  private constructor(server: WebSocketServer, ledger: Ledger, format: StreamFormat) {
     this.#server = server
-    this.#talkers = talkers
+    this.#ledger = ledger
     this.#format = format
     server.on('connection', (socket, request) => {
       const leg = Number(request.url?.slice(1))
@@ -63,27 +63,23 @@ export class StreamReceiver {
     })
   }
 
-  static async open(talkers: Talkers, format: StreamFormat): Promise<StreamReceiver> {
+  static async open(ledger: Ledger, format: StreamFormat): Promise<StreamReceiver> {
     const server = new WebSocketServer({ host: HOST, port: 0, perMessageDeflate: false, skipUTF8Validation: true })
     await once(server, 'listening')
-    return new StreamReceiver(server, talkers, format)
+    return new StreamReceiver(server, ledger, format)
   }
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Forgets what was counted; what is said from `now` on counts. */
-  begin(now: number): void {
+  /** Forgets what was counted; what is said from `from` until `to` counts [ms]. */
+  measure(from: number, to: number): void {
     this.#latency.clear()
     this.#slotDelay.clear()
     this.#received = this.#missing = this.#broken = 0
-    this.#from = now
-    this.#to = Number.POSITIVE_INFINITY
-  }
-
-  end(now: number): void {
-    this.#to = now
+    this.#from = from
+    this.#to = to
   }
 
   /** @param said marks that the legs said in the measurement */
@@ -144,7 +140,7 @@ export class StreamReceiver {
       this.#broken++
       return
     }
-    const sentAt = this.#talkers.sentAt(leg, this.#talkers.frameOf(leg, number))
+    const sentAt = this.#ledger.sentAt(leg, this.#ledger.frameOf(leg, number))
     if (sentAt < this.#from || sentAt >= this.#to) return
     this.#received++
     this.#latency.add(heardAt(stream) - sentAt)

@@ -4,7 +4,8 @@ import { emptyBlock } from '../../media/rtp/reception-stats.ts'
 import { RTCP_BUFFER_BYTES, rtcpIntervalMs, writeReport } from '../../media/rtp/rtcp.ts'
 import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/rtp.ts'
 import { seededNoise } from '../hearing/noises.ts'
-import { FRAMES, MAX_LEGS, ULAW_SIGNS, writeMark } from './mark.ts'
+import { Ledger, type Saying } from './ledger.ts'
+import { writeMark } from './mark.ts'
 import { FRAME_SAMPLES } from './mark-reader.ts'
 
 /** Offered by our calls (RFC 4733). */
@@ -17,12 +18,6 @@ const KEY_MS = 160
 const NOISE_RMS = 32.8
 const VOICE_RMS = 1500
 const POOL_SAMPLES = 16_384
-/** What was said is remembered for so many frames of each leg: longer than anybody delays it. */
-const SAID_FRAMES = 16
-/** When frames were sent is remembered for so many of each leg: as many as a mark can tell apart. */
-const SENT_FRAMES = FRAMES
-
-export type Saying = 'marks' | 'voice' | 'silence'
 
 /** White noise as µ-law, nearly normal: the sum of four. */
 function noisePool(rms: number, seed: number): Buffer {
@@ -68,20 +63,14 @@ export class Talkers {
   readonly #noise = noisePool(NOISE_RMS, 1)
   readonly #voice = noisePool(VOICE_RMS, 2)
   readonly #voices: Voice[]
-  readonly #latest: Int32Array
-  readonly #sentAt: Float64Array
-  /** The last frames of each leg: null is a key. */
-  readonly #said: (Saying | null)[]
+  readonly #ledger: Ledger
   readonly #header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
   readonly #block = emptyBlock()
 
-  constructor(legs: number) {
-    if (legs > MAX_LEGS) throw new Error(`no more than ${MAX_LEGS} legs`)
-    const now = performance.now()
+  /** @param now of the clock by which they send [ms] */
+  constructor(legs: number, ledger = new Ledger(legs), now = performance.now()) {
     this.#voices = Array.from({ length: legs }, (_, leg) => new Voice(leg, now))
-    this.#latest = new Int32Array(legs)
-    this.#sentAt = new Float64Array(legs * SENT_FRAMES)
-    this.#said = new Array(legs * SAID_FRAMES).fill('silence')
+    this.#ledger = ledger
   }
 
   /** Makes the packet of a leg's frame in `packet`, to be sent at `now` [ms]. @returns whether a mark is in it */
@@ -89,7 +78,6 @@ export class Talkers {
     const voice = this.#voices[leg]!
     if (frame % KEY_EVERY === voice.keyAt) voice.keys.enqueue(KEY, KEY_MS)
     const timestamp = (voice.firstTimestamp + frame * FRAME_SAMPLES) >>> 0
-    if (frame > this.#latest[leg]!) this.#latest[leg] = frame
     const isKey = voice.keys.tick(timestamp)
     if (isKey) this.#key(voice, frame, timestamp)
     else {
@@ -98,8 +86,7 @@ export class Talkers {
     }
     voice.packets++
     voice.octets += this.packet.length - RTP_HEADER_BYTES
-    this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)] = now
-    this.#said[leg * SAID_FRAMES + (frame % SAID_FRAMES)] = isKey ? null : saying
+    this.#ledger.say(leg, frame, isKey ? 'key' : saying, now)
     return saying === 'marks' && !isKey
   }
 
@@ -139,7 +126,7 @@ export class Talkers {
   }
 
   /** Makes a leg's report in `reports` when one is due. @returns its length [bytes]; 0: none is due */
-  report(leg: number, frame: number, far: { ssrc: number; sequence: number }, now: number): number {
+  report(leg: number, frame: number, now: number): number {
     const voice = this.#voices[leg]!
     if (now < voice.reportAt) return 0
     voice.reportAt = now + rtcpIntervalMs(Math.random())
@@ -149,34 +136,9 @@ export class Talkers {
       packets: voice.packets,
       octets: voice.octets,
     }
-    this.#block.ssrc = far.ssrc
-    this.#block.highestSequence = far.sequence
+    const { ssrc, sequence } = this.#ledger.lastHeard(leg)
+    this.#block.ssrc = ssrc
+    this.#block.highestSequence = sequence
     return writeReport(this.reports, voice.ssrc, sender, this.#block, `load-${leg}@127.0.0.1`)
-  }
-
-  /** The signs of a leg's last frames, if there are marks and nothing but silence beside them; null: there is none, or a voice or a key. */
-  lastSigns(leg: number): Int8Array | null {
-    const first = Math.max(0, this.#latest[leg]! - SAID_FRAMES + 1)
-    const octets = new Uint8Array(SAID_FRAMES * FRAME_SAMPLES).fill(PCMU.silence)
-    let marks = 0
-    for (let frame = first; frame <= this.#latest[leg]!; frame++) {
-      const said = this.#said[leg * SAID_FRAMES + (frame % SAID_FRAMES)]
-      if (said === 'voice' || said === null) return null
-      if (said !== 'marks') continue
-      marks++
-      writeMark(octets, (frame - first) * FRAME_SAMPLES, leg, frame)
-    }
-    return marks === 0 ? null : Int8Array.from(octets, octet => ULAW_SIGNS[octet]!)
-  }
-
-  /** The frame that a mark means: the latest that fits. */
-  frameOf(leg: number, number: number): number {
-    const latest = this.#latest[leg]!
-    return latest - ((latest - number) & (FRAMES - 1))
-  }
-
-  /** When a frame was sent [ms]; right for the last 80 s. */
-  sentAt(leg: number, frame: number): number {
-    return this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)]!
   }
 }

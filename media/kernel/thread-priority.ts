@@ -24,8 +24,13 @@ export async function comeForwardForAudio(): Promise<void> {
   const ofAll = getPriority()
   if (ofAll >= 0) return
   setOwn(Math.max(FOREMOST, ofAll - AUDIO_AHEAD))
+  await becomeRealTime(AUDIO)
+}
+
+/** Gives this thread a real-time priority, 1 to 99. Nothing happens where the system does not allow it. */
+export async function becomeRealTime(priority: number): Promise<void> {
   const schedule = await loadScheduler()
-  schedule?.(SCHED_RR | SCHED_RESET_ON_FORK, AUDIO)
+  schedule?.(SCHED_RR | SCHED_RESET_ON_FORK, priority)
 }
 
 /**

@@ -1,9 +1,14 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
+import { Ledger } from '../../bench/load/ledger.ts'
 import { ULAW_SIGNS } from '../../bench/load/mark.ts'
 import { FRAME_SAMPLES, MarkReader } from '../../bench/load/mark-reader.ts'
 import { Network } from '../../bench/load/network.ts'
+import { Pacer } from '../../bench/load/pacer.ts'
 import { Speech } from '../../bench/load/speech.ts'
 import { EVENT_PAYLOAD_TYPE, Talkers } from '../../bench/load/talker.ts'
+import { LoadProcess } from '../../bench/load-process.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { levelDbov } from '../../codecs/level.ts'
 import { RTCP_BUFFER_BYTES } from '../../media/rtp/rtcp.ts'
@@ -82,7 +87,8 @@ test('who says nothing sends noise of -60 dBov, never digital silence', () => {
 })
 
 test('a leg says its mark, presses a key once in two minutes, and numbers its packets without a gap', () => {
-  const talkers = new Talkers(3)
+  const ledger = new Ledger(3)
+  const talkers = new Talkers(3, ledger)
   const packet = new RtpPacket()
   const reader = new MarkReader()
   let [marks, events, first] = [0, 0, -1]
@@ -99,8 +105,8 @@ test('a leg says its mark, presses a key once in two minutes, and numbers its pa
       signs[FRAME_SAMPLES + i] = ULAW_SIGNS[talkers.packet[RTP_HEADER_BYTES + i]!]!
     }
     assert.is(reader.find(), 'mark')
-    assert.is(talkers.frameOf(2, reader.mark.frame), frame)
-    assert.is(talkers.sentAt(2, frame), frame * 20)
+    assert.is(ledger.frameOf(2, reader.mark.frame), frame)
+    assert.is(ledger.sentAt(2, frame), frame * 20)
   }
   // 160 ms, and its end twice more.
   assert.is(events, 10)
@@ -111,11 +117,79 @@ test('a leg reports every five seconds or so', () => {
   const talkers = new Talkers(1)
   let reports = 0
   for (let frame = 0; frame < MINUTE; frame++) {
-    const length = talkers.report(0, frame, { ssrc: 1, sequence: 2 }, performance.now() + frame * 20)
+    const length = talkers.report(0, frame, performance.now() + frame * 20)
     if (length > 0) reports++
     assert.ok(length < RTCP_BUFFER_BYTES)
   }
   assert.ok(reports >= 8 && reports <= 24, `${reports}`)
 })
+
+test('packets leave a quarter of a millisecond late at the most while nobody holds the pacer up, each after those that are due before it', () => {
+  let now = 1000
+  const network = new Network(LEGS, 1, now, 5)
+  const sent: { leg: number; frame: number; due: number; at: number }[] = []
+  const pacer = new Pacer(
+    LEGS,
+    network,
+    (leg, frame, at) => sent.push({ leg, frame, due: network.leavesAt(leg, frame), at }),
+    () => now,
+  )
+  while (now < 3000) {
+    const waitMs = pacer.advance()
+    assert.ok(waitMs > 0 && waitMs < 20, `${waitMs}`)
+    now += waitMs
+  }
+  assert.ok(sent.every(({ due, at }) => at >= due && at - due <= 0.25))
+  assert.ok(sent.every(({ due }, i) => i === 0 || due > sent[i - 1]!.due - 0.25))
+  const ofLeg = sent.filter(({ leg }) => leg === 3).map(({ frame }) => frame)
+  assert.equal(
+    ofLeg.toSorted((a, b) => a - b),
+    Array.from(ofLeg, (_, frame) => frame),
+    'each frame once, none left out',
+  )
+  assert.ok(ofLeg.length >= 98 && ofLeg.length <= 101, `${ofLeg.length} in two seconds`)
+})
+
+test('what one thread has said and heard another one judges and reports', () => {
+  const said = new Ledger(4)
+  const shared = new Ledger(4, structuredClone(said.memory))
+  said.say(2, 7, 'marks', 140.5)
+  shared.hear(2, 0xdeadbeef, 0xffff)
+  assert.is(shared.sentAt(2, shared.frameOf(2, 7)), 140.5)
+  assert.equal(shared.lastSigns(2), said.lastSigns(2))
+  assert.ok(shared.lastSigns(2) !== null)
+  said.say(2, 8, 'key', 160)
+  assert.is(shared.lastSigns(2), null)
+  assert.equal(said.lastHeard(2), { ssrc: 0xdeadbeef, sequence: 0xffff })
+})
+
+test('a load calls over real sockets, speaks punctually, and counts what comes back', async () => {
+  const ports: number[] = []
+  const echoes = await Promise.all([0, 1, 2].map(() => openRtpEcho()))
+  for (const { port } of echoes) ports.push(port)
+  const load = new LoadProcess()
+  try {
+    const target = { kind: 'rtp' as const, host: '127.0.0.1', ports }
+    await load.prepare({ target, legs: 3, roomSize: 3, streams: null, jitterMs: 0, isEncrypted: false })
+    const { result } = await load.measure(1, () => 0)
+    assert.ok(result.packetsSent >= 148 && result.packetsSent <= 152, `${result.packetsSent} sent`)
+    assert.ok(result.packetsReceived > 100, `${result.packetsReceived} came back`)
+    assert.ok((result.paceLagMs?.count ?? 0) >= result.packetsSent)
+    assert.is(result.framesStray + result.framesBroken, 0)
+    await load.close()
+  } finally {
+    load.kill()
+    for (const { close } of echoes) close()
+  }
+})
+
+/** Sends every packet back to where it came from. */
+async function openRtpEcho(): Promise<{ port: number; close(): void }> {
+  const socket = createSocket('udp4')
+  socket.on('message', (bytes, from) => socket.send(bytes, from.port, from.address))
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return { port: socket.address().port, close: () => socket.close() }
+}
 
 test.run()

@@ -1,0 +1,96 @@
+import { PCMU } from '../../codecs/g711.ts'
+import { FRAMES, MAX_LEGS, ULAW_SIGNS, writeMark } from './mark.ts'
+import { FRAME_SAMPLES } from './mark-reader.ts'
+
+export type Saying = 'marks' | 'voice' | 'silence'
+
+/** What was said is remembered for so many frames of each leg: longer than anybody delays it. */
+const SAID_FRAMES = 16
+/** When frames were sent is remembered for so many of each leg: as many as a mark can tell apart. */
+const SENT_FRAMES = FRAMES
+/** As numbers; silence is 0. */
+const KINDS = ['silence', 'marks', 'voice', 'key'] as const
+
+/** What another thread needs for the same ledger. */
+export interface LedgerMemory {
+  latest: SharedArrayBuffer
+  sentAt: SharedArrayBuffer
+  kinds: SharedArrayBuffer
+  heard: SharedArrayBuffer
+}
+
+/**
+ * What the legs have said and when, which the listeners judge by, and what each heard last, which the talkers report. The two may be in two
+ * threads.
+ */
+export class Ledger {
+  readonly memory: LedgerMemory
+  readonly #latest: Int32Array
+  readonly #sentAt: Float64Array
+  /** Of the last frames of each leg. */
+  readonly #kinds: Uint8Array
+  /** Of the last packet that each leg received: source and sequence number. */
+  readonly #heard: Uint32Array
+
+  /** @param memory of one in another thread, which is then shared */
+  constructor(
+    legs: number,
+    memory: LedgerMemory = {
+      latest: new SharedArrayBuffer(legs * Int32Array.BYTES_PER_ELEMENT),
+      sentAt: new SharedArrayBuffer(legs * SENT_FRAMES * Float64Array.BYTES_PER_ELEMENT),
+      kinds: new SharedArrayBuffer(legs * SAID_FRAMES),
+      heard: new SharedArrayBuffer(legs * 2 * Uint32Array.BYTES_PER_ELEMENT),
+    },
+  ) {
+    if (legs > MAX_LEGS) throw new Error(`no more than ${MAX_LEGS} legs`)
+    this.memory = memory
+    this.#latest = new Int32Array(memory.latest)
+    this.#sentAt = new Float64Array(memory.sentAt)
+    this.#kinds = new Uint8Array(memory.kinds)
+    this.#heard = new Uint32Array(memory.heard)
+  }
+
+  /** @param now when it is sent [ms] */
+  say(leg: number, frame: number, kind: Saying | 'key', now: number): void {
+    this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)] = now
+    this.#kinds[leg * SAID_FRAMES + (frame % SAID_FRAMES)] = KINDS.indexOf(kind)
+    if (frame > this.#latest[leg]!) this.#latest[leg] = frame
+  }
+
+  /** The signs of a leg's last frames, if there are marks and nothing but silence beside them; null: there is none, or a voice or a key. */
+  lastSigns(leg: number): Int8Array | null {
+    const latest = this.#latest[leg]!
+    const first = Math.max(0, latest - SAID_FRAMES + 1)
+    const octets = new Uint8Array(SAID_FRAMES * FRAME_SAMPLES).fill(PCMU.silence)
+    let marks = 0
+    for (let frame = first; frame <= latest; frame++) {
+      const kind = KINDS[this.#kinds[leg * SAID_FRAMES + (frame % SAID_FRAMES)]!]
+      if (kind === 'voice' || kind === 'key') return null
+      if (kind !== 'marks') continue
+      marks++
+      writeMark(octets, (frame - first) * FRAME_SAMPLES, leg, frame)
+    }
+    return marks === 0 ? null : Int8Array.from(octets, octet => ULAW_SIGNS[octet]!)
+  }
+
+  /** The frame that a mark means: the latest that fits. */
+  frameOf(leg: number, number: number): number {
+    const latest = this.#latest[leg]!
+    return latest - ((latest - number) & (FRAMES - 1))
+  }
+
+  /** When a frame was sent [ms]; right for the last 80 s. */
+  sentAt(leg: number, frame: number): number {
+    return this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)]!
+  }
+
+  hear(leg: number, ssrc: number, sequence: number): void {
+    this.#heard[2 * leg] = ssrc
+    this.#heard[2 * leg + 1] = sequence
+  }
+
+  /** Of the last packet that a leg received. */
+  lastHeard(leg: number): { ssrc: number; sequence: number } {
+    return { ssrc: this.#heard[2 * leg]!, sequence: this.#heard[2 * leg + 1]! }
+  }
+}
