@@ -1,13 +1,14 @@
-/** The same function, remembering at most `most` results of late. To note each use, as an LRU cache does, costs more than most of them. */
+import { LRUCache } from 'lru-cache'
+import { atMost } from '../../media/protocol.ts'
+
+/** The same function, caching the `most` recently used results. */
 export function remembered<T extends {}>(most: number, make: (text: string) => T): (text: string) => T {
-  let [recent, before] = [new Map<string, T>(), new Map<string, T>()]
+  const known = new LRUCache<string, T>(atMost(most))
   return text => {
-    const known = recent.get(text)
-    if (known !== undefined) return known
-    const result = before.get(text) ?? make(text)
-    // What was not asked for while half as many others came is forgotten.
-    if (recent.size >= most / 2) [recent, before] = [new Map(), recent]
-    recent.set(text, result)
-    return result
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const made = make(text)
+    known.set(text, made)
+    return made
   }
 }

@@ -139,8 +139,7 @@ export class WebhookDispatcher implements Sender {
   async #beginAll(): Promise<void> {
     while (this.#begun.length > 0) {
       await nextTurn()
-      const next = this.#begun.shift()
-      if (next !== undefined) this.#begin(next)
+      for (const each of this.#begun.splice(0, 1)) this.#begin(each)
     }
     this.#beginning = null
   }
@@ -217,8 +216,11 @@ export class WebhookDispatcher implements Sender {
     else if (this.#timer !== null) this.#lookIn(0)
   }
 
-  /** Begins due attempts within the limits. Returns how many began. */
-  async #claim(looksBehind = this.#isTimeToLookBehind()): Promise<number> {
+  /**
+   * Begins due attempts within the limits; behind it looks as often as without any end of an attempt, and at each of them as long as something was
+   * found there. Returns how many began.
+   */
+  async #claim(looksBehind = performance.now() - this.#lookedBehindAt >= this.#bounds.pollMs): Promise<number> {
     const { store, now } = this.#parts
     const { leaseMs } = this.#bounds
     if (looksBehind) this.#lookedBehindAt = performance.now()
@@ -231,11 +233,6 @@ export class WebhookDispatcher implements Sender {
     if (wereBehind) this.#lookedBehindAt = Number.NEGATIVE_INFINITY
     for (const each of deliveries) this.#beginInTurn(each)
     return deliveries.length
-  }
-
-  /** As often as without any end of an attempt; at each of them as long as something was found there. */
-  #isTimeToLookBehind(): boolean {
-    return performance.now() - this.#lookedBehindAt >= this.#bounds.pollMs
   }
 
   #begin({ delivery, place }: ClaimedDelivery): void {
