@@ -12,6 +12,7 @@ import {
   type Events,
   encodeMessage,
   isFailure,
+  MEDIA_FLAGS,
   type MediaEvent,
   MessageReader,
   PROTOCOL_VERSION,
@@ -79,7 +80,7 @@ export class MediaProcess {
       version: '0.0.0',
     }
     // It ends by itself when the IPC channel of its parent closes.
-    const child = spawn(process.execPath, [ENTRY], {
+    const child = spawn(process.execPath, [...MEDIA_FLAGS, ENTRY], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: { ...process.env, TANDEM_MEDIA_CONFIG: JSON.stringify(config) },
     })

@@ -5,8 +5,8 @@ import type { ProcessName } from '../kernel/data-dir.ts'
 
 export interface ChildSpec {
   name: Exclude<ProcessName, 'supervisor'>
-  /** The file to run. */
-  entry: string
+  /** The file to run, after the flags of Node. */
+  argv: readonly string[]
   env: NodeJS.ProcessEnv
   /** Added when it is started again after it has served. */
   envAgain?: NodeJS.ProcessEnv
@@ -40,7 +40,7 @@ export interface Child {
 }
 
 export function startChild(spec: ChildSpec, isAgain = false): Child {
-  const child = spawn(process.execPath, [spec.entry], {
+  const child = spawn(process.execPath, spec.argv, {
     env: isAgain ? { ...spec.env, ...spec.envAgain } : spec.env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

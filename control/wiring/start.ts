@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { getPriority, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { MEDIA_FLAGS } from '../../media/protocol.ts'
 import { httpPortError } from '../http/http-port.ts'
 import { publicUrlOf } from '../kernel/addresses.ts'
 import type { Config } from '../kernel/config/config.ts'
@@ -31,7 +32,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     drainSeconds: config.drainSeconds,
     media: {
       name: 'media',
-      entry: built('media/main.js'),
+      argv: [...MEDIA_FLAGS, built('media/main.js')],
       env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
       envAgain: { TANDEM_MEDIA_RESTART: '1' },
       onNotice: type => {
@@ -40,7 +41,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     },
     control: httpPort => ({
       name: 'control',
-      entry: built('control/wiring/main.js'),
+      argv: [built('control/wiring/main.js')],
       nice: getPriority() + CONTROL_BEHIND,
       env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),
@@ -56,9 +57,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
   // Closing a terminal sends the same signal that tells a service to reload its files.
   const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   process.on('SIGHUP', () => (isAtTerminal ? supervisor.stop() : supervisor.reload()))
-  const code = await supervisor.run()
-  lock.release()
-  return code
+  return supervisor.run().finally(() => lock.release())
 }
 
 /**

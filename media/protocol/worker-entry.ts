@@ -4,6 +4,12 @@ export interface WorkerEntry {
   execArgv: string[]
 }
 
+/**
+ * Flags of Node for the media process. Else V8 marks what is alive in threads of its own, and the thread that waits for them asks again and again.
+ * A real-time thread of audio that does so on a core they share keeps them from it (seen: a second long, without any call), until the system stops it.
+ */
+export const MEDIA_FLAGS: readonly string[] = ['--single-threaded-gc']
+
 const isSource = import.meta.url.endsWith('.ts')
 
 /**

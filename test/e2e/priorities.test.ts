@@ -64,4 +64,9 @@ test(
   { timeoutMs: 60_000 },
 )
 
+test('no other thread has to collect garbage before one of audio can go on', () => {
+  const argv = readFileSync(`/proc/${product.pids.media}/cmdline`, 'utf8').split('\0')
+  assert.ok(argv.includes('--single-threaded-gc'), argv.join(' '))
+})
+
 test.run()

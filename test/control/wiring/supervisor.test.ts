@@ -41,7 +41,7 @@ function build(scripts: { media?: string; control?: string } = {}) {
     const entry = join(folder, `${name}.mjs`)
     writeFileSync(entry, scripts[name] ?? OBEDIENT)
     const env = { ...process.env, DIARY: diaryFile, NAME: name, PORT: port === null ? '' : String(port) }
-    return { name, entry, env }
+    return { name, argv: [entry], env }
   }
   let readyCount = 0
   let said: Record<string, unknown> | null = null
