@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+
 /** Options for `new Worker(url, { execArgv })`. */
 export interface WorkerEntry {
   url: URL
@@ -5,10 +7,11 @@ export interface WorkerEntry {
 }
 
 /**
- * Flags of Node for the media process. Else V8 marks what is alive in threads of its own, and the thread that waits for them asks again and again.
- * A real-time thread of audio that does so on a core they share keeps them from it (seen: a second long, without any call), until the system stops it.
+ * Flags of Node for the media process. V8 marks what is alive in threads of its own, and the thread that waits for them asks again and again. A
+ * real-time thread of audio that does so on the only core keeps them from it (seen: a second long, without any call), until the system stops it.
+ * Where there are more cores they help: without them calls were answered later.
  */
-export const MEDIA_FLAGS: readonly string[] = ['--single-threaded-gc']
+export const MEDIA_FLAGS: readonly string[] = availableParallelism() === 1 ? ['--single-threaded-gc'] : []
 
 const isSource = import.meta.url.endsWith('.ts')
 
