@@ -1,7 +1,7 @@
 /**
  * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
- * third that sleeps, what takes a core or judges audio by its timing, and one by one what wants the machine. All leave a part of
- * the machine. The unit tests take it, and give way: one file at a time, and (but beside what wants the machine) one of those that
+ * third that sleeps, what takes a core or judges audio by its timing, more of them while much of the machine is left over, and one by
+ * one what wants the machine. The unit tests take what all of these leave, and give way: one file at a time, and one of those that
  * open a store and run once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of both runs last, side by side.
  * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
  * `npm test -- PATTERN…` runs the files whose path holds a pattern.
@@ -32,12 +32,17 @@ const UNITS = 1
 const AGAIN_BESIDE = 1
 /** Where only these are left: they wait for their server. */
 const AGAIN = 2
-/** Where three products run at once on two cores, media stands still now and then, which exact tests hear. */
-const WAITING = 2
-const TAKING_CORE = 2
-const JUDGING = 2
+/** Files at a time whatever the machine does, of those that start a product, and how many more while it has much left over. */
+const SHARING = { width: 3, more: 2 }
+const TAKING_CORE = { width: 2, more: 1 }
+const JUDGING = { width: 2, more: 1 }
+/** So much of the machine is to be idle, or with those who give way, for one product more; a look that is longer than most of its peaks [ms]. */
+const ROOM_ENOUGH = 0.45
+const ROOM_LOOK_MS = 1000
+/** By then a product that has begun takes what it takes. */
+const BEGUN_MS = 1500
 /** So much of the machine is to be idle for who takes what is left of it, and is then held to be so for a while [ms]. */
-const IDLE_ENOUGH = 0.2
+const IDLE_ENOUGH = 0.1
 const IDLE_FOR_MS = 2000
 const LOOK_MS = 250
 /** Where more files fail, it is not for want of a calm machine. */
@@ -127,13 +132,16 @@ const slots = (width: number): number[] => Array.from({ length: width }, (_, slo
 interface Stage {
   /** Files at a time. */
   width: number
+  /** So many more while the machine has room for them. */
+  more?: number
   label?: string
   givesWay?: true
   variables?: (slot: number) => Variables
 }
 
 async function runFiles(take: Take, stage: Stage): Promise<void> {
-  const { width, label = '', givesWay, variables = () => ({}) } = stage
+  const { label = '', givesWay, variables = () => ({}) } = stage
+  const width = stage.width + (stage.more ?? 0)
   const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(slot) } }))
   const workers = stages.map(stage => new Worker(stage))
   const run = async (path: string, slot: number): Promise<void> => {
@@ -157,7 +165,7 @@ async function besides(queue: string[], stage: Stage, other: () => Promise<void>
   let looked = Number.NEGATIVE_INFINITY
   const take = async (): Promise<string | undefined> => {
     while (!isOver && performance.now() - looked > IDLE_FOR_MS) {
-      if ((await idleShare()) >= IDLE_ENOUGH) looked = performance.now()
+      if ((await lookAtMachine(LOOK_MS)).idle >= IDLE_ENOUGH) looked = performance.now()
     }
     const last = queue.at(-1)
     return isOver || last === undefined || isLong(last) ? undefined : queue.pop()
@@ -168,43 +176,57 @@ async function besides(queue: string[], stage: Stage, other: () => Promise<void>
   await running
 }
 
-/** The part of the machine's time that nobody has used in a look, 0 to 1. */
-async function idleShare(): Promise<number> {
-  const times = (): { idle: number; all: number } => {
-    const sum = { idle: 0, all: 0 }
+/** Parts of the machine's time in a look, 0 to 1: what nobody has used, and with it what those have who give way. */
+async function lookAtMachine(ms: number): Promise<{ idle: number; room: number }> {
+  const times = (): { idle: number; nice: number; all: number } => {
+    const sum = { idle: 0, nice: 0, all: 0 }
     for (const { times } of cpus()) {
       sum.idle += times.idle
+      sum.nice += times.nice
       sum.all += Object.values(times).reduce((all, ms) => all + ms, 0)
     }
     return sum
   }
   const before = times()
-  await sleep(LOOK_MS)
+  await sleep(ms)
   const after = times()
-  return (after.idle - before.idle) / Math.max(1, after.all - before.all)
+  const all = Math.max(1, after.all - before.all)
+  const idle = (after.idle - before.idle) / all
+  return { idle, room: idle + (after.nice - before.nice) / all }
 }
 
-const runProducts = (paths: string[], width: number): Promise<void> => runFiles(from([...paths]), { width })
+let looking: Promise<unknown> = Promise.resolve()
 
-/** What needs a browser stays together as far as it goes: a process launches one for all its files. */
-const runWaiting = (paths: string[]): Promise<void> =>
-  runFiles(
-    from(
-      paths.filter(path => !hasPages(path)),
-      paths.filter(hasPages),
-    ),
-    { width: WAITING },
-  )
+/** Whether there is room for one product more. One looks after the other, and after who was told so has begun. */
+function hasRoom(): Promise<boolean> {
+  const look = looking.then(async () => (await lookAtMachine(ROOM_LOOK_MS)).room >= ROOM_ENOUGH)
+  looking = look.then(is => (is ? sleep(BEGUN_MS) : undefined))
+  return look
+}
+
+/** Runs files that start a product; each process begins with another of the queues. */
+async function runProducts(
+  { width, more = 0 }: { width: number; more?: number },
+  ...queues: string[][]
+): Promise<void> {
+  const take = from(...queues)
+  const isOver = (): boolean => queues.every(queue => queue.length === 0)
+  const takeInRoom: Take = async slot => {
+    while (slot >= width && !isOver() && !(await hasRoom()));
+    return take(slot)
+  }
+  await runFiles(takeInRoom, { width, more })
+}
 
 /** All products that leave a part of the machine. */
 async function runSharing(): Promise<void> {
   const special = [takesCore, judgesTiming, wantsMachine, sleepsMost]
-  await Promise.all([
-    runWaiting(products.filter(path => !special.some(is => is(path)))),
-    runProducts(products.filter(sleepsMost), 1),
-  ])
-  await runProducts(products.filter(takesCore), TAKING_CORE)
-  await runProducts(products.filter(judgesTiming), JUDGING)
+  const waiting = products.filter(path => !special.some(is => is(path)))
+  // What needs a browser stays together as far as it goes: a process launches one for all its files.
+  const [others, pages] = [waiting.filter(path => !hasPages(path)), waiting.filter(hasPages)]
+  await runProducts(SHARING, others, pages, products.filter(sleepsMost))
+  await runProducts(TAKING_CORE, products.filter(takesCore))
+  await runProducts(JUDGING, products.filter(judgesTiming))
 }
 
 /**
@@ -260,10 +282,12 @@ const sqlite: Stage = { width: UNITS, givesWay: true }
 
 if (products.length > 0) {
   const againBeside = { ...postgres, width: AGAIN_BESIDE }
-  await besides(left, sqlite, async () => {
-    await besides(again, againBeside, runSharing)
-    await runProducts(products.filter(wantsMachine), 1)
-  })
+  await besides(left, sqlite, () =>
+    besides(again, againBeside, async () => {
+      await runSharing()
+      await runProducts({ width: 1 }, products.filter(wantsMachine))
+    }),
+  )
 }
 /** What is over first leaves its part of the machine to as many more processes of the other, which have databases of their own. */
 const more = (): Promise<void> => runFiles(from(left), { ...sqlite, width: AGAIN })
