@@ -9,15 +9,18 @@ import { Pacer } from '../../bench/load/pacer.ts'
 import { Speech } from '../../bench/load/speech.ts'
 import { EVENT_PAYLOAD_TYPE, Talkers } from '../../bench/load/talker.ts'
 import { LoadProcess } from '../../bench/load-process.ts'
+import { FRAME_MS } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { levelDbov } from '../../codecs/level.ts'
 import { RTCP_BUFFER_BYTES } from '../../media/rtp/rtcp.ts'
-import { parseRtp, RTP_HEADER_BYTES, RtpPacket } from '../../media/rtp/rtp.ts'
+import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket } from '../../media/rtp/rtp.ts'
 import { suite } from '../harness.ts'
 
 const test = suite('bench/load')
 const LEGS = 200
 const MINUTE = 3000
+/** So late at the most is a packet of a load that has a core. */
+const PUNCTUAL_MS = 1
 
 test('each leg has a phase and a clock of its own, most within 50 ppm, some within 200', () => {
   const network = new Network(LEGS, 0, 0)
@@ -164,32 +167,68 @@ test('what one thread has said and heard another one judges and reports', () => 
 })
 
 test('a load calls over real sockets, speaks punctually, and counts what comes back', async () => {
-  const ports: number[] = []
-  const echoes = await Promise.all([0, 1, 2].map(() => openRtpEcho()))
-  for (const { port } of echoes) ports.push(port)
+  const legs = 3
+  const echoes = await Promise.all(Array.from({ length: legs }, openRtpEcho))
+  const ports = echoes.map(({ port }) => port)
   const load = new LoadProcess()
   try {
     const target = { kind: 'rtp' as const, host: '127.0.0.1', ports }
-    await load.prepare({ target, legs: 3, roomSize: 3, streams: null, jitterMs: 0, isEncrypted: false })
+    await load.prepare({ target, legs, roomSize: 3, streams: null, jitterMs: 0, isEncrypted: false })
     const { result } = await load.measure(1, () => 0)
-    assert.ok(result.packetsSent >= 148 && result.packetsSent <= 152, `${result.packetsSent} sent`)
-    assert.ok(result.packetsReceived > 100, `${result.packetsReceived} came back`)
-    assert.ok((result.paceLagMs?.count ?? 0) >= result.packetsSent)
-    assert.is(result.framesStray + result.framesBroken, 0)
     await load.close()
+    for (const { heard } of echoes) {
+      const first = heard[0]!.sequence
+      assert.equal(
+        heard.map(({ sequence }) => sequence),
+        Array.from(heard, (_, i) => (first + i) & 0xffff),
+        'each once, none left out',
+      )
+      assert.ok(Math.abs(slipMs(heard)) < FRAME_MS, `${slipMs(heard)} ms off`)
+    }
+    // What waited for a core was late, by the load's own account, and no packet more than those is counted elsewhere.
+    const late = legs * Math.ceil(Math.max(0, result.paceLagMs!.max - PUNCTUAL_MS) / FRAME_MS)
+    assert.ok(Math.abs(result.packetsSent - legs * 50) <= 2 + late, `${result.packetsSent} sent, ${late} late`)
+    assert.ok(
+      result.packetsSent <= echoes.reduce((sum, { heard }) => sum + heard.length, 0),
+      'what is counted was sent',
+    )
+    assert.ok(result.packetsReceived > 100, `${result.packetsReceived} came back`)
+    assert.ok(result.paceLagMs!.count >= result.packetsSent)
+    assert.is(result.framesStray + result.framesBroken, 0)
   } finally {
     load.kill()
     for (const { close } of echoes) close()
   }
 })
 
+interface Heard {
+  sequence: number
+  /** [ms] */
+  at: number
+}
+
+/** How much later the second half came than the first, by the most punctual packet of each: whatever waits for a core comes later, none earlier [ms]. */
+function slipMs(heard: Heard[]): number {
+  const lags = heard.map(({ at }, i) => at - i * FRAME_MS)
+  const half = lags.length >> 1
+  return Math.min(...lags.slice(half)) - Math.min(...lags.slice(0, half))
+}
+
 /** Sends every packet back to where it came from. */
-async function openRtpEcho(): Promise<{ port: number; close(): void }> {
+async function openRtpEcho(): Promise<{ port: number; heard: Heard[]; close(): void }> {
   const socket = createSocket('udp4')
-  socket.on('message', (bytes, from) => socket.send(bytes, from.port, from.address))
+  const heard: Heard[] = []
+  const packet = new RtpPacket()
+  socket.on('message', (bytes, from) => {
+    // Reports go to the port behind, which may be another echo's.
+    if (isRtcp(bytes)) return
+    assert.ok(parseRtp(bytes, packet))
+    heard.push({ sequence: packet.sequence, at: performance.now() })
+    socket.send(bytes, from.port, from.address)
+  })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
-  return { port: socket.address().port, close: () => socket.close() }
+  return { port: socket.address().port, heard, close: () => socket.close() }
 }
 
 test.run()
