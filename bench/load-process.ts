@@ -1,25 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { buildSync } from 'esbuild'
-import { BUNDLES } from '../build/parts.ts'
+import { bundleLoad } from './bundle.ts'
 import type { FromLoad, LoadPlan, LoadResult, ToLoad } from './load/messages.ts'
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** Within the package, where what it imports is found. */
-const OUT = join(ROOT, '.test-run', `load-${process.pid}`)
-let bundled: string | null = null
-
-/** The load as a file for each of its threads, made as the product's are. Module by module, as tsx loads it, it takes more of its core, and is later for that. */
-function bundle(): string {
-  if (bundled !== null) return bundled
-  bundled = join(OUT, 'main.mjs')
-  const entryPoints = ['main', 'speaking-thread'].map(name => join(ROOT, 'bench', 'load', `${name}.ts`))
-  buildSync({ ...BUNDLES, packages: 'external', entryPoints, outdir: OUT, outExtension: { '.js': '.mjs' } })
-  process.once('exit', () => rmSync(OUT, { recursive: true, force: true }))
-  return bundled
-}
 
 /** The load as its owner holds it: a child process. */
 export class LoadProcess {
@@ -27,7 +8,7 @@ export class LoadProcess {
   #expected: { type: FromLoad['type']; done: (message: FromLoad) => void; failed: (error: Error) => void } | null = null
 
   constructor() {
-    this.#child = fork(bundle(), [], { execArgv: ['--enable-source-maps'] })
+    this.#child = fork(bundleLoad('load', 'main', ['speaking-thread']), [], { execArgv: ['--enable-source-maps'] })
     this.#child.on('message', (message: FromLoad) => this.#on(message))
     this.#child.on('exit', code => this.#expected?.failed(new Error(`the load ended with code ${code}`)))
   }

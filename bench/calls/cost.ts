@@ -9,6 +9,8 @@ export type Part = (typeof PARTS)[number]
 /** Usage of all parts so far. */
 export interface Spent {
   cpu: Record<Part, Cpu>
+  /** All that makes the calls and hears of them; in reality it uses processors of its own. */
+  load: Cpu
   statements: number
   transactions: number
   events: number
@@ -26,7 +28,13 @@ export function engineThread(pid: number): string {
   return others.toSorted((a, b) => spent(b) - spent(a))[0]!
 }
 
-export function readSpent({ mediaPid, controlPid }: Subject, engine: string, metrics: Map<string, number>): Spent {
+/** @param load the processes of the load */
+export function readSpent(
+  { mediaPid, controlPid }: Subject,
+  engine: string,
+  load: readonly number[],
+  metrics: Map<string, number>,
+): Spent {
   const all = readCpu(mediaPid)
   const [main, mixing] = [readCpu(`${mediaPid}/task/${mediaPid}`), readCpu(`${mediaPid}/task/${engine}`)]
   const rest = {
@@ -34,9 +42,15 @@ export function readSpent({ mediaPid, controlPid }: Subject, engine: string, met
     systemMs: all.systemMs - main.systemMs - mixing.systemMs,
     at: all.at,
   }
+  const sumOf = (cpus: readonly Cpu[]): Cpu => ({
+    userMs: cpus.reduce((sum, { userMs }) => sum + userMs, 0),
+    systemMs: cpus.reduce((sum, { systemMs }) => sum + systemMs, 0),
+    at: all.at,
+  })
   const of = (name: string): number => metrics.get(name) ?? Number.NaN
   return {
     cpu: { 'media: signalling': main, 'media: engine': mixing, 'media: rest': rest, control: readCpu(controlPid) },
+    load: sumOf(load.map(pid => readCpu(pid))),
     statements: of('store_statements_total'),
     transactions: of('store_transactions_total'),
     events: of('channel_batch_events_sum'),
@@ -49,6 +63,8 @@ export function readSpent({ mediaPid, controlPid }: Subject, engine: string, met
 export interface CallCost {
   cpuMs: Record<Part, number>
   totalMs: number
+  /** Of the load, not in the total [ms]. */
+  loadMs: number
   statements: number
   transactions: number
   events: number
@@ -56,12 +72,12 @@ export interface CallCost {
 
 /** @param idle two readings without calls, `busy` two around `calls` of them */
 export function costOfCall(idle: readonly [Spent, Spent], busy: readonly [Spent, Spent], calls: number): CallCost {
-  const perCall = (part: Part): number => {
-    const [without, with_] = [idle, busy].map(([before, after]) => cpuRate(before.cpu[part], after.cpu[part]).total)
-    const seconds = (busy[1].cpu[part].at - busy[0].cpu[part].at) / 1000
+  const perCall = (of: (spent: Spent) => Cpu): number => {
+    const [without, with_] = [idle, busy].map(([before, after]) => cpuRate(of(before), of(after)).total)
+    const seconds = (of(busy[1]).at - of(busy[0]).at) / 1000
     return ((with_! - without!) * seconds) / Math.max(1, calls)
   }
-  const cpuMs = Object.fromEntries(PARTS.map(part => [part, perCall(part)])) as Record<Part, number>
+  const cpuMs = Object.fromEntries(PARTS.map(part => [part, perCall(({ cpu }) => cpu[part])])) as Record<Part, number>
   const seconds = (of: readonly [Spent, Spent]): number => (of[1].cpu.control.at - of[0].cpu.control.at) / 1000
   const count = (of: (spent: Spent) => number): number => {
     const without = (of(idle[1]) - of(idle[0])) / seconds(idle)
@@ -69,6 +85,7 @@ export function costOfCall(idle: readonly [Spent, Spent], busy: readonly [Spent,
   }
   return {
     cpuMs,
+    loadMs: perCall(({ load }) => load),
     totalMs: PARTS.reduce((sum, part) => sum + cpuMs[part], 0),
     statements: count(({ statements }) => statements),
     transactions: count(({ transactions }) => transactions),

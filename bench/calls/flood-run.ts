@@ -9,7 +9,8 @@ import { residentBytes } from '../soak/samples.ts'
 import type { Subject } from '../subject.ts'
 import { latencyOf, machineLine, table } from '../tables.ts'
 import { FloodProcess } from './flood-process.ts'
-import { CallRush, type RushResult } from './rush.ts'
+import type { RushResult } from './rush.ts'
+import { RushProcess } from './rush-process.ts'
 
 const HOSTS = 1000
 const PACKETS_PER_SECOND = 20_000
@@ -53,7 +54,7 @@ export async function benchFlood(
   }
   const load = new LoadProcess()
   const flood = await FloodProcess.open(HOSTS, subject.sip)
-  const rush = await CallRush.open({ ...subject.sip, user: subject.echoNumber })
+  const rush = await RushProcess.open({ ...subject.sip, user: subject.echoNumber })
   let before = 0
   const phase = async (name: string, isFlooded: boolean): Promise<void> => {
     say(`${name} …`)

@@ -7,7 +7,8 @@ import { putFirst } from '../pin.ts'
 import type { Subject } from '../subject.ts'
 import { WebhookReceiver } from '../webhook-receiver.ts'
 import { type CallCost, costOfCall, engineThread, readSpent, type Spent } from './cost.ts'
-import { CallRush, type RushResult } from './rush.ts'
+import type { RushResult } from './rush.ts'
+import { RushProcess } from './rush-process.ts'
 
 const ROOM_SIZE = 3
 /** Legs that stay in rooms meanwhile. */
@@ -54,7 +55,7 @@ export async function benchCalls(
   const subject = await startSubject()
   const load = new LoadProcess()
   const webhooks = await WebhookReceiver.open(subject.api)
-  const rush = await CallRush.open({ ...subject.sip, user: subject.echoNumber })
+  const rush = await RushProcess.open({ ...subject.sip, user: subject.echoNumber })
   try {
     say(`${STANDING} legs in rooms of ${ROOM_SIZE} …`)
     const numbers = await subject.openRooms(STANDING / ROOM_SIZE)
@@ -65,7 +66,7 @@ export async function benchCalls(
     await sleep(WARM_UP_SECONDS * 1000)
     await rush.run(Math.min(FIRST.rate, ...rates), FIRST.seconds)
     await sleep(REST_SECONDS * 1000)
-    const meter = new Meter(subject)
+    const meter = new Meter(subject, [load.pid, rush.pid, process.pid])
     const idle = await meter.around(() => sleep(IDLE_SECONDS * 1000))
     for (const rate of rates) {
       const step = await oneRate({ rate, seconds, idle, meter, rush, load, webhooks })
@@ -100,7 +101,7 @@ async function oneRate({
   seconds: number
   idle: readonly [Spent, Spent]
   meter: Meter
-  rush: CallRush
+  rush: RushProcess
   load: LoadProcess
   webhooks: WebhookReceiver
 }): Promise<CallsStep> {
@@ -125,9 +126,12 @@ async function oneRate({
 class Meter {
   readonly #subject: Subject
   readonly #engine: string
+  readonly #load: readonly number[]
 
-  constructor(subject: Subject) {
+  /** @param load the processes of the load */
+  constructor(subject: Subject, load: readonly number[]) {
     this.#subject = subject
+    this.#load = load
     this.#engine = engineThread(subject.mediaPid)
   }
 
@@ -138,6 +142,6 @@ class Meter {
   }
 
   async #read(): Promise<Spent> {
-    return readSpent(this.#subject, this.#engine, await this.#subject.metrics())
+    return readSpent(this.#subject, this.#engine, this.#load, await this.#subject.metrics())
   }
 }

@@ -59,7 +59,7 @@ export class CallRush {
     this.#target = target
     this.#caller = caller
     this.#sockets = sockets
-    this.#timer = setInterval(() => this.#talk(), TURN_MS)
+    this.#timer = setInterval(() => this.#turnOf(), TURN_MS)
   }
 
   static async open(target: { host: string; port: number; user: string }): Promise<CallRush> {
@@ -135,6 +135,11 @@ export class CallRush {
     }
   }
 
+  #turnOf(): void {
+    this.#sockets.together(() => this.#talk())
+    this.#sockets.poll()
+  }
+
   /** A quarter of all lines, a packet each. */
   #talk(): void {
     const turns = FRAME_MS / TURN_MS
@@ -145,6 +150,5 @@ export class CallRush {
       this.#talkers.write(slot, talk.frame++, 'silence', now)
       this.#sockets.send(slot, this.#talkers.packet)
     }
-    this.#sockets.poll()
   }
 }

@@ -29,6 +29,7 @@ export function formatCallsReport(report: CallsReport): string {
         'calls/s',
         'CPU [ms/call]',
         ...PARTS,
+        'load [ms/call]',
         'statements',
         'transactions',
         'events',
@@ -41,11 +42,12 @@ export function formatCallsReport(report: CallsReport): string {
         String(rush.rate),
         cost.totalMs.toFixed(2),
         ...PARTS.map(part => cost.cpuMs[part].toFixed(2)),
+        cost.loadMs.toFixed(2),
         ...[cost.statements, cost.transactions, cost.events, webhooks].map(value => value.toFixed(1)),
         ...[audio.latencyMs?.p99.toFixed(1) ?? '', String(lostFrames(audio)), `${(100 * late).toFixed(2)} %`],
       ]),
     ]),
-    'CPU beyond that of the standing legs. events: of media to control. heard: from the INVITE to the first packet.',
+    'CPU beyond that of the standing legs; the load, which is not in the sum, shares the cores. events: of media to control. heard: from the INVITE to the first packet.',
     '',
     best === undefined
       ? 'No rate held.'

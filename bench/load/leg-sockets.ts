@@ -79,6 +79,11 @@ export class LegSockets {
     this.#wires.report(leg, packet, length)
   }
 
+  /** What is sent during `work` may leave at its end. */
+  together(work: () => void): void {
+    this.#datagrams.sendTogether(work)
+  }
+
   /** Takes what has come, where that does not happen by itself. */
   poll(): void {
     this.#datagrams.poll()

@@ -14,6 +14,7 @@ const spent = (at: number, cpuMs: number, statements: number): Spent => ({
   cpu: Object.fromEntries(
     PARTS.map((part, n) => [part, { userMs: cpuMs * (n + 1), systemMs: cpuMs, at: at * 1000 }]),
   ) as Spent['cpu'],
+  load: { userMs: 2 * cpuMs, systemMs: 0, at: at * 1000 },
   statements,
   transactions: statements / 10,
   events: statements / 5,
@@ -24,11 +25,12 @@ const spent = (at: number, cpuMs: number, statements: number): Spent => ({
 test('what a call costs is what was spent beyond the standing legs and the jobs of every second, by part', () => {
   const idle = [spent(0, 0, 0), spent(5, 50, 100)] as const
   const busy = [spent(10, 1000, 1000), spent(20, 1300, 6200)] as const
-  const { cpuMs, totalMs, statements, transactions, events } = costOfCall(idle, busy, 100)
+  const { cpuMs, totalMs, loadMs, statements, transactions, events } = costOfCall(idle, busy, 100)
   // 30 and 10 ms a second of user and system in the first part, of which 10 and 10 are there without calls; 10 s, 100 calls.
   assert.ok(Math.abs(cpuMs['media: signalling'] - 4) < 1e-9, `${cpuMs['media: signalling']}`)
   assert.ok(Math.abs(cpuMs.control - 10) < 1e-9, `${cpuMs.control}`)
   assert.ok(Math.abs(totalMs - (4 + 6 + 8 + 10)) < 1e-9, `${totalMs}`)
+  assert.ok(Math.abs(loadMs - 4) < 1e-9, `${loadMs} of the load, which is not in the sum`)
   assert.equal([statements, transactions, events], [50, 5, 10])
 })
 
