@@ -1,15 +1,20 @@
-/** A rush begins when calls wait for control longer than this [ms]. */
-const LATE_MS = 250
-/** Fewer calls wait because of a moment's stall, not because there are too many. */
+/** A rush begins when so many calls wait, and the oldest for longer than this [ms], whatever control does meanwhile. */
 const QUEUE = 16
+const LATE_MS = 250
+/** It also begins when each call that control took for so long had waited for longer than `WAIT_MS` [ms]: a moment's stall is made up for sooner. */
+const STANDS_MS = 100
 /**
- * In a rush calls wait no longer than this [ms], or fewer of them. A queue takes no call more in the end, it only has each of them wait: whoever is
- * let in is answered soon, and the rest can go elsewhere at once.
+ * In a rush no more calls wait than control takes in such a time [ms], or, while it takes them sooner, in a little more. A queue takes no call more in the
+ * end, it only has each of them wait: whoever is let in is answered soon, and the rest can go elsewhere at once.
  */
-const RUSH_LATE_MS = 25
-const RUSH_QUEUE = 4
-/** A rush is over when no call was one too many for this long [ms]. */
-const RUSH_MS = 5000
+const WAIT_MS = 50
+const LONGER_MS = 75
+/** Fewer are no queue: control may take them together. */
+const FEW = 4
+/** Over which time it is counted what control takes [ms]. */
+const RATE_MS = 1000
+/** A rush is over when no call was one too many for this long [ms]: the next one is noticed as soon. */
+const RUSH_MS = 500
 /** Share of the slots of the engines' clocks that may be late: a burst of calls makes some late for a second, and jitter buffers bear that. */
 const LATE_SLOTS = 0.5
 /** Fewer legs are not what makes a clock late. */
@@ -39,6 +44,11 @@ export class Admission {
   readonly #waiting = new Map<string, number>()
   #looked = { at: 0, slots: 0, late: 0 }
   #isAudioLate = false
+  /** Since when each call that control took had waited for long, and others waited [ms]; null: that of the last is not so. */
+  #lateSince: number | null = null
+  /** Calls that control took per millisecond until `#takenAt`: the weight of each fades. */
+  #rate = 0
+  #takenAt = 0
   /** When a call was last one too many for control [ms]. */
   #rushedAt = Number.NEGATIVE_INFINITY
 
@@ -53,7 +63,19 @@ export class Admission {
 
   /** Control has said something about it, or it is over. */
   isTaken(legId: string): void {
+    const since = this.#waiting.get(legId)
+    if (since === undefined) return
     this.#waiting.delete(legId)
+    const now = this.#options.now()
+    const wait = now - Math.max(since, this.#options.controlSince() ?? now)
+    const isQueue = wait > WAIT_MS && this.#waiting.size > 0
+    this.#lateSince = isQueue ? (this.#lateSince ?? now) : null
+    this.#rate = this.#rateAt(now) + 1 / RATE_MS
+    this.#takenAt = now
+  }
+
+  #rateAt(now: number): number {
+    return this.#rate * Math.exp((this.#takenAt - now) / RATE_MS)
   }
 
   /** Whether a call that comes now is one too many. */
@@ -66,11 +88,25 @@ export class Admission {
     const since = this.#options.controlSince()
     if (since === null) return false
     const isRush = now - this.#rushedAt < RUSH_MS
-    if (this.#waiting.size < (isRush ? RUSH_QUEUE : QUEUE)) return false
-    const [oldest = now] = this.#waiting.values()
-    const isLate = now - Math.max(oldest, since) > (isRush ? RUSH_LATE_MS : LATE_MS)
+    const waiting = this.#waiting.size
+    const isLate = isRush ? waiting >= this.#mostInRush(now) : this.#stands(waiting, now, since)
     if (isLate) this.#rushedAt = now
     return isLate
+  }
+
+  /** How many calls wait at most: a stall that has only just begun may end in time. */
+  #mostInRush(now: number): number {
+    const waitMs = this.#lateSince === null ? LONGER_MS : WAIT_MS
+    return Math.max(FEW, waitMs * this.#rateAt(now))
+  }
+
+  /** Whether the queue does not get shorter by itself. */
+  #stands(waiting: number, now: number, since: number): boolean {
+    const [oldest = now] = this.#waiting.values()
+    const wait = now - Math.max(oldest, since)
+    if (waiting >= QUEUE && wait > LATE_MS) return true
+    const isLate = this.#lateSince !== null && now - this.#lateSince > STANDS_MS
+    return isLate && waiting >= FEW && wait > WAIT_MS
   }
 
   #isEngineLate(now: number): boolean {

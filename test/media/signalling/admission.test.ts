@@ -23,7 +23,26 @@ function makeWorld() {
   const wait = (count: number): void => {
     for (let n = 0; n < count; n++) admission.waits(`part_${n}`)
   }
-  return { world, admission, wait }
+  const passing: string[] = []
+  let passed = 0
+  /** Calls come and are taken, `perSecond` each, for `ms`; each waits for `waitMs`. Those of the end are still waiting. */
+  const pass = (perSecond: number, waitMs: number, ms: number): void => {
+    const gapMs = 1000 / perSecond
+    for (let n = 0; n * gapMs < ms; n++) {
+      world.now += gapMs
+      passing.push(`part_passing_${passed++}`)
+      admission.waits(passing.at(-1)!)
+      if (passing.length > waitMs / gapMs) admission.isTaken(passing.shift()!)
+    }
+  }
+  const take = (count: number): void => {
+    for (const legId of passing.splice(0, count)) admission.isTaken(legId)
+  }
+  const takeAll = (): void => {
+    take(passing.length)
+    for (let n = 0; n < MANY; n++) admission.isTaken(`part_${n}`)
+  }
+  return { world, admission, wait, pass, take, takeAll }
 }
 
 test('a call is one too many when others have waited for control for more than 250 ms', () => {
@@ -39,6 +58,27 @@ test('what few calls wait for is a moment and no queue', () => {
   const { world, admission, wait } = makeWorld()
   wait(MANY - 1)
   world.now += 3000
+  assert.not(admission.refuses())
+})
+
+test('a call is one too many when each that control has taken for more than 100 ms had waited for more than 50 ms', () => {
+  const { admission, pass } = makeWorld()
+  pass(100, 70, 180)
+  assert.not(admission.refuses(), 'the first that waited for long were taken 100 ms ago')
+  pass(100, 70, 20)
+  assert.ok(admission.refuses())
+})
+
+test('a queue that is worked off within 100 ms is no rush, nor one that is taken in time', () => {
+  const { world, admission, wait, pass } = makeWorld()
+  wait(MANY)
+  world.now += 200
+  for (let n = 0; n < MANY; n++) {
+    admission.isTaken(`part_${n}`)
+    world.now += 6
+    assert.not(admission.refuses(), `${n + 1} were taken`)
+  }
+  pass(400, 45, 2000)
   assert.not(admission.refuses())
 })
 
@@ -61,36 +101,52 @@ test('in a rush the queue is short: those are let in that control takes in time,
     const taken = ms % (1000 / capacity) === 0 ? queue.shift() : undefined
     if (taken === undefined) continue
     admission.isTaken(taken.legId)
-    // Until it has begun, and what waits by then is taken, some wait for longer.
-    if (ms >= 2000) waits.push(world.now - taken.since)
+    waits.push(world.now - taken.since)
   }
+  const longest = Math.max(...waits)
+  // From its beginning on: it is noticed within 50 + 100 ms, in which three times as many come as can be taken.
+  assert.ok(longest < 450, `one waited for ${longest} ms`)
   waits.sort((one, another) => one - another)
   const p99 = waits[Math.floor(waits.length * 0.99)]!
   assert.ok(p99 < 100, `p99 of the waits is ${p99} ms`)
-  assert.ok(waits.length > 0.85 * capacity * (seconds - 2), `${waits.length} were taken`)
+  assert.ok(waits.length > 0.95 * capacity * seconds, `${waits.length} were taken`)
 })
 
-test('in a rush calls are let in as long as few others wait, or none for long, until five seconds without a refusal', () => {
-  const { world, admission, wait } = makeWorld()
+test('in a rush as many calls wait as control takes in 50 ms, or four, until half a second without a refusal', () => {
+  const { world, admission, wait, pass, take, takeAll } = makeWorld()
   wait(MANY)
   world.now += 251
   assert.ok(admission.refuses())
   for (let n = 0; n <= MANY - FEW; n++) admission.isTaken(`part_${n}`)
   assert.not(admission.refuses(), 'few wait')
   admission.waits('part_new')
-  assert.ok(admission.refuses(), 'the oldest has waited for long')
+  assert.ok(admission.refuses(), 'more than control has taken lately in such a time')
   admission.isTaken('part_new')
-  for (let n = 0; n < MANY; n++) admission.isTaken(`part_${n}`)
-  wait(MANY)
-  world.now += 25
-  assert.not(admission.refuses(), 'none has waited for long')
-  world.now += 1
-  assert.ok(admission.refuses(), 'in a rush this is long')
-  for (let n = 0; n < MANY; n++) admission.isTaken(`part_${n}`)
-  world.now += 5000
+  takeAll()
+  world.now += 500
   wait(MANY)
   world.now += 250
   assert.not(admission.refuses(), 'the rush was over')
+  takeAll()
+  pass(200, 70, 4000)
+  assert.ok(admission.refuses(), 'another one')
+  take(3)
+  assert.ok(admission.refuses(), 'eleven wait, and 200 a second are ten in 50 ms')
+  take(2)
+  assert.not(admission.refuses())
+})
+
+test('in a rush half as many again wait while control takes calls within 50 ms: what has only just begun to stall may go on in time', () => {
+  const { admission, wait, pass, takeAll } = makeWorld()
+  pass(200, 70, 4000)
+  assert.ok(admission.refuses())
+  takeAll()
+  pass(200, 10, 100)
+  takeAll()
+  wait(14)
+  assert.not(admission.refuses())
+  wait(16)
+  assert.ok(admission.refuses())
 })
 
 test('while control is away who calls waits for it, and once it is back it has its time', () => {
