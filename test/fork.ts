@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { OPTIMISES_LATE } from './worker-messages.ts'
+import { COLLECTS_ALONE, OPTIMISES_LATE } from './worker-messages.ts'
 
 /** Where the test command has put its bundles; absent: the test file runs by itself. */
 const BUNDLES = process.env.TANDEM_TEST_BUNDLES
@@ -10,7 +10,7 @@ const BUNDLES = process.env.TANDEM_TEST_BUNDLES
 export function forkFile(path: string, args: string[]): ChildProcess {
   if (BUNDLES !== undefined) {
     const script = join(BUNDLES, path.replace(/\.ts$/, '.cjs'))
-    return fork(join(BUNDLES, 'killable.js'), [script, ...args], { execArgv: [OPTIMISES_LATE] })
+    return fork(join(BUNDLES, 'killable.js'), [script, ...args], { execArgv: [OPTIMISES_LATE, COLLECTS_ALONE] })
   }
   const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
   return fork(here('killable.ts'), [here(path), ...args], { execArgv: ['--import', 'tsx'] })

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { END_OF_FILE, NO_MORE_FILES, OPTIMISES_LATE } from './worker-messages.ts'
+import { COLLECTS_ALONE, END_OF_FILE, NO_MORE_FILES, OPTIMISES_LATE } from './worker-messages.ts'
 
 const FILE_TIMEOUT_MS = 240_000
 /** After so many files a worker makes way for a fresh one, which has all memory. */
@@ -39,7 +39,12 @@ const urlOf = (stage: Stage, path: string): string => pathToFileURL(builtFile(st
 
 /** `args`: the URL of the only file that it runs; none: they come over its channel. */
 function start(stage: Stage, ...args: string[]): ChildProcess {
-  const flags = [OPTIMISES_LATE, ...LARGE_YOUNG, '--enable-source-maps']
+  const flags = [
+    OPTIMISES_LATE,
+    ...LARGE_YOUNG,
+    '--enable-source-maps',
+    ...(stage.givesWay === true ? [COLLECTS_ALONE] : []),
+  ]
   const command = [process.execPath, ...flags, builtFile(stage, 'worker.ts'), ...args]
   const [program, ...rest] = stage.givesWay === true ? ['nice', '-n', '10', ...command] : command
   return spawn(program!, rest, {
