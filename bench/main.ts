@@ -25,7 +25,7 @@ import { formatImportsReport } from './imports/table.ts'
 import { describeKills, runKills } from './kills/run.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import { type BenchOptions, HELP, readOptions } from './options.ts'
-import { startProduct } from './product-subject.ts'
+import { startOnOneCore, startProduct } from './product-subject.ts'
 import { recordRun } from './results.ts'
 import { runBench } from './run.ts'
 import { benchSoak } from './soak/run.ts'
@@ -46,14 +46,14 @@ function show({ record }: BenchOptions, startedAt: string, text: string): void {
 
 /** `npm run bench`: what a call and a stream cost, and how long their audio takes, on this machine. */
 async function benchAudio(options: BenchOptions): Promise<object> {
-  const report = await runBench(options, () => startProduct(options), say)
+  const report = await runBench(options, () => startOnOneCore(options), say)
   show(options, report.startedAt, formatReport(report))
   return report
 }
 
 /** `--capacity`: how many legs of each kind one core holds. */
 async function benchMost(options: BenchOptions): Promise<object> {
-  const report = await benchCapacity(options, () => startProduct(options), say)
+  const report = await benchCapacity(options, () => startOnOneCore(options), say)
   show(options, report.startedAt, formatCapacityReport(report))
   return report
 }
@@ -89,7 +89,7 @@ async function benchBroken(options: BenchOptions): Promise<object> {
 
 /** `--soak`: what hours of calls leave behind. */
 async function benchLong(options: BenchOptions): Promise<object> {
-  const report = await benchSoak(options, () => startProduct(options), say)
+  const report = await benchSoak(options, () => startOnOneCore(options), say)
   show(options, report.startedAt, formatSoakReport(report))
   return report
 }

@@ -19,6 +19,10 @@ export function putFirst(pid: number): void {
   spawnSync('chrt', ['--all-tasks', '--rr', '--pid', '1', String(pid)])
 }
 
+/** What has a command begin on the core of what is measured, as if there were no other: what it makes of that is measured too. */
+export const onMeasuredCore = (): string[] =>
+  pinProblem() === null ? ['taskset', '--cpu-list', String(MEASURED_CORE)] : []
+
 /** Keeps all threads of a process on one core, so that a figure is that of one core. */
 export function pin(pid: number, to: 'measured' | 'other'): void {
   const core = String(to === 'measured' ? MEASURED_CORE : OTHER_CORE)

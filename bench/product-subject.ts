@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StreamFormat } from '../media/protocol.ts'
 import type { SocketChoice } from '../media/rtp/datagrams/choose.ts'
+import { onMeasuredCore } from './pin.ts'
 import { Product } from './product.ts'
 import type { Subject } from './subject.ts'
 
@@ -12,9 +13,17 @@ const PAGE = 100
 /** As large as a room may be. */
 const MAX_ROOM = 500
 
+interface Start {
+  sockets: SocketChoice
+}
+
+/** As `startProduct`, and as on a machine of one core, on which media stays: how it collects garbage depends on that. */
+export const startOnOneCore = (options: Start): Promise<Subject> => startProduct(options, onMeasuredCore())
+
 /** The product as `npm start` runs it, with one engine thread, used over its REST API only. */
-export async function startProduct({ sockets }: { sockets: SocketChoice }): Promise<Subject> {
+export async function startProduct({ sockets }: Start, prefix: string[] = []): Promise<Subject> {
   const product = await Product.start({
+    prefix,
     env: {
       TANDEM_MAX_CALLS: String(MAX_CALLS),
       TANDEM_RTP_PORTS: RTP_PORTS,

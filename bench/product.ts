@@ -52,6 +52,8 @@ export interface ProductOptions {
   env?: Record<string, string>
   /** Use this directory and leave it there; absent: a fresh one that is removed at the end. */
   dataDir?: string
+  /** What its command stands behind, such as `taskset`. */
+  prefix?: string[]
 }
 
 /** The built product, started for a test, the demo or the bench, with ports and keys of its own. */
@@ -73,7 +75,7 @@ export class Product extends RestClient {
   readonly #stopMs: number
   #hasExited = false
 
-  private constructor(env: Record<string, string>, keepsData: boolean) {
+  private constructor(env: Record<string, string>, keepsData: boolean, prefix: string[]) {
     super(`http://${HOST}:${env.TANDEM_HTTP_PORT}`, env.TANDEM_LIVE_KEY!)
     this.sip = { host: HOST, port: Number(env.TANDEM_SIP_PORT) }
     this.wsPort = Number(env.TANDEM_WS_PORT)
@@ -82,7 +84,7 @@ export class Product extends RestClient {
     this.env = { ...withoutTandem(process.env), ...(NODE_OPTIONS === undefined ? {} : { NODE_OPTIONS }), ...env }
     this.#keepsData = keepsData
     this.#stopMs = Number(env.TANDEM_DRAIN_SECONDS) * 1000 + STOP_MARGIN_MS
-    this.#child = spawn('/bin/sh', ['-c', GUARD, 'guard', process.execPath, CLI, 'start'], {
+    this.#child = spawn('/bin/sh', ['-c', GUARD, 'guard', ...prefix, process.execPath, CLI, 'start'], {
       cwd: ROOT,
       env: this.env,
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -100,7 +102,7 @@ export class Product extends RestClient {
   }
 
   /** Starts it and resolves when it is ready. Throws with what it said when it does not get there. */
-  static async start({ env = {}, dataDir }: ProductOptions = {}): Promise<Product> {
+  static async start({ env = {}, dataDir, prefix = [] }: ProductOptions = {}): Promise<Product> {
     if (!existsSync(CLI)) throw new Error('dist/ is not there: run "npm run build" first')
     const firstRtpPort = 10_000 + RTP_PORTS_EACH * randomInt(0, 10)
     const product = new Product(
@@ -124,6 +126,7 @@ export class Product extends RestClient {
         ...env,
       },
       dataDir !== undefined,
+      prefix,
     )
     const limit = performance.now() + READY_MS
     await Promise.race([product.#greeted, product.#exited, sleep(READY_MS, undefined, { ref: false })])
