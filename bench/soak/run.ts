@@ -5,6 +5,7 @@ import type { LoadResult } from '../load/messages.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import type { BenchOptions } from '../options.ts'
 import { pin } from '../pin.ts'
+import { type CpuRate, cpuRate, readCpu } from '../process-cpu.ts'
 import { lostFrames } from '../report.ts'
 import { Stage } from '../stage.ts'
 import type { Subject } from '../subject.ts'
@@ -43,6 +44,8 @@ export interface SoakReport {
   problems: string[]
   /** null: they were not busy. */
   busy: { requestsPerSecond: number; webhooks: number } | null
+  /** What media took of its core; null: nothing was measured [ms/s]. */
+  mediaCpu: CpuRate | null
   /** Of the core that the engine is on, in the same time; null: there is no C compiler. */
   ofMachine: MachineLateness | null
 }
@@ -58,7 +61,8 @@ export async function benchSoak(
   const { subject } = stage
   const report: SoakReport = {
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
-    ...{ notes: [], legs, minutes, parts: [], samples: [], calls: 0, problems: [], busy: null, ofMachine: null },
+    ...{ notes: [], legs, minutes, parts: [], samples: [], calls: 0, problems: [], busy: null },
+    ...{ mediaCpu: null, ofMachine: null },
   }
   if (stage.problem !== null) report.notes.push(`not pinned to one core: ${stage.problem}`)
   try {
@@ -71,7 +75,9 @@ export async function benchSoak(
       busy?.begin()
       const metronome = await Metronome.start()
       if (metronome !== null && stage.problem === null) pin(metronome.pid, 'measured')
+      const before = readCpu(subject.mediaPid)
       await watch(report, () => load.measure(partSeconds(minutes), () => null), subject, say)
+      report.mediaCpu = cpuRate(before, readCpu(subject.mediaPid))
       report.ofMachine = (await metronome?.stop()) ?? null
       report.busy = (await busy?.stop()) ?? null
       await callers.stop()

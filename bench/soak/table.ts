@@ -9,13 +9,14 @@ const ROWS = 20
 
 /** What hours of calls leave behind, as text. */
 export function formatSoakReport(report: SoakReport): string {
-  const { minutes, legs, busy, parts } = report
+  const { minutes, legs, busy, parts, mediaCpu } = report
   return [
     machineLine(report.commit, report.machine),
     ...report.notes.map(note => `note: ${note}`),
     '',
     `${minutes} min, ${legs} legs in rooms of 3 that stay, ${report.calls} calls that came and went` +
-      (busy === null ? '' : `; ${busy.requestsPerSecond.toFixed(0)} REST requests/s and ${busy.webhooks} webhooks`),
+      (busy === null ? '' : `; ${busy.requestsPerSecond.toFixed(0)} REST requests/s and ${busy.webhooks} webhooks`) +
+      (mediaCpu === null ? '' : `; media took ${(mediaCpu.total / 10).toFixed(0)} % of a core`),
     ...table([
       ['at [min]', 'p50 [ms]', 'p99', 'max', 'lost', 'late packets', 'drift [ppm]'],
       ...everyFew(parts).map(({ at, load }) => [
