@@ -41,7 +41,8 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     },
     control: httpPort => ({
       name: 'control',
-      argv: [built('control/wiring/main.js')],
+      // Where calls keep the cores busy, it takes longer to wait for V8's helpers than to collect young garbage without them.
+      argv: ['--no-parallel-scavenge', built('control/wiring/main.js')],
       nice: getPriority() + CONTROL_BEHIND,
       env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
     }),

@@ -64,8 +64,14 @@ test(
   { timeoutMs: 60_000 },
 )
 
+const flagsOf = (pid: number): string[] => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+
+test('control waits for no other thread to collect its young garbage', () => {
+  assert.ok(flagsOf(product.pids.control).includes('--no-parallel-scavenge'))
+})
+
 test('on a single core no other thread has to collect garbage before one of audio can go on', () => {
-  const argv = readFileSync(`/proc/${product.pids.media}/cmdline`, 'utf8').split('\0')
+  const argv = flagsOf(product.pids.media)
   assert.is(argv.includes('--single-threaded-gc'), availableParallelism() === 1, argv.join(' '))
 })
 
