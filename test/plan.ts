@@ -19,6 +19,7 @@ const LONG = [
   'control/conformance/parameters',
   'control/http/pages/openapi',
   'control/kernel/jobs/killed',
+  'media/streams/stream-stall-sockets',
   'media/speech/labelled-calls',
   'media/rtp/jitter',
   'media/recordings/recording-writer',
