@@ -70,6 +70,10 @@ test('control waits for no other thread to collect its young garbage', () => {
   assert.ok(flagsOf(product.pids.control).includes('--no-parallel-scavenge'))
 })
 
+test('a thread of audio is stopped to collect all garbage only once the heap has doubled', () => {
+  assert.ok(flagsOf(product.pids.media).includes('--heap-growing-percent=100'))
+})
+
 test('on a single core no other thread has to collect garbage before one of audio can go on', () => {
   const argv = flagsOf(product.pids.media)
   assert.is(argv.includes('--single-threaded-gc'), availableParallelism() === 1, argv.join(' '))
