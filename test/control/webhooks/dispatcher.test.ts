@@ -349,12 +349,15 @@ test('deliveries of one commit begin in turns of their own: between any two a ca
 })
 
 test('so do deliveries that waited in the database', async () => {
+  const looks: Promise<number>[] = []
   const most = await mostBegunInATurn(async dispatcher => {
     world.store.outbox.sender = null
     for (let i = 0; i < 6; i++) await world.emit()
     world.store.outbox.sender = dispatcher
-    void dispatcher.deliverDue()
+    looks.push(dispatcher.deliverDue())
   })
+  // It looks once more after the last has ended, and the store is to be there for that.
+  assert.equal(await Promise.all(looks), [6])
   assert.is(most, 1)
 })
 
