@@ -1,3 +1,4 @@
+import { float64Array } from './arrays.ts'
 import { clamp16 } from './audio.ts'
 
 /** Taps of the filter: 4.9 ms there and back. From 3.56 kHz of each band down it lets nothing of the other through [-70 dB]. */
@@ -58,7 +59,7 @@ const ODD = Float64Array.from({ length: HALF }, (_, i) => FILTER[TAPS - 1 - 2 * 
  * bands is the mix of the whole (quadrature mirror filters), so parties without the upper band cost and lose nothing.
  */
 export class BandSplitter {
-  readonly #past = new Float64Array(TAPS - 2 + 2 * BAND_SAMPLES)
+  readonly #past = float64Array(TAPS - 2 + 2 * BAND_SAMPLES)
 
   /** @param high where the upper band is written; null: nobody wants it now */
   split(wide: Int16Array, low: Int16Array, high: Int16Array | null): void {
@@ -80,8 +81,8 @@ export class BandSplitter {
 
 /** Joins what `BandSplitter` has parted. */
 export class BandJoiner {
-  readonly #sums = new Float64Array(HALF - 1 + BAND_SAMPLES)
-  readonly #differences = new Float64Array(HALF - 1 + BAND_SAMPLES)
+  readonly #sums = float64Array(HALF - 1 + BAND_SAMPLES)
+  readonly #differences = float64Array(HALF - 1 + BAND_SAMPLES)
 
   /** @param high null: there is none */
   join(low: Int16Array, high: Int16Array | null, wide: Int16Array): void {

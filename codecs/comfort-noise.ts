@@ -1,3 +1,4 @@
+import { float64Array } from './arrays.ts'
 import { clamp16 } from './audio.ts'
 
 /** More coefficients than these tell nothing that is heard. */
@@ -8,8 +9,8 @@ const UNIT_RANGE = 2 * Math.sqrt(3)
 
 /** The noise of a party that says by comfort noise (RFC 3389) that it is silent: of its level, and of its spectrum where it tells one. */
 export class ComfortNoise {
-  readonly #reflections = new Float64Array(MAX_ORDER)
-  readonly #past = new Float64Array(MAX_ORDER + 1)
+  readonly #reflections = float64Array(MAX_ORDER)
+  readonly #past = float64Array(MAX_ORDER + 1)
   #order = 0
   #amplitude = 0
   #seed = 1

@@ -1,3 +1,4 @@
+import { float64Array, int16Array, uint8Array } from './arrays.ts'
 import type { Frame } from './audio.ts'
 import { goertzelCoefficient, goertzelPower } from './goertzel.ts'
 
@@ -51,13 +52,13 @@ const SINE_ENERGY = HANN.reduce((sum, w) => sum + w * w, 0) / 2
  * doubt. It errs to one side: speech may lose a syllable, a tone loses everything. 8 kHz, 20 ms frames.
  */
 export class DtmfMask {
-  readonly #line = new Int16Array(LINE)
+  readonly #line = int16Array(LINE)
   /** The output. */
-  readonly #voice = new Int16Array(LINE)
+  readonly #voice = int16Array(LINE)
   readonly #voiceAt: number
   /** One mark per block of the line: 1 is to be blanked. */
-  readonly #marks = new Uint8Array(BLOCKS)
-  readonly #window = new Float64Array(WINDOW)
+  readonly #marks = uint8Array(BLOCKS)
+  readonly #window = float64Array(WINDOW)
   /** Blocks that are still to be blanked after the last suspicion. */
   #hold = 0
 

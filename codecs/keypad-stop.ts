@@ -1,3 +1,4 @@
+import { float64Array } from './arrays.ts'
 import type { Frame } from './audio.ts'
 
 const RATE_HZ = 8000
@@ -27,7 +28,7 @@ export const STOP_DELAY_FRAMES = 1
  * Linear phase, one frame of delay; 8 kHz, 20 ms frames.
  */
 export class KeypadStop {
-  readonly #line = new Float64Array(TAPS - 1 + FRAME)
+  readonly #line = float64Array(TAPS - 1 + FRAME)
   #noise = 1
   /** Frames of digital silence in a row. */
   #silent = LINE_FRAMES

@@ -1,3 +1,4 @@
+import { float64Array } from './arrays.ts'
 import type { Frame } from './audio.ts'
 import { NARROWBAND_HZ } from './audio.ts'
 import { SILENCE_DBOV } from './level.ts'
@@ -116,9 +117,9 @@ class Band {
   #in2 = 0
   #out1 = 0
   #out2 = 0
-  readonly #energies = new Float64Array(SMOOTHED_FRAMES)
+  readonly #energies = float64Array(SMOOTHED_FRAMES)
   /** The least of each part, as a ring, and of the part under way [dB]. */
-  readonly #least = new Float64Array(PARTS)
+  readonly #least = float64Array(PARTS)
   #leastNow = 0
   /** The mean of what was no speech, and the peaks of all [dB]. */
   #noiseDb = 0

@@ -1,3 +1,5 @@
+import { float64Array, int16Array } from './arrays.ts'
+
 /**
  * Packet-loss concealment for speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are repeated and
  * faded out. There are two differences. The Appendix delays everything by 3.75 ms to overlap the last good samples too;
@@ -31,7 +33,7 @@ export class PlayedFrames {
 
   /** @param samples of a frame: 20 ms */
   constructor(samples: number) {
-    this.frames = Array.from({ length: PLAYED_FRAMES }, () => new Int16Array(samples))
+    this.frames = Array.from({ length: PLAYED_FRAMES }, () => int16Array(samples))
   }
 }
 
@@ -61,9 +63,9 @@ export class Plc {
     this.#scale = scale
     this.#tenMs = scale * TEN_MS
     this.#compared = scale * STEP
-    this.#past = new Int16Array(scale * HISTORY)
-    this.#tail = new Float64Array(scale * MAX_OVERLAP)
-    this.#guess = new Int16Array(scale * (MAX_PITCH + STEP))
+    this.#past = int16Array(scale * HISTORY)
+    this.#tail = float64Array(scale * MAX_OVERLAP)
+    this.#guess = int16Array(scale * (MAX_PITCH + STEP))
     this.#pitch = scale * MIN_PITCH
   }
 

@@ -1,3 +1,5 @@
+import { int16Array } from './arrays.ts'
+
 /** Divisors of a second of audio: the length of a cross-fade, and the search range. */
 const OVERLAPS_PER_SECOND = 100
 /** So alike must be what is joined that nobody hears of it, -1..1. */
@@ -39,7 +41,7 @@ export class TimeScale {
   constructor(samples: number) {
     this.#frame = samples
     this.#overlap = (samples * 50) / OVERLAPS_PER_SECOND
-    this.#line = new Int16Array(6 * samples)
+    this.#line = int16Array(6 * samples)
     this.#quietEnergy = QUIET * QUIET * this.#overlap
   }
 

@@ -1,3 +1,4 @@
+import { int16Array } from '../arrays.ts'
 import type { Frame } from '../audio.ts'
 import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
 import type { DtmfKey } from '../tones.ts'
@@ -48,7 +49,7 @@ export class DtmfDetector {
   /** The key that ended with the last frame, or null. */
   ended: DtmfKey | null = null
   /** The last frame; and with the newest one in a line, where looks are taken: one ends in the middle of that, and one at its end. */
-  readonly #last = new Int16Array(WINDOW)
+  readonly #last = int16Array(WINDOW)
   readonly #pair = new DtmfPair()
   /** The sines of the candidate in its last look. */
   readonly #before = new Float64Array(4)

@@ -1,3 +1,4 @@
+import { float64Array } from '../arrays.ts'
 import { FRAME_MS, type Frame, NARROWBAND_HZ, samplesPerFrame } from '../audio.ts'
 import { goertzelCoefficient, goertzelPower } from '../goertzel.ts'
 import { levelDbov } from '../level.ts'
@@ -39,7 +40,7 @@ export class SteadyTone {
   hz = 0
   #db = 0
   #missing = 0
-  readonly #windowed = new Float64Array(SAMPLES)
+  readonly #windowed = float64Array(SAMPLES)
   readonly #powers = new Float64Array(HZ.length)
 
   /** How long the tone that is on has lasted [ms]; 0: none is. */

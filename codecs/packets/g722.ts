@@ -1,3 +1,4 @@
+import { int32Array } from '../arrays.ts'
 import { clamp16 } from '../audio.ts'
 import { G722Band } from './g722-band.ts'
 
@@ -65,7 +66,7 @@ const saturate14 = (value: number): number => (value > 16_383 ? 16_383 : value <
 
 /** The last samples of a stream and the next, in one row: a filter reads it from any place without wrapping. */
 class Line {
-  readonly samples = new Int32Array(KEPT + BLOCK)
+  readonly samples = int32Array(KEPT + BLOCK)
 
   /** The end of the block is what the next begins with. */
   advance(samples: number): void {

@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import type { Source } from '../rooms/source.ts'
 
@@ -44,7 +45,7 @@ export class Player implements Source {
     // Without empty clips: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
     this.#clips = clips.filter(clip => clip.length > 0)
     this.#loop = options.loop
-    this.#frame = new Int16Array(options.frameSamples)
+    this.#frame = int16Array(options.frameSamples)
     this.#watcher = options.watcher ?? null
     this.#isOpen = options.open === true
     this.#isOver = this.#clips.length === 0 && !this.#isOpen

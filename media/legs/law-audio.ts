@@ -1,3 +1,4 @@
+import { uint8Array } from '../../codecs/arrays.ts'
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { TONAL } from '../../codecs/detectors/tonal.ts'
 import { type G711, isLaw, LAWS, type LawName, octetsOf, PCMA, PCMU } from '../../codecs/g711.ts'
@@ -59,8 +60,8 @@ export class LawAudio implements WireAudio, FrameMaker {
   readonly #playout: Playout
   readonly #plc = new Plc()
   readonly #ear: LawEar
-  readonly #meanings = new Uint8Array(128)
-  readonly #rest = new Uint8Array(LEG_SAMPLES)
+  readonly #meanings = uint8Array(128)
+  readonly #rest = uint8Array(LEG_SAMPLES)
   #law: G711
   #receivePayloadTypes: readonly number[] = []
   #stragglersUntil = Number.NEGATIVE_INFINITY
@@ -219,7 +220,7 @@ const BEFORE: Frame = new Int16Array(LEG_SAMPLES)
 class LawEar {
   readonly #listener: StreamListener
   /** The last frames, in a ring; the one behind the newest is being filled. */
-  readonly #sent = new Uint8Array(PLAYED_FRAMES * PLACE_BYTES)
+  readonly #sent = uint8Array(PLAYED_FRAMES * PLACE_BYTES)
   /** The place of the newest. */
   #at = 0
   /** The same decoded, and what is lost concealed: valid while one of them is. Created at the first loss. */

@@ -1,3 +1,4 @@
+import { uint8Array } from '../../codecs/arrays.ts'
 import type { Quality } from '../protocol.ts'
 import type { SourceLatch } from '../rtp/latch.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
@@ -18,7 +19,7 @@ import { LegQuality } from './leg-quality.ts'
 /** RTCP of one leg: what it received, what the far end reports, and when the next report is due. */
 export class LegReports {
   /** The report that `due` wrote. */
-  readonly packet = new Uint8Array(RTCP_BUFFER_BYTES)
+  readonly packet = uint8Array(RTCP_BUFFER_BYTES)
   /** Reception statistics; the owner reports each packet. */
   readonly stats = new ReceptionStats()
   /** Playout statistics; the owner reports each tick. */

@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { ComfortNoise } from '../../codecs/comfort-noise.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
@@ -8,7 +9,7 @@ export class LegSilence {
   /** Noise replaces missing audio. */
   isOn = false
   readonly #noise = new ComfortNoise()
-  readonly #frame: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #frame: Frame = int16Array(LEG_SAMPLES)
   #sequence = 0
   #isEnding = false
 

@@ -1,3 +1,4 @@
+import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import { FRAME_MS, type Frame, NARROWBAND_HZ, samplesPerFrame, WIDEBAND_HZ } from '../../codecs/audio.ts'
 import { BandJoiner, BandSplitter } from '../../codecs/bands.ts'
 import type { LawName } from '../../codecs/g711.ts'
@@ -33,7 +34,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
   upper: Frame | null = null
   /** Null: its samples have 8 kHz. */
   readonly #wide: Wide | null
-  readonly #payload = new Uint8Array(MAX_FRAME_BYTES)
+  readonly #payload = uint8Array(MAX_FRAME_BYTES)
   #receivePayloadTypes: readonly number[] = []
 
   /** @param coder owned by the caller, who closes it */
@@ -139,12 +140,12 @@ export class PacketAudio implements WireAudio, FrameMaker {
 class Wide {
   /** The format that is sent. */
   readonly frame: Int16Array
-  readonly low: Frame = new Int16Array(LEG_SAMPLES)
-  readonly upper: Frame = new Int16Array(LEG_SAMPLES)
+  readonly low: Frame = int16Array(LEG_SAMPLES)
+  readonly upper: Frame = int16Array(LEG_SAMPLES)
   readonly splitter = new BandSplitter()
   readonly joiner = new BandJoiner()
 
   constructor(samples: number) {
-    this.frame = new Int16Array(samples)
+    this.frame = int16Array(samples)
   }
 }

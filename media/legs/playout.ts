@@ -1,3 +1,4 @@
+import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { levelDbov } from '../../codecs/level.ts'
 import { PLAYED_FRAMES, PlayedFrames } from '../../codecs/plc.ts'
@@ -54,12 +55,12 @@ export class Playout {
   constructor(jitter: JitterBuffer, maker: FrameMaker, samples: number, payloadBytes: number) {
     this.#jitter = jitter
     this.#maker = maker
-    this.#payload = new Uint8Array(payloadBytes)
+    this.#payload = uint8Array(payloadBytes)
     this.#played = new PlayedFrames(samples)
-    this.#silence = new Int16Array(samples)
-    this.#out = new Int16Array(samples)
+    this.#silence = int16Array(samples)
+    this.#out = int16Array(samples)
     this.#scale = new TimeScale(samples)
-    this.#more = new Int16Array(samples)
+    this.#more = int16Array(samples)
     this.#overshoot = samples / MAX_OVERSHOOT
   }
 

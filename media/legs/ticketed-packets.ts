@@ -1,3 +1,4 @@
+import { int16Array, int32Array, uint8Array, uint16Array } from '../../codecs/arrays.ts'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { MAX_PACKET_SAMPLES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
 import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
@@ -24,9 +25,9 @@ export class TicketedPackets {
   readonly #samples: number
   readonly #timestamps = new Unwrapper(32)
   readonly #bytes: Uint8Array
-  readonly #lengths = new Uint16Array(SLOTS)
-  readonly #sequences = new Int32Array(SLOTS).fill(-1)
-  readonly #tickets = new Uint8Array(MAX_PACKET_SAMPLES)
+  readonly #lengths = uint16Array(SLOTS)
+  readonly #sequences = int32Array(SLOTS).fill(-1)
+  readonly #tickets = uint8Array(MAX_PACKET_SAMPLES)
   readonly #pcm: Int16Array
   #nextSlot = 0
   /** The packet being played, and how much of it was. */
@@ -40,8 +41,8 @@ export class TicketedPackets {
     this.#codec = codec
     this.#clockUnits = codec.clockRateHz / NARROWBAND_HZ
     this.#samples = codec.sampleRateHz / NARROWBAND_HZ
-    this.#bytes = new Uint8Array(SLOTS * codec.maxPacketBytes)
-    this.#pcm = new Int16Array(MAX_PACKET_SAMPLES * this.#samples)
+    this.#bytes = uint8Array(SLOTS * codec.maxPacketBytes)
+    this.#pcm = int16Array(MAX_PACKET_SAMPLES * this.#samples)
   }
 
   /** Converts a timestamp of the wire to units of 8 kHz, with wrap-around like that of the wire. */

@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
 import { KeypadStop, STOP_DELAY_FRAMES } from '../../codecs/keypad-stop.ts'
@@ -48,9 +49,9 @@ export class CardMask {
   #downUntil = Number.NEGATIVE_INFINITY
 
   constructor(samples: number) {
-    this.clean = new Int16Array(samples)
-    this.#silence = new Int16Array(samples)
-    this.#voice = new Int16Array(samples)
+    this.clean = int16Array(samples)
+    this.#silence = int16Array(samples)
+    this.#voice = int16Array(samples)
   }
 
   /** Tones are being removed, or the tail of a pause runs. */

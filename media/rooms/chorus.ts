@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { Mixer } from './mixer.ts'
@@ -12,7 +13,7 @@ export class Chorus {
 
   constructor(samples: number) {
     this.#mixer = new Mixer(samples)
-    this.#sum = new Int16Array(samples)
+    this.#sum = int16Array(samples)
   }
 
   get isEmpty(): boolean {

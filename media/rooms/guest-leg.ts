@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import { SILENCE_DBOV } from '../../codecs/level.ts'
@@ -21,15 +22,15 @@ export class GuestLeg extends Leg implements RoomTap {
   #room: Room | null = null
   #link: RoomEnd
   readonly #sendKey: (key: string, durationMs?: number) => void
-  readonly #said: Frame = new Int16Array(LEG_SAMPLES)
-  readonly #raw: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #said: Frame = int16Array(LEG_SAMPLES)
+  readonly #raw: Frame = int16Array(LEG_SAMPLES)
   /** Of a leg that has the band above 4 kHz. */
   #saidUpper: Frame | null = null
   /** What its own thread plays to it. */
-  readonly #played: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #played: Frame = int16Array(LEG_SAMPLES)
   #isPlayed = false
   /** What the product plays to it here, in this tick. */
-  readonly #product: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #product: Frame = int16Array(LEG_SAMPLES)
   #productFlags = 0
   readonly #voice = { isSpeaking: false, levelDbov: SILENCE_DBOV }
   #hasVoice = false
@@ -99,7 +100,7 @@ export class GuestLeg extends Leg implements RoomTap {
     this.plain = this.said
     this.isWide = (flags & LINK.wide) !== 0
     if (this.said !== null && (flags & LINK.upper) !== 0) {
-      this.#saidUpper ??= new Int16Array(LEG_SAMPLES)
+      this.#saidUpper ??= int16Array(LEG_SAMPLES)
       copy(this.#saidUpper, this.#link.upper)
       this.saidUpper = this.#saidUpper
     }

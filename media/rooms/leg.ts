@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import type { LawName } from '../../codecs/g711.ts'
@@ -79,7 +80,7 @@ export abstract class Leg {
   /** The part above 4 kHz of what it hears in this tick. */
   hearsUpper: Frame | null = null
   /** Buffer for that part, written by the room. */
-  readonly heardUpper: Frame = new Int16Array(LEG_SAMPLES)
+  readonly heardUpper: Frame = int16Array(LEG_SAMPLES)
   /** Processing and analysis of its audio; null: none. */
   sound: Sound | null = null
   /** Buffer for what this leg hears, until it is sent. All legs share one, which therefore stays in the cache. */

@@ -1,3 +1,4 @@
+import { int32Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import type { G711 } from '../../codecs/g711.ts'
 import {
@@ -35,7 +36,7 @@ export class Mixer {
 
   constructor(samples: number) {
     this.#samples = samples
-    this.#sum = new Int32Array(samples)
+    this.#sum = int32Array(samples)
     this.#kernelSum = sumOf(samples)
     this.#kernelOut = FRAME_OUT.subarray(0, samples)
   }

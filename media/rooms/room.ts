@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -60,7 +61,7 @@ export class Room {
   /** For a listener who hears a different selection from the others; created when needed. */
   #private: Mixer | null = null
   readonly #shared = new SharedMix()
-  readonly #tapped: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #tapped: Frame = int16Array(LEG_SAMPLES)
   readonly #tapLimiter = new Limiter()
   readonly #waiting: Source[] = []
   /** The mix above 4 kHz, also for single listeners; null: not worth it. */

@@ -1,3 +1,4 @@
+import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -9,10 +10,10 @@ import type { Mixer } from './mixer.ts'
  * room most members are silent, so most of the encoding is saved, and the result is identical to the sample.
  */
 export class SharedMix {
-  readonly frame: Frame = new Int16Array(LEG_SAMPLES)
+  readonly frame: Frame = int16Array(LEG_SAMPLES)
   readonly #encoded: Record<LawName, Uint8Array> = {
-    PCMU: new Uint8Array(LEG_SAMPLES),
-    PCMA: new Uint8Array(LEG_SAMPLES),
+    PCMU: uint8Array(LEG_SAMPLES),
+    PCMA: uint8Array(LEG_SAMPLES),
   }
   readonly #limiter = new Limiter()
   /** The tick that it belongs to. */

@@ -1,3 +1,4 @@
+import { int16Array, int32Array } from '../../codecs/arrays.ts'
 import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { AutoGain } from '../../codecs/auto-gain.ts'
 import { levelDbov, SILENCE_DBOV } from '../../codecs/level.ts'
@@ -62,8 +63,8 @@ export class Sound {
   constructor(samples: number, tools: SoundTools, changed: (isSpeaking: boolean) => void) {
     this.#tools = tools
     this.#changed = changed
-    this.#sum = new Int32Array(samples)
-    this.#out = new Int16Array(samples)
+    this.#sum = int32Array(samples)
+    this.#out = int16Array(samples)
   }
 
   get settings(): SoundSettings {

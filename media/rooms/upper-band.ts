@@ -1,3 +1,4 @@
+import { int32Array } from '../../codecs/arrays.ts'
 import { clamp16, type Frame } from '../../codecs/audio.ts'
 
 /** A frame of that band, at the gain of the lower one; `out`, or the frame itself if nothing is to be done. */
@@ -16,7 +17,7 @@ export class UpperBand {
   #voices = 0
 
   constructor(samples: number) {
-    this.#sum = new Int32Array(samples)
+    this.#sum = int32Array(samples)
   }
 
   clear(): void {

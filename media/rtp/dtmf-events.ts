@@ -1,3 +1,4 @@
+import { uint16Array } from '../../codecs/arrays.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
 import { readUint32 } from './rtp.ts'
 
@@ -199,7 +200,7 @@ export class DtmfEventWriter {
   readonly #gapTicks: number
   readonly #volume: number
   readonly #codes = new Uint8Array(DTMF_QUEUE_KEYS)
-  readonly #tones = new Uint16Array(DTMF_QUEUE_KEYS)
+  readonly #tones = uint16Array(DTMF_QUEUE_KEYS)
   #first = 0
   #queued = 0
   /** Tick within the current key, its tone and its gap; -1 between keys. */

@@ -1,3 +1,4 @@
+import { uint8Array } from '../../codecs/arrays.ts'
 import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES, recode } from './packet-ring.ts'
 import { GROUP_PACKETS, PlayoutDelay } from './playout-delay.ts'
 import { Unwrapper } from './rtp.ts'
@@ -113,7 +114,7 @@ export class JitterBuffer {
     const maxDelayMs = (options.maxDelayFrames ?? 10) * this.#frameMs
     this.#excessMs = 2 * maxDelayMs
     this.#delay = new PlayoutDelay(this.#frameMs, maxDelayMs)
-    this.#history = new Uint8Array(this.#frame)
+    this.#history = uint8Array(this.#frame)
     this.reset()
   }
 

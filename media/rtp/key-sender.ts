@@ -1,3 +1,4 @@
+import { int16Array } from '../../codecs/arrays.ts'
 import { type Frame, NARROWBAND_HZ, samplesPerFrame } from '../../codecs/audio.ts'
 import { createTone, type DtmfKey, dtmfPlan, type Tone } from '../../codecs/tones.ts'
 import { DtmfEventWriter, type DtmfPacket } from './dtmf-events.ts'
@@ -16,7 +17,7 @@ const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
 export class KeySender {
   readonly #events: DtmfEventWriter
   readonly #tones: Tone[] = []
-  readonly #frame: Frame = new Int16Array(LEG_FRAME)
+  readonly #frame: Frame = int16Array(LEG_FRAME)
 
   /** @param frameUnits units of the audio clock per tick */
   constructor(frameUnits: number = LEG_FRAME) {

@@ -1,3 +1,4 @@
+import { float64Array } from '../../codecs/arrays.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 
 /** Length of the ring; a newer packet that does not fit is dropped and counted as overflow. */
@@ -31,7 +32,7 @@ export class PacketRing {
   missing = 0
   readonly #counters: { lost: number; discarded: number }
   /** Of each place: sequence number, timestamp, length, state. */
-  readonly #packets = new Float64Array(FIELDS * RING_PACKETS)
+  readonly #packets = float64Array(FIELDS * RING_PACKETS)
   readonly #blocks: (PacketBlock | null)[] = new Array(RING_PACKETS).fill(null)
 
   /** @param counters of the owner: packets that never came, and packets that were dropped */

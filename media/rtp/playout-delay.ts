@@ -1,3 +1,5 @@
+import { float64Array } from '../../codecs/arrays.ts'
+
 /** The minimum spare time is kept for this many groups: 4 s of packets of 20 ms. */
 const GROUPS = 24
 /** Packets of a group. */
@@ -51,8 +53,8 @@ export class PlayoutDelay {
   readonly #frameMs: number
   readonly #maxDelayMs: number
   /** Of each group, less `shiftMs`. */
-  readonly #leasts = new Float64Array(GROUPS)
-  readonly #mosts = new Float64Array(GROUPS)
+  readonly #leasts = float64Array(GROUPS)
+  readonly #mosts = float64Array(GROUPS)
   #groups = 0
   /** Of the groups, less `shiftMs`, and what must remain of it. */
   #usualLeastMs = 0

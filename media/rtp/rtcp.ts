@@ -1,3 +1,4 @@
+import { uint32Array } from '../../codecs/arrays.ts'
 import { emptyBlock, type ReportBlock } from './reception-stats.ts'
 import { readUint32, writeUint32 } from './rtp.ts'
 
@@ -36,7 +37,7 @@ export class RtcpCompound {
   senderOctets = 0
   byeCount = 0
   /** leaving sources: the first `byeCount` are valid */
-  readonly byes = new Uint32Array(MAX_BLOCKS)
+  readonly byes = uint32Array(MAX_BLOCKS)
   blockCount = 0
   /** the first `blockCount` are valid */
   readonly blocks: readonly ReportBlock[] = Array.from({ length: MAX_BLOCKS }, emptyBlock)

@@ -1,3 +1,4 @@
+import { uint8Array } from '../../codecs/arrays.ts'
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import type { G711 } from '../../codecs/g711.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
@@ -148,8 +149,8 @@ export class Unwrapper {
 }
 
 const buffersFor = (maxPayload: number): readonly [Uint8Array, Uint8Array] => [
-  new Uint8Array(RTP_HEADER_BYTES + maxPayload),
-  new Uint8Array(RTP_HEADER_BYTES + maxPayload),
+  uint8Array(RTP_HEADER_BYTES + maxPayload),
+  uint8Array(RTP_HEADER_BYTES + maxPayload),
 ]
 
 /** One outgoing RTP stream: its counters, and two packet buffers used alternately, since the kernel may still use the last one. */
@@ -257,7 +258,7 @@ export class Packetizer {
   /** The last packet; send as many of its first bytes as returned. */
   sent: Uint8Array = new Uint8Array(0)
   readonly #sender: RtpSender
-  readonly #payload = new Uint8Array(FRAME_SAMPLES)
+  readonly #payload = uint8Array(FRAME_SAMPLES)
   /** Of each frame, or of the longest [bytes]. */
   readonly #frameBytes: number
   #frames = 1

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { uint8Array } from '../../codecs/arrays.ts'
 
 const BLOCK_BYTES = 64
 const DIGEST_BYTES = 20
@@ -11,13 +12,13 @@ export class HmacSha1 {
   /** The buffer for the message, from its first byte. */
   readonly message: Uint8Array
   readonly #inner: Uint8Array
-  readonly #outer = new Uint8Array(BLOCK_BYTES + DIGEST_BYTES)
+  readonly #outer = uint8Array(BLOCK_BYTES + DIGEST_BYTES)
   /** Packets of a stream have equal lengths, so the last view fits the next packet. */
   #view: Uint8Array
 
   /** @param key at most 64 bytes; @param maxBytes of a message */
   constructor(key: Uint8Array, maxBytes: number) {
-    this.#inner = new Uint8Array(BLOCK_BYTES + maxBytes)
+    this.#inner = uint8Array(BLOCK_BYTES + maxBytes)
     this.message = this.#inner.subarray(BLOCK_BYTES)
     this.#view = this.#inner
     for (let i = 0; i < BLOCK_BYTES; i++) {

@@ -1,4 +1,5 @@
 import { type Cipher, createCipheriv } from 'node:crypto'
+import { uint8Array } from '../../codecs/arrays.ts'
 import { writeUint32 } from '../rtp/rtp.ts'
 
 const BLOCK_BYTES = 16
@@ -20,7 +21,7 @@ export class KeyStream {
     this.#cipher = createCipheriv('aes-128-ecb', key, null)
     this.#cipher.setAutoPadding(false)
     this.#salt = salt
-    this.#counters = new Uint8Array(Math.ceil(maxBytes / BLOCK_BYTES) * BLOCK_BYTES)
+    this.#counters = uint8Array(Math.ceil(maxBytes / BLOCK_BYTES) * BLOCK_BYTES)
     this.#view = this.#counters
   }
 

@@ -1,3 +1,4 @@
+import { uint8Array } from '../../codecs/arrays.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import type { CryptoSuite } from '../../sip/sdp/sdes.ts'
 import { RTCP_BUFFER_BYTES } from '../rtp/rtcp.ts'
@@ -11,7 +12,7 @@ const RTCP_CLEAR_BYTES = 8
 /** Protects what we send with one master key: one RTP stream, and its RTCP. */
 export class SrtpSender {
   /** The packet that `rtcp` has written. */
-  readonly rtcpPacket = new Uint8Array(RTCP_BUFFER_BYTES + MAX_OVERHEAD_BYTES)
+  readonly rtcpPacket = uint8Array(RTCP_BUFFER_BYTES + MAX_OVERHEAD_BYTES)
   readonly #rtp: PacketCipher
   readonly #rtcp: PacketCipher
   /** Used alternately, since the kernel may still use the last one. */

@@ -1,3 +1,4 @@
+import { float64Array, uint8Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
@@ -61,7 +62,7 @@ export class StreamTrack {
   constructor(streamId: string, track: Track, format: StreamFormat, resampler: Resampler | null) {
     const payloadBytes = PAYLOAD_BYTES[format]
     this.#queue = new FrameQueue(payloadBytes)
-    this.#payload = new Uint8Array(payloadBytes)
+    this.#payload = uint8Array(payloadBytes)
     this.#encode = encoder(format, resampler)
     this.#writer = new MediaMessageWriter(streamId, track, payloadBytes)
     this.#resampler = resampler
@@ -156,16 +157,16 @@ class FrameQueue {
   readonly payloadBytes: number
   /** The payloads; that of the oldest frame begins at `headOffset`. */
   readonly bytes: Uint8Array
-  readonly #orders = new Float64Array(MAX_WAITING_FRAMES)
-  readonly #chunks = new Float64Array(MAX_WAITING_FRAMES)
-  readonly #timestamps = new Float64Array(MAX_WAITING_FRAMES)
-  readonly #writtenAt = new Float64Array(MAX_WAITING_FRAMES)
+  readonly #orders = float64Array(MAX_WAITING_FRAMES)
+  readonly #chunks = float64Array(MAX_WAITING_FRAMES)
+  readonly #timestamps = float64Array(MAX_WAITING_FRAMES)
+  readonly #writtenAt = float64Array(MAX_WAITING_FRAMES)
   #head = 0
   #length = 0
 
   constructor(payloadBytes: number) {
     this.payloadBytes = payloadBytes
-    this.bytes = new Uint8Array(MAX_WAITING_FRAMES * payloadBytes)
+    this.bytes = uint8Array(MAX_WAITING_FRAMES * payloadBytes)
   }
 
   get length(): number {

@@ -1,3 +1,4 @@
+import { int16Array } from '../../../codecs/arrays.ts'
 import type { Frame } from '../../../codecs/audio.ts'
 import { Annex } from '../../rooms/annex.ts'
 import type { Leg } from '../../rooms/leg.ts'
@@ -158,8 +159,8 @@ class FollowedLeg implements Sink, RoomTap {
   readonly #leg: Leg
   readonly #link: LegEnd
   readonly #tellPause: (pause: Room['pause']) => void
-  readonly #said: Frame = new Int16Array(LEG_SAMPLES)
-  readonly #played: Frame = new Int16Array(LEG_SAMPLES)
+  readonly #said: Frame = int16Array(LEG_SAMPLES)
+  readonly #played: Frame = int16Array(LEG_SAMPLES)
   #isPlayed = false
   #room: Room | null = null
 
