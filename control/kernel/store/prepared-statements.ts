@@ -3,6 +3,7 @@ import { type LimitNode, SqliteQueryCompiler, type SqliteStatement, ValueNode } 
 import { LRUCache } from 'lru-cache'
 import { RememberedRows } from './remembered-rows.ts'
 import { Revisions } from './revisions.ts'
+import { rowMaker } from './rows-by-key.ts'
 
 /** Maximum number of cached statements: far more than the product has, apart from `in (…)` lists of various lengths. */
 const MAX_KEPT = 500
@@ -177,17 +178,10 @@ function rowsMadeHere(statement: BetterSqlite3.Statement): SqliteStatement {
   const toRow = rowMaker(raw.columns().map(({ name }) => name))
   return {
     reader: true,
-    all: parameters => raw.all(parameters).map(toRow),
+    all: parameters => raw.all(parameters).map(values => toRow(values as unknown[])),
     run: parameters => raw.run(parameters),
     *iterate(parameters) {
-      for (const values of raw.iterate(parameters)) yield toRow(values)
+      for (const values of raw.iterate(parameters)) yield toRow(values as unknown[])
     },
   }
 }
-
-/** Generated as code, so that V8 knows one shape for all rows of a statement from the beginning. */
-const rowMaker = (columns: readonly string[]): ((values: unknown) => unknown) =>
-  new Function(
-    'values',
-    `return { ${columns.map((name, i) => `${JSON.stringify(name)}: values[${i}]`).join(', ')} }`,
-  ) as never
