@@ -1,7 +1,7 @@
 import { judgePin } from '../calls/conductor/rooms/pin-verdict.ts'
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { scheduleOf } from '../calls/settings.ts'
-import { isJoinable } from '../calls/steps/join-window.ts'
+import { openingOf } from '../calls/steps/join-window.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../calls/tables.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'
@@ -24,10 +24,8 @@ const KEPT_MS = 24 * 60 * 60 * 1000
 export const roomOfLink = (db: Db, token: string): Promise<ConferenceRoomRow | undefined> =>
   db.selectFrom('conference_rooms').selectAll().where('link_hash', '=', sha256(token)).executeTakeFirst()
 
-export type Openness = 'open' | 'not_open' | 'closed'
-
-export const opennessOf = (room: ConferenceRoomRow, now: Date): Openness =>
-  room.active === 0 ? 'closed' : isJoinable(scheduleOf(room), now) ? 'open' : 'not_open'
+export const opennessOf = (room: ConferenceRoomRow, now: Date): 'open' | 'not_open' | 'closed' =>
+  room.active === 0 ? 'closed' : openingOf(scheduleOf(room), now)
 
 export interface Guest {
   name: string

@@ -20,13 +20,18 @@ interface Occurrence {
  * ends (specification, "Conference room join window"). An occurrence keeps its wall-clock times in the schedule's time zone,
  * also across a change to summer time.
  */
-export function isJoinable(schedule: RoomSchedule, now: Date): boolean {
-  if (schedule.start_at === null) return true
+export const isJoinable = (schedule: RoomSchedule, now: Date): boolean => openingOf(schedule, now) === 'open'
+
+/** `closed`: for good. */
+export function openingOf(schedule: RoomSchedule, now: Date): 'open' | 'not_open' | 'closed' {
+  if (schedule.start_at === null) return 'open'
   const zone = { zone: schedule.timezone }
   const first = DateTime.fromISO(schedule.start_at, zone)
   const firstEnd = schedule.end_at === null ? first : DateTime.fromISO(schedule.end_at, zone)
   const at = DateTime.fromJSDate(now, zone)
-  return latestOccurrences(schedule, first, firstEnd, at).some(({ opens, closes }) => at >= opens && at <= closes)
+  const latest = latestOccurrences(schedule, first, firstEnd, at)
+  if (latest.some(({ opens, closes }) => at >= opens && at <= closes)) return 'open'
+  return schedule.recurrence === 'none' && at > first ? 'closed' : 'not_open'
 }
 
 /** The last occurrences that began before `at`, and the next one. Occurrences that begin later also end later, so earlier ones are irrelevant. */

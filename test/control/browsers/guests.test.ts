@@ -27,7 +27,11 @@ test('a guest joins a scheduled room from 15 minutes before an occurrence until 
   app.clock.advance(75 * MINUTE_MS + 2 * HOUR_MS)
   assert.equal(await enter(app, join_url), [201, null], 'the last moment')
   app.clock.advance(1)
-  assert.equal(await enter(app, join_url), [409, 'not_open'])
+  assert.equal(await enter(app, join_url), [409, 'closed'], 'it opens never again')
+  assert.match((await app.live(`GET ${new URL(join_url).pathname}`)).text, 'The room is closed.')
+  const daily = { ...schedule, recurrence: 'daily' }
+  const again = (await app.live('POST /v1/conference_rooms', { name: 'Board', schedule: daily })).body
+  assert.equal(await enter(app, again.join_url), [409, 'not_open'])
   await app.close()
 })
 
