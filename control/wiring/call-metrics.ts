@@ -9,6 +9,8 @@ const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 
 /** Figures of calls, counted once when their event is committed, on the node that handled it. */
 const COUNTED = [
+  'call.created',
+  'call.answered',
   'call.ended',
   'call.audio.one_way',
   'call.quality.degraded',
@@ -16,6 +18,12 @@ const COUNTED = [
   'queue.call.left',
   'queue.call.overflowed',
 ] as const
+
+/** The time of day, which an operator may set, and a clock that nobody sets [ms]. */
+export interface Clocks {
+  wallMs: number
+  steadyMs: number
+}
 
 export class CallMetrics {
   readonly #ended: Counter<'direction' | 'outcome' | 'reason'>
@@ -32,8 +40,12 @@ export class CallMetrics {
   readonly #drift: Histogram
   readonly #oneWay: Counter
   readonly #poor: Counter
+  readonly #now: () => Clocks
+  /** When those calls were made that nobody has answered yet. */
+  readonly #made = new Map<string, Clocks>()
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, now: () => Clocks) {
+    this.#now = now
     const registers = [registry]
     const histogram = <L extends string = never>(name: string, help: string, buckets: number[], labelNames: L[] = []) =>
       new Histogram<L>({ name: `tandem_${name}`, help, buckets, labelNames, registers })
@@ -111,19 +123,28 @@ export class CallMetrics {
   }
 
   #take({ type, object }: Fact): void {
-    if (type === 'call.ended') this.#callEnded(object as Call)
+    if (type === 'call.created') this.#made.set((object as Call).id, this.#now())
+    else if (type === 'call.answered') this.#callAnswered(object as Call)
+    else if (type === 'call.ended') this.#callEnded(object as Call)
     else if (type === 'call.audio.one_way') this.#oneWay.inc()
     else if (type === 'call.quality.degraded') this.#poor.inc()
     else if (type === 'call.turn') this.#turned(object as CallStep)
     else if (type === 'queue.call.left' || type === 'queue.call.overflowed') this.#left(object as QueueCall)
   }
 
-  #callEnded({ direction, status, ended_reason: reason, created, answered_at, duration_ms, quality }: Call): void {
+  #callAnswered({ id, direction, created, answered_at }: Call): void {
+    const [now, made] = [this.#now(), this.#made.get(id)]
+    this.#made.delete(id)
+    if (answered_at === null) return
+    // By how much the time of day was set meanwhile.
+    const setMs = made === undefined ? 0 : now.wallMs - made.wallMs - (now.steadyMs - made.steadyMs)
+    this.#setUp.observe({ direction }, Math.max(0, Date.parse(answered_at) - Date.parse(created) - setMs) / 1000)
+  }
+
+  #callEnded({ id, direction, status, ended_reason: reason, answered_at, duration_ms, quality }: Call): void {
+    this.#made.delete(id)
     this.#ended.inc({ direction, outcome: status, reason: reason ?? 'unknown' })
-    if (answered_at !== null) {
-      this.#setUp.observe({ direction }, Math.max(0, Date.parse(answered_at) - Date.parse(created)) / 1000)
-      this.#talk.observe({ direction }, (duration_ms ?? 0) / 1000)
-    }
+    if (answered_at !== null) this.#talk.observe({ direction }, (duration_ms ?? 0) / 1000)
     for (const leg of quality) {
       if (leg.packets_received === 0) continue
       this.#jitter.observe(leg.jitter_ms / 1000)

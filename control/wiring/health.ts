@@ -8,6 +8,7 @@ import {
   namedCounterLines,
   type Sizes,
 } from '../kernel/metrics/metrics-text.ts'
+import { steadyMsOf } from '../kernel/store/node.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { BacklogReader } from './backlog.ts'
 import { CallMetrics } from './call-metrics.ts'
@@ -75,7 +76,8 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   const backlog = new BacklogReader(store.db, now)
   const gauges = new StoreGauges(registry, store.db, now)
   const stats = new StatsReader(media)
-  const unwatch = new CallMetrics(registry).watch(store)
+  const clocks = () => ({ wallMs: now().getTime(), steadyMs: steadyMsOf(store.db) ?? 0 })
+  const unwatch = new CallMetrics(registry, clocks).watch(store)
   app.addHook('onClose', async () => unwatch())
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import { nodeOf } from '../kernel/store/node.ts'
+import { elapsedMs, nodeOf } from '../kernel/store/node.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { AGENT_STATES } from '../queues/agent-schema.ts'
 
@@ -36,11 +36,11 @@ export class StoreGauges {
 
   /** Before each collection. False: the database cannot be queried, and the last values stay. */
   async refresh(): Promise<boolean> {
-    const at = this.#now().getTime()
-    if (Math.abs(at - this.#readAt) < KEEP_MS) return true
-    this.#readAt = at
+    const now = this.#now()
+    if (Math.abs(now.getTime() - this.#readAt) < KEEP_MS) return true
+    this.#readAt = now.getTime()
     try {
-      await Promise.all([this.#readCalls(), this.#readAgents(), this.#readLines(at), this.#readTrunks()])
+      await Promise.all([this.#readCalls(), this.#readAgents(), this.#readLines(now.toISOString()), this.#readTrunks()])
       return true
     } catch {
       return false
@@ -78,13 +78,16 @@ export class StoreGauges {
     }
   }
 
-  async #readLines(at: number): Promise<void> {
-    const row = await this.#db
+  async #readLines(at: string): Promise<void> {
+    const lines = await this.#db
       .selectFrom('queue_calls')
-      .select(({ fn }) => [fn.countAll<number | string>().as('n'), fn.min<string | null>('joined_at').as('since')])
-      .executeTakeFirst()
-    this.#waiting.set(Number(row?.n ?? 0))
-    this.#longest.set(row?.since == null ? 0 : Math.max(0, at - Date.parse(row.since)) / 1000)
+      .select(({ fn }) => ['joined_on as node', fn.countAll<number | string>().as('n')])
+      .select(({ fn }) => [fn.min('joined_ms').as('steadyMs'), fn.min('joined_at').as('at')])
+      .groupBy('joined_on')
+      .execute()
+    const waits = lines.map(line => elapsedMs(this.#db, line, at))
+    this.#waiting.set(lines.reduce((sum, { n }) => sum + Number(n), 0))
+    this.#longest.set(Math.max(0, ...waits) / 1000)
   }
 
   async #readTrunks(): Promise<void> {

@@ -1,3 +1,5 @@
+import { MEDIA_METRICS } from '../../../media/protocol.ts'
+
 /** Descriptions of metrics that are plain numbers; those of `prom-client` are described where they are made. */
 const HELP: Readonly<Record<string, string>> = {
   tandem_media_up: '1: the media process answers; 0: it does not',
@@ -9,6 +11,8 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_channel_events_lost_total: 'Events of the media process that it had to drop',
   tandem_channel_deadlines_total: 'Commands to the media process that were not answered in time',
   tandem_channel_refused_total: 'Commands that were not sent because too many waited',
+  tandem_channel_store_outages_total:
+    'Times that events of the media process waited because the store was away or full',
   tandem_channel_faults_total: 'Faults on the channel to the media process',
   tandem_channel_bad_stats_total: 'Counter reports of the media process that were invalid',
   tandem_channel_batch_events: 'Events of the media process in one transaction',
@@ -29,79 +33,26 @@ const HELP: Readonly<Record<string, string>> = {
   tandem_jobs_given_up: 'Failed jobs that are kept for inspection',
   tandem_request_logs_written_total: 'Requests that were logged',
   tandem_request_logs_left_out_total: 'Requests that were not logged because too many were waiting',
-  tandem_media_legs: 'Legs of browsers and phones',
-  tandem_media_rooms: 'Rooms of the engine: each call is one',
-  tandem_media_streams: 'Running media streams',
-  tandem_media_browsers: 'Connected browsers',
-  tandem_media_sip_sessions: 'SIP sessions',
-  tandem_media_sip_transactions: 'SIP transactions that are running or waiting for retransmissions',
-  tandem_media_sip_watches: 'Far ends that are monitored by OPTIONS',
-  tandem_media_sip_traces: 'Legs whose SIP messages are kept until they are stored',
-  tandem_media_sip_trace_messages_dropped_total: 'SIP messages that were not kept for lack of room',
-  tandem_media_sip_trace_legs_dropped_total: 'Legs whose SIP messages were dropped because nobody fetched them',
-  tandem_media_sip_messages_limited_total: 'SIP messages that were not looked at because their source sent too many',
-  tandem_media_sip_datagrams_dropped_total: 'SIP datagrams for which the system had no room because too many came',
-  tandem_media_sip_strangers_refused_total: 'Calls of strangers that were refused before control heard of them',
-  tandem_media_hep_packets_sent_total: 'HEP packets that were sent to the collector',
-  tandem_media_hep_packets_dropped_total: 'HEP packets that were dropped because the collector was unreachable or slow',
-  tandem_media_channel_events_waiting: 'Events that control has not committed yet',
-  tandem_media_channel_events_lost_total: 'Events that were dropped because control was away too long',
-  tandem_media_channel_bad_messages_total: 'Messages of control that could not be read',
-  tandem_media_calls_refused_total: 'Inbound calls that were refused for lack of capacity',
-  tandem_media_signalling_faults_total: 'Faults in signalling that ended their call',
-  tandem_media_engine_faults_total: 'Faults in the engine that ended their leg',
-  tandem_media_engine_commands_unanswered_total: 'Commands to an engine thread that were not answered in time',
-  tandem_media_registrations_refused_total: 'REGISTER requests that were refused',
   tandem_store_statements_total: 'Statements that this process has sent to SQLite',
   tandem_store_remembered_total: 'Queries that were answered from memory',
   tandem_store_transactions_total: 'Transactions that this process has begun in SQLite',
-  tandem_media_resident_bytes: 'Memory of the media process',
-  tandem_media_main_heap_bytes: 'Heap of the main thread of media',
-  tandem_media_main_external_bytes: 'Buffers of the main thread of media',
-  tandem_media_engine_heap_bytes: 'Heaps of all engine threads',
-  tandem_media_engine_external_bytes: 'Buffers of all engine threads',
   tandem_control_resident_bytes: 'Memory of the control process',
   tandem_control_heap_bytes: 'Heap of control',
   tandem_control_external_bytes: 'Buffers of control',
-  tandem_media_clock_slots_total: 'Slots of 5 ms that the audio clock has run',
-  tandem_media_clock_behind_slots_total: 'Slots of 5 ms that began more than 2 ms late',
-  tandem_media_clock_late_slots_total: 'Slots of 5 ms that the audio clock ran late to catch up',
-  tandem_media_clock_lateness_seconds: 'How late slots of the audio clock began, of all engine threads',
-  tandem_media_clock_skipped_slots_total: 'Slots of 5 ms that the audio clock skipped: audible gaps',
-  tandem_media_rtp_packets_refused_total: 'RTP packets that were refused: unknown source, wrong tag, not RTP',
-  tandem_media_rtp_send_errors_total: 'RTP and RTCP packets that the system refused to send',
-  tandem_media_stream_frames_sent_total: '20 ms frames that were sent to stream receivers',
-  tandem_media_stream_frames_dropped_total: '20 ms frames that were dropped because a stream receiver was slow',
-  tandem_media_stream_frames_received_total: '20 ms frames that receivers of bidirectional streams have sent',
-  tandem_media_stream_frames_refused_total: 'Of them, those for which there was no room',
-  tandem_media_utterances_total: 'Those that were refused for lack of room',
-  tandem_media_utterances_dropped_total: 'Utterances that were dropped because too many waited',
-  tandem_media_utterances_failed_total: 'Utterances that could not be recognised',
-  tandem_media_utterances_noise_total: 'Voice without words, treated as noise',
-  tandem_media_prompts_failed_total: 'Prompts that could not be played',
-  tandem_media_speech_spoken_total: 'Texts that were spoken',
-  tandem_media_speech_understood_total: 'Utterances that were recognised',
-  tandem_media_speech_failed_total: 'Speech requests that failed',
-  tandem_media_speech_characters_total: 'Characters that were spoken',
-  tandem_media_speech_seconds_total: 'Seconds of audio that were understood',
-  tandem_media_speech_speak_seconds_total: 'Seconds of audio that were recognised',
-  tandem_media_speech_transcribe_seconds_total: 'Seconds spent on text to speech',
-  tandem_media_speech_restarts_total: 'Seconds spent on speech to text',
-  tandem_media_speech_waiting: 'Uses of speech that wait',
-  tandem_media_speech_memory_bytes: 'Speech requests that are waiting',
+  tandem_retention_recordings_deleted_total: 'Recordings that were deleted by age',
+  tandem_retention_transcripts_deleted_total: 'Transcripts that were deleted by age',
+  tandem_retention_copilots_deleted_total: 'Copilot sessions that were deleted by age',
+  tandem_retention_voicemails_deleted_total: 'Voicemails that were deleted by age',
+  tandem_retention_messages_deleted_total: 'Messages that were deleted by age',
+  tandem_retention_summaries_deleted_total: 'Summaries that were deleted by age',
+  tandem_retention_evaluations_deleted_total: 'Evaluations that were deleted by age',
+  tandem_retention_calls_deleted_total: 'Calls that were deleted by age',
+  tandem_retention_contacts_deleted_total: 'Contacts of campaigns that were deleted by age',
+  ...Object.fromEntries(Object.entries(MEDIA_METRICS).map(([name, text]) => [`tandem_media_${name}`, text])),
 }
 
 /** The metrics in the list. */
 export const explainedMetrics = (): string[] => Object.keys(HELP)
 
-/** The description of a metric: from the list, otherwise from the words of its name. */
-export function helpOf(name: string): string {
-  const words = name
-    .replace(/^tandem_/, '')
-    .replace(/_total$/, '')
-    .replaceAll('_', ' ')
-  return (
-    HELP[name] ??
-    `${words.charAt(0).toUpperCase()}${words.slice(1)}${name.endsWith('_total') ? ', since the start' : ''}`
-  )
-}
+/** The description of a metric; empty: nobody has written one. */
+export const helpOf = (name: string): string => HELP[name] ?? ''

@@ -17,10 +17,15 @@ const tenant = { organisationId: ours.organisationId, livemode: true }
 test.after(() => world.close())
 
 const metrics = async (): Promise<string[]> => (await ask(app, 'GET /metrics')).text.split('\n')
-const tell = (type: 'call.ended' | 'call.turn' | 'queue.call.left', object: object) =>
-  store.transaction(trx => appendEvent(trx, tenant, { type, at: clock.now().toISOString(), object }))
+const tell = (
+  type: 'call.created' | 'call.answered' | 'call.ended' | 'call.turn' | 'queue.call.left',
+  object: object,
+) => store.transaction(trx => appendEvent(trx, tenant, { type, at: clock.now().toISOString(), object }))
 
 test('a call that has ended is counted by direction, outcome and reason, with its set-up time and the quality of its legs', async () => {
+  const call = { ...CALL_SAMPLES.queuedCall, direction: 'inbound', created: '2026-11-21T10:00:00.000Z' }
+  await tell('call.created', call)
+  await tell('call.answered', { ...call, answered_at: '2026-11-21T10:00:04.000Z' })
   await tell('call.ended', {
     ...CALL_SAMPLES.endedCall,
     direction: 'inbound',
@@ -54,6 +59,16 @@ test('a call that has ended is counted by direction, outcome and reason, with it
     'tandem_leg_clock_drift_ratio_sum 0.00004',
   ])
     assert.ok(lines.includes(line), line)
+})
+
+test('how long a call was set up is told by a clock that no operator sets', async () => {
+  const call = { ...CALL_SAMPLES.queuedCall, id: 'call_set', direction: 'outbound', created: clock.now().toISOString() }
+  await tell('call.created', call)
+  clock.advance(3000)
+  clock.set(3_600_000)
+  await tell('call.answered', { ...call, answered_at: clock.now().toISOString() })
+  clock.set(-3_600_000)
+  assert.ok((await metrics()).includes('tandem_call_setup_seconds_sum{direction="outbound"} 3'))
 })
 
 test('queue wait and turn latency are measured where a queue is left and a turn is answered', async () => {
@@ -113,8 +128,9 @@ test('agents by state, who waits, calls and trunks are read as they are now', as
   assert.ok(lines.includes(`tandem_trunk_up{connection_id="${trunk}"} 1`))
 })
 
-test('a metric that no list explains is explained by the words of its name', () => {
-  assert.is(helpOf('tandem_media_odd_things_total'), 'Media odd things, since the start')
+test('what a metric means is told by its own process, and nothing is made up of its name', () => {
+  assert.is(helpOf('tandem_media_speech_restarts_total'), 'Restarts of the speech process')
+  assert.is(helpOf('tandem_media_odd_things_total'), '')
 })
 
 test.run()

@@ -373,7 +373,7 @@ test('a party of which no audio comes is told of while its call runs, and counte
   const world = await makeCallsWorld()
   const { control, media } = world
   const registry = new Registry()
-  new CallMetrics(registry).watch(world.store)
+  new CallMetrics(registry, () => ({ wallMs: 0, steadyMs: 0 })).watch(world.store)
   media.dialIn('part_1', '1002')
   const { room } = await media.command('leg.answer', 'part_1')
   await media.committed()
@@ -406,7 +406,7 @@ test('a party that becomes hard to understand is told of with its figures, and c
   const world = await makeCallsWorld()
   const { control, media } = world
   const registry = new Registry()
-  new CallMetrics(registry).watch(world.store)
+  new CallMetrics(registry, () => ({ wallMs: 0, steadyMs: 0 })).watch(world.store)
   media.dialIn('part_1', '1002')
   const { room } = await media.command('leg.answer', 'part_1')
   await media.committed()

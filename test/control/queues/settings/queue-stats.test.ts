@@ -6,6 +6,7 @@ import { newId } from '../../../../control/kernel/ids.ts'
 import { openStore } from '../../../../control/kernel/store/store.ts'
 import { joinQueue, leaveQueue } from '../../../../control/queues/waiting-calls.ts'
 import { suite } from '../../../harness.ts'
+import { ask } from '../../app-harness.ts'
 import { makeDatabase } from '../../database.ts'
 import { addMember, makeWholeApp, refusal, type WholeApp } from '../../whole-app.ts'
 
@@ -106,6 +107,9 @@ test('how long somebody waited is told by a clock that no operator sets: an hour
   clock.advance(20_000)
   clock.set(-3_600_000)
   assert.is((await live(`GET /v1/queues/${queue}/calls`)).body.data[0].wait_ms, 20_000)
+  const later = await join(app, queue)
+  assert.match((await ask(app.app, 'GET /metrics')).text, /^tandem_queue_longest_wait_seconds 20$/m)
+  await leave(app, later, 'abandoned')
   await leave(app, call, 'answered')
   clock.set(3_600_000)
   const [left] = (await live('GET /v1/events?type=queue.call.left')).body.data
