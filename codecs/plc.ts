@@ -1,4 +1,5 @@
 import { float64Array, int16Array } from './arrays.ts'
+import { compare, copy, energies, products, SEARCHED } from './kernels/frames.ts'
 
 /**
  * Packet-loss concealment for speech in the spirit of ITU-T G.711 Appendix I: the last pitch periods are repeated and
@@ -186,39 +187,31 @@ export class Plc {
 /** The lag at which the end of `past` is most like what came before it, by normalised correlation [samples]. */
 function findPitch(past: Int16Array, scale: number): number {
   const compared = scale * CORRELATION
-  let best = scale * MAX_PITCH
-  let bestScore = 0
-  for (let lag = scale * MIN_PITCH; lag <= scale * MAX_PITCH; lag++) {
-    let correlation = 0
-    let energy = 1
-    for (let i = past.length - compared; i < past.length; i++) {
-      const before = past[i - lag]!
-      correlation += past[i]! * before
-      energy += before * before
-    }
-    const score = correlation / Math.sqrt(energy)
-    if (score > bestScore) {
-      best = lag
-      bestScore = score
-    }
-  }
-  return best
+  const least = scale * MIN_PITCH
+  const most = scale * MAX_PITCH
+  const here = past.length - compared
+  copy(SEARCHED, past)
+  compare(here, here - least, -1, compared, most - least + 1)
+  const best = mostAlike(most - least + 1)
+  return best < 0 ? most : least + best
 }
 
 /** How many samples of the guess come before the part that is most like the beginning of the frame. */
 function inStep(guess: Int16Array, frame: Int16Array, period: number, compared: number): number {
-  let best = 0
+  copy(SEARCHED, guess)
+  copy(SEARCHED, frame, guess.length)
+  compare(guess.length, 0, 1, compared, period)
+  return Math.max(0, mostAlike(period))
+}
+
+/** Of so many places that were compared, the one with the highest correlation for its energy; -1: none has any. */
+function mostAlike(places: number): number {
+  let best = -1
   let bestScore = 0
-  for (let lag = 0; lag < period; lag++) {
-    let correlation = 0
-    let energy = 1
-    for (let i = 0; i < compared; i++) {
-      correlation += guess[lag + i]! * frame[i]!
-      energy += guess[lag + i]! ** 2
-    }
-    const score = correlation / Math.sqrt(energy)
+  for (let place = 0; place < places; place++) {
+    const score = products[place]! / Math.sqrt(energies[place]! + 1)
     if (score <= bestScore) continue
-    best = lag
+    best = place
     bestScore = score
   }
   return best

@@ -1,4 +1,5 @@
 import { int16Array } from './arrays.ts'
+import { compare, copy, energies, products, SEARCHED } from './kernels/frames.ts'
 
 /** Divisors of a second of audio: the length of a cross-fade, and the search range. */
 const OVERLAPS_PER_SECOND = 100
@@ -97,7 +98,7 @@ export class TimeScale {
   }
 
   /** Searches for the part most like the next one, up to this many samples later (1) or earlier (-1). */
-  #find(sign: number, reach: number): boolean {
+  #find(sign: 1 | -1, reach: number): boolean {
     const line = this.#line
     const from = this.#frame
     const overlap = this.#overlap
@@ -107,15 +108,15 @@ export class TimeScale {
       this.#likeness = 0
       return true
     }
+    const first = Math.min(0, sign * reach)
+    copy(SEARCHED, line.subarray(from + first, from + Math.max(0, sign * reach) + overlap))
+    compare(-first, sign - first, sign, overlap, reach)
     let best = Number.NEGATIVE_INFINITY
     let there = 0
     this.#likeness = -1
     for (let lag = 1; lag <= reach; lag++) {
-      const at = from + sign * lag
-      const energy = energyOf(line, at, overlap)
-      let product = 0
-      for (let i = 0; i < overlap; i++) product += line[from + i]! * line[at + i]!
-      const likeness = product / Math.sqrt(here * energy + 1)
+      const energy = energies[lag - 1]!
+      const likeness = products[lag - 1]! / Math.sqrt(here * energy + 1)
       const worth = likeness + (WORTH_OF_LENGTH * lag) / this.#frame
       if (worth <= best || (NEAR * lag < this.#frame && likeness < NEAR_ALIKE)) continue
       best = worth

@@ -14,6 +14,7 @@ const { memory, ...functions } = new WebAssembly.Instance(new WebAssembly.Module
   encode(table: number, samples: number): void
   decode(table: number, samples: number): void
   correlate(from: number, samples: number): void
+  match(here: number, there: number, stepBytes: number, samples: number, places: number): void
 }
 
 /**
@@ -29,13 +30,16 @@ export const copy = Function.prototype.call.bind(Uint8Array.prototype.set) as <
 
 /** No frame has more: 20 ms at 48 kHz. */
 export const MAX_SAMPLES = 960
-/** Offsets [bytes]; the functions know the first five. */
+/** Offsets [bytes]; the functions know the first five, and two of the others. */
 const SUM = 0
 const OCTETS = 4096
 const CORRELATIONS = 5120
 export const FRAME_IN_AT = 8192
 export const FRAME_OUT_AT = 12_288
 const SAMPLES_OF_OCTETS = 16_384
+const SEARCHED_AT = 20_480
+const PRODUCTS = 32_768
+const ENERGIES = 40_960
 const OCTETS_OF_SAMPLES = 65_536
 
 /**
@@ -56,6 +60,22 @@ export const correlations = new Float64Array(memory.buffer, CORRELATIONS, 3)
 
 /** The first samples of the sum. */
 export const sumOf = (samples: number): Int32Array => new Int32Array(memory.buffer, SUM, samples)
+
+/** Memory for what `compare` searches, and for what it finds: as many samples, and places, as a search may have. */
+export const SEARCHED = new Int16Array(memory.buffer, SEARCHED_AT, 6 * MAX_SAMPLES)
+export const products = new Float64Array(memory.buffer, PRODUCTS, MAX_SAMPLES)
+export const energies = new Float64Array(memory.buffer, ENERGIES, MAX_SAMPLES)
+
+/**
+ * Compares a part of `SEARCHED` with others, each a sample later or earlier than the one before: `products[k]` is the sum of both multiplied,
+ * `energies[k]` that of the other part's squares. Exact, as all sums of integers here.
+ *
+ * @param here first sample of the part, `there` that of the first other @param step 1: later, -1: earlier
+ * @param samples of a part, a multiple of 8 @param places that are compared
+ */
+export function compare(here: number, there: number, step: 1 | -1, samples: number, places: number): void {
+  functions.match(SEARCHED_AT + 2 * here, SEARCHED_AT + 2 * there, 2 * step, samples, places)
+}
 
 /** Space for the tables of a law, and their addresses. @param place 0 or 1: there are two laws */
 export function lawTables(place: 0 | 1) {

@@ -119,4 +119,42 @@
       (i64.add (i64x2.extract_lane 0 (local.get $k1)) (i64x2.extract_lane 1 (local.get $k1)))))
     (f64.store offset=5136 (i32.const 0) (f64.convert_i64_s
       (i64.add (i64x2.extract_lane 0 (local.get $k2)) (i64x2.extract_lane 1 (local.get $k2))))))
+
+  ;; For each of so many places, one sample after the other (step 2) or before it (step -2): products[k] = sum of here[i] * there[i],
+  ;; energies[k] = sum of there[i] * there[i]. The latter changes by one sample that comes and one that goes.
+  (func (export "match") (param $here i32) (param $there i32) (param $step i32) (param $n i32) (param $places i32)
+    (local $i i32) (local $place i32) (local $gained i32) (local $gone i32) (local $sample i32)
+    (local $dot v128) (local $product v128) (local $energy i64)
+    (local.set $n (i32.shl (local.get $n) (i32.const 1)))
+    (if (i32.gt_s (local.get $step) (i32.const 0))
+      (then
+        (local.set $gained (i32.sub (local.get $n) (i32.const 2)))
+        (local.set $gone (i32.const -2)))
+      (else (local.set $gone (local.get $n))))
+    (loop $nextSample
+      (local.set $sample (i32.load16_s (i32.add (local.get $there) (local.get $i))))
+      (local.set $energy (i64.add (local.get $energy)
+        (i64.extend_i32_s (i32.mul (local.get $sample) (local.get $sample)))))
+      (br_if $nextSample (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 2))) (local.get $n))))
+    (loop $nextPlace
+      (local.set $i (i32.const 0))
+      (local.set $product (v128.const i64x2 0 0))
+      (loop $next
+        (local.set $dot (i32x4.dot_i16x8_s
+          (v128.load (i32.add (local.get $here) (local.get $i))) (v128.load (i32.add (local.get $there) (local.get $i)))))
+        (local.set $product (i64x2.add (local.get $product) (i64x2.add
+          (i64x2.extend_low_i32x4_s (local.get $dot)) (i64x2.extend_high_i32x4_s (local.get $dot)))))
+        (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 16))) (local.get $n))))
+      (f64.store offset=32768 (local.get $place) (f64.convert_i64_s
+        (i64.add (i64x2.extract_lane 0 (local.get $product)) (i64x2.extract_lane 1 (local.get $product)))))
+      (f64.store offset=40960 (local.get $place) (f64.convert_i64_s (local.get $energy)))
+      (local.set $there (i32.add (local.get $there) (local.get $step)))
+      (local.set $sample (i32.load16_s (i32.add (local.get $there) (local.get $gained))))
+      (local.set $energy (i64.add (local.get $energy)
+        (i64.extend_i32_s (i32.mul (local.get $sample) (local.get $sample)))))
+      (local.set $sample (i32.load16_s (i32.add (local.get $there) (local.get $gone))))
+      (local.set $energy (i64.sub (local.get $energy)
+        (i64.extend_i32_s (i32.mul (local.get $sample) (local.get $sample)))))
+      (local.set $place (i32.add (local.get $place) (i32.const 8)))
+      (br_if $nextPlace (local.tee $places (i32.sub (local.get $places) (i32.const 1))))))
 )

@@ -3,13 +3,17 @@ import * as assert from 'uvu/assert'
 import { assembled } from '../../build/make-kernels.ts'
 import { PCMA, PCMU } from '../../codecs/g711.ts'
 import {
+  compare,
   correlate,
   correlations,
+  energies,
   FRAME_IN,
   FRAME_IN_AT,
   FRAME_OUT,
   FRAME_OUT_AT,
   MAX_SAMPLES,
+  products,
+  SEARCHED,
 } from '../../codecs/kernels/frames.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { Mixer } from '../../media/rooms/mixer.ts'
@@ -140,6 +144,28 @@ test('mixers that take turns keep their sums', () => {
   one.add(frames[1]!)
   one.all(out, new Limiter())
   assert.equal([...out], [...frames[1]!])
+})
+
+test('parts are compared with others that begin a sample later each, or earlier, exactly', () => {
+  const samples = framesOf(3).flatMap(frame => [...frame])
+  SEARCHED.set(samples)
+  const product = (here: number, there: number): number =>
+    samples.slice(here, here + 80).reduce((sum, sample, i) => sum + sample * samples[there + i]!, 0)
+  const ways: readonly { here: number; there: number; step: 1 | -1 }[] = [
+    { here: 0, there: 40, step: 1 },
+    { here: 400, there: 360, step: -1 },
+    { here: 200, there: 0, step: 1 },
+    { here: 160, there: 400, step: -1 },
+  ]
+  for (const { here, there, step } of ways) {
+    compare(here, there, step, 80, 320)
+    for (let place = 0; place < 320; place++) {
+      const at = there + step * place
+      if (at < 0 || at + 80 > samples.length) continue
+      assert.is(products[place], product(here, at), `${step} ${place}`)
+      assert.is(energies[place], product(at, at), `${step} ${place}`)
+    }
+  }
 })
 
 test.run()
