@@ -31,26 +31,12 @@ const ofParticipant: Place = async (db, tenant, { participant_id = '' }) => {
   return participant === undefined || participant.left_at !== null ? null : participant.node_id
 }
 
-/** The node where a room's session runs, if none runs here: a party called in here would be alone in another room. */
-const ofSession: Place = async (db, tenant, { id = '' }) => {
-  const sessions = await forTenant(db, tenant)
-    .select('calls')
-    .select('node_id')
-    .where('kind', '=', 'conference')
-    .where('room_id', '=', id)
-    .where('ended_at', 'is', null)
-    .execute()
-  return sessions.some(({ node_id }) => node_id === nodeOf(db)) ? null : sessions[0]?.node_id
-}
-
 const OF_PARTICIPANT = '/conference_rooms/:id/participants/:participant_id'
-const OF_SESSION = '/conference_rooms/:id/participants'
 
 function placeOf({ method, path }: Route): Place | null {
   if (method === 'GET') return null
   if (/^\/calls\/:id(\/|$)/.test(path)) return ofCall
-  if (path === OF_PARTICIPANT) return ofParticipant
-  return path === OF_SESSION ? ofSession : null
+  return path === OF_PARTICIPANT ? ofParticipant : null
 }
 
 /** Wraps these operations: each refuses what belongs to another node's call. */

@@ -26,6 +26,27 @@ test('a locked session lets only moderators and those in who are dialled from wi
   await world.close()
 })
 
+test('nobody is rung for a room whose session another node has, where they would be alone: 409 other_node that names it', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom, store } = world
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  media.dialIn('part_2', '1002')
+  await media.committed()
+  const callId = media.sent('leg.answer')[1]!.room.roomId
+  await store.db.updateTable('calls').set({ node_id: 'far' }).where('kind', '=', 'conference').execute()
+  for (const [line, body] of [
+    ['POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom }],
+    [`POST /v1/calls/${callId}/transfer`, { room_id: openRoom }],
+    [`POST /v1/conference_rooms/${openRoom}/participants`, { to: 'sip:bob@192.0.2.1' }],
+  ] as const) {
+    const { status, body: answer } = await control.ask(line, body)
+    assert.equal([status, answer.error?.details], [409, { reason: 'other_node', node: 'far' }], line)
+  }
+  assert.equal(media.sent('leg.dial'), [])
+  await world.close()
+})
+
 test('nobody is rung for a room that is locked, or outside its join window', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world

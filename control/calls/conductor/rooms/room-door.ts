@@ -1,14 +1,17 @@
 import { conflict, type Problem } from '../../../http/errors.ts'
+import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import { isLocked } from '../../session-state.ts'
 import { scheduleOf } from '../../settings.ts'
 import { isJoinable } from '../../steps/join-window.ts'
 import type { ConferenceRoomRow } from '../../tables.ts'
-import { runningSession } from './sessions.ts'
+import { otherNode } from '../other-node.ts'
+import { ownSession, runningSession } from './sessions.ts'
 
 /**
  * Why nobody can be brought into a room now, checked before anybody is rung for it. `isInvited`: from within, where a lock keeps
- * nobody out (specification, "Conference room": only moderators let more people in).
+ * nobody out (specification, "Conference room": only moderators let more people in). If the session runs at another node alone, whoever
+ * comes in here would be alone in another room.
  */
 export async function roomProblem(
   db: Db,
@@ -19,7 +22,9 @@ export async function roomProblem(
   if (!isJoinable(scheduleOf(room), now)) {
     return conflict('room_closed', 'The conference room can be joined only in its join window, which is not open now.')
   }
-  const session = isInvited ? undefined : await runningSession(db, room)
-  if (session === undefined || !(await isLocked(db, session, room))) return null
+  const session = (await ownSession(db, room)) ?? (await runningSession(db, room))
+  const node = session?.node_id ?? null
+  if (node !== null && node !== nodeOf(db)) return otherNode(node)
+  if (isInvited || session === undefined || !(await isLocked(db, session, room))) return null
   return conflict('room_locked', 'The session in the conference room is locked.')
 }
