@@ -134,26 +134,41 @@ interface Stage {
   width: number
   /** So many more while the machine has room for them. */
   more?: number
+  /** The number of its first process; absent: 0. Of who gives way, nobody else of the label has it at the same time. */
+  first?: number
   label?: string
   givesWay?: true
   variables?: (slot: number) => Variables
 }
 
+/**
+ * Processes of who gives way, by label and number: they stay for the stages to come, for a fresh one takes two seconds of a core to
+ * load and to compile what the one before has.
+ */
+const staying = new Map<string, Worker>()
+
 async function runFiles(take: Take, stage: Stage): Promise<void> {
-  const { label = '', givesWay, variables = () => ({}) } = stage
+  const { first = 0, label = '', givesWay, variables = () => ({}) } = stage
   const width = stage.width + (stage.more ?? 0)
-  const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(slot) } }))
-  const workers = stages.map(stage => new Worker(stage))
+  const stages = slots(width).map(slot => ({ bundles, givesWay, env: { ...env, ...variables(first + slot) } }))
+  const workers = stages.map((stage, slot) => {
+    const name = `${label} ${first + slot}`
+    const worker = (givesWay && staying.get(name)) || new Worker(stage)
+    if (givesWay) staying.set(name, worker)
+    return worker
+  })
   const run = async (path: string, slot: number): Promise<void> => {
     const worker = workers[slot]!
     const running = wantsOwnProcess(path) ? runAlone(path, stages[slot]!) : worker.run(path)
     if (reportFirst(path, label, await running) > 0) worker.excuse()
   }
   await Promise.all(slots(width).map(slot => drain(take, slot, run)))
-  for (const worker of workers) {
-    const problem = await worker.close()
-    if (problem !== null) fail(`a process of tests${label}: ${problem}`)
-  }
+  if (!givesWay) for (const worker of workers) await close(worker, label)
+}
+
+async function close(worker: Worker, label: string): Promise<void> {
+  const problem = await worker.close()
+  if (problem !== null) fail(`a process of tests${label}: ${problem}`)
 }
 
 /**
@@ -290,10 +305,10 @@ if (products.length > 0) {
   )
 }
 /** What is over first leaves its part of the machine to as many more processes of the other, which have databases of their own. */
-const more = (): Promise<void> => runFiles(from(left), { ...sqlite, width: AGAIN })
-const moreAgain = (): Promise<void> =>
-  runFiles(from(again), { ...postgres, width: UNITS, variables: () => postgres.variables!(AGAIN) })
+const more = (): Promise<void> => runFiles(from(left), { ...sqlite, width: AGAIN, first: UNITS })
+const moreAgain = (): Promise<void> => runFiles(from(again), { ...postgres, width: UNITS, first: AGAIN })
 await Promise.all([runFiles(from(left), sqlite).then(moreAgain), runFiles(from(again), postgres).then(more)])
+for (const [name, worker] of staying) await close(worker, name)
 const passedAlone = await runFailedAlone()
 if (url !== null) await dropDatabases(url, `tandem_test_${run}_`)
 if (skips.size > 0) console.log(`\nSkipped:\n${[...skips].join('\n')}`)
