@@ -32,8 +32,8 @@ test('nobody is rung for a room whose session another node has, where they would
   media.dialIn('part_1', '1001')
   await media.command('leg.move', 'part_1')
   media.dialIn('part_2', '1002')
+  const callId = (await media.command('leg.answer', 'part_2')).room.roomId
   await media.committed()
-  const callId = media.sent('leg.answer')[1]!.room.roomId
   await store.db.updateTable('calls').set({ node_id: 'far' }).where('kind', '=', 'conference').execute()
   for (const [line, body] of [
     ['POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom }],
