@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import type { MessageType, Path } from './fast/state.ts'
 
@@ -52,6 +52,9 @@ export interface CopilotSessionTable extends TenantColumns {
   /** Until when a model may still put its summary in the place of the session's, ISO-8601 UTC; null: none will. */
   deep: string | null
   created: string
+  /** The same by the steady clock of this node. */
+  started_ms: Generated<number | null>
+  started_on: Generated<string | null>
   ended_at: string | null
   /** JSON of `Pieces`, sealed; null: nothing is held back. */
   held: string | null

@@ -5,6 +5,7 @@ import type { Problem } from '../../http/errors.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { numberIn } from '../../trunks/do-not-call.ts'
+import { lastedMs } from '../duration.ts'
 import type { CallRow } from '../tables.ts'
 import { type Consent, callCaptureOf, type Decided, NOTHING } from './call-capture.ts'
 
@@ -65,7 +66,7 @@ export async function noteAgreed(
 ): Promise<void> {
   const phone = numberIn(addressOf(call))
   if (phone === null || !(await isDemanded(trx, tenant, 'record'))) return
-  const offset_ms = Math.max(0, Date.parse(at) - Date.parse(call.answered_at ?? askedAt))
+  const offset_ms = lastedMs(trx, { ...call, answered_at: call.answered_at ?? askedAt }, at)
   const evidence = { ...NO_EVIDENCE, type: 'call' as const, call_id: call.id, offset_ms, text: `Key ${key}` }
   await giveConsent(trx, tenant, { phone, purpose: 'record', evidence, given_at: at, expires_at: null }, { at })
 }

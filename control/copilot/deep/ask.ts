@@ -50,7 +50,7 @@ async function find(parts: AskParts, tenant: Tenant, id: string, asked: string):
   const settings = settingsOfSession(row)
   const question = await redactedText(db, tenant, asked)
   const passages = await passagesOn(parts.search, db, tenant, settings, question, 1)
-  const about = { sessionId: id, tenant, nowMs: parts.now().getTime() }
+  const about = { sessionId: id, tenant, nowMs: sessionMs(db, row, parts.now()) }
   const phrased = await phrasedAnswer(parts, about, settings, question, passages)
   const answer = phrased ?? answerFrom(question, passages, parts.now())
   return { question, answer, path: phrased === null ? 'fast' : 'deep', passages }
@@ -73,7 +73,7 @@ async function tell(
     score: source.score,
   }))
   const body = { question, answer, sources }
-  await apply(parts, trx, row, [{ kind: 'asked', atMs: sessionMs(row, parts.now()), path, body }])
+  await apply(parts, trx, row, [{ kind: 'asked', atMs: sessionMs(trx, row, parts.now()), path, body }])
   const { livemode } = tenant
   return { object: 'copilot_answer', livemode, session_id: id, question, answer, path, sources }
 }

@@ -97,7 +97,7 @@ export class DeepPath {
       if (row === undefined || row.deep === null) return
       const given = new AbortController()
       this.#sessions.set(row.id, { asking: { key: 'summary', given, isSpeculative: false }, isWanted: false })
-      const isLeft = limit.take(row.id, settings.model.max_calls_per_minute, now().getTime())
+      const isLeft = limit.take(row.id, settings.model.max_calls_per_minute, sessionMs(store.db, row, now()))
       const metered = meter.of(tenant, 'copilot_summary', settings.model)
       const paid: typeof metered = (model, tokens) => {
         metered(model, tokens)
@@ -178,9 +178,9 @@ export class DeepPath {
     lines: readonly Line[],
     models: readonly ChatModel[],
   ): Promise<void> {
-    const { store, search, limit, meter } = this.#parts
+    const { store, search, limit, meter, now } = this.#parts
     const settings = settingsOfSession(row)
-    if (!limit.take(row.id, settings.model.max_calls_per_minute, this.#parts.now().getTime())) return
+    if (!limit.take(row.id, settings.model.max_calls_per_minute, sessionMs(store.db, row, now()))) return
     const metered = meter.of(tenantOf(row), 'copilot', settings.model)
     busy.asking = asking
     const last = lines.findLast(({ party }) => party === 'customer')?.text ?? ''
@@ -219,7 +219,7 @@ export class DeepPath {
       const isOpen = state.spans.some(({ id, isFinal }) => id === last?.id && !isFinal)
       if (asking.isSpeculative && isOpen) return
       const verdicts = verdictsOf(judgement, settingsOfSession(row), state, lines)
-      const atMs = sessionMs(row, now())
+      const atMs = sessionMs(trx, row, now())
       const wordsEndMs = state.spans.find(({ id }) => id === last?.id)?.toMs ?? null
       const utterances = last === undefined ? [] : [last.id]
       await apply(this.#parts, trx, row, [{ kind: 'judged', atMs, utterances, wordsEndMs, verdicts }])

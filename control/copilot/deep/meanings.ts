@@ -73,7 +73,7 @@ export class Meanings {
     const isUnknown = (text: string): boolean => vectors.known(text) === undefined
     const [said, examples] = [sentencesOf(told.text).filter(isUnknown), examplesOf(settings).filter(isUnknown)]
     if (said.length + examples.length === 0) return
-    if (!this.#limit.take(row.id, settings.model.max_calls_per_minute, now().getTime())) return
+    if (!this.#limit.take(row.id, settings.model.max_calls_per_minute, sessionMs(store.db, row, now()))) return
     const key = `${tenant.organisationId} ${tenant.livemode}`
     await vectors.learn(said, examples, { key, paid: meter.of(tenant, 'embeddings') })
     try {
@@ -91,7 +91,7 @@ export class Meanings {
     const meant = meantBy(vectors, tenant, settings, told.text)
     if (Object.keys(meant).length === 0) return
     const onObjection = await passagesOnObjections(search, trx, tenant, settings, told.text, meant)
-    const atMs = sessionMs(row, now())
+    const atMs = sessionMs(trx, row, now())
     await apply(this.#parts, trx, row, [{ kind: 'meant', atMs, ...told, meant, onObjection }])
   }
 

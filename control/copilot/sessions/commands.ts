@@ -57,7 +57,7 @@ type Decide = (row: CopilotSessionRow, settings: ProfileSettings, atMs: number) 
 const input =
   (decide: Decide): Command =>
   async (row, { parts, trx }) => {
-    const decided = decide(row, settingsOfSession(row), sessionMs(row, parts.now()))
+    const decided = decide(row, settingsOfSession(row), sessionMs(trx, row, parts.now()))
     return isProblem(decided) ? decided : toSession(await apply(parts, trx, row, [decided]))
   }
 
@@ -135,7 +135,7 @@ async function nextStage(
     return problem('parameter_invalid', `No such stage: ${stage}`, { param: 'stage' })
   }
   if (next === undefined) return conflict('not_possible', 'There is no later stage.')
-  const input: CopilotInput = { kind: 'stage', atMs: sessionMs(row, parts.now()), key: next.key }
+  const input: CopilotInput = { kind: 'stage', atMs: sessionMs(trx, row, parts.now()), key: next.key }
   return toSession(await apply(parts, trx, row, [input]))
 }
 

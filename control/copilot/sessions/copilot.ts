@@ -86,7 +86,7 @@ export class Copilot implements CallPrograms {
         if (await hasSession(trx, event.body.legId)) follow(trx, event.body.legId, async () => void this.#endOver())
         return
       case 'transcript.words': {
-        const sessionId = await keepWords(this.#parts.vault, trx, event.body, event.at)
+        const sessionId = await keepWords(this.#parts.vault, trx, event, this.#parts.now())
         if (sessionId !== null) follow(trx, sessionId, async () => void this.deal(sessionId))
         return
       }
@@ -230,7 +230,7 @@ export class Copilot implements CallPrograms {
     return store.transaction(async trx => {
       const row = await runningSession(trx, id)
       if (row === undefined) return
-      const atMs = sessionMs(row, now())
+      const atMs = sessionMs(trx, row, now())
       const next = await release(this.#hearing, trx, row, atMs)
       await apply(this.#records, trx, next, [{ kind: 'tick', atMs, isQuiet: await isQuiet(trx, next) }])
     })

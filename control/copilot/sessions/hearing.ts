@@ -18,7 +18,7 @@ import { wordsOf } from '../words/fold.ts'
 import { withKnowledge } from './inputs.ts'
 import type { KnownVectors } from './meant.ts'
 import { beforePayment, hearPiece, type Pieces, releasePieces, type Shown } from './pieces.ts'
-import { apply, type RecordParts, sessionMs, settingsOfSession, stateOf } from './records.ts'
+import { apply, type RecordParts, sessionMsAt, settingsOfSession, stateOf } from './records.ts'
 import { followScript } from './script-moves.ts'
 import { takeBack } from './take-back.ts'
 
@@ -40,7 +40,7 @@ export async function hearSaid(
   const redact = await redactorOf(trx, tenantOf(row))
   const least = leastHeld([...lastSaid(row), said.text])
   const heard = hearPiece(
-    await piecesOf(parts.vault, trx, told),
+    await piecesOf(parts, trx, told),
     redact,
     said,
     text => isDetail(row, { ...said, text }),
@@ -93,7 +93,7 @@ export async function hearNothing(
   row: CopilotSessionRow,
   input: CopilotInput & { kind: 'unsaid' },
 ): Promise<CopilotSessionRow> {
-  const pieces = await piecesOf(parts.vault, trx, row)
+  const pieces = await piecesOf(parts, trx, row)
   const left = Object.entries(pieces).map(([party, chain]) => [party, chain.filter(({ id }) => id !== input.id)])
   return apply(parts, trx, await keep(parts.vault, trx, row, Object.fromEntries(left)), [input])
 }
@@ -107,7 +107,7 @@ export async function release(
 ): Promise<CopilotSessionRow> {
   if (row.held === null) return row
   const redact = await redactorOf(trx, tenantOf(row))
-  const { shown, pieces } = releasePieces(await piecesOf(parts.vault, trx, row), redact, atMs)
+  const { shown, pieces } = releasePieces(await piecesOf(parts, trx, row), redact, atMs)
   const next = await keep(parts.vault, trx, row, pieces)
   return showAgain(parts, trx, next, shown, { atMs: atMs ?? 0, becauseMs: null })
 }
@@ -133,11 +133,11 @@ async function showAgain(
   )
 }
 
-async function piecesOf(vault: Vault, db: Db, row: CopilotSessionRow): Promise<Pieces> {
+async function piecesOf({ vault, now }: HearingParts, db: Db, row: CopilotSessionRow): Promise<Pieces> {
   if (row.held === null) return {}
   const pieces = JSON.parse(vault.open(row.held, row.id)) as Pieces
   const pause = await lastPause(db, tenantOf(row), row.call_id)
-  return pause === undefined ? pieces : beforePayment(pieces, sessionMs(row, new Date(pause.at)))
+  return pause === undefined ? pieces : beforePayment(pieces, sessionMsAt(db, row, pause.at, now()))
 }
 
 async function keep(vault: Vault, trx: Trx, row: CopilotSessionRow, pieces: Pieces): Promise<CopilotSessionRow> {

@@ -10,17 +10,19 @@ import type { CopilotInput, Party, SaidInput } from '../fast/state.ts'
 import type { CopilotInputRow, CopilotSessionRow } from '../tables.ts'
 import { lookUp } from './knowledge.ts'
 import { type KnownVectors, meantBy } from './meant.ts'
-import { sessionMs, settingsOfSession } from './records.ts'
+import { sessionMs, sessionMsAt, settingsOfSession } from './records.ts'
 
-/** Words as they were heard, with times of the day. */
+/** Words as they were heard, with times by the session's clock [ms], which what an older version has kept lacks. */
 export interface HeardInput {
   utteranceId: string
   legId: string
   /** Null: what was being said is not to be known. */
   text: string | null
   isFinal: boolean
+  /** The time of day. */
   beganAt: string
-  endedAt: string
+  fromMs?: number
+  toMs?: number
 }
 
 /** Inputs of a session that wait at most: who speaks faster than we can write is not heard further. */
@@ -30,20 +32,22 @@ const MAX_WAITING = 200
 export async function keepWords(
   vault: Vault,
   trx: Trx,
-  { transcriptId, utteranceId, legId, text, isFinal, beganAgoMs, endedAgoMs }: Events['transcript.words'],
-  at: string,
+  { at, body: said }: { at: string; body: Events['transcript.words'] },
+  now: Date,
 ): Promise<string | null> {
+  const { transcriptId, utteranceId, legId, text, isFinal, beganAgoMs, endedAgoMs } = said
   const sessions = trx.selectFrom('copilot_sessions').selectAll().where('id', '=', transcriptId)
   const row = await sessions.where('status', '=', 'running').executeTakeFirst()
   if (row === undefined || row.hearing === 'none') return null
-  const ago = (ms: number): string => new Date(Date.parse(at) - ms).toISOString()
+  const toldMs = sessionMsAt(trx, row, at, now)
   const input: HeardInput = {
     utteranceId,
     legId,
     text,
     isFinal,
-    beganAt: ago(beganAgoMs),
-    endedAt: ago(endedAgoMs),
+    beganAt: new Date(Date.parse(at) - beganAgoMs).toISOString(),
+    fromMs: Math.max(0, toldMs - beganAgoMs),
+    toMs: Math.max(0, toldMs - endedAgoMs),
   }
   const waiting = trx.selectFrom('copilot_inputs').select(({ fn }) => fn.countAll<number | string>().as('count'))
   const { count } = await waiting.where('session_id', '=', row.id).executeTakeFirstOrThrow()
@@ -69,24 +73,24 @@ export async function inputOf(
   heard: HeardInput,
   now: Date,
 ): Promise<SaidInput | (CopilotInput & { kind: 'unsaid' }) | null> {
-  const atMs = sessionMs(row, now)
-  const { utteranceId: id, text } = heard
+  const atMs = sessionMs(db, row, now)
+  const { utteranceId: id, text, isFinal, beganAt, fromMs = atMs, toMs = atMs } = heard
   const party = await partyOf(db, row, heard.legId)
   if (party === null) return null
   if (text === null) return { kind: 'unsaid', atMs, id }
-  const times = { fromMs: sessionMs(row, new Date(heard.beganAt)), toMs: sessionMs(row, new Date(heard.endedAt)) }
-  const isAside = party === 'agent' && (await isOnHold(db, row, heard.beganAt))
-  return { kind: 'said', atMs, id, party, text, isFinal: heard.isFinal, ...times, ...(isAside && { isAside }) }
+  const isAside = party === 'agent' && (await isOnHold(db, row, beganAt, now))
+  return { kind: 'said', atMs, id, party, text, isFinal, fromMs, toMs, ...(isAside && { isAside }) }
 }
 
 /** Whether somebody is on hold now, and was by then: what the agent says to himself, or to who is asked, the customer does not hear. */
-async function isOnHold(db: Db, row: CopilotSessionRow, at: string): Promise<boolean> {
+async function isOnHold(db: Db, row: CopilotSessionRow, at: string, now: Date): Promise<boolean> {
   const scoped = forTenant(db, tenantOf(row))
   const held = scoped.select('participants').select('id').where('call_id', '=', row.call_id).where('on_hold', '=', 1)
   if ((await held.where('step', '!=', 'ended').limit(1).executeTakeFirst()) === undefined) return false
   const told = scoped.select('events').select('timestamp').where('call_id', '=', row.call_id)
   const since = await told.where('type', '=', 'call.held').orderBy('id', 'desc').limit(1).executeTakeFirst()
-  return since === undefined || since.timestamp <= at
+  // Held in the future: the time of day was set back since.
+  return since === undefined || since.timestamp <= at || since.timestamp > now.toISOString()
 }
 
 /** Words with what is known of them. */

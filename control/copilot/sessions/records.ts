@@ -1,6 +1,7 @@
 import { appendEvent } from '../../kernel/events/log.ts'
 import { remembered } from '../../kernel/remembered.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
+import { elapsedMs } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { reduce } from '../fast/reduce.ts'
@@ -19,9 +20,15 @@ export interface RecordParts {
 /** Profiles that sessions run by at the same time; of more, some are parsed anew. */
 const MAX_SETTINGS = 50
 
+type Started = Pick<CopilotSessionRow, 'started_ms' | 'started_on' | 'created'>
+
 /** The time of a session's own clock [ms]. */
-export const sessionMs = ({ created }: Pick<CopilotSessionRow, 'created'>, now: Date): number =>
-  Math.max(0, now.getTime() - Date.parse(created))
+export const sessionMs = (db: Db, { started_ms, started_on, created }: Started, now: Date): number =>
+  elapsedMs(db, { steadyMs: started_ms, node: started_on, at: created }, now.toISOString())
+
+/** The same of a time of the day, ISO-8601: by how long ago it was, for the time of day may have been set since the session began. */
+export const sessionMsAt = (db: Db, row: Started, at: string, now: Date): number =>
+  sessionMs(db, row, now) - Math.max(0, now.getTime() - Date.parse(at))
 
 /** They are read for each thing that happens, and may be a megabyte. */
 const parsedSettings = remembered(MAX_SETTINGS, (text: string): ProfileSettings => JSON.parse(text))
@@ -67,15 +74,17 @@ export async function apply(
 async function tell({ now, feed }: RecordParts, trx: Trx, row: CopilotSessionRow, messages: readonly Outgoing[]) {
   if (messages.length === 0) return
   const at = now()
-  const rows = messages.map((message): CopilotMessageRow => messageRow(row, message, at))
+  const nowMs = sessionMs(trx, row, at)
+  const rows = messages.map((message): CopilotMessageRow => messageRow(row, message, at, nowMs))
   await trx.insertInto('copilot_messages').values(rows).execute()
   afterCommit(trx, () => feed.told(row, rows))
 }
 
 function messageRow(
-  { id: sessionId, organisation_id, livemode, created }: CopilotSessionRow,
+  { id: sessionId, organisation_id, livemode }: CopilotSessionRow,
   { seq, type, path, utterances, replaces, withdraws, body, wordsEndMs }: Outgoing,
   at: Date,
+  nowMs: number,
 ): CopilotMessageRow {
   const idOf = (one: number | null): string | null => (one === null ? null : messageId(sessionId, one))
   return {
@@ -88,7 +97,7 @@ function messageRow(
     path,
     at: at.toISOString(),
     utterance_ids: JSON.stringify(utterances),
-    latency_ms: wordsEndMs === null ? null : Math.max(0, Math.round(sessionMs({ created }, at) - wordsEndMs)),
+    latency_ms: wordsEndMs === null ? null : Math.max(0, Math.round(nowMs - wordsEndMs)),
     replaces: idOf(replaces),
     withdraws: idOf(withdraws),
     body: JSON.stringify(body),

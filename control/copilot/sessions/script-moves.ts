@@ -20,7 +20,7 @@ export async function moveTo(
   if (moved === null) return null
   const step = shownStep(graph, moved)
   const body = { flow_id: row.flow_id, version: row.flow_version, ...(step ?? { node_key: null }) }
-  const atMs = sessionMs(row, parts.now())
+  const atMs = sessionMs(trx, row, parts.now())
   const told = { kind: 'told', atMs, type: 'script', path: 'fast', body, replaces: state?.seq ?? null } as const
   const next = await apply(parts, trx, row, [told])
   const script = JSON.stringify({ ...moved, seq: stateOf(next).seq })

@@ -1,5 +1,6 @@
 import { awaitsConsent, callCaptureOf } from '../../calls/capture/call-capture.ts'
 import { unconsentedProblem } from '../../calls/capture/demanded-consent.ts'
+import { startOf } from '../../calls/duration.ts'
 import type { CallRow, ParticipantRow } from '../../calls/tables.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -68,6 +69,7 @@ export async function startSession(
     deep: null,
     held: null,
     created,
+    ...startOf(trx),
     ended_at: null,
   }
   await forTenant(trx, tenant).insert('copilot_sessions', row)
@@ -149,7 +151,7 @@ export async function endSession(
   row: CopilotSessionRow,
   closing: (row: CopilotSessionRow) => string | null = () => null,
 ): Promise<void> {
-  const atMs = sessionMs(row, parts.now())
+  const atMs = sessionMs(trx, row, parts.now())
   const over = await apply(parts, trx, row, [{ kind: 'end', atMs }])
   const body = summaryOf(over, stateOf(over))
   const ended = await apply(parts, trx, over, [{ kind: 'told', atMs, type: 'summary', path: 'fast', body }])

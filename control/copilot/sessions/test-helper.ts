@@ -22,7 +22,7 @@ export function feedUtterances(
     let row = await usableSession(trx, context, id)
     if (isProblem(row)) return row
     for (const { party, text, final = true, utterance_id, start_ms, end_ms } of utterances) {
-      const nowMs = sessionMs(row, parts.now())
+      const nowMs = sessionMs(trx, row, parts.now())
       const toMs = end_ms ?? Math.max(nowMs, start_ms ?? 0)
       const fromMs = Math.min(toMs, start_ms ?? Math.max(0, toMs - UTTERANCE_MS))
       // Lest two of them be one: what is not named has a name of its own.

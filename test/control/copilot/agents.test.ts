@@ -107,24 +107,30 @@ test('who is given a call has a copilot of his own by its queue; that of the age
   await world.close()
 })
 
-test('what the agent says while the customer is on hold was not said to him: nothing is done, forbidden or disclosed by it', async () => {
-  const { world, ann, running, say, act, told } = await talk()
-  const agent = world.legOf(ann)!.legId
-  await say(agent, 'Just a moment please')
-  await act(handling => hold(handling, true))
-  const aside = 'This call is recorded. Thank you for calling. We guarantee it. And the account number?'
-  await say(agent, aside.slice(0, 22), { id: 'aside', isFinal: false })
-  await say(agent, aside, { id: 'aside' })
-  const { stages, disclosures, figures } = toSession(await running())
-  assert.equal([stages[0]?.checklist[0]?.done, disclosures[0]?.status, figures.talk_ratio], [false, 'open', null])
-  assert.equal(await told('compliance'), [])
-  const line = (await told('transcript')).at(-1)
-  assert.equal([line.text, line.party, line.aside], [aside, 'agent', true])
-  await act(handling => hold(handling, false))
-  await say(agent, aside)
-  assert.equal([(await told('compliance')).length, (await told('transcript')).at(-1).aside], [2, undefined])
-  await world.close()
-})
+const ON_HOLD =
+  'what the agent says while the customer is on hold was not said to him: nothing is done, forbidden or disclosed by it'
+const whenSet = (setMs: number): string => (setMs === 0 ? '' : `, when the clock is set by ${setMs / 3_600_000} h`)
+
+for (const setMs of [0, -3_600_000, 3_600_000])
+  test(`${ON_HOLD}${whenSet(setMs)}`, async () => {
+    const { world, ann, running, say, act, told } = await talk()
+    const agent = world.legOf(ann)!.legId
+    await say(agent, 'Just a moment please')
+    await act(handling => hold(handling, true))
+    world.clock.set(setMs)
+    const aside = 'This call is recorded. Thank you for calling. We guarantee it. And the account number?'
+    await say(agent, aside.slice(0, 22), { id: 'aside', isFinal: false })
+    await say(agent, aside, { id: 'aside' })
+    const { stages, disclosures, figures } = toSession(await running())
+    assert.equal([stages[0]?.checklist[0]?.done, disclosures[0]?.status, figures.talk_ratio], [false, 'open', null])
+    assert.equal(await told('compliance'), [])
+    const line = (await told('transcript')).at(-1)
+    assert.equal([line.text, line.party, line.aside], [aside, 'agent', true])
+    await act(handling => hold(handling, false))
+    await say(agent, aside)
+    assert.equal([(await told('compliance')).length, (await told('transcript')).at(-1).aside], [2, undefined])
+    await world.close()
+  })
 
 test('an utterance that the agent began before the hold was said to the customer, whenever its words are understood', async () => {
   const { world, ann, running, say, act } = await talk()

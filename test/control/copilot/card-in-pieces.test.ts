@@ -123,17 +123,19 @@ for (const [name, after] of [
   })
 }
 
-test('words that are understood only after a payment has begun are not shown when it is over either', async () => {
-  const call = await watchCall()
-  await call.say('customer', 'It is 4580')
-  await call.pause(true)
-  await call.say('customer', '1111 2222', { agoMs: 1600 })
-  await call.pause(false)
-  await call.say('customer', 'that is all, thank you')
-  await call.end()
-  await call.look()
-  hasNone(call.seen, ['11112222', 'It is 4580'])
-  await call.close()
-})
+for (const setMs of [0, -3_600_000, 3_600_000])
+  test(`words that are understood only after a payment has begun are not shown when it is over either: ${setMs}`, async () => {
+    const call = await watchCall()
+    call.world.clock.set(setMs)
+    await call.say('customer', 'It is 4580')
+    await call.pause(true)
+    await call.say('customer', '1111 2222', { agoMs: 1600 })
+    await call.pause(false)
+    await call.say('customer', 'that is all, thank you')
+    await call.end()
+    await call.look()
+    hasNone(call.seen, ['11112222', 'It is 4580'])
+    await call.close()
+  })
 
 test.run()

@@ -289,10 +289,15 @@ test('no more than max_calls_per_minute are asked, and none where the deep path 
     await deep.idle()
   }
   assert.is(asked.length, 2)
+  world.clock.set(-3_600_000)
+  world.clock.advance(60_000)
+  await say(id, 'customer', 'a minute later by a clock that nobody sets')
+  await deep.idle()
+  assert.is(asked.length, 3)
   const off = await begin({ deep_path: false })
   await say(off, 'customer', 'hello there')
   await deep.idle()
-  assert.is(asked.length, 2)
+  assert.is(asked.length, 3)
 })
 
 test('the wish of the profile is what models are chosen by', async () => {

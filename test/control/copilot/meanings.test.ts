@@ -193,6 +193,10 @@ test('nobody is asked by a profile without model calls, in test mode, or more of
   await say(few, 'One wallet.')
   await say(few, 'Two wallets.', { utterance: 'u2' })
   assert.is(provider.asked.length, 1)
+  world.clock.set(-3_600_000)
+  world.clock.advance(60_000)
+  await say(few, 'Three wallets.', { utterance: 'u3' })
+  assert.is(provider.asked.length, 2)
 })
 
 test('what the organisation redacts is not sent to the provider', async () => {

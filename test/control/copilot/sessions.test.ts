@@ -325,6 +325,44 @@ test('what is heard is dealt with once, also by a process that finds it after an
   )
 })
 
+for (const setMs of [-3_600_000, 3_600_000]) {
+  test(`silence and latency are told by a clock that no operator sets: the other is set by ${setMs / 3_600_000} h`, async () => {
+    const { id, legId: agent, path } = await begin()
+    const { store, clock } = world
+    const scoped = forTenant(store.db, tenant())
+    const customer = 'part_01k9000000000000000000000z'
+    await scoped.insert('participants', { ...(await scoped.find('participants', agent)), id: customer } as never)
+    const log = { warn() {}, error() {} } as never
+    const parts = { store, now: clock.now, log, feed: new Feed(), search: passageSearch(store.engine), vault: VAULT }
+    const copilot = new Copilot(parts)
+    const hear = async (legId: string, text: string, beganAgoMs: number) => {
+      const body = { transcriptId: id, legId, utteranceId: text, text, isFinal: true, beganAgoMs, endedAgoMs: 1000 }
+      const event = { name: 'transcript.words', at: clock.now().toISOString(), body } as const
+      await store.transaction(trx => copilot.on(trx, event))
+      await copilot.deal(id)
+    }
+    const told = async (type: string) => {
+      const { data } = (await world.test(`GET ${path}/messages?limit=100`)).body
+      return data.find((message: { type: string }) => message.type === type)
+    }
+    clock.advance(10_000)
+    clock.set(setMs)
+    await hear(agent, 'Good morning', 4000)
+    clock.advance(8000)
+    await hear(customer, 'Hello there', 3000)
+    const line = await told('transcript')
+    assert.equal([line.data.start_ms, line.data.end_ms, line.latency_ms], [15_000, 17_000, 1000])
+    clock.advance(11_000)
+    clock.set(-2 * setMs)
+    await copilot.tick()
+    const { figures } = (await world.test(`POST ${path}/checklist/greet`, { done: true })).body
+    assert.is(figures.silence_seconds, 12)
+    clock.advance(9000)
+    await copilot.tick()
+    assert.is((await told('nudge')).data.key, 'quiet')
+  })
+}
+
 test('a session ends with its agent, with a summary and an event', async () => {
   const { id, legId, path } = await begin()
   await say(id, ['customer', 'My name is Ann Smith'])

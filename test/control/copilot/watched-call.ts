@@ -11,6 +11,7 @@ import { DeepPath } from '../../../control/copilot/deep/deep-path.ts'
 import { Copilot } from '../../../control/copilot/sessions/copilot.ts'
 import { Feed } from '../../../control/copilot/sessions/feed.ts'
 import { newId } from '../../../control/kernel/ids.ts'
+import { ONLY_NODE } from '../../../control/kernel/store/node.ts'
 import { openStore } from '../../../control/kernel/store/store.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { passageSearch } from '../../../control/knowledge/passage-search.ts'
@@ -18,6 +19,7 @@ import { ModelMeter } from '../../../control/models/meter.ts'
 import type { ChatModel, ChatPart } from '../../../control/models/model.ts'
 import { wantReview } from '../../../control/quality/want-review.ts'
 import { buildJobs } from '../../../control/wiring/background.ts'
+import { makeClock } from '../app-harness.ts'
 import { makeCall } from '../conformance/objects.ts'
 import { allRows } from '../conformance/rows.ts'
 import { makeDatabase } from '../database.ts'
@@ -55,9 +57,11 @@ export async function watchCall(): Promise<WatchedCall> {
   const log = pino({ level: 'trace' }, new Writable({ write: (line, _, done) => done(void seen.push(`log ${line}`)) }))
   const feed = new Feed()
   const config = { ...APP_CONFIG, allowPrivateUrls: ['127.0.0.0/8'] }
-  const world = await makeWholeApp({ log, vault: VAULT, config }, await openStore(database.target))
+  const clock = makeClock()
+  const opened = await openStore(database.target, ONLY_NODE, clock.steadyMs)
+  const world = { ...(await makeWholeApp({ log, vault: VAULT, config, now: clock.now }, opened)), clock }
   const tenant = { organisationId: world.ours.organisationId, livemode: true }
-  const { store, clock } = world
+  const { store } = world
   const at = (): string => clock.now().toISOString()
   const search = passageSearch(store.engine)
   const copilot = new Copilot({ store, now: clock.now, log, feed, search, vault: VAULT })

@@ -101,6 +101,7 @@ import { digestUses } from './400-449/405-digest-uses.ts'
 import { serviceRoutes } from './400-449/406-service-routes.ts'
 import { ofCalls } from './400-449/407-of-calls.ts'
 import { fewerEntries } from './400-449/408-fewer-entries.ts'
+import { steadyCopilots } from './400-449/409-steady-copilots.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -206,4 +207,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '406-service-routes': serviceRoutes,
   '407-of-calls': ofCalls,
   '408-fewer-entries': fewerEntries,
+  '409-steady-copilots': steadyCopilots,
 }

@@ -291,13 +291,16 @@ test(
 
     const asked = await dial('32', '+14155550152')
     const { collectId } = await world.media.command('leg.collect', asked.legId)
+    world.clock.advance(4000)
+    world.clock.set(-3_600_000)
     await end(asked.legId, collectId, '1')
+    world.clock.set(3_600_000)
     const { data } = (await world.ask(`GET /v1/consents?phone=${encodeURIComponent('+14155550152')}`)).body
     assert.equal(
       data.map((consent: { purpose: string; evidence: object }) => [consent.purpose, consent.evidence]),
       [['record', { ...data[0].evidence, type: 'call', call_id: asked.room.roomId, text: 'Key 1' }]],
     )
-    assert.type(data[0].evidence.offset_ms, 'number')
+    assert.is(data[0].evidence.offset_ms, 4000, 'by the steady clock, which this test has moved')
     assert.is((await streamed(asked.room.roomId)).status, 201, 'whoever has agreed is streamed')
     for (const to of ['31', '32']) {
       const known = await dial(to, '+14155550152')
