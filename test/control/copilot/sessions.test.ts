@@ -359,7 +359,7 @@ for (const setMs of [-3_600_000, 3_600_000]) {
     assert.is(figures.silence_seconds, 12)
     clock.advance(9000)
     await copilot.tick()
-    assert.is((await told('nudge')).data.key, 'quiet')
+    assert.is((await told('nudge')).data.kind, 'silence')
   })
 }
 
