@@ -106,12 +106,12 @@ export class Conversation<A> {
   make(turn: Turn, maker: (making: Making) => Promise<void>): void {
     const { stage, log } = this.#parts
     const { timing } = turn
-    const begun = stage.now().getTime()
+    const begun = performance.now()
     const signal = AbortSignal.any([turn.abort.signal, stage.signal])
     maker({
       say: sentence => this.say(turn, sentence),
       firstToken: () => {
-        timing.first_token_ms ??= stage.now().getTime() - begun
+        timing.first_token_ms ??= Math.round(performance.now() - begun)
       },
       model: name => {
         timing.model = name
