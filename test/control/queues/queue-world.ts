@@ -233,7 +233,10 @@ export async function makeQueueWorld(
       })
     },
     status: async userId => (await forTenant(store.db, tenant).find('agent_statuses', userId))?.status ?? 'offline',
-    close: () => store.close(),
+    close: async () => {
+      await idle()
+      await store.close()
+    },
   }
   await control.driver.booted(media.bootId)
   return whole

@@ -149,8 +149,9 @@ for (const [way, openUdp] of ways) {
     const ofTrunk = () =>
       events.flatMap(event => (event.kind === 'incoming' && event.peer.host === '127.0.0.9' ? [event.peer] : []))
     for (let n = 0; n < 100; n++) {
-      trunk.send('INVITE', n)
-      await trunk.answer(new RegExp(`SIP/2.0 100 [^]*branch=z9hG4bK${n}\\b`))
+      const invite = () => trunk.send('INVITE', n)
+      invite()
+      await trunk.answer(new RegExp(`SIP/2.0 100 [^]*branch=z9hG4bK${n}\\b`), invite)
     }
     assert.is(ofTrunk().length, 100)
     assert.ok(ofTrunk().every(peer => endpoint.admitsCall(peer)))
