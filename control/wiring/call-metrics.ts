@@ -1,9 +1,13 @@
+import { LRUCache } from 'lru-cache'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Call } from '../calls/call-schema.ts'
 import type { CallStep } from '../calls/programs/step-schema.ts'
 import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
+
+/** More calls than a node has at once: what another node ends for us, we do not hear of. */
+const MAX_MADE = 10_000
 
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
 
@@ -42,7 +46,7 @@ export class CallMetrics {
   readonly #poor: Counter
   readonly #now: () => Clocks
   /** When those calls were made that nobody has answered yet. */
-  readonly #made = new Map<string, Clocks>()
+  readonly #made = new LRUCache<string, Clocks>({ max: MAX_MADE })
 
   constructor(registry: Registry, now: () => Clocks) {
     this.#now = now
