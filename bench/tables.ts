@@ -218,10 +218,13 @@ function streamTables(streams: StreamReport[]): string[] {
   ]
 }
 
-const paceLine = (loads: LoadResult[]): string[] => [
-  `load: sent p99 ${Math.max(...loads.map(load => load.paceLagMs?.p99 ?? 0)).toFixed(1)} ms behind its own plan at worst, ` +
-    `took ${Math.max(...loads.map(load => load.ownCpuMs / 10)).toFixed(0)} % of a core`,
-]
+const paceLine = (loads: LoadResult[]): string[] => {
+  const most = (of: 'p99' | 'max'): string => Math.max(...loads.map(load => load.paceLagMs?.[of] ?? 0)).toFixed(1)
+  return [
+    `load: sent p99 ${most('p99')} ms behind its own plan at worst, a single packet ${most('max')} ms, ` +
+      `took ${Math.max(...loads.map(load => load.ownCpuMs / 10)).toFixed(0)} % of a core`,
+  ]
+}
 
 /** Pads columns; the first is left-aligned, the others right. */
 export function table(rows: string[][]): string[] {
