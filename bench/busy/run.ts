@@ -1,9 +1,9 @@
-import { readdirSync } from 'node:fs'
-import { getPriority, setPriority } from 'node:os'
+import { getPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LoadProcess } from '../load-process.ts'
 import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import type { BenchOptions } from '../options.ts'
+import { setPriorityOfAll } from '../pin.ts'
 import { cpuRate, readCpu } from '../process-cpu.ts'
 import type { Figures } from '../report.ts'
 import type { Subject } from '../subject.ts'
@@ -88,9 +88,4 @@ async function measure(load: LoadProcess, subject: Subject, legs: number, second
   const slots = await subject.lateSlots()
   const { result, before, after } = await load.measure(seconds, () => readCpu(subject.mediaPid))
   return { legs, cpu: cpuRate(before, after), load: result, lateSlots: (await subject.lateSlots()) - slots }
-}
-
-/** Per thread: Linux accepts a thread's number as a process's. */
-function setPriorityOfAll(pid: number, nice: number): void {
-  for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
 }

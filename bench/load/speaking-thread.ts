@@ -22,8 +22,8 @@ export type ToThread = { type: 'measure'; from: number; to: number } | { type: '
 /** The first says that it speaks, the others answer `tell`. */
 export type FromThread = Spoken
 
-/** Before the rest of the load, which `putFirst` gives 1. */
-const PRIORITY = 2
+/** Before the rest of the load, which has none. */
+const PRIORITY = 1
 /** How often messages are looked for [ms]. */
 const LOOK_MS = 5
 /** No descriptor: nothing but time ends the sleep. */

@@ -11,6 +11,8 @@ const STARVED_FRAMES = 3
 const LATE_RUN_MS = 200
 /** Without a pull for this long the clock counts as stopped, not as late. */
 const STOPPED_MS = 500
+/** One packet in so many that comes behind its successor says nothing of the network's delay: a frame more for everything that follows would be dearer. */
+const STRAY_EVERY = 500
 const SMOOTHING = 1 / 16
 
 export type PushResult = 'ok' | 'late' | 'duplicate' | 'overflow'
@@ -106,6 +108,8 @@ export class JitterBuffer {
   #nextPullMs = Number.NaN
   #lateSinceMs = Number.NaN
   #afterJump = -1
+  /** Of `counters.received`, when the last packet came behind its successor. */
+  #overtakenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: Partial<JitterOptions> = {}) {
     this.#frame = options.frameBytes ?? 160
@@ -400,13 +404,14 @@ export class JitterBuffer {
       this.#resync(sequence, at, length, arrivalMs)
       return true
     }
-    if (spareMs <= this.#excessMs && this.#isPulled(arrivalMs)) this.#observe(spareMs)
+    const isStray = sequence < this.#ring.highest && this.#isStray()
+    if (!isStray && spareMs <= this.#excessMs && this.#isPulled(arrivalMs)) this.#observe(spareMs)
     if (sequence < this.#ring.next) {
       const isFirst = this.#fresh && at >= this.#head && at < this.#head + this.#frame
       if (isFirst) this.#ring.next = sequence
       return isFirst
     }
-    if (at < this.#head) this.#goBack(at)
+    if (at < this.#head && !isStray) this.#goBack(at)
     if (at > this.#playedTo && this.#head >= this.#newestEnd) this.#align(at)
     if (at >= this.#head) {
       this.#lateSinceMs = Number.NaN
@@ -417,6 +422,13 @@ export class JitterBuffer {
     if (arrivalMs - this.#lateSinceMs < LATE_RUN_MS) return false
     this.#resync(sequence, at, length, arrivalMs)
     return true
+  }
+
+  /** Whether a packet that another has overtaken is the only one for long. */
+  #isStray(): boolean {
+    const since = this.counters.received - this.#overtakenAt
+    this.#overtakenAt = this.counters.received
+    return since >= STRAY_EVERY
   }
 
   /** A late packet is still played if nothing after it was: the delay grows by what was concealed in its place. */
