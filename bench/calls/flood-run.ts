@@ -9,8 +9,7 @@ import { residentBytes } from '../soak/samples.ts'
 import type { Subject } from '../subject.ts'
 import { latencyOf, machineLine, table } from '../tables.ts'
 import { FloodProcess } from './flood-process.ts'
-import type { RushResult } from './rush.ts'
-import { RushProcess } from './rush-process.ts'
+import { RushProcess, type RushResult } from './rush-process.ts'
 
 const HOSTS = 1000
 const PACKETS_PER_SECOND = 20_000

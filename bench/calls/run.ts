@@ -7,8 +7,7 @@ import { putFirst } from '../pin.ts'
 import type { Subject } from '../subject.ts'
 import { WebhookReceiver } from '../webhook-receiver.ts'
 import { type CallCost, costOfCall, engineThread, readSpent, type Spent } from './cost.ts'
-import type { RushResult } from './rush.ts'
-import { RushProcess } from './rush-process.ts'
+import { RushProcess, type RushResult } from './rush-process.ts'
 
 const ROOM_SIZE = 3
 /** Legs that stay in rooms meanwhile. */

@@ -2,7 +2,7 @@ import { lostFrames } from '../report.ts'
 import { machineLine, table } from '../tables.ts'
 import { PARTS } from './cost.ts'
 import { type CallsReport, type CallsStep, MOST_SET_UP_MS } from './run.ts'
-import { TALK_MS } from './rush.ts'
+import { TALK_MS } from './rush-process.ts'
 
 /** The cost of a call, and how many are set up per second, as text. */
 export function formatCallsReport(report: CallsReport): string {

@@ -40,15 +40,11 @@ export class LegSockets {
   }
 
   /** @param receive gets RTP, in the clear, and when it came [ms] */
-  static async open(
-    count: number,
-    receive: (leg: number, bytes: Uint8Array, at: number) => void,
-    ports = PORTS,
-  ): Promise<LegSockets> {
+  static async open(count: number, receive: (leg: number, bytes: Uint8Array, at: number) => void): Promise<LegSockets> {
     const { datagrams } = await chooseDatagrams('auto')
     const legs: Leg[] = []
-    for (let port = ports.first; legs.length < count; port += 2) {
-      if (port >= ports.last) throw new Error('no more ports for the load')
+    for (let port = PORTS.first; legs.length < count; port += 2) {
+      if (port >= PORTS.last) throw new Error('no more ports for the load')
       const rtp = await datagrams.bind(HOST, port)
       const rtcp = rtp === null ? null : await datagrams.bind(HOST, port + 1)
       if (rtp === null || rtcp === null) rtp?.close()

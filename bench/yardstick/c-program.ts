@@ -19,7 +19,9 @@ export class CProgram {
     const compiler = COMPILERS.find(name => spawnSync(name, ['--version']).status === 0)
     if (compiler === undefined) return { missing: 'no C compiler here' }
     const program = new CProgram(mkdtempSync(join(tmpdir(), 'tandem-bench-')))
-    const compiled = spawnSync(compiler, ['-O3', '-march=native', '-o', program.#file, source], { encoding: 'utf8' })
+    const compiled = spawnSync(compiler, ['-O3', '-march=native', '-o', program.#file, source, '-lm'], {
+      encoding: 'utf8',
+    })
     if (compiled.status === 0) return program
     program.remove()
     return { missing: `${source} does not compile with ${compiler}: ${compiled.stderr.split('\n')[0]}` }

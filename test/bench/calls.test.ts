@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { costOfCall, PARTS, type Spent } from '../../bench/calls/cost.ts'
 import { Flood } from '../../bench/calls/flood.ts'
-import type { RushResult } from '../../bench/calls/rush.ts'
+import type { RushResult } from '../../bench/calls/rush-process.ts'
 import { holds } from '../../bench/calls/table.ts'
 import { suite } from '../harness.ts'
 
