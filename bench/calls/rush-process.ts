@@ -27,7 +27,7 @@ export interface RushResult {
   heardMs: Percentiles | null
 }
 
-/** Calls that come at a rate, as their owner holds them: a program in C, which takes a sixth of what our own user agent took of the cores. */
+/** Calls that come at a rate, as their owner holds them: a program in C, which takes a third of what our own user agent took of the cores. */
 export class RushProcess {
   readonly #program: CProgram
   readonly #child: ChildProcess
