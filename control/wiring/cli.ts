@@ -8,7 +8,6 @@ import type { Store } from '../kernel/store/store.ts'
 import type { Said } from './cli-store.ts'
 import { KEY_USAGE, readKeyWords } from './cli-words.ts'
 import { start } from './start.ts'
-import { listenForStreams } from './stream-listener.ts'
 
 const HELP = `tandem ${VERSION}: a telephony media engine
 
@@ -67,6 +66,7 @@ function runKey(words: string[]): number | Promise<number> {
 
 async function runStreamListener(port: string): Promise<number> {
   if (!(Number(port) >= 1 && Number(port) <= 65_535)) return refuse('Usage: tandem listen PORT (1 to 65535).')
+  const { listenForStreams } = await import('./stream-listener.ts')
   const problem = await listenForStreams(Number(port), line => void print(`${line}\n`))
   return problem === null ? 0 : refuse(problem)
 }

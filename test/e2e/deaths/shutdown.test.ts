@@ -69,6 +69,9 @@ test(
       TANDEM_SIP_PORT: String(await freePort()),
       TANDEM_WS_PORT: String(await freePort()),
       TANDEM_RTP_PORTS: '33000-33099',
+      // What media would begin until it is ended takes a core.
+      TANDEM_SPEECH_PRELOAD: 'no',
+      TANDEM_WARM_UP: 'no',
     }
     const cases: [Record<string, string>, RegExp][] = [
       [{ TANDEM_SIP_PORT: String(port) }, /TANDEM_SIP_PORT/],
