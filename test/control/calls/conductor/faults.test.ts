@@ -38,6 +38,27 @@ test('a call that throws in the comparison with media ends alone, and requests a
   await world.close()
 })
 
+test('a call whose rows cannot be written at all keeps nobody else out', async () => {
+  const { world, broken, sound } = await twoCalls()
+  const { media, store } = world
+  const { transaction } = store
+  store.transaction = ((run, how) =>
+    transaction(async trx => {
+      const result = await run(trx)
+      const leg = await trx.selectFrom('participants').select('step').where('id', '=', 'part_1').executeTakeFirst()
+      if (leg?.step === 'ended') throw new Error('no room for this row')
+      return result
+    }, how)) as typeof transaction
+  media.legs.clear()
+  await world.control.stop()
+  world.control = await startControl(world, media)
+  await ready(world)
+  assert.equal(await rowOf(world, sound), { status: 'completed', ended_reason: 'internal_error' })
+  assert.is((await rowOf(world, broken))?.status, 'in_progress')
+  assert.equal([world.control.client.counters.faults, world.control.client.counters.connections], [1, 1])
+  await world.close()
+})
+
 test('a call that throws at the end of a media process ends alone', async () => {
   const { world, broken, sound } = await twoCalls()
   const { media } = world
