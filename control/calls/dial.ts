@@ -282,6 +282,13 @@ export async function wayTo(
   return { target, alternatives: [], connection: null, from: caller, others: [] }
 }
 
+/** The same, over a connection that has a line left. */
+export async function freeWayTo(...call: Parameters<typeof wayTo>): Promise<Way | Problem> {
+  const way = await wayTo(...call)
+  if ('problem' in way || way.connection === null) return way
+  return (await isFull(call[0], way.connection)) ? trunkFull() : way
+}
+
 /** For a SIP URI that is dialled unchanged: the far end gets nothing beyond From. */
 const OUTSIDE = { identity: 'from', redirect_headers: 'none', caller_number: null } as const
 

@@ -1,5 +1,5 @@
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
-import { outsideProblem } from '../calls/dial.ts'
+import { freeWayTo, outsideProblem } from '../calls/dial.ts'
 import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import { isLeadable } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -10,6 +10,7 @@ import type { MediaPort } from '../media-link/events.ts'
 import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
 import { superviseAs } from './ringing/bridge.ts'
+import { ourNumber } from './ringing/dial.ts'
 import { agentFree, takeBack, takeOver } from './ringing/purposes.ts'
 import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
@@ -57,9 +58,9 @@ export async function transferBlind(
   const { deps, trx, tenant, callId, at, request } = handling
   const before = await findLeadable(handling)
   if ('problem' in before) return before
-  const refused = await targetProblem(handling, target)
-  if (refused !== null) return refused
   const connection = side === 'answerer' && target.type === 'number' ? await followedBy(trx, tenant, before.leg) : null
+  const refused = await targetProblem(handling, target, connection === null ? before.call : null)
+  if (refused !== null) return refused
   if (connection !== null && target.type === 'number') {
     const asking = { callId, leg: before.leg, connection, to: target.to, inPlaceOf: null, at }
     return askFarEnd(deps, trx, tenant, asking)
@@ -82,15 +83,20 @@ export async function transferBlind(
   return null
 }
 
-/** A member without a device, who cannot get a call. */
-async function targetProblem(handling: Handling, target: Target): Promise<Problem | null> {
+/** Who is led to a target that cannot be called would be hung up on. `call`: whose number it is called from; null: the far end calls it. */
+async function targetProblem(handling: Handling, target: Target, call: CallRow | null): Promise<Problem | null> {
+  const { deps, trx, tenant } = handling
   if (target.type === 'user') return unreachable(handling, target.id)
   if (target.type === 'room') {
-    const room = await forTenant(handling.trx, handling.tenant).find('conference_rooms', target.id)
+    const room = await forTenant(trx, tenant).find('conference_rooms', target.id)
     const now = new Date(handling.at)
-    return room === undefined ? null : roomProblem(handling.trx, room, { now, isInvited: false })
+    return room === undefined ? null : roomProblem(trx, room, { now, isInvited: false })
   }
-  return target.type === 'number' ? outsideProblem(handling.trx, handling.tenant, target.to) : null
+  if (target.type !== 'number') return null
+  const unwanted = await outsideProblem(trx, tenant, target.to)
+  if (unwanted !== null || call === null || !tenant.livemode) return unwanted
+  const way = await freeWayTo(trx, tenant, { to: target.to, from: ourNumber(call) ?? undefined }, deps)
+  return 'problem' in way ? way : null
 }
 
 async function unreachable({ deps, trx, tenant, at }: Handling, userId: string): Promise<Problem | null> {
@@ -123,10 +129,8 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
   if (rings.find(ring => ring.open_call !== null)?.state !== 'talking') {
     return conflict('no_agent', 'Nobody is talking with the caller, so nobody can consult the target first.')
   }
-  if (rings.some(isAsking)) {
-    return conflict('already_consulting', 'A consultation is already in progress.')
-  }
-  const refused = await targetProblem(handling, target)
+  if (rings.some(isAsking)) return conflict('already_consulting', 'A consultation is already in progress.')
+  const refused = await targetProblem(handling, target, found.call)
   if (refused !== null) return refused
   const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'consult', at })
   if (ring === null) return conflict('agent_busy', 'The member is on another call.')
@@ -145,7 +149,7 @@ export async function transferReferred(
   const { deps, trx, tenant, callId, at } = handling
   const before = await findLeadable(handling)
   if ('problem' in before) return before
-  const refused = await targetProblem(handling, target)
+  const refused = await targetProblem(handling, target, before.call)
   if (refused !== null) return refused
   const unchanged = side === 'caller' ? await changePlaces(trx, tenant, callId) : null
   if (unchanged !== null) return unchanged

@@ -1,5 +1,5 @@
 import type { Failure, SipParty } from '../../media/protocol.ts'
-import { isFull, outsideProblem, wayTo } from '../calls/dial.ts'
+import { freeWayTo, outsideProblem } from '../calls/dial.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -45,10 +45,9 @@ export async function destinationOf(
   if (!tenant.livemode) {
     return { kind: 'outside', onward: { to: to.user, from: number ?? from.uri, connectionId: null } }
   }
-  const way = await wayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })
-  if ('problem' in way) return { failure: 'not_found', message: way.message }
-  if (way.connection !== null && (await isFull(db, way.connection))) {
-    return { failure: 'capacity', message: 'The connection has reached its `max_calls`.' }
+  const way = await freeWayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })
+  if ('problem' in way) {
+    return { failure: way.problem === 'capacity_exhausted' ? 'capacity' : 'not_found', message: way.message }
   }
   return { kind: 'outside', onward: { to: to.user, from: way.from, connectionId: way.connection?.id ?? null } }
 }

@@ -175,7 +175,7 @@ function callerOf(call: CallRow): string | undefined {
 }
 
 /** The number that somebody called us at is the one that we call others from. */
-const ourNumber = (call: CallRow): string | null => {
+export const ourNumber = (call: CallRow): string | null => {
   const ours = call.direction === 'inbound' ? call.to_address : call.from_address
   return ours.startsWith('+') ? ours : null
 }

@@ -148,6 +148,27 @@ test('calls that are transferred over a connection at once count for its `max_ca
   await world.close()
 })
 
+test('a transfer to a number that no connection calls, or has no line for, is refused, and the caller stays', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  media.dialIn('part_1', '1002')
+  await media.command('leg.play', 'part_1')
+  await media.committed()
+  const callId = media.sent('leg.answer')[0]!.room.roomId
+  const transfer = () => control.ask(`POST /v1/calls/${callId}/transfer`, { to: '+15551234567' })
+  const nowhere = await transfer()
+  assert.equal([nowhere.status, nowhere.body.error.param], [400, 'to'])
+  await trunkOfOne(control)
+  assert.is((await control.ask('POST /v1/calls', { to: '+15557654321' })).status, 201)
+  const full = await transfer()
+  assert.equal([full.status, full.body.error.code], [429, 'capacity_exhausted'])
+  await control.idle()
+  assert.is((await control.ask(`GET /v1/calls/${callId}`)).body.status, 'in_progress')
+  assert.is(media.sent('leg.hangup').length, 0)
+  assert.is(media.sent('leg.dial').length, 1)
+  await world.close()
+})
+
 test('a call to a target that does not exist is refused with 400, naming the field, and nobody is dialled', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
