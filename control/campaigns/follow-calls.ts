@@ -11,6 +11,7 @@ import type { QueueCall } from '../queues/call-schema.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
 import { outcomeOf, resultOf } from './outcomes.ts'
+import { MAX_AHEAD_MS, nextFrom } from './pacing.ts'
 import { freeAgent } from './preview/claims.ts'
 import { settingsOf } from './schema.ts'
 import { moveContact } from './store.ts'
@@ -126,5 +127,6 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
 
 /** For each call that found no line the next begins later, so that a campaign that is too fast for its connections goes as they do. */
 async function slowDown(trx: Trx, tenant: Tenant, { id, next_call_ms }: CampaignRow, nowMs: number): Promise<void> {
-  await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: Math.max(next_call_ms, nowMs) + NO_LINE_MS })
+  const later = Math.min(nextFrom(next_call_ms, nowMs) + NO_LINE_MS, nowMs + MAX_AHEAD_MS)
+  await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: later })
 }

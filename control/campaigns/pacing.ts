@@ -2,6 +2,8 @@
 
 /** Calls are stored this long before they go out, each with its own time: longer than the dialler's interval [ms]. */
 export const AHEAD_MS = 400
+/** How far ahead the next call may lie. Anything later was written before the clock was set back, and is ignored [ms]. */
+export const MAX_AHEAD_MS = 30_000
 /** A far end uses its own clock, and a call takes its time to go out: its second is a little longer here, as of connections [ms]. */
 const SECOND_MS = 1050
 
@@ -13,15 +15,19 @@ export interface Rate {
   nowMs: number
 }
 
+/** When the next may begin, in any case: not before now. */
+export const nextFrom = (nextCallMs: number, nowMs: number): number =>
+  nextCallMs > nowMs + MAX_AHEAD_MS ? nowMs : Math.max(nextCallMs, nowMs)
+
 /** Calls that may be stored now. */
 export function rateAllows({ nextCallMs, perSecond, nowMs }: Rate): number {
-  const aheadMs = nowMs + AHEAD_MS - Math.max(nextCallMs, nowMs)
+  const aheadMs = nowMs + AHEAD_MS - nextFrom(nextCallMs, nowMs)
   return aheadMs < 0 ? 0 : Math.floor((aheadMs * perSecond) / SECOND_MS) + 1
 }
 
 /** When the `nth` of them goes out, from 0, Unix time [ms]; the next may begin when it would. */
 export const startOf = ({ nextCallMs, perSecond, nowMs }: Rate, nth: number): number =>
-  Math.ceil(Math.max(nextCallMs, nowMs) + (nth * SECOND_MS) / perSecond)
+  Math.ceil(nextFrom(nextCallMs, nowMs) + (nth * SECOND_MS) / perSecond)
 
 /** The figures that a predictive dialler goes by, of the last 24 hours. */
 export interface Reached {

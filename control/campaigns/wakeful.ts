@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { tenantsWithAvailable } from '../queues/agent-status.ts'
-import { AHEAD_MS } from './pacing.ts'
+import { AHEAD_MS, MAX_AHEAD_MS } from './pacing.ts'
 import { settingsOf } from './schema.ts'
 import { type ContactStatus, ON_CALL } from './states.ts'
 
@@ -28,7 +28,7 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
             eb.and([eb('status', '=', 'stopping'), eb.not(eb.exists(contacts(eb, ON_CALL)))]),
             eb.and([
               eb('status', '=', 'running'),
-              eb('next_call_ms', '<=', place('aheadMs')),
+              eb.or([eb('next_call_ms', '<=', place('aheadMs')), eb('next_call_ms', '>', place('farMs'))]),
               eb.or([eb.exists(due(eb, place)), eb.not(eb.exists(contacts(eb, ['pending', ...ON_CALL])))]),
             ]),
           ]),
@@ -36,7 +36,7 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
         // Those who share agents take turns.
         .orderBy('next_call_ms')
         .orderBy('id'),
-    { at: now.toISOString(), aheadMs: now.getTime() + AHEAD_MS },
+    { at: now.toISOString(), aheadMs: now.getTime() + AHEAD_MS, farMs: now.getTime() + MAX_AHEAD_MS },
   )
   const awake = rows.map(row => ({ row, settings: settingsOf(row) }))
   const needsAgents = awake.some(({ settings }) => settings.queue_id !== null && settings.mode !== 'preview')

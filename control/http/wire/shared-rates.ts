@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { atMost, type Rate, RateLimits } from '../../../media/protocol.ts'
+import { type SteadyClock, sinceBoot } from '../../kernel/store/node.ts'
 import { isOutage } from '../../kernel/store/outage.ts'
 import type { Db } from '../../kernel/store/store.ts'
 
@@ -35,7 +36,7 @@ const AWAY_MS = 1000
 /** What this node has reserved of a bucket. */
 interface Slice {
   left: number
-  /** There are no tokens before this time, so the database is not asked [Unix ms]. */
+  /** There are no tokens before this time, so the database is not asked, by the steady clock [ms]. */
   emptyUntil: number
   asking: Promise<void> | null
 }
@@ -55,13 +56,15 @@ interface Taken {
 export class SharedRates {
   readonly #db: Db
   readonly #now: () => Date
+  readonly #steadyMs: SteadyClock
   readonly #alone: RateLimits
   #awayUntil = 0
   readonly #slices = new LRUCache<string, Slice>(atMost(MAX_SUBJECTS))
 
-  constructor(db: Db, now: () => Date, rate: Rate) {
+  constructor(db: Db, now: () => Date, rate: Rate, steadyMs: SteadyClock = sinceBoot) {
     this.#db = db
     this.#now = now
+    this.#steadyMs = steadyMs
     this.#alone = new RateLimits(rate)
   }
 
@@ -80,14 +83,14 @@ export class SharedRates {
       slice.left--
       return 0
     }
-    const waitMs = slice.emptyUntil - this.#now().getTime()
+    const waitMs = slice.emptyUntil - this.#steadyMs()
     return waitMs > 0 ? Math.max(1, Math.ceil(waitMs / 1000)) : null
   }
 
   /** Requests that arrive meanwhile wait for the same answer. */
   async #ask(slice: Slice, name: string, rate: Rate): Promise<number> {
     for (;;) {
-      if (this.#now().getTime() < this.#awayUntil) return this.#takeAlone(name, rate)
+      if (this.#steadyMs() < this.#awayUntil) return this.#takeAlone(name, rate)
       slice.asking ??= this.#fetch(slice, name, rate).finally(() => {
         slice.asking = null
       })
@@ -95,7 +98,7 @@ export class SharedRates {
         await slice.asking
       } catch (error) {
         if (!isOutage(error)) throw error
-        this.#awayUntil = this.#now().getTime() + AWAY_MS
+        this.#awayUntil = this.#steadyMs() + AWAY_MS
         return this.#takeAlone(name, rate)
       }
       const waitS = this.#takeLocal(slice)
@@ -104,14 +107,14 @@ export class SharedRates {
   }
 
   #takeAlone(name: string, rate: Rate): number {
-    return this.#alone.take(name, this.#now().getTime(), rate)
+    return this.#alone.take(name, this.#steadyMs(), rate)
   }
 
   async #fetch(slice: Slice, subject: string, rate: Rate): Promise<void> {
-    const now = this.#now().getTime()
-    const { requests, waitMs } = await takeFrom(this.#db, subject, rate, now)
+    const askedMs = this.#steadyMs()
+    const { requests, waitMs } = await takeFrom(this.#db, subject, rate, this.#now().getTime())
     slice.left += requests
-    if (requests === 0) slice.emptyUntil = now + Math.max(waitMs, 1000 * SLICE_S)
+    if (requests === 0) slice.emptyUntil = askedMs + Math.max(waitMs, 1000 * SLICE_S)
   }
 }
 

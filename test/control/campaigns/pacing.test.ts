@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert'
 import { rateAllows, startOf } from '../../../control/campaigns/pacing.ts'
 import { suite } from '../../harness.ts'
-import { makeCampaignWorld } from './campaign-world.ts'
+import { numbers } from './campaign-rows.ts'
+import { HOUR, makeCampaignWorld } from './campaign-world.ts'
 
 const test = suite('control/campaigns/pacing')
 
@@ -64,6 +65,22 @@ test('the calls that a campaign writes down together are dialled one after the o
   assert.equal(told[0]?.pace, { id, callsPerSecond: 5 })
   const began = (await attempts()).map(({ started_at }) => Date.parse(started_at) - begunMs).toSorted((a, b) => a - b)
   assert.equal(began, at)
+  await campaigns.close()
+})
+
+test('a campaign goes on at its rate when the clock is set back by an hour', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, later, dialled } = campaigns
+  await start(numbers(9), { calls_per_second: 2 })
+  await dial()
+  const before = dialled().length
+  assert.ok(before > 0 && before < 9, String(before))
+  // They have been due for long.
+  const due = { next_attempt_at: '2026-11-01T10:00:00.000Z' }
+  await world.store.db.updateTable('campaign_contacts').set(due).where('status', '=', 'pending').execute()
+  world.clock.set(-HOUR)
+  for (let n = 0; n < 4; n++) await later(500)
+  assert.ok(dialled().length >= before + 3 && dialled().length <= before + 6, dialled().join())
   await campaigns.close()
 })
 

@@ -16,7 +16,7 @@ test('nodes that share a limit let through no more than it together, and at most
   const { target, remove } = await makeDatabase()
   const clock = makeClock()
   const stores = await Promise.all([0, 1, 2].map(() => openStore(target)))
-  const nodes = stores.map(({ db }) => new SharedRates(db, clock.now, RATE))
+  const nodes = stores.map(({ db }) => new SharedRates(db, clock.now, RATE, clock.steadyMs))
   const passed: number[] = []
   const began = clock.now().getTime()
   for (let round = 0; round < 60; round++) {
@@ -52,7 +52,7 @@ test('a slice takes one statement, and who is refused asks nothing until there i
       return store.db.insertInto('request_budgets')
     },
   } as unknown as Db
-  const node = new SharedRates(watched, clock.now, RATE)
+  const node = new SharedRates(watched, clock.now, RATE, clock.steadyMs)
   for (let i = 0; i < RATE.burst; i++) assert.is(await node.take('key_a', RATE), 0)
   assert.is(statements, RATE.burst / SLICE)
   for (let i = 0; i < 100; i++) assert.is(await node.take('key_a', RATE), 1)
@@ -62,12 +62,18 @@ test('a slice takes one statement, and who is refused asks nothing until there i
   clock.advance(2 * 3_600_000)
   await sweepBudgets(store.db, clock.now())
   assert.is((await store.db.selectFrom('request_budgets').selectAll().execute()).length, 0)
+  // A clock that is set back refuses nobody.
+  while ((await node.take('key_c', RATE)) === 0) {}
+  clock.set(-3_600_000)
+  clock.advance(1000)
+  assert.is(await node.take('key_c', RATE), 0)
   // While the database is away it counts alone, and asks once a second whether it is back.
   isAway = true
   statements = 0
   for (let i = 0; i < RATE.burst; i++) assert.is(await node.take('key_b', RATE), 0)
   assert.is(await node.take('key_b', RATE), 1)
   assert.is(statements, 1)
+  clock.set(-3_600_000)
   clock.advance(1000)
   isAway = false
   assert.is(await node.take('key_b', RATE), 0)
