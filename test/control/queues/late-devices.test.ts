@@ -11,6 +11,7 @@ import { ha1 } from '../../../sip/auth/digest.ts'
 import type { ModelLeg } from '../../fakes/media-model.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
+import { until } from '../calls-world.ts'
 import { VAULT } from '../whole-app.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
 
@@ -205,6 +206,9 @@ test('a phone that registers while its member is rung rings too, and a REGISTER 
       ...{ username: 'live-ann', algorithm: 'MD5', nonce: { value: 'n', count: cSeq }, callId: 'r', cSeq },
       source: { transport: 'udp', host: '192.0.2.9', port: 5060 },
     })
+    await scene.world.settle()
+    // It is kept and answered beside the events of calls.
+    await until(() => media.handled.filter(({ name }) => name === 'sip.register_reply').length === cSeq)
     await scene.world.settle()
   }
   const lastLogin = async () => (await forTenant(store.db, tenant).find('users', userId))?.last_login
