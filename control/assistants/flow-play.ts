@@ -184,9 +184,7 @@ class FlowPlay implements FlowEffects {
     }
     await this.#stage.commit({ state, steps, change: { end_reason: reason } })
     // Nobody is hung up on without a word.
-    if (reason === 'error' && pending.length === 0) {
-      pending.push(phrase('apology', this.#voice))
-    }
+    if (reason === 'error' && pending.length === 0) pending.push(phrase('apology', this.#voice))
     const { legId } = this.#stage
     const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true
     if (isHeard) return { way: 'hangup' }

@@ -53,9 +53,7 @@ export const targetId = (target: Target): string => ('roomId' in target ? target
 
 /** The running call that a media target belongs to. */
 export async function callOfTarget(db: Db, target: Target): Promise<CallRow | undefined> {
-  if ('roomId' in target) {
-    return db.selectFrom('calls').selectAll().where('id', '=', target.roomId).executeTakeFirst()
-  }
+  if ('roomId' in target) return db.selectFrom('calls').selectAll().where('id', '=', target.roomId).executeTakeFirst()
   return (await loadLeg(db, target.legId))?.call
 }
 

@@ -80,9 +80,7 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   if (Object.keys(changed).length > 0) await scoped.change('calls', call.id, changed)
   if (changed.answered_at != null) await countAnswer(trx, tenant, call)
   if (changed.ended_at != null) await countEnd(trx, tenant, call)
-  if (Object.keys(decision.participant).length > 0) {
-    await writeLeg(trx, tenant, participant.id, decision.participant)
-  }
+  if (Object.keys(decision.participant).length > 0) await writeLeg(trx, tenant, participant.id, decision.participant)
   for (const type of decision.events) {
     const ofParticipant = type.startsWith('conference.participant.')
     const object = ofParticipant ? toParticipant(participant, call) : toCall(call, [participant])

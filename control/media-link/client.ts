@@ -326,9 +326,7 @@ export class MediaClient implements MediaPort {
   // ------------------------------------------------------------------ requests
 
   #send<N extends CommandName>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure> {
-    if (this.#socket === null || this.#state === 'disconnected') {
-      return Promise.resolve(unavailable('no media process'))
-    }
+    if (this.#socket === null || this.#state === 'disconnected') return Promise.resolve(unavailable('no media process'))
     const write = (id: number): void => this.#write({ type: 'request', id, name, body })
     // The comparison also finds commands that were never sent.
     const isSent = !this.#requests.isFull

@@ -91,9 +91,7 @@ async function scheduleColumns(deps: ReportDeps, trx: Trx, tenant: Tenant, sched
   if (schedule === null) return { schedule, schedule_timezone: null, next_run_at: null }
   const timezone = await deps.timezoneOf(trx, tenant)
   const next = readSchedule(schedule, timezone, deps.now())
-  if (next === null) {
-    return problem('parameter_invalid', 'schedule never occurs.', { param: 'schedule' })
-  }
+  if (next === null) return problem('parameter_invalid', 'schedule never occurs.', { param: 'schedule' })
   return { schedule, schedule_timezone: timezone, next_run_at: next.toISOString() }
 }
 

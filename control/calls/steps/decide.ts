@@ -81,9 +81,7 @@ function afterAnswer({ call, room, participant }: LegRows, at: string): LegChang
 }
 
 export const onHeld = ({ call }: LegRows, held: boolean): Decision => {
-  if (held && call.status === 'in_progress') {
-    return { call: { status: 'held' }, participant: {}, events: ['call.held'] }
-  }
+  if (held && call.status === 'in_progress') return { call: { status: 'held' }, participant: {}, events: ['call.held'] }
   if (!held && call.status === 'held') {
     return { call: { status: 'in_progress' }, participant: {}, events: ['call.resumed'] }
   }
