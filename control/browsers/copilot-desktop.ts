@@ -141,9 +141,7 @@ export async function actOnCopilot(
   const tenant = tenantOf(page)
   if (wish.do === undefined) {
     const row = await runningOf(store.db, tenant, page.user_id)
-    if (row !== undefined) {
-      await showWhole(store.db, pushBy(media), { browserId: page.id, userId: page.user_id }, row)
-    }
+    if (row !== undefined) await showWhole(store.db, pushBy(media), { browserId: page.id, userId: page.user_id }, row)
     return null
   }
   const row = await findSession(store.db, tenant, String(wish.session_id))

@@ -58,9 +58,7 @@ function at(day: DateTime, time: string): DateTime {
 export function nextOpen({ hours, timezone }: BusinessHours, from: Date): Date | null {
   if (hours === null) return from
   const earliest = DateTime.fromJSDate(from)
-  for (const { start } of spansFrom(hours, timezone, earliest)) {
-    return start > earliest ? start.toJSDate() : from
-  }
+  for (const { start } of spansFrom(hours, timezone, earliest)) return start > earliest ? start.toJSDate() : from
   return null
 }
 

@@ -96,9 +96,7 @@ export class Reconciler {
 
   /** Runs a step and a transaction for each of these. */
   async #each<T>(items: readonly T[], apply: (trx: Trx, item: T) => Promise<unknown>): Promise<void> {
-    for (const item of items) {
-      await this.#step(null, null, () => this.#deps.store.transaction(trx => apply(trx, item)))
-    }
+    for (const item of items) await this.#step(null, null, () => this.#deps.store.transaction(trx => apply(trx, item)))
   }
 
   /** Ends what runs according to the rows and media does not have. */

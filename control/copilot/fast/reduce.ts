@@ -123,9 +123,7 @@ function said(state: CopilotState, profile: ProfileSettings, told: SaidInput): v
   if (!isAgain) noteSpan(state, input)
   const { values, more } = hear(state, profile, input)
   reclaim(state, input.id, values)
-  for (const [name, value] of values) {
-    claim(state, name, { value, by: 'heard', utterances: [input.id] }, more.get(name))
-  }
+  for (const [name, value] of values) claim(state, name, { value, by: 'heard', utterances: [input.id] }, more.get(name))
   const transcript = state.slots[`transcript:${input.id}`]
   if (transcript !== undefined) {
     const times = { start_ms: input.fromMs, end_ms: input.toMs }

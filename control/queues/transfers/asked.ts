@@ -50,9 +50,7 @@ export async function onReferAsked(
       node_id: leg.node_id,
       created: at,
     }
-    if (await insertTransfer(trx, row)) {
-      return follow(trx, leg.call_id, ({ media }) => carryOut(deps, media, referId))
-    }
+    if (await insertTransfer(trx, row)) return follow(trx, leg.call_id, ({ media }) => carryOut(deps, media, referId))
   }
   const sipCode = refused ?? 491
   follow(trx, leg?.call_id ?? legId, async ({ media }) => {
