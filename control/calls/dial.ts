@@ -201,7 +201,7 @@ const sandboxOnly = (): Problem => {
 }
 
 /** A SIP URI with a private address. The media process also checks names, by the address that is dialled. */
-function strayProblem({ allowedNetworks }: DialDeps, to: string): Problem | null {
+export function strayProblem({ allowedNetworks }: Pick<DialDeps, 'allowedNetworks'>, to: string): Problem | null {
   const host = SIP_URI.test(to) ? SIP_HOST.exec(to)?.[1] : undefined
   return host === undefined ? null : hostProblem(host, customerAddresses(allowedNetworks), 'to')
 }

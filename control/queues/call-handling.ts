@@ -1,5 +1,5 @@
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
-import { freeWayTo, outsideProblem } from '../calls/dial.ts'
+import { freeWayTo, outsideProblem, strayProblem } from '../calls/dial.ts'
 import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import { isLeadable } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -89,13 +89,13 @@ async function targetProblem(handling: Handling, target: Target, call: CallRow |
   if (target.type === 'user') return unreachable(handling, target.id)
   if (target.type === 'room') {
     const room = await forTenant(trx, tenant).find('conference_rooms', target.id)
-    const now = new Date(handling.at)
-    return room === undefined ? null : roomProblem(trx, room, { now, isInvited: false })
+    return room === undefined ? null : roomProblem(trx, room, { now: new Date(handling.at), isInvited: false })
   }
   if (target.type !== 'number') return null
   const unwanted = await outsideProblem(trx, tenant, target.to)
   if (unwanted !== null || call === null || !tenant.livemode) return unwanted
-  const way = await freeWayTo(trx, tenant, { to: target.to, from: ourNumber(call) ?? undefined }, deps)
+  const asked = { to: target.to, from: ourNumber(call) ?? undefined }
+  const way = strayProblem(deps.streams, target.to) ?? (await freeWayTo(trx, tenant, asked, deps))
   return 'problem' in way ? way : null
 }
 

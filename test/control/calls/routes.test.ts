@@ -148,7 +148,7 @@ test('calls that are transferred over a connection at once count for its `max_ca
   await world.close()
 })
 
-test('a transfer to a number that no connection calls, or has no line for, is refused, and the caller stays', async () => {
+test('a transfer to a number that no connection calls, or has no line for, or to a private address, is refused, and the caller stays', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
   media.dialIn('part_1', '1002')
@@ -158,6 +158,8 @@ test('a transfer to a number that no connection calls, or has no line for, is re
   const transfer = () => control.ask(`POST /v1/calls/${callId}/transfer`, { to: '+15551234567' })
   const nowhere = await transfer()
   assert.equal([nowhere.status, nowhere.body.error.param], [400, 'to'])
+  const inside = await control.ask(`POST /v1/calls/${callId}/transfer`, { to: 'sip:bob@10.0.0.5' })
+  assert.equal([inside.status, inside.body.error.param], [400, 'to'])
   await trunkOfOne(control)
   assert.is((await control.ask('POST /v1/calls', { to: '+15557654321' })).status, 201)
   const full = await transfer()
