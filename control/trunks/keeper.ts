@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionSpec } from '../../media/protocol.ts'
-import { isFailure, isUndecided } from '../../media/protocol.ts'
+import { fitting, isFailure, isUndecided } from '../../media/protocol.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -49,10 +49,11 @@ export class ConnectionKeeper {
   async run(media: MediaPort): Promise<void> {
     const { store, now, sipHost: ours, vault, log } = this.#deps
     await this.#tellNetworks(media)
-    const kept = await claim(store, now())
-    const connections = kept.flatMap(row => specOf(row, ours, vault) ?? [])
+    const kept = (await claim(store, now())).flatMap(row => specOf(row, ours, vault) ?? [])
+    const connections = fitting(kept)
     const text = JSON.stringify(connections)
     if (text === this.#told) return
+    if (connections.length < kept.length) log.warn({ kept: kept.length }, 'too many connections to keep up with all')
     const reply = await media.request('connections.set', { connections })
     if (!isFailure(reply)) this.#told = text
     else if (!isUndecided(reply)) log.warn({ reason: reply.message }, 'connections cannot be kept up with')

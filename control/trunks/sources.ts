@@ -3,8 +3,8 @@ import { rowOf, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { hasInboundAccounts } from './inbound-auth.ts'
 
-/** The maximum for which media keeps capacity. */
-const MAX_NETWORKS = 100_000
+/** The maximum for which media keeps capacity; all of them fit into one message. */
+const MAX_NETWORKS = 60_000
 /** A public block that is wider is no trunk's: whoever lets "everybody" in makes nobody known [bits]. */
 const WIDEST_PUBLIC = { ipv4: 16, ipv6: 32 }
 const WIDEST_PRIVATE = 7

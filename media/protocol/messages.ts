@@ -4,6 +4,19 @@ import type { MediaEvent } from './events.ts'
 /** A longer message closes the channel [bytes]. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
+/**
+ * The first elements of a list: as many as fit into a message, beside all else that it says. A longer one would close the channel, for everybody's
+ * calls.
+ */
+export function fitting<T>(elements: readonly T[]): T[] {
+  let bytes = 0
+  const end = elements.findIndex(element => {
+    bytes += Buffer.byteLength(JSON.stringify(element)) + 1
+    return bytes > MAX_MESSAGE_BYTES / 2
+  })
+  return elements.slice(0, end < 0 ? elements.length : end)
+}
+
 export type ToMedia =
   /** `bootId` and `lastSeq`: what control has committed of the media process it last spoke to. */
   | { type: 'hello'; version: number; bootId: string | null; lastSeq: number }

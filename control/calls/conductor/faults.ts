@@ -75,7 +75,7 @@ export class CallFaults {
     if (legId !== null) this.#tally.legs.set(legId, true)
   }
 
-  /** Ends what the rows say, in the usual way; if that throws too, directly; and if even that does, not at all. */
+  /** Ends what the rows say, in the usual way; if that throws too, directly; if even that does, they stay until the next comparison. */
   async endRows(legId: string): Promise<void> {
     const { store, now, centre, log, isPast = false } = this.#deps
     try {
@@ -85,7 +85,6 @@ export class CallFaults {
       log.error({ err: error, legId }, 'a call could not be ended as others are')
       await this.#endPlainly(legId).catch(last => {
         if (isStoreOutage(last)) throw last
-        // They stay as they are until the next comparison; nobody else waits for them.
         log.error({ err: last, legId }, 'the rows of a call could not be ended')
       })
     }

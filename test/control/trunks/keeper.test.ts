@@ -5,7 +5,7 @@ import { sealStoredPasswords } from '../../../control/trunks/account.ts'
 import { ConnectionKeeper } from '../../../control/trunks/keeper.ts'
 import { waysOut } from '../../../control/trunks/outbound.ts'
 import { applyConnectionReport } from '../../../control/trunks/status.ts'
-import type { ConnectionReport, ConnectionSpec, Failure } from '../../../media/protocol.ts'
+import { type ConnectionReport, type ConnectionSpec, type Failure, MAX_MESSAGE_BYTES } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
 import { makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
@@ -99,6 +99,26 @@ test('media registers for a registration, and asks trunks and peers that have a 
   })
   assert.match(contactUser, /^c[0-9a-f]{24}$/)
   assert.equal([second!.keep, second!.uri, second!.via.host], ['ping', 'sip:[2001:db8::1]:5070', '2001:db8::1'])
+})
+
+test('however many connections there are, with however many hosts, what media is told fits into one message: the oldest', async () => {
+  const scene = await Scene.open()
+  const hosts = Array.from({ length: 20 }, (_, n) => ({ host: `${`${'a'.repeat(60)}.`.repeat(3)}h${n}.example` }))
+  const id = await scene.make({ name: 'Trunk', kind: 'trunk', host: 'carrier.example.com', hosts })
+  const { db } = scene.app.store
+  const row = await db.selectFrom('connections').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  const more = Array.from({ length: 900 }, (_, n) => ({ ...row, id: `conn_z${n}`, kept_by: null, kept_until: null }))
+  for (let n = 0; n < more.length; n += 100)
+    await db
+      .insertInto('connections')
+      .values(more.slice(n, n + 100))
+      .execute()
+  await scene.run()
+  const told = scene.told[0]!
+  const length = Buffer.byteLength(JSON.stringify(told))
+  assert.ok(length < MAX_MESSAGE_BYTES - 1000 && length > MAX_MESSAGE_BYTES / 4, `${length} octets`)
+  assert.is(told[0]?.connectionId, id)
+  assert.ok(told.length < 901)
 })
 
 test('the way that a registrar gives is the route of calls over it, from any node, until it gives none (RFC 3608)', async () => {
