@@ -1,6 +1,6 @@
 import type { EndedReason, EventName, MediaEvent, MediaSnapshot } from '../../../media/protocol.ts'
 import type { FollowUps, FollowUpTask } from '../../kernel/follow-ups.ts'
-import { lastSeen } from '../../kernel/nodes/heartbeat.ts'
+import { beat, lastSeen } from '../../kernel/nodes/heartbeat.ts'
 import { leavesTrace } from '../../kernel/store/after-commit.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -134,6 +134,8 @@ export class CallDriver implements MediaHandler {
     await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
     // Last: if this process dies before, the next one ends the rest.
     await store.transaction(trx => savePosition(trx, this.#node, { bootId, lastSeq: 0 }))
+    // Before the first call: else nobody would end that if the node died before its first heartbeat.
+    await beat(store, now)
   }
 
   async events(batch: readonly NumberedEvent[]): Promise<void> {

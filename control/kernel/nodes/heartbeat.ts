@@ -14,8 +14,6 @@ export const LOST_AFTER_MS = 60_000
 /** Longer than it takes to end all calls of a node [ms]. */
 const ENDING_MS = 300_000
 
-const isOld = (seenAt: string, now: Date): boolean => now.getTime() - Date.parse(seenAt) > LOST_AFTER_MS
-
 /** Sends a heartbeat. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
 export async function beat(store: Store, now: Date): Promise<boolean> {
   const seen_at = now.toISOString()
@@ -34,7 +32,7 @@ export async function beat(store: Store, now: Date): Promise<boolean> {
 /** When this node's former calls were last seen alive; null: a moment ago, or never. */
 export async function lastSeen(db: Db, now: Date): Promise<string | null> {
   const row = await db.selectFrom('nodes').select('seen_at').where('id', '=', nodeOf(db)).executeTakeFirst()
-  return row !== undefined && isOld(row.seen_at, now) ? row.seen_at : null
+  return row !== undefined && now.getTime() - Date.parse(row.seen_at) > LOST_AFTER_MS ? row.seen_at : null
 }
 
 /**

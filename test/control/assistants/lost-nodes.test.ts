@@ -216,6 +216,22 @@ test("a living node's calls are ended by nobody, and a call that began after the
   await nodes.close()
 })
 
+test('a node that dies before its first heartbeat is lost like any other: it is known before its first call', async () => {
+  const nodes = await makeNodes()
+  const { a, b, clock } = nodes
+  const driver = buildDriver({ store: a, config: APP_CONFIG, vault: VAULT, now: clock.now, log: silent })
+  await driver.booted('its first boot')
+  const seen = at(nodes)
+  const { callId } = await callAt(nodes, a)
+  assert.is(await nodes.look(), 0)
+  clock.advance(2 * MINUTE)
+  await beat(b, clock.now())
+  assert.is(await nodes.look(), 1)
+  const call = await callOf(nodes, callId)
+  assert.equal([call?.ended_reason, call?.ended_at], ['node_lost', seen])
+  await nodes.close()
+})
+
 test('a node that was taken for lost is told so at its next beat, once, and lives again', async () => {
   const nodes = await makeNodes()
   const { a, b, clock } = nodes
