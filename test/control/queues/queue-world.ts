@@ -2,6 +2,7 @@ import type { DevicePort } from '../../../control/calls/conductor/device-port.ts
 import { CallDriver, type CallPrograms } from '../../../control/calls/conductor/driver.ts'
 import { insertParty, type NewParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
+import { beat } from '../../../control/kernel/nodes/heartbeat.ts'
 import { isStoreOutage } from '../../../control/kernel/store/faults.ts'
 import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
@@ -214,6 +215,8 @@ export async function makeQueueWorld(
     },
     killAfter: commands => media.killAfter(commands),
     mediaDies: async () => {
+      // Its node has said so all the while that it is alive.
+      await beat(store, clock.now())
       media.die()
       isDead = true
       await whole.settle()
