@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { atMost, type Rate, RateLimits } from '../../../media/protocol.ts'
-import { type SteadyClock, sinceBoot } from '../../kernel/store/node.ts'
+import { steadyMsOf } from '../../kernel/store/node.ts'
 import { isOutage } from '../../kernel/store/outage.ts'
 import type { Db } from '../../kernel/store/store.ts'
 
@@ -56,15 +56,14 @@ interface Taken {
 export class SharedRates {
   readonly #db: Db
   readonly #now: () => Date
-  readonly #steadyMs: SteadyClock
+  readonly #steadyMs = (): number => steadyMsOf(this.#db)!
   readonly #alone: RateLimits
   #awayUntil = 0
   readonly #slices = new LRUCache<string, Slice>(atMost(MAX_SUBJECTS))
 
-  constructor(db: Db, now: () => Date, rate: Rate, steadyMs: SteadyClock = sinceBoot) {
+  constructor(db: Db, now: () => Date, rate: Rate) {
     this.#db = db
     this.#now = now
-    this.#steadyMs = steadyMs
     this.#alone = new RateLimits(rate)
   }
 

@@ -145,7 +145,7 @@ test('an utterance that the agent began before the hold was said to the customer
 test('who is asked for advice is no customer, and has a copilot once the call is his', async () => {
   const { world, ann, bob, caller, sessions, running, say, act, told } = await talk()
   await say(caller, 'My name is Ann Smith')
-  const outside = 'sip:cid@192.0.2.9'
+  const outside = 'sip:cid@93.184.216.34'
   await act(handling => transferAttended(handling, { type: 'number', to: outside }))
   const asked = [...world.media.legs.values()].find(leg => leg.dialled === outside)!
   world.media.pickUp(asked.legId)

@@ -7,7 +7,7 @@ import { openVault } from '../../../control/kernel/vault.ts'
 
 /**
  * What holds digits and by its grammar is nothing that was typed: in what a product says in a minute, some ten of these
- * hold four of a secret by chance. Six in a row are looked for in them too.
+ * hold four of a secret by chance. Eight in a row are looked for in them too.
  */
 const NO_KEYS = new RegExp(
   [
@@ -34,14 +34,14 @@ const partsOf = (secrets: readonly string[], length: number): string[] =>
     Array.from({ length: Math.max(0, secret.length - length + 1) }, (_, at) => secret.slice(at, at + length)),
   )
 
-/** Six of a secret in a row, and four with what stands around them. */
+/** Eight of a secret in a row anywhere, and four in what may hold keys, with what stands around them. */
 function piecesIn(text: string, secrets: readonly string[]): string[] {
   const rest = text.replace(NO_KEYS, ' ')
   const fours = partsOf(secrets, 4).flatMap(part => {
     const at = rest.indexOf(part)
     return at < 0 ? [] : [rest.slice(Math.max(0, at - 30), at + 20)]
   })
-  return [...partsOf(secrets, 6).filter(part => text.includes(part)), ...fours]
+  return [...partsOf(secrets, 8).filter(part => text.includes(part)), ...fours]
 }
 
 /** Pieces of secrets, and single keys where keys are told. Keys that are no secret are ones. */

@@ -15,8 +15,8 @@ const SLICE = 5
 test('nodes that share a limit let through no more than it together, and at most a slice each beyond it, in any time', async () => {
   const { target, remove } = await makeDatabase()
   const clock = makeClock()
-  const stores = await Promise.all([0, 1, 2].map(() => openStore(target)))
-  const nodes = stores.map(({ db }) => new SharedRates(db, clock.now, RATE, clock.steadyMs))
+  const stores = await Promise.all(['a', 'b', 'c'].map(node => openStore(target, node, clock.steadyMs)))
+  const nodes = stores.map(({ db }) => new SharedRates(db, clock.now, RATE))
   const passed: number[] = []
   const began = clock.now().getTime()
   for (let round = 0; round < 60; round++) {
@@ -42,17 +42,18 @@ test('nodes that share a limit let through no more than it together, and at most
 test('a slice takes one statement, and who is refused asks nothing until there is more', async () => {
   const { target, remove } = await makeDatabase()
   const clock = makeClock()
-  const store = await openStore(target)
+  const store = await openStore(target, 'a', clock.steadyMs)
   let statements = 0
   let isAway = false
   const watched = {
+    getExecutor: () => store.db.getExecutor(),
     insertInto: () => {
       statements++
       if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
       return store.db.insertInto('request_budgets')
     },
   } as unknown as Db
-  const node = new SharedRates(watched, clock.now, RATE, clock.steadyMs)
+  const node = new SharedRates(watched, clock.now, RATE)
   for (let i = 0; i < RATE.burst; i++) assert.is(await node.take('key_a', RATE), 0)
   assert.is(statements, RATE.burst / SLICE)
   for (let i = 0; i < 100; i++) assert.is(await node.take('key_a', RATE), 1)
