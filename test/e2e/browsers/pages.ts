@@ -26,9 +26,17 @@ export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean
   return false
 }
 
+/** As long as for a selector [ms]. */
+const FIELD_MS = 30_000
+
 /** Resolves when this is in a field. The page's policy does not let a condition be looked at within the page again and again. */
 export async function has(page: Page, selector: string, value: string): Promise<void> {
-  while ((await page.inputValue(selector)) !== value) await new Promise(later => setTimeout(later, 50))
+  for (const from = performance.now(); ; ) {
+    const found = await page.inputValue(selector)
+    if (found === value) return
+    if (performance.now() - from > FIELD_MS) throw new Error(`${selector} has '${found}', not '${value}'`)
+    await new Promise(later => setTimeout(later, 50))
+  }
 }
 
 export interface Member {
