@@ -206,10 +206,11 @@ static int copy(char *to, int size, const char *from, int length) {
 
 /* Takes what the 200 says of the dialog and of the audio; -1: it does not. */
 static int learn(struct call *call, const char *text) {
-  const char *value, *address = strstr(text, "\r\nc=IN IP4 "), *media = strstr(text, "\r\nm=audio ");
+  const char *value = NULL, *address = strstr(text, "\r\nc=IN IP4 "), *media = strstr(text, "\r\nm=audio ");
   char contact[256], where[64];
-  if (copy(call->to, sizeof call->to, value, header(text, "To", &value)) != 0) return -1;
-  int length = header(text, "Contact", &value);
+  int length = header(text, "To", &value);
+  if (copy(call->to, sizeof call->to, value, length) != 0) return -1;
+  length = header(text, "Contact", &value);
   if (copy(contact, sizeof contact, value, length) != 0 || address == NULL || media == NULL) return -1;
   char *uri = strchr(contact, '<'), *end = uri == NULL ? NULL : strchr(uri, '>');
   if (end == NULL) return -1;
@@ -223,7 +224,7 @@ static int learn(struct call *call, const char *text) {
 }
 
 static void on_final(struct call *call, int status, const char *text, double at) {
-  const char *value;
+  const char *value = NULL;
   char to[256], uri[160], problem[160];
   if (status < 300) {
     if (learn(call, text) != 0) return fail("bad answer"), release(call);
