@@ -246,19 +246,19 @@ const endUnplaced = ({ store, now }: DialDeps, legId: string, reason: EndedReaso
 export const mediaUnavailable = (message: string): Problem =>
   problem('media_unavailable', `The media engine cannot be reached: ${message}.`, { retryAfterS: 1 })
 
-/** How a number or SIP URI is reached, and from where. */
+/** How a number or SIP URI is reached, and from where. `legId`: of the call, where it may hold a line already. */
 export async function wayTo(
   db: Db,
   tenant: Tenant,
-  request: OutgoingCall,
+  request: OutgoingCall & { legId?: string },
   { sipHost, vault }: Pick<DialDeps, 'sipHost' | 'vault'>,
 ): Promise<Way | Problem> {
-  const { to, from, shown } = request
+  const { to, from, shown, legId } = request
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
   const blocked = await doNotCallProblem(db, tenant, to)
   if (blocked !== null) return blocked
   if (E164.test(to)) {
-    const ways = await freeWays(db, await waysOut(db, tenant, request, vault))
+    const ways = await freeWays(db, await waysOut(db, tenant, request, vault), legId)
     const [first, ...others] = ways
     if (first === undefined) {
       return problem('parameter_invalid', 'No enabled connection of kind trunk or registration can call this number.', {
@@ -314,9 +314,9 @@ export async function isFull(db: Db, connection: ConnectionRow, legId = ''): Pro
 }
 
 /** Connections below their limit. If all are full, the best one, whose refusal then says so. */
-async function freeWays(db: Db, ways: readonly WayOut[]): Promise<readonly WayOut[]> {
+async function freeWays(db: Db, ways: readonly WayOut[], legId?: string): Promise<readonly WayOut[]> {
   const free: WayOut[] = []
-  for (const way of ways) if (!(await isFull(db, way.connection))) free.push(way)
+  for (const way of ways) if (!(await isFull(db, way.connection, legId))) free.push(way)
   return free.length > 0 ? free : ways.slice(0, 1)
 }
 

@@ -1,5 +1,5 @@
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
-import { freeWayTo, outsideProblem, strayProblem } from '../calls/dial.ts'
+import { outsideProblem, strayProblem } from '../calls/dial.ts'
 import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import { isLeadable } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
@@ -10,7 +10,7 @@ import type { MediaPort } from '../media-link/events.ts'
 import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
 import { superviseAs } from './ringing/bridge.ts'
-import { ourNumber } from './ringing/dial.ts'
+import { wayOn } from './ringing/dial.ts'
 import { agentFree, takeBack, takeOver } from './ringing/purposes.ts'
 import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
@@ -94,8 +94,7 @@ async function targetProblem(handling: Handling, target: Target, call: CallRow |
   if (target.type !== 'number') return null
   const unwanted = await outsideProblem(trx, tenant, target.to)
   if (unwanted !== null || call === null || !tenant.livemode) return unwanted
-  const asked = { to: target.to, from: ourNumber(call) ?? undefined }
-  const way = strayProblem(deps.streams, target.to) ?? (await freeWayTo(trx, tenant, asked, deps))
+  const way = strayProblem(deps.streams, target.to) ?? (await wayOn(deps, trx, tenant, { call, to: target.to }))
   return 'problem' in way ? way : null
 }
 

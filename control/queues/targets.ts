@@ -11,6 +11,7 @@ import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallCentreParts, Program } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
+import { wayOn } from './ringing/dial.ts'
 import { startRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
@@ -186,8 +187,12 @@ export async function ringParty(
   if (target.type === 'number') {
     const showsCaller = purpose === 'transfer' || purpose === 'referred'
     const said = replaces === undefined ? {} : { replaces }
-    const targets = [{ kind: 'address' as const, to: target.to, from: null, showsCaller, ...said }]
-    return startRing(trx, tenant, { ...common, userId: null, targets, role: 'party', address: target.to }, at)
+    const { to } = target
+    const targets = [{ kind: 'address' as const, to, from: null, showsCaller, ...said }]
+    const call = tenant.livemode ? await findCall(trx, tenant, callId) : undefined
+    const way = call === undefined ? undefined : await wayOn(deps, trx, tenant, { call, to })
+    const connectionId = way === undefined || 'problem' in way ? null : way.connection?.id
+    return startRing(trx, tenant, { ...common, connectionId, userId: null, targets, role: 'party', address: to }, at)
   }
   const targets = await deps.devicesOf(trx, tenant, target.id, new Date(at))
   if (targets.length === 0 && !(await mayComeBack(trx, tenant, target.id, new Date(at)))) return null

@@ -1,6 +1,6 @@
 import { type Commands, type DialTarget, type Failure, isFailure, isPublicAddress } from '../../../media/protocol.ts'
 import { affinityOf } from '../../calls/conductor/leg-rooms.ts'
-import { isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
+import { freeWayTo, isFull, outsideProblem, roomWithAll, wayTo } from '../../calls/dial.ts'
 import { mainLeg, takeOn } from '../../calls/legs.ts'
 import { inTurn } from '../../calls/outbound/turns.ts'
 import { sandboxTarget } from '../../calls/sandbox.ts'
@@ -114,7 +114,7 @@ async function dialTarget(
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
-    const asked = { to: target.to, from: from ?? undefined, redirectedFrom: sentOn(target, call), shown }
+    const asked = { to: target.to, from: from ?? undefined, redirectedFrom: sentOn(target, call), shown, legId: leg.id }
     const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
     if ('problem' in way) return { failure: 'invalid', message: way.message }
     const startMs = nowMs + waitOf(target, nowMs)
@@ -143,6 +143,10 @@ async function dialTarget(
   }
   return { target: phone }
 }
+
+/** How a number or SIP URI is reached that a running call of live mode is led to. */
+export const wayOn = (deps: CallCentreParts, db: Db, tenant: Tenant, { call, to }: { call: CallRow; to: string }) =>
+  freeWayTo(db, tenant, { to, from: ourNumber(call) ?? undefined }, deps)
 
 /** A leg counts on the connection that it is dialled over. False: that carries all it may. */
 const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow): Promise<boolean> =>

@@ -75,6 +75,8 @@ export interface NewRing {
   timeoutS: number
   /** Of purpose `placed`. */
   onward?: Onward
+  /** Whose line is taken before it is dialled. */
+  connectionId?: string | null
   /** The member talks on another call, and asks somebody about it. */
   isSecond?: boolean | undefined
   /** Of a payment line. */
@@ -161,8 +163,9 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
   }
   if (!(await insertRing(trx, row))) return null
-  const { role, address, timeoutS, onward } = ring
-  for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, role, address, timeoutS, onward, at })
+  const { role, address, timeoutS, onward, connectionId } = ring
+  const common = { role, address, timeoutS, onward, connectionId, at }
+  for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, ...common })
   return row
 }
 
@@ -205,15 +208,16 @@ export async function insertLeg(
     role,
     address,
     at,
+    connectionId = null,
     ...dialling
-  }: Pick<NewRing, 'role' | 'address' | 'timeoutS' | 'onward'> & { target: RingTarget; at: string },
+  }: Pick<NewRing, 'role' | 'address' | 'timeoutS' | 'onward' | 'connectionId'> & { target: RingTarget; at: string },
 ): Promise<void> {
   const id = target.kind === 'leg' ? target.legId : newId('participant')
   await forTenant(trx, tenant).insert('participants', {
     id,
     call_id: row.call_id,
     session_call_id: null,
-    connection_id: null,
+    connection_id: connectionId,
     step: 'to_dial',
     leave_prompt: null,
     leave_reason: null,

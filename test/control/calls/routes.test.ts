@@ -81,14 +81,17 @@ test('a number in E.164 needs an enabled connection of kind trunk, and goes out 
   await world.close()
 })
 
-const trunkOfOne = (control: CallsWorld['control']) =>
-  control.ask('POST /v1/connections', {
+const trunkOfOne = async (control: CallsWorld['control'], rates: object[] = []): Promise<string> => {
+  const { body } = await control.ask('POST /v1/connections', {
     name: 'Carrier',
     kind: 'trunk',
     host: '198.51.100.7',
     port: 5070,
     max_calls: 1,
+    rates,
   })
+  return body.id
+}
 
 test('of calls that are placed at once a connection carries its `max_calls` and no more', async () => {
   const world = await makeCallsWorld()
@@ -126,25 +129,37 @@ test('of calls that are placed at once a connection begins its `calls_per_second
   await world.close()
 })
 
-test('calls that are transferred over a connection at once count for its `max_calls`, as a call does that is placed then', async () => {
+test('of calls that are transferred at once onto the last line of a connection one gets it: the others are refused, and their callers stay', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world
   await trunkOfOne(control)
-  for (const legId of ['part_1', 'part_2']) {
+  for (const legId of ['part_1', 'part_2', 'part_3', 'part_4']) {
     media.dialIn(legId, '1002')
     await media.command('leg.play', legId)
   }
   await media.committed()
   const transfer = (id: string) => control.ask(`POST /v1/calls/${id}/transfer`, { to: '+15551234567' })
   const answers = await Promise.all(media.sent('leg.answer').map(({ room }) => transfer(room.roomId)))
-  assert.ok(
-    answers.some(({ status }) => status === 200),
-    answers.map(({ text }) => text).join(),
-  )
+  assert.equal(answers.map(({ status }) => status).sort(), [200, 429, 429, 429])
   await media.command('leg.dial')
   assert.is((await control.ask('POST /v1/calls', { to: '+15551234567' })).status, 429)
   await control.idle()
   assert.is(media.sent('leg.dial').length, 1)
+  assert.is(media.sent('leg.hangup').length, 0)
+  await world.close()
+})
+
+test('a call that is transferred over a connection goes out over the one whose line it was given, though that was the last', async () => {
+  const world = await makeCallsWorld()
+  const { control, media } = world
+  const first = await trunkOfOne(control, [{ prefix: '+1', cost: 1 }])
+  await trunkOfOne(control, [{ prefix: '+1', cost: 2 }])
+  media.dialIn('part_1', '1002')
+  await media.command('leg.play', 'part_1')
+  await media.committed()
+  const callId = media.sent('leg.answer')[0]!.room.roomId
+  assert.is((await control.ask(`POST /v1/calls/${callId}/transfer`, { to: '+15551234567' })).status, 200)
+  assert.is(sipTarget(await media.command('leg.dial')).connectionId, first)
   await world.close()
 })
 
