@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { objectTable, tenantTable } from '../columns.ts'
 
 /** Organisations, keys, the event log, idempotency, settings. */
 export const frame: Migration = {
@@ -16,11 +17,7 @@ export const frame: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('updated', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createTable('api_keys')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'api_keys')
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('hash', 'text', column => column.notNull().unique())
       .addColumn('hint', 'text', column => column.notNull())
@@ -29,11 +26,7 @@ export const frame: Migration = {
       .addColumn('expires_at', 'text')
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createTable('events')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'events')
       .addColumn('type', 'text', column => column.notNull())
       .addColumn('timestamp', 'text', column => column.notNull())
       .addColumn('api_version', 'text', column => column.notNull())
@@ -44,10 +37,7 @@ export const frame: Migration = {
       .execute()
     await db.schema.createIndex('events_tenant').on('events').columns(['organisation_id', 'livemode', 'id']).execute()
     await db.schema.createIndex('events_call').on('events').columns(['call_id', 'id']).execute()
-    await db.schema
-      .createTable('idempotency_keys')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'idempotency_keys')
       .addColumn('method', 'text', column => column.notNull())
       .addColumn('path', 'text', column => column.notNull())
       .addColumn('key', 'text', column => column.notNull())

@@ -1,31 +1,8 @@
-import type { ColumnDefinitionBuilder, CreateTableBuilder, Kysely, Migration } from 'kysely'
-
-const required = (column: ColumnDefinitionBuilder): ColumnDefinitionBuilder => column.notNull()
-
-/** A table of objects that belong to an organisation and a mode. */
-function tenantTable(db: Kysely<unknown>, name: string, key = 'id'): CreateTableBuilder<string, string> {
-  return db.schema
-    .createTable(name)
-    .addColumn(key, 'text', column => column.primaryKey())
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', required) as CreateTableBuilder<string, string>
-}
-
-function withColumns(
-  table: CreateTableBuilder<string, string>,
-  columns: Record<string, 'text' | 'integer' | 'text?' | 'integer?'>,
-): Promise<void> {
-  let built = table
-  for (const [name, type] of Object.entries(columns)) {
-    built = type.endsWith('?')
-      ? built.addColumn(name, type.slice(0, -1) as 'text')
-      : built.addColumn(name, type as 'text', required)
-  }
-  return built.execute()
-}
+import type { Kysely, Migration } from 'kysely'
+import { createWith, objectTable } from '../columns.ts'
 
 async function callTables(db: Kysely<unknown>): Promise<void> {
-  await withColumns(tenantTable(db, 'calls'), {
+  await createWith(objectTable(db, 'calls'), {
     kind: 'text',
     status: 'text',
     direction: 'text',
@@ -43,7 +20,7 @@ async function callTables(db: Kysely<unknown>): Promise<void> {
     answered_at: 'text?',
     ended_at: 'text?',
   })
-  await withColumns(tenantTable(db, 'participants'), {
+  await createWith(objectTable(db, 'participants'), {
     call_id: 'text',
     session_call_id: 'text?',
     step: 'text',
@@ -59,7 +36,7 @@ async function callTables(db: Kysely<unknown>): Promise<void> {
     quality: 'text?',
     created: 'text',
   })
-  await withColumns(tenantTable(db, 'media_streams'), {
+  await createWith(objectTable(db, 'media_streams'), {
     call_id: 'text',
     url: 'text',
     tracks: 'text',
@@ -71,13 +48,13 @@ async function callTables(db: Kysely<unknown>): Promise<void> {
     ended_reason: 'text?',
     created: 'text',
   })
-  await withColumns(tenantTable(db, 'call_pauses', 'call_id'), {
+  await createWith(objectTable(db, 'call_pauses', 'call_id'), {
     reason: 'text?',
     paused_at: 'text?',
     resumes_at: 'text?',
     destination_participant_id: 'text?',
   })
-  await withColumns(tenantTable(db, 'recordings', 'call_id'), {
+  await createWith(objectTable(db, 'recordings', 'call_id'), {
     status: 'text',
     file: 'text?',
     sample_rate: 'integer?',
@@ -90,7 +67,7 @@ async function callTables(db: Kysely<unknown>): Promise<void> {
 }
 
 async function configurationTables(db: Kysely<unknown>): Promise<void> {
-  await withColumns(tenantTable(db, 'conference_rooms'), {
+  await createWith(objectTable(db, 'conference_rooms'), {
     name: 'text',
     owner_id: 'text?',
     active: 'integer',
@@ -104,7 +81,7 @@ async function configurationTables(db: Kysely<unknown>): Promise<void> {
     created: 'text',
     updated: 'text',
   })
-  await withColumns(tenantTable(db, 'inbound_routes'), {
+  await createWith(objectTable(db, 'inbound_routes'), {
     match_to: 'text?',
     match_from: 'text?',
     match_connection_id: 'text?',
@@ -114,14 +91,14 @@ async function configurationTables(db: Kysely<unknown>): Promise<void> {
     created: 'text',
     updated: 'text',
   })
-  await withColumns(tenantTable(db, 'phone_numbers'), {
+  await createWith(objectTable(db, 'phone_numbers'), {
     number: 'text',
     connection_id: 'text?',
     payment_line: 'integer',
     created: 'text',
     updated: 'text',
   })
-  await withColumns(tenantTable(db, 'connections'), {
+  await createWith(objectTable(db, 'connections'), {
     name: 'text',
     kind: 'text',
     host: 'text?',

@@ -1,13 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** Flows, their published versions, and simulations of a quarter of an hour. */
 export const flows: Migration = {
   async up(db: Kysely<unknown>) {
-    await db.schema
-      .createTable('flows')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'flows')
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('description', 'text', column => column.notNull())
       .addColumn('kind', 'text', column => column.notNull())
@@ -26,22 +23,14 @@ export const flows: Migration = {
 }
 
 async function versionsAndSimulations(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('flow_versions')
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
+  await objectTable(db, 'flow_versions')
     .addColumn('flow_id', 'text', column => column.notNull().references('flows.id').onDelete('cascade'))
     .addColumn('version', 'integer', column => column.notNull())
     .addColumn('graph', 'text', column => column.notNull())
     .addColumn('created', 'text', column => column.notNull())
     .addUniqueConstraint('flow_versions_once', ['flow_id', 'version'])
     .execute()
-  await db.schema
-    .createTable('flow_simulations')
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
+  await objectTable(db, 'flow_simulations')
     .addColumn('flow_id', 'text', column => column.notNull().references('flows.id').onDelete('cascade'))
     .addColumn('version', 'integer')
     .addColumn('graph', 'text', column => column.notNull())

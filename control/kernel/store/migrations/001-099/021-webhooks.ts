@@ -1,13 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** Webhook endpoints and their deliveries: the outbox and its log. */
 export const webhooks: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('webhook_endpoints')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'webhook_endpoints')
       .addColumn('url', 'text', column => column.notNull())
       .addColumn('description', 'text')
       .addColumn('status', 'text', column => column.notNull())
@@ -31,11 +28,7 @@ export const webhooks: Migration = {
       .on('webhook_endpoints')
       .columns(['organisation_id', 'livemode', 'id'])
       .execute()
-    await db.schema
-      .createTable('webhook_deliveries')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'webhook_deliveries')
       .addColumn('endpoint_id', 'text', column => column.notNull())
       .addColumn('event_id', 'text', column => column.notNull())
       .addColumn('event_type', 'text', column => column.notNull())

@@ -1,21 +1,14 @@
 import type { Kysely, Migration } from 'kysely'
+import { type Columns, createWith, tenantTable } from '../columns.ts'
 
-type Column = 'text' | 'integer' | 'text?' | 'integer?'
-
-/** A table whose rows belong to an organisation and a mode; `?` marks a column that may be null. */
-async function tenantTable(db: Kysely<unknown>, name: string, columns: Record<string, Column>): Promise<void> {
-  let table = db.schema
-    .createTable(name)
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
-  for (const [column, type] of Object.entries(columns)) {
-    const isPrimary = column === 'id'
-    table = table.addColumn(column, type.replace('?', '') as 'text', built =>
-      isPrimary ? built.primaryKey() : type.endsWith('?') ? built : built.notNull(),
-    )
-  }
-  await table.execute()
-  if ('id' in columns) await index(db, name, ['id'])
+async function createTable(db: Kysely<unknown>, name: string, { id, ...others }: Columns): Promise<void> {
+  const table = tenantTable(db, name)
+  if (id === undefined) return createWith(table, others)
+  await createWith(
+    table.addColumn('id', 'text', column => column.primaryKey()),
+    others,
+  )
+  await index(db, name, ['id'])
 }
 
 /** An index whose first columns are the tenant's. */
@@ -28,8 +21,8 @@ const index = (db: Kysely<unknown>, table: string, columns: string[], unique = f
 }
 
 async function people(db: Kysely<unknown>): Promise<void> {
-  await tenantTable(db, 'teams', { id: 'text', name: 'text', created: 'text' })
-  await tenantTable(db, 'users', {
+  await createTable(db, 'teams', { id: 'text', name: 'text', created: 'text' })
+  await createTable(db, 'users', {
     id: 'text',
     name: 'text',
     email: 'text',
@@ -46,18 +39,18 @@ async function people(db: Kysely<unknown>): Promise<void> {
   await index(db, 'users', ['email'], true)
   await index(db, 'users', ['extension'], true)
   await index(db, 'users', ['team_id'])
-  await tenantTable(db, 'invitations', { id: 'text', user_id: 'text', expires_at: 'text', created: 'text' })
-  await tenantTable(db, 'agent_statuses', { id: 'text', status: 'text', since: 'text' })
+  await createTable(db, 'invitations', { id: 'text', user_id: 'text', expires_at: 'text', created: 'text' })
+  await createTable(db, 'agent_statuses', { id: 'text', status: 'text', since: 'text' })
 }
 
 async function queues(db: Kysely<unknown>): Promise<void> {
-  const document: Record<string, Column> = { settings: 'text', created: 'text', updated: 'text' }
-  await tenantTable(db, 'queues', { id: 'text', name: 'text', ...document })
-  await tenantTable(db, 'queue_calls', { id: 'text', queue_id: 'text', joined_at: 'text', offered_to: 'text?' })
+  const document: Columns = { settings: 'text', created: 'text', updated: 'text' }
+  await createTable(db, 'queues', { id: 'text', name: 'text', ...document })
+  await createTable(db, 'queue_calls', { id: 'text', queue_id: 'text', joined_at: 'text', offered_to: 'text?' })
   await index(db, 'queue_calls', ['queue_id'])
-  await tenantTable(db, 'assistants', { id: 'text', name: 'text', flow_id: 'text?', ...document })
+  await createTable(db, 'assistants', { id: 'text', name: 'text', flow_id: 'text?', ...document })
   await index(db, 'assistants', ['flow_id'])
-  await tenantTable(db, 'client_tokens', {
+  await createTable(db, 'client_tokens', {
     id: 'text',
     assistant_id: 'text?',
     agent_user_id: 'text?',
@@ -67,7 +60,7 @@ async function queues(db: Kysely<unknown>): Promise<void> {
     used_at: 'text?',
     created: 'text',
   })
-  await tenantTable(db, 'copilot_profiles', {
+  await createTable(db, 'copilot_profiles', {
     id: 'text',
     name: 'text',
     version: 'integer',
@@ -79,7 +72,7 @@ async function queues(db: Kysely<unknown>): Promise<void> {
 }
 
 async function callbacks(db: Kysely<unknown>): Promise<void> {
-  await tenantTable(db, 'callbacks', {
+  await createTable(db, 'callbacks', {
     id: 'text',
     phone: 'text',
     open_phone: 'text?',
@@ -113,7 +106,7 @@ async function callbacks(db: Kysely<unknown>): Promise<void> {
   await index(db, 'callbacks', ['open_phone'], true)
   await index(db, 'callbacks', ['status', 'id'])
   await db.schema.createIndex('callbacks_open').on('callbacks').columns(['status', 'window_end']).execute()
-  await tenantTable(db, 'callback_requests', { origin_call_id: 'text', callback_id: 'text' })
+  await createTable(db, 'callback_requests', { origin_call_id: 'text', callback_id: 'text' })
   await index(db, 'callback_requests', ['origin_call_id'], true)
 }
 

@@ -1,21 +1,9 @@
 import type { Kysely, Migration } from 'kysely'
+import { type Columns, createWith, objectTable } from '../columns.ts'
 import { createSearchTable } from './kb-search-table.ts'
 
-type Column = 'text' | 'integer' | 'text?'
-
-/** A table whose rows belong to an organisation and a mode; `?` marks a column that may be null. */
-async function tenantTable(db: Kysely<unknown>, name: string, columns: Record<string, Column>): Promise<void> {
-  let table = db.schema
-    .createTable(name)
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
-  for (const [column, type] of Object.entries(columns)) {
-    table = table.addColumn(column, type.replace('?', '') as 'text', built =>
-      type.endsWith('?') ? built : built.notNull(),
-    )
-  }
-  await table.execute()
+async function createTable(db: Kysely<unknown>, name: string, columns: Columns): Promise<void> {
+  await createWith(objectTable(db, name), columns)
   await index(db, name, ['id'])
 }
 
@@ -27,7 +15,7 @@ const index = (db: Kysely<unknown>, table: string, columns: string[]): Promise<v
     .execute()
 
 async function knowledgeBase(db: Kysely<unknown>): Promise<void> {
-  await tenantTable(db, 'kb_documents', {
+  await createTable(db, 'kb_documents', {
     name: 'text',
     status: 'text',
     error: 'text?',
@@ -36,14 +24,14 @@ async function knowledgeBase(db: Kysely<unknown>): Promise<void> {
     metadata: 'text',
     created: 'text',
   })
-  await tenantTable(db, 'kb_originals', { content: 'text' })
-  await tenantTable(db, 'kb_passages', { document_id: 'text', position: 'integer', text: 'text' })
+  await createTable(db, 'kb_originals', { content: 'text' })
+  await createTable(db, 'kb_passages', { document_id: 'text', position: 'integer', text: 'text' })
   await index(db, 'kb_passages', ['document_id'])
   await createSearchTable(db)
 }
 
 async function reports(db: Kysely<unknown>): Promise<void> {
-  await tenantTable(db, 'reports', {
+  await createTable(db, 'reports', {
     name: 'text',
     kind: 'text',
     period: 'text',
@@ -52,7 +40,7 @@ async function reports(db: Kysely<unknown>): Promise<void> {
     recipients: 'text',
     created: 'text',
   })
-  await tenantTable(db, 'report_runs', {
+  await createTable(db, 'report_runs', {
     report_id: 'text',
     status: 'text',
     trigger: 'text',
@@ -72,7 +60,7 @@ async function reports(db: Kysely<unknown>): Promise<void> {
 /** Audio assets, the knowledge base, reports and their runs. */
 export const content: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await tenantTable(db, 'audio_assets', {
+    await createTable(db, 'audio_assets', {
       name: 'text',
       kind: 'text',
       sample_rate: 'integer',

@@ -1,6 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely'
-
-type Columns = Record<string, 'text' | 'integer' | 'text?'>
+import { type Columns, createWith, objectTable } from '../columns.ts'
 
 const RUN: Columns = {
   report_id: 'text',
@@ -19,17 +18,7 @@ const RUN: Columns = {
 
 /** A run is there before it is over: `finished_at` may be null, which SQLite cannot alter in place. */
 async function unfinishedRuns(db: Kysely<unknown>): Promise<void> {
-  let table = db.schema
-    .createTable('report_runs_new')
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
-  for (const [name, type] of Object.entries(RUN)) {
-    table = table.addColumn(name, type.replace('?', '') as 'text', column =>
-      type.endsWith('?') ? column : column.notNull(),
-    )
-  }
-  await table.execute()
+  await createWith(objectTable(db, 'report_runs_new'), RUN)
   const columns = sql.raw(['id', 'organisation_id', 'livemode', ...Object.keys(RUN)].join(', '))
   await sql`insert into report_runs_new (${columns}) select ${columns} from report_runs`.execute(db)
   await db.schema.dropTable('report_runs').execute()

@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Softphones that are connected, and guests of conference rooms that have come by a link. */
 export const browsers: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('browser_sessions')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'browser_sessions')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('user_id', 'text', column => column.notNull())
       .addColumn('node', 'text', column => column.notNull())
@@ -17,10 +15,7 @@ export const browsers: Migration = {
       .on('browser_sessions')
       .columns(['organisation_id', 'livemode', 'user_id'])
       .execute()
-    await db.schema
-      .createTable('browser_guests')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'browser_guests')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('room_id', 'text', column => column.notNull())
       .addColumn('name', 'text', column => column.notNull())

@@ -1,22 +1,17 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** The SIP accounts of members, and where they are registered. */
 export const sipAccounts: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('sip_credentials')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'sip_credentials')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('username', 'text', column => column.notNull().unique())
       .addColumn('ha1_md5', 'text', column => column.notNull())
       .addColumn('ha1_sha256', 'text', column => column.notNull())
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createTable('sip_registrations')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'sip_registrations')
       .addColumn('user_id', 'text', column => column.notNull())
       .addColumn('contact', 'text', column => column.notNull())
       .addColumn('call_id', 'text', column => column.notNull())

@@ -1,18 +1,12 @@
-import type { ColumnDefinitionBuilder, CreateTableBuilder, Kysely, Migration } from 'kysely'
+import type { ColumnDefinitionBuilder, Kysely, Migration } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 const required = (column: ColumnDefinitionBuilder): ColumnDefinitionBuilder => column.notNull()
-
-const tenantTable = (db: Kysely<unknown>, name: string): CreateTableBuilder<string, string> =>
-  db.schema
-    .createTable(name)
-    .addColumn('id', 'text', column => column.primaryKey())
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', required) as CreateTableBuilder<string, string>
 
 /** What leads calls, what happened to it, what it did, and the messages that callers left. */
 export const programs: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await tenantTable(db, 'call_programs')
+    await objectTable(db, 'call_programs')
       .addColumn('leg_id', 'text', required)
       .addColumn('kind', 'text', required)
       .addColumn('flow_id', 'text')
@@ -26,18 +20,18 @@ export const programs: Migration = {
       .addColumn('created', 'text', required)
       .addColumn('ended_at', 'text')
       .execute()
-    await tenantTable(db, 'call_inputs')
+    await objectTable(db, 'call_inputs')
       .addColumn('call_id', 'text', required)
       .addColumn('body', 'text', required)
       .execute()
-    await tenantTable(db, 'call_steps')
+    await objectTable(db, 'call_steps')
       .addColumn('call_id', 'text', required)
       .addColumn('kind', 'text', required)
       .addColumn('entry', 'text', required)
       .addColumn('timing', 'text')
       .addColumn('at', 'text', required)
       .execute()
-    await tenantTable(db, 'voicemails')
+    await objectTable(db, 'voicemails')
       .addColumn('call_id', 'text', required)
       .addColumn('queue_id', 'text')
       .addColumn('user_id', 'text')

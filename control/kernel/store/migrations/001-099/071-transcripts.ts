@@ -1,23 +1,16 @@
 import type { Kysely, Migration } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** The words of calls, with speaker and time. */
 export const transcripts: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('transcripts')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'transcripts')
       .addColumn('status', 'text', column => column.notNull())
       .addColumn('language', 'text')
       .addColumn('duration_ms', 'integer')
       .addColumn('created', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createTable('transcript_segments')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'transcript_segments')
       .addColumn('call_id', 'text', column => column.notNull())
       .addColumn('participant_id', 'text', column => column.notNull())
       .addColumn('text', 'text', column => column.notNull())

@@ -1,5 +1,6 @@
 import type { Kysely, Migration } from 'kysely'
 import { nodeOf } from '../../node.ts'
+import { tenantTable } from '../columns.ts'
 
 /** Ringing and talking: who rings for which call, how long a call waits, and what an agent does. */
 export const queues: Migration = {
@@ -25,10 +26,7 @@ export const queues: Migration = {
 }
 
 async function rings<DB>(db: Kysely<DB>): Promise<void> {
-  await db.schema
-    .createTable('rings')
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
+  await tenantTable(db, 'rings')
     .addColumn('id', 'text', column => column.primaryKey())
     .addColumn('call_id', 'text', column => column.notNull())
     .addColumn('open_call', 'text', column => column.unique())

@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Numbers that an organisation must not call. */
 export const doNotCall: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('do_not_call')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'do_not_call')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('phone', 'text', column => column.notNull())
       .addColumn('reason', 'text', column => column.notNull())

@@ -1,12 +1,10 @@
 import { type Kysely, type Migration, sql } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** The files that reports make lie in the database, in pieces: any node serves them, and a backup of it has them. */
 export const reportArtifacts: Migration = {
   async up(db: Kysely<unknown>) {
-    await db.schema
-      .createTable('report_artifacts')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'report_artifacts')
       .addColumn('run_id', 'text', column => column.notNull())
       .addColumn('format', 'text', column => column.notNull())
       .addColumn('position', 'integer', column => column.notNull())

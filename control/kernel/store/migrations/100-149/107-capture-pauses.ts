@@ -1,13 +1,10 @@
 import { type Kysely, type Migration, sql } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** A call can be paused by more than one: each pause is a row by the leg or room that it stands on. */
 export const capturePauses: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('capture_pauses')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'capture_pauses')
       .addColumn('call_id', 'text', column => column.notNull())
       .addColumn('reason', 'text')
       .addColumn('paused_at', 'text')

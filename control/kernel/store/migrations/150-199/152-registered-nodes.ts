@@ -1,15 +1,13 @@
 import type { Kysely, Migration } from 'kysely'
 import { nodeOf } from '../../node.ts'
+import { tenantTable } from '../columns.ts'
 
 /** A phone is registered at a node, which alone can reach it through its NAT or over its connection. */
 export const registeredNodes: Migration = {
   async up(db: Kysely<{ sip_registrations: Record<string, string | number> }>): Promise<void> {
     const rows = await db.selectFrom('sip_registrations').selectAll().execute()
     await db.schema.dropTable('sip_registrations').execute()
-    await db.schema
-      .createTable('sip_registrations')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'sip_registrations')
       .addColumn('user_id', 'text', column => column.notNull())
       .addColumn('contact', 'text', column => column.notNull())
       .addColumn('node', 'text', column => column.notNull())

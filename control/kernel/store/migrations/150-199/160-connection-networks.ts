@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { Kysely, Migration } from 'kysely'
 import { canonicalBlock } from '../../../../../media/protocol.ts'
+import { tenantTable } from '../columns.ts'
 
 interface Before {
   connections: {
@@ -17,10 +18,7 @@ interface Before {
 /** An index finds the connections that a caller may use, for each INVITE. */
 export const connectionNetworks: Migration = {
   async up(db: Kysely<Before>): Promise<void> {
-    await db.schema
-      .createTable('connection_networks')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'connection_networks')
       .addColumn('connection_id', 'text', column => column.notNull())
       .addColumn('network', 'text', column => column.notNull())
       .addPrimaryKeyConstraint('connection_networks_pk', ['connection_id', 'network'])

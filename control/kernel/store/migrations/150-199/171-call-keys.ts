@@ -1,4 +1,5 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 interface OldCall {
   id: string
@@ -31,10 +32,7 @@ function keysOf({ to_address, from_address, metadata }: OldCall): { name: string
 /** Search keys of calls: their numbers and metadata, and who had them, in the order of the list. */
 export const callKeys: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('call_keys')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'call_keys')
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('value', 'text', column => column.notNull())
       .addColumn('call_id', 'text', column => column.notNull().references('calls.id').onDelete('cascade'))

@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** How each call left its queue: what service is measured by. */
 export const queueVisits: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('queue_visits')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'queue_visits')
       .addColumn('queue_id', 'text', column => column.notNull())
       .addColumn('call_id', 'text', column => column.notNull().references('calls.id').onDelete('cascade'))
       .addColumn('outcome', 'text', column => column.notNull())

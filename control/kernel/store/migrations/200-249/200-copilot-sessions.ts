@@ -1,13 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** The copilot for an agent's call: its knowledge, its messages, and input that it has not handled yet. */
 export const copilotSessions: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('copilot_sessions')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'copilot_sessions')
       .addColumn('call_id', 'text', column => column.notNull())
       .addColumn('participant_id', 'text', column => column.notNull())
       .addColumn('user_id', 'text')
@@ -27,11 +24,7 @@ export const copilotSessions: Migration = {
       .addColumn('created', 'text', column => column.notNull())
       .addColumn('ended_at', 'text')
       .execute()
-    await db.schema
-      .createTable('copilot_messages')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'copilot_messages')
       .addColumn('session_id', 'text', column => column.notNull())
       .addColumn('seq', 'integer', column => column.notNull())
       .addColumn('type', 'text', column => column.notNull())
@@ -43,11 +36,7 @@ export const copilotSessions: Migration = {
       .addColumn('withdraws', 'text')
       .addColumn('body', 'text', column => column.notNull())
       .execute()
-    await db.schema
-      .createTable('copilot_inputs')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'copilot_inputs')
       .addColumn('session_id', 'text', column => column.notNull())
       .addColumn('body', 'text', column => column.notNull())
       .execute()

@@ -1,4 +1,5 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Results of finished calls: summaries, search marks, evaluations; and the search over transcripts. */
 export const quality: Migration = {
@@ -9,12 +10,6 @@ export const quality: Migration = {
     await createSearch(db)
   },
 }
-
-const tenantTable = (db: Kysely<unknown>, name: string) =>
-  db.schema
-    .createTable(name)
-    .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-    .addColumn('livemode', 'integer', column => column.notNull())
 
 async function createReviews(db: Kysely<unknown>): Promise<void> {
   await tenantTable(db, 'call_summaries')

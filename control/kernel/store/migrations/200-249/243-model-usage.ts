@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Paid usage of language models, by day, purpose and model. */
 export const modelUsage: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('model_usage')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'model_usage')
       .addColumn('day', 'text', column => column.notNull())
       .addColumn('purpose', 'text', column => column.notNull())
       .addColumn('model', 'text', column => column.notNull())

@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Texts from members' phones and to them. */
 export const messages: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('messages')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'messages')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('from_user_id', 'text')
       .addColumn('to_user_id', 'text')

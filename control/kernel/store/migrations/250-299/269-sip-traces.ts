@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** SIP messages of each leg, and headers of its RTP packets if requested. */
 export const sipTraces: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('sip_traces')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'sip_traces')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('call_id', 'text', column => column.notNull())
       .addColumn('dropped', 'integer', column => column.notNull())

@@ -1,4 +1,5 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /**
  * Insights of whole days, by agent, queue and profile. Triggers delete a day whenever anything about its calls changes; missing days are
@@ -6,12 +7,7 @@ import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
  */
 export const insightDays: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    const table = (name: string) =>
-      db.schema
-        .createTable(name)
-        .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-        .addColumn('livemode', 'integer', column => column.notNull())
-        .addColumn('day', 'text', column => column.notNull())
+    const table = (name: string) => tenantTable(db, name).addColumn('day', 'text', column => column.notNull())
     await table('insight_days')
       .addColumn('version', 'integer', column => column.notNull())
       .addColumn('built', 'text')

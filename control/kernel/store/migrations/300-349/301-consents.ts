@@ -1,13 +1,10 @@
 import { type Kysely, type Migration, sql } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** Who has agreed to what, and which consents an organisation requires. */
 export const consents: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    let table = db.schema
-      .createTable('consents')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    let table = objectTable(db, 'consents')
     for (const name of ['phone', 'purpose', 'evidence', 'given_at', 'metadata', 'created', 'updated']) {
       table = table.addColumn(name, 'text', column => column.notNull())
     }

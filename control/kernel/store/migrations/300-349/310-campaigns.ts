@@ -1,14 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** Campaigns, whom they call, and each attempt to. */
 export const campaigns: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    const table = (name: string) =>
-      db.schema
-        .createTable(name)
-        .addColumn('id', 'text', column => column.primaryKey())
-        .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-        .addColumn('livemode', 'integer', column => column.notNull())
+    const table = (name: string) => objectTable(db, name)
     await table('campaigns')
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('status', 'text', column => column.notNull())

@@ -1,14 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Secrets under a name, tools that assistants share, and what the tools were before. */
 export const tools: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    const table = (name: string) =>
-      db.schema
-        .createTable(name)
-        .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-        .addColumn('livemode', 'integer', column => column.notNull())
-        .addColumn('id', 'text', column => column.primaryKey())
+    const table = (name: string) => tenantTable(db, name).addColumn('id', 'text', column => column.primaryKey())
     await table('secrets')
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('description', 'text', column => column.notNull())

@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Callback forms on websites, and the proofs of work that were taken by them. */
 export const sites: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('sites')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'sites')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('name', 'text', column => column.notNull())
       .addColumn('active', 'integer', column => column.notNull())
@@ -17,10 +15,7 @@ export const sites: Migration = {
       .execute()
     await db.schema.createIndex('sites_tenant').on('sites').columns(['organisation_id', 'livemode', 'id']).execute()
     await db.schema.createIndex('sites_by_queue').on('sites').column('queue_id').execute()
-    await db.schema
-      .createTable('site_proofs')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'site_proofs')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('expires_at', 'text', column => column.notNull())
       .execute()

@@ -1,12 +1,10 @@
 import type { Kysely, Migration } from 'kysely'
+import { tenantTable } from '../columns.ts'
 
 /** Which calls were made by browsers, and from which website. */
 export const webCalls: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('web_calls')
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await tenantTable(db, 'web_calls')
       .addColumn('id', 'text', column => column.primaryKey())
       .addColumn('assistant_id', 'text')
       .addColumn('origin', 'text')

@@ -1,13 +1,10 @@
 import { type Kysely, type Migration, PostgresAdapter, sql } from 'kysely'
+import { objectTable } from '../columns.ts'
 
 /** The usage ledger, filled with what was counted from the objects themselves so far. */
 export const usageEntries: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    await db.schema
-      .createTable('usage_entries')
-      .addColumn('id', 'text', column => column.primaryKey())
-      .addColumn('organisation_id', 'text', column => column.notNull().references('organisations.id'))
-      .addColumn('livemode', 'integer', column => column.notNull())
+    await objectTable(db, 'usage_entries')
       .addColumn('meter', 'text', column => column.notNull())
       .addColumn('quantity', 'bigint', column => column.notNull())
       .addColumn('source_id', 'text', column => column.notNull())
