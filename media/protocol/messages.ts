@@ -1,13 +1,12 @@
 import type { CommandName } from './commands.ts'
 import type { MediaEvent } from './events.ts'
 
-/** A longer message closes the channel [bytes]. */
+/** A longer message goes in parts; a longer part closes the channel [bytes]. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+/** More of one message close the channel. */
+const MAX_PARTS = 16
 
-/**
- * The first elements of a list: as many as fit into a message, beside all else that it says. A longer one would close the channel, for everybody's
- * calls.
- */
+/** The first elements of a list: as many as fit into a message of one part, beside all else that it says. */
 export function fitting<T>(elements: readonly T[]): T[] {
   let bytes = 0
   const end = elements.findIndex(element => {
@@ -30,19 +29,29 @@ export type FromMedia =
   | { type: 'event'; seq: number; event: MediaEvent }
 
 const LENGTH_BYTES = 4
+/** Added to the length of a part that another one of the same message follows. */
+const CONTINUES = 0x8000_0000
 
 /** One message as bytes of the channel. */
 export function encodeMessage(message: ToMedia | FromMedia): Buffer {
   const json = Buffer.from(JSON.stringify(message), 'utf8')
-  const framed = Buffer.allocUnsafe(LENGTH_BYTES + json.length)
-  framed.writeUInt32BE(json.length, 0)
-  json.copy(framed, LENGTH_BYTES)
+  const parts = Math.ceil(json.length / MAX_MESSAGE_BYTES)
+  const framed = Buffer.allocUnsafe(parts * LENGTH_BYTES + json.length)
+  for (let n = 0; n < parts; n++) {
+    const from = n * MAX_MESSAGE_BYTES
+    const length = Math.min(MAX_MESSAGE_BYTES, json.length - from)
+    const at = from + n * LENGTH_BYTES
+    framed.writeUInt32BE(length + (n < parts - 1 ? CONTINUES : 0), at)
+    json.copy(framed, at + LENGTH_BYTES, from, from + length)
+  }
   return framed
 }
 
 /** Cuts the bytes of the channel into messages again. */
 export class MessageReader {
   #pending: Buffer = Buffer.alloc(0)
+  /** Of a message whose end has not come. */
+  #parts: Buffer[] = []
 
   /** The messages completed by `bytes`, or `{ error }` after which the channel must be closed. */
   read(bytes: Buffer): { messages: Record<string, unknown>[] } | { error: string } {
@@ -50,16 +59,30 @@ export class MessageReader {
     const messages: Record<string, unknown>[] = []
     let at = 0
     while (this.#pending.length - at >= LENGTH_BYTES) {
-      const length = this.#pending.readUInt32BE(at)
+      const head = this.#pending.readUInt32BE(at)
+      const isLast = head < CONTINUES
+      const length = isLast ? head : head - CONTINUES
       if (length > MAX_MESSAGE_BYTES) return { error: `message of ${length} bytes` }
       if (this.#pending.length - at - LENGTH_BYTES < length) break
-      const message = parseObject(this.#pending.toString('utf8', at + LENGTH_BYTES, at + LENGTH_BYTES + length))
+      const part = this.#pending.subarray(at + LENGTH_BYTES, at + LENGTH_BYTES + length)
+      at += LENGTH_BYTES + length
+      if (!isLast) {
+        if (this.#parts.push(part) >= MAX_PARTS) return { error: `message of more than ${MAX_PARTS} parts` }
+        continue
+      }
+      const message = parseObject(this.#whole(part))
       if (message === null) return { error: 'not a JSON object' }
       messages.push(message)
-      at += LENGTH_BYTES + length
     }
     this.#pending = this.#pending.subarray(at)
     return { messages }
+  }
+
+  #whole(last: Buffer): string {
+    if (this.#parts.length === 0) return last.toString('utf8')
+    const bytes = Buffer.concat([...this.#parts, last])
+    this.#parts = []
+    return bytes.toString('utf8')
   }
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../bench/free-port.ts'
-import { encodeMessage, MessageReader, PROTOCOL_VERSION, type ToMedia } from '../../media/protocol.ts'
+import { encodeMessage, MEDIA_FLAGS, MessageReader, PROTOCOL_VERSION, type ToMedia } from '../../media/protocol.ts'
 import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 
 const ENTRY = fileURLToPath(new URL('../../dist/media/main.js', import.meta.url))
@@ -156,7 +156,7 @@ export class BareMedia {
       version: '0.0.0',
     }
     // It ends by itself when the IPC channel of its parent closes.
-    const child = spawn(process.execPath, [ENTRY], {
+    const child = spawn(process.execPath, [...MEDIA_FLAGS, ENTRY], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: { ...process.env, TANDEM_MEDIA_CONFIG: JSON.stringify(config) },
     })

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { FollowUps, type Outside } from '../../../control/kernel/follow-ups.ts'
 import { MediaClient, type MediaHandler } from '../../../control/media-link/client.ts'
+import { MAX_MESSAGE_BYTES } from '../../../media/protocol.ts'
 import { FakeMedia } from '../../fakes/media.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
@@ -180,6 +181,24 @@ test('when one of the events that came together cannot be handled, the others ar
   assert.is(client.counters.skipped, 1)
   assert.is(client.counters.split, 1)
   await close()
+})
+
+test('a snapshot that is too long for one message comes in several, and what is in it is compared', async () => {
+  const media = new FakeMedia()
+  await media.listen()
+  for (let n = 0; n < 40_000; n++) media.rooms.set(`call_${n}`, new Set([`part_${n}`]))
+  assert.ok(JSON.stringify(media.snapshot()).length > MAX_MESSAGE_BYTES)
+  const handler = recorder()
+  let compared = 0
+  handler.reconcile = async ({ rooms }) => {
+    compared = rooms.length
+  }
+  const client = new MediaClient(media.path, handler, silent)
+  client.start()
+  await until(() => client.state === 'ready')
+  assert.equal([compared, client.counters.connections], [40_000, 1])
+  await client.close()
+  await media.close()
 })
 
 test('a request without a reply in time is unanswered, and nothing but a fact', async () => {

@@ -7,6 +7,7 @@ import { Channel } from '../../../media/channel/channel.ts'
 import {
   encodeMessage,
   type FromMedia,
+  MAX_MESSAGE_BYTES,
   type MediaEvent,
   MessageReader,
   PROTOCOL_VERSION,
@@ -190,6 +191,32 @@ test('a message over the limit, or one that is no JSON object, closes the connec
   const client = new Client()
   client.hello()
   await client.until(() => client.received.length > 0)
+})
+
+test('a message that is too long for one part goes in several, in both directions, with others before and after it', async () => {
+  const client = new Client()
+  client.hello()
+  const body = { text: 'ü'.repeat(MAX_MESSAGE_BYTES) }
+  client.send({ type: 'request', id: 1, name: 'media.stats', body: {} })
+  client.send({ type: 'request', id: 2, name: 'media.stats', body })
+  client.send({ type: 'request', id: 3, name: 'media.stats', body: {} })
+  await client.until(() => client.received.length === 4)
+  const replies = client.received.flatMap(message => (message.type === 'reply' ? [message] : []))
+  assert.equal(
+    replies.map(({ id }) => id),
+    [1, 2, 3],
+  )
+  assert.equal(replies[1]!.body, { name: 'media.stats', body })
+  assert.is(channel.badMessages, 0)
+})
+
+test('a message whose parts have no end closes the connection', async () => {
+  const client = new Client()
+  const part = Buffer.alloc(4 + MAX_MESSAGE_BYTES, ' ')
+  part.writeUInt32BE(0x8000_0000 + MAX_MESSAGE_BYTES, 0)
+  for (let n = 0; n < 20 && !client.closed; n++) client.raw(part)
+  await client.until(() => client.closed)
+  assert.is(channel.badMessages, 1)
 })
 
 test('a message may arrive in any number of pieces', async () => {
