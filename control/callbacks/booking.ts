@@ -50,7 +50,7 @@ export async function book(deps: CallbackDeps, context: Context, body: Booking):
 
 /** A booking with its source (specification, "Callback": `source`) and the author of its notes. */
 export interface SourcedBooking extends Booking {
-  source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'campaign' | 'voicemail' | 'api'
+  source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'voicemail' | 'api'
   author: string
   /** The website form that asks, and the page and language that its visitor saw. */
   site?: { id: string; page: string; language: string | null }
@@ -132,7 +132,7 @@ async function newCallback(
     open_phone: phone,
     name: body.name ?? '',
     status: 'pending',
-    source: body.source,
+    source: (await isOfCampaign(trx, tenant, body)) ? 'campaign' : body.source,
     site_id: body.site?.id ?? null,
     ...plan,
     priority: body.priority ?? callbacks.api_priority,
@@ -159,6 +159,12 @@ async function newCallback(
     updated: at,
   }
   return routeProblem(row) ?? row
+}
+
+/** Whether it is asked for in a call of a campaign: then that is its source, whoever asks. */
+async function isOfCampaign(trx: Trx, tenant: Tenant, { call_id, source }: SourcedBooking): Promise<boolean> {
+  if (call_id === undefined || source === 'api') return false
+  return (await forTenant(trx, tenant).findBy('campaign_attempts', { call_id })) !== undefined
 }
 
 const webContextOf = ({ page, language }: NonNullable<SourcedBooking['site']>) => ({ page, language })

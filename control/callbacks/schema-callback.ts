@@ -31,7 +31,10 @@ export const callbackSchema = Type.Object({
   phone: Type.String({ description: 'Number to call back, E.164.' }),
   name: Type.String({ description: 'Name of the person, if known.' }),
   status: oneOf<CallbackStatus[]>([...CALLBACK_STATUSES]),
-  source: Type.String({ description: 'queue, ivr, flow, ai, web, manual, campaign, voicemail, api' }),
+  source: Type.String({
+    description:
+      'queue, ivr, flow, ai, web, manual, campaign, voicemail, api. `campaign`: it was asked for in a call of a campaign, by whomever.',
+  }),
   site_id: nullable(Type.String({ description: 'Website form it came from.' })),
   due_at: timestamp('Earliest time to call back, in business hours.'),
   window_end: nullable(timestamp('Do not call after this; null: no limit.')),

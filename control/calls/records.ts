@@ -8,6 +8,7 @@ import type {
   StreamSnapshot,
 } from '../../media/protocol.ts'
 import { appendEvent } from '../kernel/events/log.ts'
+import { noteFact } from '../kernel/store/after-commit.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
@@ -93,6 +94,9 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   }
   return { ...rows, call, participant }
 }
+
+/** The fact of `noteBegun`. */
+export const CALL_BEGUN = 'call begun'
 
 export interface NewParty {
   callId: string
@@ -201,6 +205,7 @@ export async function insertParty(
   }
   const scoped = forTenant(trx, tenant)
   await scoped.insert('calls', call)
+  await noteBegun(trx, call, [participant])
   await countCall(trx, tenant, call)
   await insertCallKeys(trx, tenant, call)
   await scoped.insert('participants', participant)
@@ -215,6 +220,10 @@ export async function insertParty(
   })
   return { call, participant }
 }
+
+/** To be told with the row of a call: it runs from the commit on. */
+export const noteBegun = (trx: Trx, call: CallRow, legs: readonly ParticipantRow[]): Promise<void> =>
+  noteFact(trx, { type: CALL_BEGUN, object: { call, legs }, tenant: tenantOf(call), at: call.created })
 
 /** Ends a leg's call, and its streams that media never heard of. Does nothing if it has ended. */
 export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): Promise<LegRows> {

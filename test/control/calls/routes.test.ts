@@ -93,6 +93,28 @@ const trunkOfOne = async (control: CallsWorld['control'], rates: object[] = []):
   return body.id
 }
 
+test('a call can be ended without the database from its first commit on, whenever the running calls were last looked up', async () => {
+  const world = await makeCallsWorld()
+  const { control, media, ours } = world
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const looking = control.running.refresh()
+  const { body: call } = await control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1' })
+  const { legId } = await media.command('leg.dial')
+  const legsOf = () => control.running.find(tenant, call.id)?.legs.map(({ id }) => id)
+  assert.equal(legsOf(), [legId])
+  await looking
+  assert.equal(legsOf(), [legId])
+  await control.running.refresh()
+  assert.equal(legsOf(), [legId])
+  assert.is(control.running.find({ ...tenant, livemode: false }, call.id), undefined)
+  media.hangUp(legId, 'caller_hangup')
+  await media.committed()
+  await control.running.refresh()
+  await control.running.refresh()
+  assert.is(control.running.find(tenant, call.id), undefined)
+  await world.close()
+})
+
 test('of calls that are placed at once a connection carries its `max_calls` and no more', async () => {
   const world = await makeCallsWorld()
   const { control, media } = world

@@ -1,8 +1,10 @@
 import * as assert from 'uvu/assert'
+import { bookForAgent } from '../../../control/browsers/agent-callback.ts'
 import { callsForAgents, type Reached } from '../../../control/campaigns/pacing.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { organisationSettings } from '../../../control/organisation/routes.ts'
 import { suite } from '../../harness.ts'
 import { type CampaignWorld, makeCampaignWorld } from './campaign-world.ts'
 
@@ -51,6 +53,24 @@ test('progressive, one contact is called for each free agent; who answers when n
   assert.is((await contact(numbers[1])).last_result, 'abandoned')
   const stats = await ask(`GET /v1/campaigns/${id}/stats`)
   assert.is(stats.abandoned_rate, 0.5)
+  await campaigns.close()
+})
+
+test('a callback that is asked for in a call of a campaign, by whomever, has it as its source; one over REST has not', async () => {
+  const campaigns = await makeCampaignWorld()
+  const { world, start, dial, leg, ask } = campaigns
+  const { ann, queue_id } = await agentOf(campaigns)
+  const numbers = ['+14155550101', '+14155550102']
+  await start(numbers, { queue_id })
+  await world.setStatus(ann, 'available')
+  await dial()
+  const callId = leg(numbers[0]!)!.roomId ?? (await ask('GET /v1/calls')).data[0].id
+  const booking = { now: world.clock.now, settings: organisationSettings }
+  const wish = { tenant: world.tenant, userId: ann, callId, note: '' }
+  await world.store.transaction(trx => bookForAgent(booking, trx, wish))
+  assert.is((await ask('GET /v1/callbacks')).data[0].source, 'campaign')
+  await ask('POST /v1/callbacks', { phone: numbers[1]! })
+  assert.is((await ask('GET /v1/callbacks?source=api')).data[0].phone, numbers[1])
   await campaigns.close()
 })
 

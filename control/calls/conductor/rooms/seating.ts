@@ -6,7 +6,7 @@ import { Turns } from '../../../kernel/turns.ts'
 import type { CommandPort } from '../../../media-link/events.ts'
 import { encryptsRecordings } from '../../capture/call-capture.ts'
 import { type LegChange, writeLeg } from '../../legs.ts'
-import { applyToLeg, loadLeg } from '../../records.ts'
+import { applyToLeg, loadLeg, noteBegun } from '../../records.ts'
 import { isLocked } from '../../session-state.ts'
 import { type LegRows, leaving } from '../../steps/decide.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../../tables.ts'
@@ -90,7 +90,10 @@ export class Seating {
     const tenant = tenantOf(rows.call)
     const session = running ?? newSession(rows, room, now())
     await store.transaction(async trx => {
-      if (running === undefined) await forTenant(trx, tenant).insert('calls', session)
+      if (running === undefined) {
+        await forTenant(trx, tenant).insert('calls', session)
+        await noteBegun(trx, session, [])
+      }
       await writeLeg(trx, tenant, legId, { session_call_id: session.id })
     })
     const muted = joinsMuted(rows)

@@ -60,6 +60,10 @@ else {
       const { id = '' } = (await store.db.selectFrom('calls').select('id').executeTakeFirst()) ?? {}
       assert.is((await control.ask(`GET /v1/calls/${id}`)).status, 200)
       await control.running.refresh()
+      media.dialIn('part_5', '1002')
+      await media.command('leg.answer', 'part_5')
+      await media.committed()
+      const fresh = media.sent('leg.answer').find(({ legId }) => legId === 'part_5')!.room.roomId
       await wire.cut()
       const { status, body, headers } = await control.ask(`GET /v1/calls/${id}`)
       assert.equal([status, body.error.code, headers['retry-after']], [503, 'store_unavailable', '5'])
@@ -74,6 +78,8 @@ else {
       })
       assert.equal([hungUp.status, hungUp.body.id], [200, id])
       assert.is(media.legs.has('part_1'), false)
+      assert.is((await control.ask(`POST /v1/calls/${fresh}/hangup`)).status, 200, 'it began a moment ago')
+      assert.is(media.legs.has('part_5'), false)
       control.client.reconnect()
       await until(() => control.client.counters.connections === 2)
       media.dialIn('part_4', '1002')
@@ -82,6 +88,7 @@ else {
       await media.committed()
       const rows = await store.db.selectFrom('calls').select(['ended_reason', 'sip_code']).orderBy('id').execute()
       assert.equal(rows, [
+        { ended_reason: 'api_hangup', sip_code: null },
         { ended_reason: 'api_hangup', sip_code: null },
         { ended_reason: 'store_unavailable', sip_code: 503 },
         { ended_reason: 'store_unavailable', sip_code: 503 },
