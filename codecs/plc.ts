@@ -1,4 +1,4 @@
-import { float64Array, int16Array } from './arrays.ts'
+import { float64Array, int16Array, uint16Array } from './arrays.ts'
 import { compare, copy, energies, products, SEARCHED } from './kernels/frames.ts'
 
 /**
@@ -35,6 +35,23 @@ export class PlayedFrames {
   /** @param samples of a frame: 20 ms */
   constructor(samples: number) {
     this.frames = Array.from({ length: PLAYED_FRAMES }, () => int16Array(samples))
+  }
+}
+
+/** A frame of the shortest packets, every second of which is lost, has as many. */
+const MAX_HOLES = 4
+
+/** The parts of a frame that are lost, because packets do not end where frames do. */
+export class Holes {
+  count = 0
+  /** Begin and end of each, in order, in units of the buffer that the frame came from. */
+  readonly bounds = uint16Array(2 * MAX_HOLES)
+
+  add(from: number, to: number): void {
+    if (this.count === MAX_HOLES) return
+    this.bounds[2 * this.count] = from
+    this.bounds[2 * this.count + 1] = to
+    this.count++
   }
 }
 
@@ -109,17 +126,36 @@ export class Plc {
     if (!this.isConcealing) this.#begin(played)
     this.isConcealing = true
     const out = played.frames[played.at]!
-    for (let i = 0; i < out.length; i++) {
-      // The longer the loss, the more periods are repeated, lest it sound like a buzzer (§I.2.5).
-      if (this.#lost === this.#periods * this.#tenMs && this.#periods < MAX_PERIODS) this.#addPeriod()
-      out[i] = this.#next()
-    }
+    for (let i = 0; i < out.length; i++) out[i] = this.#guessed()
   }
 
-  /** Copies the end of what was played before the newest frame. */
-  #begin({ frames, at }: PlayedFrames): void {
+  #guessed(): number {
+    // The longer the loss, the more periods are repeated, lest it sound like a buzzer (§I.2.5).
+    if (this.#lost === this.#periods * this.#tenMs && this.#periods < MAX_PERIODS) this.#addPeriod()
+    return this.#next()
+  }
+
+  /** Fills these parts of the newest frame: each goes on from what is before it, and fades into what is after it. @param samples of a unit */
+  mend(played: PlayedFrames, { count, bounds }: Holes, samples = 1): void {
+    const frame = played.frames[played.at]!
+    let whole = 0
+    for (let hole = 0; hole < count; hole++) {
+      const from = samples * bounds[2 * hole]!
+      const to = samples * bounds[2 * hole + 1]!
+      if (from > whole) this.good(frame.subarray(whole, from))
+      if (!this.isConcealing) this.#begin(played, from)
+      this.isConcealing = true
+      for (let i = from; i < to; i++) frame[i] = this.#guessed()
+      whole = to
+    }
+    if (whole < frame.length) this.good(frame.subarray(whole))
+  }
+
+  /** Copies the end of what was played before this sample of the newest frame. */
+  #begin({ frames, at }: PlayedFrames, sample = 0): void {
     const history = this.#past.length
-    let end = history
+    this.#past.set(frames[at]!.subarray(0, sample), history - sample)
+    let end = history - sample
     for (let back = 1; end > 0; back++) {
       const frame = frames[(at - back + PLAYED_FRAMES) % PLAYED_FRAMES]!
       const from = Math.max(0, frame.length - end)

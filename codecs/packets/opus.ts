@@ -91,7 +91,8 @@ export class OpusCodec implements PacketCodec {
   }
 
   recover(next: Uint8Array, into: Int16Array): number {
-    if (!repeats(next)) return 0
+    // For frames of another length libopus makes something up instead.
+    if (!repeats(next) || 2 * frameSamples(next[0]!) !== into.length) return 0
     return this.#into(into, () => this.#decoder.decode(next, { decodeFec: true, frameSize: into.length }))
   }
 

@@ -170,6 +170,11 @@ export class LawAudio implements WireAudio, FrameMaker {
     }
     const frame = played.frames[played.at]!
     this.#law.decode(payload, frame)
+    const { holes } = this.jitter
+    if (holes.count > 0) {
+      plc.mend(played, holes)
+      return 0
+    }
     if (!plc.isConcealing) {
       if (kind === 'joint') plc.join(played)
       return 0

@@ -24,8 +24,7 @@ export class LegQuality {
   /** The owner notes each tick there. */
   readonly frames: HeardFrames
   #jitter: JitterBuffer | null = null
-  /** Counters of this buffer for earlier sources, and dropped packets of earlier buffers. */
-  #before = NOTHING
+  /** Dropped packets of earlier buffers. */
   #dropped = NOTHING
   /** The median of how much longer packets take than the fastest ones [ms]. */
   #excessMs = 0
@@ -37,7 +36,7 @@ export class LegQuality {
 
   constructor(stats: ReceptionStats) {
     this.#stats = stats
-    this.frames = new HeardFrames(() => stats.cumulativeLost)
+    this.frames = new HeardFrames(() => stats.allLost)
   }
 
   /** To be called a few times a second. @param least transit of the fastest packet since the last call */
@@ -47,38 +46,33 @@ export class LegQuality {
     this.#excessMs = Math.max(0, this.#excessMs + (excessMs > this.#excessMs ? STEP_MS : -STEP_MS))
   }
 
-  /** Another source: its packets are counted from zero. */
+  /** Another source. The figures are of all of them. */
   newSource(): void {
     this.#drift.reset()
     this.frames.newSource()
-    this.#dropped = NOTHING
-    this.#before = this.#jitter === null ? NOTHING : dropsOf(this.#jitter.counters)
-    this.#judgedExpected = 0
-    this.#judgedUnplayed = 0
   }
 
   /** Audio comes out of this buffer from now on. */
   use(jitter: JitterBuffer): void {
     if (jitter === this.#jitter) return
     this.#dropped = this.#drops
-    this.#before = NOTHING
     this.#jitter = jitter
   }
 
-  /** Packets of this source that arrived and were dropped. */
+  /** Packets that arrived and were dropped. */
   get #drops(): Drops {
     const now = this.#jitter === null ? NOTHING : dropsOf(this.#jitter.counters)
     return {
-      late: this.#dropped.late + now.late - this.#before.late,
-      duplicate: this.#dropped.duplicate + now.duplicate - this.#before.duplicate,
-      recovered: this.#dropped.recovered + now.recovered - this.#before.recovered,
+      late: this.#dropped.late + now.late,
+      duplicate: this.#dropped.duplicate + now.duplicate,
+      recovered: this.#dropped.recovered + now.recovered,
     }
   }
 
   /** Packets that were not played although due: lost on the way, or too late, and not brought once more by the next (FEC). */
   get #unplayed(): number {
     const { late, duplicate, recovered } = this.#drops
-    return Math.max(0, Math.max(0, this.#stats.cumulativeLost + duplicate) + late - recovered)
+    return Math.max(0, Math.max(0, this.#stats.allLost + duplicate) + late - recovered)
   }
 
   /** One-way delay to playout [ms]: half of the round trip; before RTCP has reported it, that of fast packets is assumed. */
@@ -91,7 +85,7 @@ export class LegQuality {
     if (now < this.#judgeAt) return null
     const isFirst = this.#judgeAt === Number.NEGATIVE_INFINITY
     this.#judgeAt = now + JUDGED_MS
-    const expected = this.#stats.expected
+    const expected = this.#stats.allExpected
     const unplayed = this.#unplayed
     const packets = expected - this.#judgedExpected
     const missing = Math.max(0, unplayed - this.#judgedUnplayed)
@@ -111,14 +105,14 @@ export class LegQuality {
     const stats = this.#stats
     const { late, duplicate } = this.#drops
     const { burstRatio, concealedPercent } = this.frames
-    const unplayedPercent = stats.expected === 0 ? 0 : (100 * this.#unplayed) / stats.expected
+    const unplayedPercent = stats.allExpected === 0 ? 0 : (100 * this.#unplayed) / stats.allExpected
     const delayMs = this.#delayMs(roundTripMs)
     const drift = this.#drift.ppm
     return {
       codec,
-      packetsReceived: stats.received,
+      packetsReceived: stats.allReceived,
       packetsSent,
-      packetsLost: Math.max(0, stats.cumulativeLost + duplicate),
+      packetsLost: Math.max(0, stats.allLost + duplicate),
       packetsLate: late,
       lossPct: round(stats.lossPercent),
       concealedPct: round(concealedPercent),
@@ -128,7 +122,7 @@ export class LegQuality {
       delayMs: round(delayMs),
       driftPpm: drift === null ? null : Math.round(drift),
       // Without received audio there is no rating.
-      mos: stats.received === 0 ? null : mosOf(delayMs, unplayedPercent, burstRatio),
+      mos: stats.allReceived === 0 ? null : mosOf(delayMs, unplayedPercent, burstRatio),
     }
   }
 }
@@ -205,9 +199,9 @@ export class HeardFrames {
     this.concealed += run
   }
 
-  /** Another source, whose missing packets are counted from zero. */
+  /** Another source: a silence before it was no loss. */
   newSource(): void {
-    this.#accounted = 0
+    this.#accounted = this.#missing()
     this.run = 0
     this.#hasSilence = false
   }

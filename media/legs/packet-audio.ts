@@ -12,7 +12,7 @@ import { JitterBuffer } from '../rtp/jitter.ts'
 import { Packetizer, type RtpPacket, type RtpSender } from '../rtp/rtp.ts'
 import type { LegMedia } from './leg-media.ts'
 import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
-import { NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
+import { LOST_TICKET, NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
 import type { WireAudio } from './wire-audio.ts'
 
 /** A codec without external state. */
@@ -25,7 +25,12 @@ export class PacketAudio implements WireAudio, FrameMaker {
   readonly clockRateHz: number
   readonly frameUnits: number
   readonly isHeardOnWire = false
-  readonly jitter = new JitterBuffer({ frameBytes: LEG_SAMPLES, frameMs: FRAME_MS, silenceByte: NO_TICKET })
+  readonly jitter = new JitterBuffer({
+    frameBytes: LEG_SAMPLES,
+    frameMs: FRAME_MS,
+    silenceByte: NO_TICKET,
+    holeByte: LOST_TICKET,
+  })
   readonly #coder: PacketCodec
   readonly #packets: TicketedPackets
   readonly #packetizer: Packetizer
@@ -103,7 +108,8 @@ export class PacketAudio implements WireAudio, FrameMaker {
     const how = this.#packets.play(kind === 'lost' ? 'lost' : 'audio', tickets, frame)
     if (how === 'recovered') this.jitter.recover()
     if (how === 'lost') {
-      plc.conceal(played)
+      if (kind === 'lost') plc.conceal(played)
+      else plc.mend(played, this.jitter.holes, frame.length / LEG_SAMPLES)
       return 0
     }
     if (!plc.isConcealing) return 0

@@ -6,10 +6,12 @@ import { Unwrapper } from '../rtp/rtp.ts'
 
 /** As many as a jitter buffer holds. */
 const SLOTS = 64
-/** `recovered`: it was lost, and is in the next packet once more. `lost`: it is, and the codec cannot conceal it. */
+/** `recovered`: what was lost is in the next packet once more. `lost`: a part of it is, and the codec cannot conceal it. */
 export type Played = 'played' | 'recovered' | 'lost'
 /** A ticket without audio: larger than every slot number. */
 export const NO_TICKET = 0xc0
+/** A ticket that is lost. */
+export const LOST_TICKET = 0xc1
 
 /**
  * Puts packets of any codec behind the jitter buffer of G.711, which plays one byte per unit of 8 kHz. The buffer gets tickets: as many
@@ -80,14 +82,18 @@ export class TicketedPackets {
   /** Turns the output of the jitter buffer into a frame. */
   play(result: PullResult, tickets: Uint8Array, frame: Int16Array): Played {
     if (result === 'lost') return this.#lost(frame)
+    let how: Played = 'played'
     for (let at = 0; at < tickets.length; ) {
       const ticket = tickets[at]!
       let end = at + 1
       while (end < tickets.length && tickets[end] === ticket) end++
-      this.#run(ticket, frame, at * this.#samples, end * this.#samples)
+      if (ticket === LOST_TICKET) {
+        const part = this.#lost(frame.subarray(at * this.#samples, end * this.#samples))
+        if (how !== 'lost') how = part
+      } else this.#run(ticket, frame, at * this.#samples, end * this.#samples)
       at = end
     }
-    return 'played'
+    return how
   }
 
   #run(ticket: number, frame: Int16Array, from: number, to: number): void {
@@ -117,7 +123,9 @@ export class TicketedPackets {
     this.#sequence = (this.#sequence + 1) & 0xffff
     const next = this.#sequences.indexOf((this.#sequence + 1) & 0xffff)
     if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) return 'recovered'
-    return this.#codec.conceal(frame) > 0 ? 'played' : 'lost'
+    if (this.#codec.conceal(frame) > 0) return 'played'
+    frame.fill(0)
+    return 'lost'
   }
 
   /** Another source: nothing continues. */

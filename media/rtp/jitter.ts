@@ -1,5 +1,5 @@
-import { uint8Array } from '../../codecs/arrays.ts'
-import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES, recode } from './packet-ring.ts'
+import { Holes } from '../../codecs/plc.ts'
+import { PacketRing, RING_PACKETS, RING_PAYLOAD_BYTES } from './packet-ring.ts'
 import { GROUP_PACKETS, PlayoutDelay } from './playout-delay.ts'
 import { Unwrapper } from './rtp.ts'
 
@@ -9,6 +9,8 @@ const FIRST_SPARE_MS = 4
 const STARVED_FRAMES = 3
 /** If in-order packets are late for this long, it is not a network stall: the sender's clock has moved. */
 const LATE_RUN_MS = 200
+/** A packet in order that is later than this: no network takes so long. The sender's clock stood still in a pause, or was set back. */
+const PAUSED_MS = 2000
 /** Without a pull for this long the clock counts as stopped, not as late. */
 const STOPPED_MS = 500
 /** One packet in so many that comes behind its successor says nothing of the network's delay: a frame more for everything that follows would be dearer. */
@@ -30,6 +32,8 @@ export interface JitterOptions {
   frameMs: number
   /** the codec's zero level, 0xff in PCMU and 0xd5 in PCMA; fills pauses inside a frame. Default 0xff */
   silenceByte: number
+  /** fills what is lost inside a frame, for whoever conceals it; absent: as silence */
+  holeByte: number | null
   /** bound of the adaptive delay, frames. Default 10 */
   maxDelayFrames: number
 }
@@ -44,7 +48,7 @@ export interface JitterCounters {
   overflow: number
   /** packets missing at their turn */
   lost: number
-  /** frames answered 'lost', and partly repaired frames */
+  /** frames answered 'lost', and frames with `holes` */
   concealed: number
   /** frames answered 'lost' that a later packet brought once more; none of `concealed` */
   recovered: number
@@ -78,16 +82,15 @@ export class JitterBuffer {
   readonly #frame: number
   readonly #frameMs: number
   #silenceByte: number
+  readonly #holeByte: number | null
   readonly #excessMs: number
   readonly #delay: PlayoutDelay
   readonly #sequences = new Unwrapper(16)
   readonly #timestamps = new Unwrapper(32)
 
   readonly #ring = new PacketRing(this.counters)
-  /** The last frame of audio, to repair a hole inside the next one. */
-  readonly #history: Uint8Array
-  /** Where it still is, in the buffer that it was pulled into; null: in `#history`. */
-  #last: Uint8Array | null = null
+  /** The parts of the last frame of audio that are lost. */
+  readonly holes = new Holes()
 
   #started = false
   /** No packet of this stream has been played yet. */
@@ -115,10 +118,10 @@ export class JitterBuffer {
     this.#frame = options.frameBytes ?? 160
     this.#frameMs = options.frameMs ?? 20
     this.#silenceByte = options.silenceByte ?? 0xff
+    this.#holeByte = options.holeByte ?? null
     const maxDelayMs = (options.maxDelayFrames ?? 10) * this.#frameMs
     this.#excessMs = 2 * maxDelayMs
     this.#delay = new PlayoutDelay(this.#frameMs, maxDelayMs)
-    this.#history = uint8Array(this.#frame)
     this.reset()
   }
 
@@ -307,8 +310,6 @@ export class JitterBuffer {
   /** Another codec of the same rate from now on: buffered audio is transcoded, so nothing is lost at the change. */
   recode(octets: Uint8Array, silenceByte: number): void {
     this.#ring.recode(octets)
-    this.#keepLast()
-    recode(octets, this.#history, 0, this.#history.length)
     this.#silenceByte = silenceByte
   }
 
@@ -322,8 +323,6 @@ export class JitterBuffer {
     this.#ring.start(0)
     this.#sequences.reset()
     this.#timestamps.reset()
-    this.#last = null
-    this.#history.fill(this.#silenceByte)
     this.#delay.reset()
     this.#started = false
     this.#afterJump = -1
@@ -419,7 +418,8 @@ export class JitterBuffer {
     }
     if (at + length > this.#head) return true
     if (Number.isNaN(this.#lateSinceMs)) this.#lateSinceMs = arrivalMs
-    if (arrivalMs - this.#lateSinceMs < LATE_RUN_MS) return false
+    const isPaused = sequence > this.#ring.highest && this.#head - at > (PAUSED_MS / this.#frameMs) * this.#frame
+    if (arrivalMs - this.#lateSinceMs < LATE_RUN_MS && !isPaused) return false
     this.#resync(sequence, at, length, arrivalMs)
     return true
   }
@@ -452,12 +452,11 @@ export class JitterBuffer {
     const start = this.#head
     const end = start + this.#frame
     this.#head = end
+    this.holes.count = 0
     if (this.#ring.takeWhole(start, out)) {
       this.#played(end, this.#frame)
-      this.#last = out
       return 'audio'
     }
-    this.#keepLast()
     let position = start
     let audio = 0
     let owed = 0
@@ -474,24 +473,18 @@ export class JitterBuffer {
       const stop = Math.min(at, end)
       if (this.#isOwed(found, position)) {
         owed += stop - position
-        this.#repair(out, position - start, stop - start)
+        this.holes.add(position - start, stop - start)
+        out.fill(this.#holeByte ?? this.#silenceByte, position - start, stop - start)
       } else out.fill(this.#silenceByte, position - start, stop - start)
       position = stop
     }
     if (!found) this.#starvedFrames++
     if (audio > 0) {
       if (owed > 0) this.counters.concealed++
-      this.#history.set(out)
       return 'audio'
     }
     if (owed > 0) return 'lost'
     return found || this.#quiet ? 'silence' : 'empty'
-  }
-
-  /** Before the buffer that it is in is written to. */
-  #keepLast(): void {
-    if (this.#last !== null) this.#history.set(this.#last)
-    this.#last = null
   }
 
   /** Copies the found packet's part of this frame. @returns bytes copied, 0 if it is entirely in the past */
@@ -516,15 +509,6 @@ export class JitterBuffer {
     if (this.#fresh) return false
     if (!found) return !this.#quiet && this.#starvedFrames < STARVED_FRAMES
     return position < this.#playedTo + this.#ring.missing * this.#lastLength
-  }
-
-  /** Fills a hole inside a frame by repeating the audio before it. */
-  #repair(out: Uint8Array, from: number, to: number): void {
-    const length = to - from
-    for (let i = from; i < to; i++) {
-      const source = i - length
-      out[i] = source < 0 ? this.#history[this.#frame + source]! : out[source]!
-    }
   }
 }
 

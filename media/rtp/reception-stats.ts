@@ -50,6 +50,9 @@ export class ReceptionStats {
   #bad = SEQUENCES + 1
   #expectedPrior = 0
   #receivedPrior = 0
+  /** Of earlier sources, and of this one before its sequence numbers were restarted: packets that were due, and that came. */
+  #expectedBefore = 0
+  #receivedBefore = 0
   #timestamp = -1
   #jitter = 0
   #lastSr = 0
@@ -67,6 +70,7 @@ export class ReceptionStats {
    */
   receive(ssrc: number, sequence: number, timestamp: number, arrivalMs: number): boolean {
     if (ssrc !== this.#ssrc) {
+      this.#keep()
       this.#start(sequence)
       this.#ssrc = ssrc
       this.#highest = (sequence - 1) & 0xffff
@@ -95,6 +99,20 @@ export class ReceptionStats {
     return this.valid ? this.#cycles + this.#highest - this.#base + 1 : 0
   }
 
+  /** Of all sources. */
+  get allExpected(): number {
+    return this.#expectedBefore + this.expected
+  }
+
+  get allReceived(): number {
+    return this.#receivedBefore + this.received
+  }
+
+  /** Negative with duplicates. */
+  get allLost(): number {
+    return this.#expectedBefore - this.#receivedBefore + this.cumulativeLost
+  }
+
   /** Clamped to signed 24 bit; negative with duplicates. */
   get cumulativeLost(): number {
     return Math.max(-0x800000, Math.min(0x7fffff, this.expected - this.received))
@@ -102,7 +120,7 @@ export class ReceptionStats {
 
   /** Of all packets so far, 0..100. */
   get lossPercent(): number {
-    return this.expected === 0 ? 0 : Math.max(0, (this.cumulativeLost * 100) / this.expected)
+    return this.allExpected === 0 ? 0 : Math.max(0, (this.allLost * 100) / this.allExpected)
   }
 
   /** Interarrival jitter [ms]. */
@@ -155,10 +173,17 @@ export class ReceptionStats {
         this.#bad = (sequence + 1) & 0xffff
         return false
       }
+      this.#keep()
       this.#start(sequence)
     }
     this.received++
     return true
+  }
+
+  /** Reports are about one source from its start (RFC 3550 §6.4.1); what a call was like is about all of it. */
+  #keep(): void {
+    this.#expectedBefore += this.expected
+    this.#receivedBefore += this.received
   }
 
   #start(sequence: number): void {

@@ -3,6 +3,7 @@ import { PCMU } from '../../../codecs/g711.ts'
 import { LegQuality } from '../../../media/legs/leg-quality.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { JitterBuffer } from '../../../media/rtp/jitter.ts'
+import { mosOf } from '../../../media/rtp/mos.ts'
 import { ReceptionStats } from '../../../media/rtp/reception-stats.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { seeded } from '../../codecs/signals.ts'
@@ -119,8 +120,37 @@ test('a packet that the next one brings once more (FEC) was not lost to the ear'
   assert.equal([jitter.counters.concealed, jitter.counters.recovered], [10, 40])
   assert.is(quality.figures('opus', 0, null).packetsLost, 50, 'the network has lost it all the same')
   assert.ok(mos() > lossy + 0.2, `${mos()} after ${lossy}`)
+  const recovered = mos()
   quality.newSource()
-  assert.ok(mos() <= lossy, 'of another source nothing has been recovered yet')
+  assert.is(mos(), recovered, 'a call is as good as all of its sources')
+})
+
+test('the figures are of the whole call, though the far end restarts its numbers or another SSRC goes on', () => {
+  for (const ssrcs of [
+    [7, 8],
+    [7, 7],
+  ]) {
+    const stats = new ReceptionStats()
+    const quality = new LegQuality(stats)
+    const jitter = new JitterBuffer()
+    quality.use(jitter)
+    for (const [part, ssrc] of ssrcs.entries()) {
+      if (part === 1 && ssrc !== 7) quality.newSource()
+      // Every tenth is lost, every other tenth too late.
+      for (let n = 0; n < 1000; n++) {
+        const sequence = (30_000 * part + n) & 0xffff
+        if (n % 10 === 4) continue
+        stats.receive(ssrc!, sequence, 160 * n, 20 * n)
+        if (n % 10 === 8) jitter.counters.late++
+      }
+    }
+    const { packetsReceived, packetsLost, packetsLate, lossPct, mos } = quality.figures('PCMU', 0, null)
+    assert.ok(packetsReceived >= 1796 && packetsReceived <= 1800, `${packetsReceived}`)
+    assert.ok(Math.abs(packetsLost - 200) <= 2, `${packetsLost}`)
+    assert.is(packetsLate, 200)
+    assert.ok(Math.abs(lossPct - 10) < 0.2, `${lossPct}`)
+    assert.ok(Math.abs(mos! - mosOf(20, 20)) < 0.03, `${mos}`)
+  }
 })
 
 test('who falls silent without a word about it has lost nothing', () => {

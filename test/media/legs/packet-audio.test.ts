@@ -1,8 +1,13 @@
 import * as assert from 'uvu/assert'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
+import { PCMU } from '../../../codecs/g711.ts'
+import { writeL16be } from '../../../codecs/l16.ts'
+import { packetCodec } from '../../../media/legs/packet-audio.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
+import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
-import { Party, run, toneFrame } from '../engine/party.ts'
+import { mediaOf, Party, run, seeded, toneFrame } from '../engine/party.ts'
 import { mediaFor, PAYLOAD_TYPE, type PacketCodecName, PacketParty } from './packet-party.ts'
 
 const test = suite('media/legs/packet-audio')
@@ -90,6 +95,51 @@ test('what is lost is concealed: a tone has no hole, and is itself again after i
       assert.ok(loudness(heard.subarray(at, at + 80)) > -16, `${codec}: a hole at ${at / 8} ms`)
     }
     assert.is(wide.leg.quality.packetsLost, 9 + 1)
+  }
+})
+
+test('what is lost of a frame, in packets of 10 or 30 ms, is concealed in step with what is around it', () => {
+  const lawful = {
+    encode: (frame: Int16Array, into: Uint8Array) => PCMU.encode(frame, into),
+    sampleRateHz: 8000,
+    clockRateHz: 8000,
+  }
+  for (const codec of ['PCMU', ...CODECS] as const) {
+    for (const ms of [10, 30]) {
+      const coder = codec === 'PCMU' ? lawful : packetCodec(codec)
+      const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+      const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+      leg.connect({ ...mediaOf('10.0.0.1'), codec, payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }, 0)
+      const samples = (coder.sampleRateHz * ms) / 1000
+      const sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 1, maxPayload: 2 * samples })
+      const heard: number[] = []
+      let packet = 0
+      for (let now = 20; now <= 4000; now += 20) {
+        for (; packet * ms < now; packet++) {
+          const phase = (i: number): number => (2 * Math.PI * HZ * (packet * samples + i)) / coder.sampleRateHz
+          const frame = Int16Array.from({ length: samples }, (_, i) => Math.round(11_600 * Math.sin(phase(i))))
+          const bytes = sender.packet.subarray(12, 12 + 2 * samples)
+          const length = codec === 'L16/8000' || codec === 'L16/16000' ? 2 * samples : (coder.clockRateHz * ms) / 1000
+          if (length === 2 * samples) writeL16be(frame, bytes)
+          else coder.encode(frame, bytes)
+          const sent = sender.write(PAYLOAD_TYPE, length).slice(0, 12 + length)
+          sender.advance((coder.clockRateHz * ms) / 1000)
+          if (packet % 9 !== 7) leg.rtp(sent, '10.0.0.1', 4000, packet * ms + 3)
+        }
+        leg.pull(now, false, false)
+        heard.push(...(leg.raw ?? new Int16Array(160)))
+      }
+      const whole = Int16Array.from(heard.slice(4000))
+      for (let at = 0; at + 40 <= whole.length; at += 40) {
+        // What is made up for 30 ms has faded by 4.4 dB at its end.
+        assert.ok(loudness(whole.subarray(at, at + 40)) > -18, `${codec}, ${ms} ms: a hole at ${at / 8} ms`)
+      }
+      // The steps of the tone itself, and half as much: the decoder of G.722 needs some samples to find its step size again.
+      const steepest = 2 * Math.sin((Math.PI * HZ) / 8000) * 11_600
+      for (let i = 1; i < whole.length; i++) {
+        assert.ok(Math.abs(whole[i]! - whole[i - 1]!) < 1.5 * steepest, `${codec}, ${ms} ms: a click at ${i / 8} ms`)
+      }
+    }
   }
 })
 

@@ -341,6 +341,29 @@ test('packets without audio are no loss: while they come there is silence', () =
   assert.is(buffer.counters.concealed, 0)
 })
 
+test('after a pause of some seconds that the sender has not counted, or a clock set back, nothing of what it says is lost', () => {
+  for (const back of [0, 90_000_000]) {
+    const buffer = new JitterBuffer()
+    const out = new Uint8Array(FRAME)
+    const heard: number[] = []
+    let packet = 0
+    for (let tick = 0; tick < 600; tick++) {
+      if (tick < 100 || tick >= 300) {
+        const timestamp = (packet * FRAME + 100_000_000 - (packet < 100 ? 0 : back)) >>> 0
+        const payload = new Uint8Array(FRAME).fill(byteAt(packet))
+        assert.is(buffer.push(packet, timestamp, payload, 0, FRAME, tick * 20 + 5), 'ok', `packet ${packet}`)
+        packet++
+      }
+      if (buffer.pull(out, tick * 20 + 20) === 'audio') heard.push(out[0]!)
+    }
+    assert.equal(
+      heard,
+      Array.from({ length: heard.length }, (_, n) => byteAt(n)),
+    )
+    assert.ok(heard.length > 396)
+  }
+})
+
 test('a stream that stops is concealed for 60 ms and empty after that', () => {
   const { push, pull } = stepper()
   assert.is(pull(), 'empty')
