@@ -54,6 +54,13 @@ export class TimeScale {
     this.waiting += samples.length
   }
 
+  /** Whether nobody speaks in what a change of so many samples would leave out, or say twice, nor where it is joined. */
+  isQuiet(pace: Pace, samples: number): boolean {
+    const first = pace === 'faster' ? this.#frame : this.#frame - samples
+    const length = samples + this.#overlap
+    return energyOf(this.#line, first, length) < QUIET * QUIET * length
+  }
+
   /** Gives the next frame; at least one waits. `most`: the change that is wanted [samples]. */
   take(out: Int16Array, pace: Pace, most: number): void {
     const change = this.#changeFor(pace, most)

@@ -8,7 +8,7 @@ import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 /** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
 const MAX_OVERSHOOT = 4
 
-/** A single frame more or less waits so long for a moment without a voice, in which nobody hears it [ticks]. */
+/** A change by a frame waits so long for a moment without a voice, in which nobody hears it [ticks]. */
 const PATIENCE_TICKS = 100
 /** Quieter is no voice [dBov]. */
 const QUIET_DBOV = -50
@@ -46,7 +46,7 @@ export class Playout {
   #moreSamples = 0
   #isLost = false
   #isLeftAlone = false
-  /** For how many ticks a change has waited. */
+  /** For how many ticks a change has waited; no longer than its patience. */
   #waited = 0
   /** The last tick produced nothing. */
   #isPause = true
@@ -73,19 +73,17 @@ export class Playout {
   pull(now: number): Frame | null {
     const jitter = this.#jitter
     if (this.#isLeftAlone) return this.#make(jitter.pull(this.#payload, now), false)
-    if (this.#scale.waiting > 0 || jitter.isBack || this.#isTimeToChange(jitter.excess)) return this.#adapt(now)
+    const { excess } = jitter
+    const isChanging = excess !== 0 || this.#scale.waiting > 0
+    this.#waited = !isChanging ? 0 : Math.abs(excess) > 1 ? PATIENCE_TICKS : Math.min(this.#waited + 1, PATIENCE_TICKS)
+    if (this.#scale.waiting > 0 || jitter.isBack || (excess !== 0 && this.#isTimeToChange)) return this.#adapt(now)
     const frame = this.#make(jitter.pull(this.#payload, now), false)
     this.#isPause = frame === null
     return frame
   }
 
-  #isTimeToChange(excess: number): boolean {
-    if (excess === 0) {
-      this.#waited = 0
-      return false
-    }
-    if (Math.abs(excess) > 1 || this.#isPause || ++this.#waited > PATIENCE_TICKS) return true
-    return levelDbov(this.#played.frames[this.#played.at]!) < QUIET_DBOV
+  get #isTimeToChange(): boolean {
+    return this.#isPause || this.#waited >= PATIENCE_TICKS || isQuiet(this.#played.frames[this.#played.at]!)
   }
 
   /** The waiting samples, less than a frame, followed by silence; borrowed until the next call. */
@@ -130,7 +128,9 @@ export class Playout {
     if (scale.waiting >= size && (pace === 'slower' || !jitter.isReady)) jitter.stay(now)
     else if (!this.#takeIn(now)) return this.#rest()
     const over = scale.waiting - size
-    scale.take(this.#out, this.#isLost ? 'even' : pace, pace === 'faster' ? over : size - over + this.#overshoot)
+    const most = pace === 'faster' ? over : size - over + this.#overshoot
+    const isTime = this.#waited >= PATIENCE_TICKS || scale.isQuiet(pace, Math.min(most, size))
+    scale.take(this.#out, this.#isLost || !isTime ? 'even' : pace, most)
     return this.#out
   }
 
@@ -145,6 +145,7 @@ export class Playout {
     this.#add(frame)
     this.#isPause = false
     if (jitter.excess <= 0 || !jitter.isReady || this.#isLost || this.#scale.waiting > 2 * frame.length) return true
+    if (this.#waited < PATIENCE_TICKS && !isQuiet(frame)) return true
     const more = this.#make(jitter.more(this.#payload), false)
     if (more !== null) this.#add(more)
     return true
@@ -163,3 +164,5 @@ export class Playout {
     return this.#out
   }
 }
+
+const isQuiet = (frame: Frame): boolean => levelDbov(frame) < QUIET_DBOV
