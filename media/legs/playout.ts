@@ -122,11 +122,11 @@ export class Playout {
       jitter.stay(now)
       return null
     }
-    // Waiting samples beyond the need of the jitter buffer are useless delay.
-    const pace: Pace = excess < 0 ? 'slower' : 'faster'
     const size = this.#out.length
-    if (scale.waiting >= size && (pace === 'slower' || !jitter.isReady)) jitter.stay(now)
+    if (scale.waiting >= size && (excess < 0 || !jitter.isReady)) jitter.stay(now)
     else if (!this.#takeIn(now)) return this.#rest()
+    // Waiting samples beyond the need of the jitter buffer are useless delay.
+    const pace: Pace = jitter.excess < 0 ? 'slower' : 'faster'
     const over = scale.waiting - size
     const most = pace === 'faster' ? over : size - over + this.#overshoot
     const isTime = this.#waited >= PATIENCE_TICKS || scale.isQuiet(pace, Math.min(most, size))
