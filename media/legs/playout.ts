@@ -8,8 +8,11 @@ import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 /** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
 const MAX_OVERSHOOT = 4
 
-/** A change by a frame waits so long for a moment without a voice, in which nobody hears it [ticks]. */
-const PATIENCE_TICKS = 100
+/**
+ * A change by a frame waits so long for a moment without a voice, in which nobody hears it: where packets would soon be late without it, and where it only
+ * ends a delay that is not needed [ticks].
+ */
+const PATIENCE_TICKS = { slower: 100, faster: 500 }
 /** Quieter is no voice [dBov]. */
 const QUIET_DBOV = -50
 
@@ -46,7 +49,7 @@ export class Playout {
   #moreSamples = 0
   #isLost = false
   #isLeftAlone = false
-  /** For how many ticks a change has waited; no longer than its patience. */
+  /** For how many ticks a change has waited; infinite: it waits no longer. */
   #waited = 0
   /** The last tick produced nothing. */
   #isPause = true
@@ -74,16 +77,26 @@ export class Playout {
     const jitter = this.#jitter
     if (this.#isLeftAlone) return this.#make(jitter.pull(this.#payload, now), false)
     const { excess } = jitter
-    const isChanging = excess !== 0 || this.#scale.waiting > 0
-    this.#waited = !isChanging ? 0 : Math.abs(excess) > 1 ? PATIENCE_TICKS : Math.min(this.#waited + 1, PATIENCE_TICKS)
+    this.#wait(excess)
     if (this.#scale.waiting > 0 || jitter.isBack || (excess !== 0 && this.#isTimeToChange)) return this.#adapt(now)
     const frame = this.#make(jitter.pull(this.#payload, now), false)
     this.#isPause = frame === null
     return frame
   }
 
+  #wait(excess: number): void {
+    if (excess === 0 && this.#scale.waiting === 0) this.#waited = 0
+    else if (++this.#waited > PATIENCE_TICKS[excess < 0 ? 'slower' : 'faster'] || Math.abs(excess) > 1) {
+      this.#waited = Number.POSITIVE_INFINITY
+    }
+  }
+
+  get #isUrgent(): boolean {
+    return this.#waited === Number.POSITIVE_INFINITY
+  }
+
   get #isTimeToChange(): boolean {
-    return this.#isPause || this.#waited >= PATIENCE_TICKS || isQuiet(this.#played.frames[this.#played.at]!)
+    return this.#isPause || this.#isUrgent || isQuiet(this.#played.frames[this.#played.at]!)
   }
 
   /** The waiting samples, less than a frame, followed by silence; borrowed until the next call. */
@@ -129,7 +142,7 @@ export class Playout {
     const pace: Pace = jitter.excess < 0 ? 'slower' : 'faster'
     const over = scale.waiting - size
     const most = pace === 'faster' ? over : size - over + this.#overshoot
-    const isTime = this.#waited >= PATIENCE_TICKS || scale.isQuiet(pace, Math.min(most, size))
+    const isTime = this.#isUrgent || scale.isQuiet(pace, Math.min(most, size))
     scale.take(this.#out, this.#isLost || !isTime ? 'even' : pace, most)
     return this.#out
   }
@@ -145,7 +158,7 @@ export class Playout {
     this.#add(frame)
     this.#isPause = false
     if (jitter.excess <= 0 || !jitter.isReady || this.#isLost || this.#scale.waiting > 2 * frame.length) return true
-    if (this.#waited < PATIENCE_TICKS && !isQuiet(frame)) return true
+    if (!this.#isUrgent && !isQuiet(frame)) return true
     const more = this.#make(jitter.more(this.#payload), false)
     if (more !== null) this.#add(more)
     return true
