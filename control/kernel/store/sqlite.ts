@@ -31,9 +31,8 @@ const dialectOn = (database: Statements, node: string, steadyMs: SteadyClock): D
 })
 
 /**
- * A connection to the database in `file`, or in memory: a new one (`:memory:`), or a copy of a file's image.
- *
- * `synchronous = NORMAL`: a commit is not synced by itself. `WalSync` syncs it before it is acknowledged.
+ * A connection to the database in `file`, or in memory: a new one (`:memory:`), or a copy of a file's image. `synchronous = NORMAL`: a commit
+ * is not synced by itself. `WalSync` syncs it before it is acknowledged.
  */
 export function connectTo(file: string | Buffer): BetterSqlite3.Database {
   const sqlite = new BetterSqlite3(file)

@@ -83,6 +83,8 @@ export async function openStore(
     const problem = (await postgres?.serverProblem(db)) ?? null
     if (problem !== null) throw new Error(problem)
     await migrate(db)
+    // For what a statement of many rows is to take back if it fails, SQLite made a file. Not before: indexes of large tables are sorted in files.
+    if (engine === 'sqlite') await sql`pragma temp_store = memory`.execute(db)
   } catch (error) {
     await db.destroy()
     throw error
