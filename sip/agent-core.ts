@@ -91,6 +91,8 @@ export interface OutgoingCall {
   provisionalSeen: boolean
   /** Set if the call was given up before a provisional response allowed a CANCEL (RFC 3261 §9.1). */
   cancelHeaders: HeaderFields | null
+  /** For the BYE if it is answered all the same: those of its CANCEL. */
+  givenUpWith: HeaderFields | null
   /** To tags of its provisional responses, which Replaces may name. */
   readonly earlyTags: Set<string>
   /** Its dialogs before the answer, by the far end's tag. */

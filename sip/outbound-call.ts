@@ -21,7 +21,7 @@ import { type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from '.
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { Headers, type SipResponse, toText } from './message/message.ts'
 import { paramValue, quote } from './message/params.ts'
-import { parseReasons } from './message/reason.ts'
+import { ELSEWHERE, parseReasons, q850, reasonFields } from './message/reason.ts'
 import { parseUri } from './message/uri.ts'
 import { noteAllow, runSessionTimer } from './own-reinvite.ts'
 import { agreedSessionTimer, askSessionTimer, minSe } from './session-timer.ts'
@@ -48,6 +48,7 @@ export function startCall(core: AgentCore, request: InviteRequest, now: number):
     invite: null,
     provisionalSeen: false,
     cancelHeaders: null,
+    givenUpWith: null,
     earlyTags: new Set(),
     early: new Map(),
     authenticated: 0,
@@ -256,6 +257,9 @@ function onSuccess(
   })
 }
 
+/** For the forks that are not the first one to answer. */
+const ANSWERED_ELSEWHERE = reasonFields([ELSEWHERE, q850(26)])
+
 /** A second fork answered, or the call was given up while its answer was on the way: ACK, then BYE (RFC 3261 §13.2.2.4). */
 function refuseLeg(
   core: AgentCore,
@@ -265,7 +269,8 @@ function refuseLeg(
   now: number,
 ): void {
   acknowledge(null, now)
-  sayBye(core, session, dialog, [], now, () => {
+  const headers = session.dialog === null ? (session.outgoing?.givenUpWith ?? TIMER_EXPIRED) : ANSWERED_ELSEWHERE
+  sayBye(core, session, dialog, headers, now, () => {
     if (session.phase === 'over' && session.dialog === null) core.forget(session)
   })
 }
@@ -331,6 +336,7 @@ export function cancelCall(core: AgentCore, session: Session, headers: HeaderFie
   const call = session.outgoing
   if (call === null || session.phase !== 'inviting') return
   finish(core, session, ended(session, 'local', 'cancel'), now)
+  call.givenUpWith = headers
   if (call.provisionalSeen) sendCancel(core, session, call, headers, now)
   else call.cancelHeaders = headers
 }

@@ -152,7 +152,7 @@ export class CallCentre implements CallCentrePort {
       return decideAnew(trx)
     }
     await own()
-    if (await callEnded(this.#deps, trx, leg, body.reason, at)) decideAnew(trx)
+    if (await callEnded(this.#deps, trx, leg, body, at)) decideAnew(trx)
   }
 
   async onKey(trx: Trx, { body, at }: Of<'leg.dtmf'>, own: () => Promise<void>): Promise<void> {
@@ -214,7 +214,7 @@ export class CallCentre implements CallCentrePort {
     if (leg.ring_id !== null) return ringLegEnded(this.#deps, trx, leg, end, at)
     const rows = await loadLeg(trx, legId)
     if (rows !== null) await endLeg(trx, rows, end, at)
-    await callEnded(this.#deps, trx, leg, end.reason, at)
+    await callEnded(this.#deps, trx, leg, end, at)
   }
 
   /** Whether a leg is rung for a call, or waits for one that is: nobody else resumes it. */

@@ -1,5 +1,5 @@
-import type { EndedReason } from '../../media/protocol.ts'
 import { findLeg, hangUpLeg, setLeg } from '../calls/legs.ts'
+import type { LegEnd } from '../calls/steps/decide.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { isKnownAbsent, type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -92,7 +92,7 @@ export async function callEnded(
   deps: CallCentreParts,
   trx: Trx,
   leg: ParticipantRow,
-  reason: EndedReason,
+  { reason, cause }: Pick<LegEnd, 'reason' | 'cause'>,
   at: string,
 ): Promise<boolean> {
   const tenant = tenantOf(leg)
@@ -100,12 +100,12 @@ export async function callEnded(
   if (!(await isConcern(trx, tenant, callId))) return false
   await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
   await transferLost(trx, tenant, callId, at)
-  const rings = await ringsOf(trx, tenant, callId)
-  const agentReason = reason === 'agent_hangup' ? 'caller_hangup' : reason
-  await endRingsOf(trx, tenant, rings, { reason: agentReason, at })
+  // The caller's network cancels it with `SIP;cause=200`: it rang elsewhere too, and was answered there.
+  const isTaken = leg.unanswered !== null && cause?.sip === 200
+  const agentReason = isTaken ? 'answered_elsewhere' : reason === 'agent_hangup' ? 'caller_hangup' : reason
+  await endRingsOf(trx, tenant, await ringsOf(trx, tenant, callId), { reason: agentReason, at })
   const callback = await callbackReturnedBy(trx, tenant, callId)
   if (callback === undefined) return true
-  const hours = await deps.businessHoursOf(trx, tenant)
-  await callBackOver(trx, tenant, callback, { reason, hours, at })
+  await callBackOver(trx, tenant, callback, { reason, hours: await deps.businessHoursOf(trx, tenant), at })
   return true
 }

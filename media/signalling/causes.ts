@@ -1,5 +1,5 @@
 import type { HeaderFields } from '../../sip/agent-types.ts'
-import { q850, q850OfStatus, type Reason, reasonFields } from '../../sip/message/reason.ts'
+import { ELSEWHERE, q850, q850OfStatus, type Reason, reasonFields } from '../../sip/message/reason.ts'
 import type { EndedReason, LegCause } from '../protocol.ts'
 
 /** Causes of a leg's end, as Q.850 numbers (ITU-T Q.850): those that we send, and those that a far end has sent. */
@@ -32,9 +32,6 @@ const OF_REASON: Record<EndedReason, number> = {
   store_unavailable: 41,
   internal_error: 41,
 }
-
-/** A phone that rang beside the answered one shows no missed call (RFC 3326 §2). */
-const ELSEWHERE: Reason = { protocol: 'SIP', cause: 200, text: 'Call completed elsewhere' }
 
 /** For the BYE or CANCEL that ends a leg for this reason. */
 export const fieldsOfReason = (reason: EndedReason): HeaderFields =>

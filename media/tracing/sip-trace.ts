@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { blotted } from '../../sip/message/blot.ts'
+import { wantsPrivacy, withoutCaller } from '../../sip/message/private-caller.ts'
 import type { PacketLog } from '../rtp/packet-headers.ts'
 import { callIdOf, type Place, type WireMessage } from './wire-message.ts'
 
@@ -46,6 +47,13 @@ export interface LegTrace {
 /** `local`: where they went out, and came to. */
 export interface LegPackets extends PacketLog {
   local: Place
+}
+
+/** Of a caller who is to be told to nobody, only what does not name it. */
+function shownOf({ messages }: Exchange): WireMessage[] {
+  const isPrivate = messages.some(({ text, isSent }) => !isSent && text.startsWith('INVITE ') && wantsPrivacy(text))
+  if (!isPrivate) return messages
+  return messages.map(message => ({ ...message, text: withoutCaller(message.text, message.isSent) }))
 }
 
 /**
@@ -171,7 +179,7 @@ export class SipTrace {
 
   #traceOf(legId: string, { callIds, packets }: TracedLeg): LegTrace {
     const exchanges = callIds.flatMap(callId => this.#exchanges.get(callId) ?? [])
-    const all = exchanges.flatMap(exchange => exchange.messages)
+    const all = exchanges.flatMap(shownOf)
     if (exchanges.length > 1) all.sort((one, other) => one.at - other.at)
     let chars = 0
     const messages = all.filter(({ text }) => {

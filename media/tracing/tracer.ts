@@ -1,10 +1,15 @@
+import { LRUCache } from 'lru-cache'
 import type { Peer } from '../../sip/agent-types.ts'
 import { blotted } from '../../sip/message/blot.ts'
+import { wantsPrivacy, withoutCaller } from '../../sip/message/private-caller.ts'
 import { HEP_RTCP, HEP_SIP, type HepAgent, hepPacket } from './hep.ts'
 import type { PacketSink } from './hep-sender.ts'
 import { rtcpJson } from './rtcp-json.ts'
 import { SipTrace } from './sip-trace.ts'
 import { callIdOf, type Place, type WireMessage } from './wire-message.ts'
+
+/** Of more calls at once that ask for privacy, the collector is told the oldest ones' callers. */
+const MAX_PRIVATE = 20_000
 
 /** A leg's RTCP packet before or without encryption. */
 export interface RtcpPacket {
@@ -18,6 +23,8 @@ export interface RtcpPacket {
 /** Sees all traffic. SIP is kept for each leg and, if there is a collector, sent to it at once; so are RTCP reports. */
 export class Tracer {
   readonly trace = new SipTrace()
+  /** Call-IDs of callers who are to be told to nobody. */
+  readonly #private = new LRUCache<string, true>({ max: MAX_PRIVATE })
   readonly #hep: { agent: HepAgent; sink: PacketSink } | null
 
   constructor(hep: { agent: HepAgent; sink: PacketSink } | null) {
@@ -37,7 +44,13 @@ export class Tracer {
     const callId = callIdOf(message.text)
     this.trace.note(message, callId)
     if (this.#hep === null || callId === null) return
-    this.#tell(message, HEP_SIP, peer.transport === 'udp', callId, Buffer.from(blotted(message.text), 'latin1'))
+    const shown = Buffer.from(blotted(this.#shownOf(message, callId)), 'latin1')
+    this.#tell(message, HEP_SIP, peer.transport === 'udp', callId, shown)
+  }
+
+  #shownOf({ text, isSent }: WireMessage, callId: string): string {
+    if (!isSent && text.startsWith('INVITE ') && wantsPrivacy(text)) this.#private.set(callId, true)
+    return this.#private.get(callId) === undefined ? text : withoutCaller(text, isSent)
   }
 
   rtcp({ legId, bytes, ...way }: RtcpPacket): void {

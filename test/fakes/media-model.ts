@@ -7,6 +7,7 @@ import type {
   EventName,
   Events,
   Failure,
+  LegCause,
   LegSnapshot,
   LegSound,
   MediaEvent,
@@ -237,14 +238,14 @@ export class MediaModel {
     }
   }
 
-  hangUp(legId: string, reason: EndedReason = 'caller_hangup', sipCode: number | null = null): void {
+  hangUp(legId: string, reason: EndedReason = 'caller_hangup', sipCode: number | null = null, cause?: LegCause): void {
     const leg = this.legs.get(legId)
     if (leg === undefined) return
     this.leave(leg)
     this.legs.delete(legId)
     this.known.add(legId)
     this.resume({ legId }, 'ended')
-    this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY })
+    this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY, ...(cause && { cause }) })
   }
 
   /** The playback with this ID has been heard to its end. */

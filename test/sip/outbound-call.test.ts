@@ -111,7 +111,9 @@ test('a second fork that answers is acknowledged and hung up, the first keeps th
     alice.sentLike('ACK').map(({ text }) => text.split(' ')[1]),
     ['sip:one@10.0.0.1', 'sip:two@10.0.0.2'],
   )
-  assert.match(alice.sentLike('BYE')[0]!.text, /^BYE sip:two@10\.0\.0\.2 [\s\S]*;tag=two/)
+  const refused = alice.sentLike('BYE')[0]!.text
+  assert.match(refused, /^BYE sip:two@10\.0\.0\.2 [\s\S]*;tag=two/)
+  assert.match(refused, 'Reason: SIP;cause=200;text="Call completed elsewhere"\r\nReason: Q.850;cause=26;')
   answer(alice, 200, 'two', [], '', 'BYE')
   assert.is(alice.agent.sessionCount, 1)
   alice.do(alice.agent.bye(sessionId, 0))
@@ -140,6 +142,15 @@ test('CANCEL copies the branch and the target of its INVITE, and is given up wit
   alice.pipe.run(40_000)
   assert.equal([alice.agent.sessionCount, alice.agent.transactionCount], [0, 0])
   assert.equal(alice.kinds(), ['provisional', 'ended'])
+})
+
+test('a call that is answered as it is given up is hung up for the reason of its CANCEL', () => {
+  const { alice, sessionId } = dial()
+  answer(alice, 180, 'b')
+  alice.do(alice.agent.cancel(sessionId, 0, [['Reason', 'Q.850;cause=19']]))
+  answer(alice, 200, 'b', ['Contact: <sip:b@10.0.0.1>', 'Content-Type: application/sdp'], 'answer')
+  assert.match(alice.sentLike('CANCEL')[0]!.text, '\r\nReason: Q.850;cause=19\r\n')
+  assert.match(alice.sentLike('BYE')[0]!.text, '\r\nReason: Q.850;cause=19\r\n')
 })
 
 test('422 is answered with the interval that it wants', () => {

@@ -103,6 +103,19 @@ test('a caller who gives up while it rings was never answered: cancelled, no dur
   await world.close()
 })
 
+test('phones that rang for a caller who was answered elsewhere are told so, and show no missed call', async () => {
+  for (const [sip, reason] of [
+    [200, 'answered_elsewhere'],
+    [null, 'caller_hangup'],
+  ] as const) {
+    const { world } = await calling('user', 'when_answered')
+    world.media.hangUp(CALLER, 'caller_hangup', null, { q850: 16, sip, text: null, by: 'far_end' })
+    await world.settle()
+    assert.is(bodyOf(world, 'leg.hangup')!.reason, reason)
+    await world.close()
+  }
+})
+
 test('nothing is recorded of a call that rings, though it is to be recorded', async () => {
   const { world } = await calling('queue', 'early_media', { capture: { record: true } })
   const early = bodyOf(world, 'leg.ring')!.early as { room: object }

@@ -118,6 +118,22 @@ test('the collector hears of both directions with their addresses and the Call-I
   assert.equal([readHep(packets[2]!).type, readHep(packets[2]!).correlationId], [HEP_RTCP, 'the-call'])
 })
 
+test('the collector does not hear of a caller who is to be told to nobody', () => {
+  const packets: Buffer[] = []
+  const tracer = new Tracer({ agent: AGENT, sink: { send: packet => packets.push(packet), close: () => {} } })
+  const peer = { transport: 'udp' as const, host: to.host, port: to.port }
+  const of = (line: string, asked: string): Buffer =>
+    Buffer.from(`${line}\r\nCall-ID: ${asked}\r\nFrom: <sip:ann@x>;tag=1\r\nPrivacy: ${asked}\r\n\r\n`)
+  for (const asked of ['id', 'none']) {
+    tracer.sip(of('INVITE sip:a SIP/2.0', asked), false, peer, from)
+    tracer.sip(of('SIP/2.0 200 OK', asked), true, peer, from)
+  }
+  assert.equal(
+    packets.map(packet => readHep(packet).payload.includes('ann')),
+    [false, false, true, true],
+  )
+})
+
 const counted = async (sender: HepSender, what: () => boolean): Promise<void> => {
   while (!what()) {
     sender.send(Buffer.from('HEP3'))

@@ -77,6 +77,59 @@ test('what is read and handed over has its secrets blotted out', () => {
   assert.not.match(shown, 'Signal=7')
 })
 
+test('a caller who is to be told to nobody is in no message of its dialog, and other callers are', () => {
+  const secrets = ['2125550100', 'Bob', '10.1.1.7', 'eyJhbGci', 'bobs-pbx']
+  const from = '"Bob" <sip:+12125550100@10.1.1.7>;tag=hers'
+  const contact = 'Contact: <sip:+12125550100@10.1.1.7:5060>\r\n'
+  const talk = (asked: string): WireMessage[] => [
+    message(
+      'INVITE sip:1002@us SIP/2.0',
+      'one',
+      `f: ${from}\r\nTo: <sip:1002@us>\r\nP-Asserted-Identity: "Bob"\r\n <sip:+12125550100@10.1.1.7>\r\n${asked}\r\n${contact}Identity: eyJhbGci\r\nDiversion: <sip:+13105550001@x>\r\n\r\no=bobs-pbx 1 1 IN IP4 10.2.2.2`,
+    ),
+    {
+      ...message('SIP/2.0 200 OK', 'one', `From: ${from}\r\nTo: <sip:1002@us>;tag=ours\r\nContact: <sip:us>\r\n`),
+      isSent: true,
+    },
+    message('BYE sip:us SIP/2.0', 'one', `From: ${from}\r\nTo: <sip:1002@us>;tag=ours\r\n`),
+    {
+      ...message(
+        'INVITE sip:+12125550100@10.1.1.7:5060 SIP/2.0',
+        'one',
+        `From: <sip:1002@us>;tag=ours\r\nTo: ${from}\r\n`,
+      ),
+      isSent: true,
+    },
+    message('SIP/2.0 200 OK', 'one', `From: <sip:1002@us>;tag=ours\r\nTo: ${from}\r\n${contact}`),
+  ]
+  const shown = (asked: string): string => {
+    const trace = new SipTrace()
+    trace.claim('one', 'part_1')
+    for (const one of talk(asked)) trace.note(one)
+    return trace
+      .read('part_1')!
+      .messages.map(({ text }) => text)
+      .join('')
+  }
+  for (const asked of [
+    'Privacy: critical;id',
+    'privacy :\r\n user',
+    'Privacy: header',
+    'Remote-Party-ID: <sip:x@y>;privacy=full',
+  ]) {
+    const text = shown(asked)
+    // Where to our own requests go is how they are sent; whom they are for is not said.
+    for (const secret of secrets)
+      assert.not.match(text.replace('@10.1.1.7:5060 SIP/2.0', ''), secret, `${asked}: ${secret}`)
+    assert.is(text.match(/;tag=hers/g)!.length, 5, 'the dialog can be followed')
+    for (const kept of ['<sip:1002@us>;tag=ours', 'Diversion: <sip:+13105550001@x>', 'Contact: <sip:us>'])
+      assert.match(text, kept)
+  }
+  for (const asked of ['Privacy: none', 'Remote-Party-ID: <sip:x@y>;privacy=off', 'X-Privacy: id']) {
+    for (const secret of secrets) assert.match(shown(asked), secret)
+  }
+})
+
 test('a leg has 200 messages and 256 KiB at most of a dialog, and what is more is counted', () => {
   const trace = new SipTrace()
   trace.claim('one', 'part_1')
