@@ -35,7 +35,9 @@ export interface BusyReport {
 
 /**
  * Legs in rooms of 3, alone, then beside clients of the REST API on the same cores: with the priorities that the product gives its
- * processes, and with media put back to that of control, which is how it was before control stood back.
+ * processes, and with media put back to that of control, which is how it was before control stood back. That tells something only where the threads
+ * of audio are no real-time threads, which no nice value concerns, and where the requests, which are held to the rate of their keys, leave nothing of
+ * the cores.
  */
 export async function benchBusy(
   { legs, seconds, jitterMs }: BenchOptions,

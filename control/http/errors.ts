@@ -61,6 +61,11 @@ export const ERRORS = {
     'The organisation is suspended by the partner that manages it. Requests and new calls are refused until it is resumed.',
   ),
   plan_limit: entry(403, 'permission_error', 'The organisation has reached a limit of its plan.'),
+  connection_limit: entry(
+    403,
+    'permission_error',
+    'The organisation has as many connections as an organisation may have here (`TANDEM_MAX_CONNECTIONS`); delete one that is not used.',
+  ),
   do_not_call: entry(
     403,
     'permission_error',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ConnectionSpec } from '../../media/protocol.ts'
 import { fitting, isFailure, isUndecided } from '../../media/protocol.ts'
+import { only } from '../kernel/store/after-commit.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -8,10 +9,13 @@ import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { credentialsOf } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
+import { CONNECTION_CHANGED } from './networks.ts'
 import { hostsOf } from './outbound.ts'
-import { knownSources } from './sources.ts'
+import { knownSources, trunkNetworks } from './sources.ts'
 import type { ConnectionRow } from './tables.ts'
 
+/** How soon a change by another node is looked for; one by this node is known at once [ms]. */
+const LOOK_MS = 10_000
 /** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
 const LEASE_MS = 60_000
 
@@ -34,34 +38,54 @@ export class ConnectionKeeper {
   /** What media was last told, as text; null: unknown. */
   #told: string | null = null
   #toldNetworks: string | null = null
+  /** Of connections, when they were last read. */
+  #networks: readonly string[] = []
+  /** Changes so far, and how many of them media has been told of. */
+  #changes = 1
+  #known = 0
+  #lookedMs = 0
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps
+    deps.store.committed.add(only([CONNECTION_CHANGED], () => void this.#changes++))
   }
 
   /** The media process is another one than before, or may be. */
   forget(): void {
     this.#told = null
     this.#toldNetworks = null
+    this.#changes++
   }
 
-  /** To be called now and then. */
+  /** To be called now and then. With many connections, calls would wait each time that all are read. */
   async run(media: MediaPort): Promise<void> {
-    const { store, now, sipHost: ours, vault, log } = this.#deps
-    await this.#tellNetworks(media)
-    const kept = (await claim(store, now())).flatMap(row => specOf(row, ours, vault) ?? [])
+    const at = this.#deps.now()
+    const changes = this.#changes
+    const isDue = this.#known !== changes || Math.abs(at.getTime() - this.#lookedMs) >= LOOK_MS
+    if (isDue) this.#networks = await trunkNetworks(this.#deps.store.db)
+    await this.#tellNetworks(media, at)
+    if (!isDue) return
+    this.#lookedMs = at.getTime()
+    if (await this.#look(media, at)) this.#known = changes
+  }
+
+  /** False: media is still to be told. */
+  async #look(media: MediaPort, at: Date): Promise<boolean> {
+    const { store, sipHost: ours, vault, log } = this.#deps
+    const kept = (await claim(store, at)).flatMap(row => specOf(row, ours, vault) ?? [])
     const connections = fitting(kept)
     const text = JSON.stringify(connections)
-    if (text === this.#told) return
+    if (text === this.#told) return true
     if (connections.length < kept.length) log.warn({ kept: kept.length }, 'too many connections to keep up with all')
     const reply = await media.request('connections.set', { connections })
     if (!isFailure(reply)) this.#told = text
     else if (!isUndecided(reply)) log.warn({ reason: reply.message }, 'connections cannot be kept up with')
+    return !isFailure(reply)
   }
 
   /** Sources for which media keeps capacity in a flood. */
-  async #tellNetworks(media: MediaPort): Promise<void> {
-    const sources = await knownSources(this.#deps.store.db, this.#deps.now())
+  async #tellNetworks(media: MediaPort, at: Date): Promise<void> {
+    const sources = await knownSources(this.#deps.store.db, at, this.#networks)
     const text = JSON.stringify(sources)
     if (text === this.#toldNetworks) return
     if (!isFailure(await media.request('sources.set', sources))) this.#toldNetworks = text

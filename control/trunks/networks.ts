@@ -1,13 +1,17 @@
 import { isIP } from 'node:net'
 import type { Insertable } from 'kysely'
 import { canonicalBlock } from '../../media/protocol.ts'
-import type { Db } from '../kernel/store/store.ts'
+import { noteFact } from '../kernel/store/after-commit.ts'
+import type { Db, Trx } from '../kernel/store/store.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { ConnectionTable } from './tables.ts'
 
 type NewConnection = Omit<Insertable<ConnectionTable>, keyof TenantColumns>
 type Source = Pick<NewConnection, 'id' | 'kind' | 'host' | 'allowed_ips'>
+
+/** The fact that a connection is new, changed or deleted. */
+export const CONNECTION_CHANGED = 'connection changed'
 
 /** The networks whose calls a connection lets in: a registrar's own address, and those that are allowed. */
 function networksOf({ kind, host, allowed_ips }: Source): string[] {
@@ -17,19 +21,26 @@ function networksOf({ kind, host, allowed_ips }: Source): string[] {
 }
 
 /** Writes a new connection, with what INVITEs are judged by. */
-export async function insertConnection(db: Db, tenant: Tenant, row: NewConnection): Promise<void> {
-  await forTenant(db, tenant).insert('connections', row)
-  await insertNetworks(db, tenant, row)
+export async function insertConnection(trx: Trx, tenant: Tenant, row: NewConnection): Promise<void> {
+  await forTenant(trx, tenant).insert('connections', row)
+  await insertNetworks(trx, tenant, row)
+  await noteFact(trx, { type: CONNECTION_CHANGED, object: {}, tenant, at: row.updated })
 }
 
 /** The networks of a connection that has changed. */
-export async function changeNetworks(db: Db, tenant: Tenant, row: Source): Promise<void> {
-  await forgetNetworks(db, tenant, row.id)
-  await insertNetworks(db, tenant, row)
+export async function changeNetworks(trx: Trx, tenant: Tenant, row: Source & { updated: string }): Promise<void> {
+  await forgetNetworks(trx, tenant, row)
+  await insertNetworks(trx, tenant, row)
 }
 
-export async function forgetNetworks(db: Db, tenant: Tenant, connectionId: string): Promise<void> {
-  await forTenant(db, tenant).delete('connection_networks').where('connection_id', '=', connectionId).execute()
+/** Of a connection that is changed or deleted. */
+export async function forgetNetworks(
+  trx: Trx,
+  tenant: Tenant,
+  { id, updated: at }: { id: string; updated: string },
+): Promise<void> {
+  await forTenant(trx, tenant).delete('connection_networks').where('connection_id', '=', id).execute()
+  await noteFact(trx, { type: CONNECTION_CHANGED, object: {}, tenant, at })
 }
 
 async function insertNetworks(db: Db, tenant: Tenant, row: Source): Promise<void> {

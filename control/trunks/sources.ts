@@ -11,9 +11,9 @@ const WIDEST_PRIVATE = 7
 
 export type Sources = Request<'sources.set'>
 
-/** The networks of all enabled connections and of registered phones: a flood of strangers' SIP must not take their room. */
-export async function knownSources(db: Db, at: Date): Promise<Sources> {
-  const connections = await rowsOf(
+/** The networks of all enabled connections. */
+export async function trunkNetworks(db: Db): Promise<string[]> {
+  const rows = await rowsOf(
     db,
     'networks of connections',
     () =>
@@ -28,6 +28,11 @@ export async function knownSources(db: Db, at: Date): Promise<Sources> {
         .limit(MAX_NETWORKS),
     {},
   )
+  return rows.map(({ network }) => network)
+}
+
+/** Those, and registered phones: a flood of strangers' SIP must not take their room. */
+export async function knownSources(db: Db, at: Date, networks: readonly string[]): Promise<Sources> {
   const phones = await rowsOf(
     db,
     'hosts of phones',
@@ -41,7 +46,6 @@ export async function knownSources(db: Db, at: Date): Promise<Sources> {
         .limit(MAX_NETWORKS),
     { at: at.toISOString() },
   )
-  const networks = connections.map(({ network }) => network)
   const all = new Set([...networks.filter(isNarrow), ...phones.flatMap(({ host }) => canonicalBlock(host) ?? [])])
   const isWhole = networks.every(isNarrow) && all.size < MAX_NETWORKS && networks.length < MAX_NETWORKS
   const strangers = !isWhole ? 'asked' : (await hasAccounts(db)) ? 'challenged' : 'refused'

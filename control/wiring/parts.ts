@@ -18,7 +18,7 @@ import type { Counters, MediaHealth } from './health.ts'
 
 export type AppConfig = Pick<
   Config,
-  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'publicIps' | 'sipHosts'
+  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'maxConnections' | 'publicIps' | 'sipHosts'
 > &
   Partial<
     Pick<

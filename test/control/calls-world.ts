@@ -136,7 +136,7 @@ export async function startControl(world: World, media: { path: string }, option
     ...roomParticipantRoutes(dial),
     ...inboundRouteRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, vault, now, allowedNetworks }),
+    ...connectionRoutes({ store, vault, now, allowedNetworks, maxConnections: 10 }),
     ...eventRoutes({ store }),
     ...organisationRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
   ])
@@ -218,24 +218,26 @@ function hashOf(pin: string | null): Promise<string> | null {
 
 async function seed(world: World): Promise<{ pinRoom: string; openRoom: string }> {
   const tables = forTenant(world.store.db, { organisationId: world.ours.organisationId, livemode: true })
-  await insertConnection(
-    world.store.db,
-    { organisationId: world.ours.organisationId, livemode: true },
-    {
-      id: newId('connection'),
-      name: 'Local phones',
-      kind: 'peer',
-      host: null,
-      port: 5060,
-      transport: 'udp',
-      auth_username: null,
-      auth_password: null,
-      allowed_ips: '["127.0.0.0/8"]',
-      codecs: '["PCMU"]',
-      max_calls: null,
-      enabled: 1,
-      ...HOUR,
-    },
+  await world.store.transaction(trx =>
+    insertConnection(
+      trx,
+      { organisationId: world.ours.organisationId, livemode: true },
+      {
+        id: newId('connection'),
+        name: 'Local phones',
+        kind: 'peer',
+        host: null,
+        port: 5060,
+        transport: 'udp',
+        auth_username: null,
+        auth_password: null,
+        allowed_ips: '["127.0.0.0/8"]',
+        codecs: '["PCMU"]',
+        max_calls: null,
+        enabled: 1,
+        ...HOUR,
+      },
+    ),
   )
   const room = async (pin: string | null, moderatorPin: string | null) => {
     const id = newId('conference_room')

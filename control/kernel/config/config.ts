@@ -89,6 +89,8 @@ export interface Config {
   /** 0: no session timer is asked for. */
   sipSessionSeconds: number
   drainSeconds: number
+  /** Of an organisation and mode. */
+  maxConnections: number
   maxCalls: number
 }
 

@@ -369,6 +369,12 @@ export const SETTINGS: Settings = {
     help: 'how long running calls may continue after SIGTERM [s]',
     parse: integer(0, 86_400),
   },
+  maxConnections: {
+    name: 'TANDEM_MAX_CONNECTIONS',
+    default: '1000',
+    help: 'maximum connections of an organisation in each mode; more are refused (403 `connection_limit`)',
+    parse: integer(1, 100_000),
+  },
   maxCalls: {
     name: 'TANDEM_MAX_CALLS',
     default: '1000',

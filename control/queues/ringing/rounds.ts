@@ -15,7 +15,7 @@ import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, t
 import { allQueues, settingsOf } from '../settings/store.ts'
 import type { AgentStatusRow, QueueCallRow, QueueRow } from '../tables.ts'
 import { leadTo, overflowTarget } from '../targets.ts'
-import { leaveQueue, offerTo, triedOf } from '../waiting-calls.ts'
+import { leaveQueue, offerTo, triedOf, waitedMs } from '../waiting-calls.ts'
 import { triedOf as callbackTried, dialForAssistant, offerCallback } from './returning.ts'
 import { startRing } from './rings.ts'
 
@@ -72,7 +72,7 @@ export async function round(
   const callbacks = await callbacksNow(deps, trx, tenant, { queues, agents, now })
   const waiting: Waiting[] = []
   for (const row of rows.calls.filter(({ id }) => !apart.has(id))) {
-    waiting.push(await blamed(row.id, async () => waitingCall(row)))
+    waiting.push(await blamed(row.id, async () => waitingCall(trx, row, now)))
   }
   for (const row of callbacks.filter(({ id, route }) => route !== 'assistant' && !apart.has(id))) {
     waiting.push(await blamed(row.id, async () => waitingCallback(row)))
@@ -186,17 +186,22 @@ export function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
   }
 }
 
-const waitingCall = (row: QueueCallRow): Waiting => ({
-  kind: 'call',
-  id: row.id,
-  queueId: row.queue_id,
-  since: Date.parse(row.joined_at),
-  onlyAgent: null,
-  priority: 0,
-  tried: new Set(triedOf(row)),
-  isOffered: row.offered_to !== null,
-  overflowAt: row.overflow_at === null ? null : Date.parse(row.overflow_at),
-})
+/** What it has waited does not change when the time of day is set. */
+function waitingCall(db: Db, row: QueueCallRow, now: Date): Waiting {
+  const since = now.getTime() - waitedMs(db, row, now.toISOString())
+  const mayWaitMs = row.overflow_at === null ? null : Date.parse(row.overflow_at) - Date.parse(row.joined_at)
+  return {
+    kind: 'call',
+    id: row.id,
+    queueId: row.queue_id,
+    since,
+    onlyAgent: null,
+    priority: 0,
+    tried: new Set(triedOf(row)),
+    isOffered: row.offered_to !== null,
+    overflowAt: mayWaitMs === null ? null : since + mayWaitMs,
+  }
+}
 
 const waitingCallback = (row: CallbackRow): Waiting => ({
   kind: 'callback',

@@ -137,6 +137,7 @@ export function routes(
       vault,
       now,
       allowedNetworks,
+      maxConnections: config.maxConnections,
       stir: { signs: config.stirKey != null, verifies: config.stirAnchors != null },
     }),
     ...copilot(parts, live),

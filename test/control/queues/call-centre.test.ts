@@ -174,16 +174,17 @@ test('either end that hangs up ends the call: the caller is told agent_hangup', 
   await world.close()
 })
 
+const TO_ASSISTANT = {
+  when_no_agents: false,
+  action: 'assistant',
+  assistant_id: 'asst_1',
+  user_id: null,
+  queue_id: null,
+  number: '',
+}
+
 test('max_wait_seconds: wait before the overflow action', async () => {
-  const overflow = {
-    when_no_agents: false,
-    action: 'assistant',
-    assistant_id: 'asst_1',
-    user_id: null,
-    queue_id: null,
-    number: '',
-  }
-  const { world, queue } = await withAgents({ max_wait_seconds: 60, overflow })
+  const { world, queue } = await withAgents({ max_wait_seconds: 60, overflow: TO_ASSISTANT })
   const caller = await world.call(queue)
   await world.settle()
   await world.later(59_000)
@@ -195,6 +196,20 @@ test('max_wait_seconds: wait before the overflow action', async () => {
   )
   assert.is((await world.events('queue.call.overflowed'))[0]!.object.outcome, 'max_wait')
   await world.close()
+})
+
+test('max_wait_seconds is what a caller has waited, though the time of day was set back or forward meanwhile', async () => {
+  for (const setMs of [-3_600_000, 3_600_000]) {
+    const { world, queue } = await withAgents({ max_wait_seconds: 60, overflow: TO_ASSISTANT })
+    await world.call(queue)
+    await world.settle()
+    world.clock.set(setMs)
+    await world.later(59_000)
+    assert.equal(await world.events('queue.call.overflowed'), [], `${setMs} ms`)
+    await world.later(1000)
+    assert.equal((await world.events('queue.call.overflowed')).length, 1, `${setMs} ms`)
+    await world.close()
+  }
 })
 
 test('a disabled queue takes no calls: they overflow, into another queue where that is the action', async () => {

@@ -19,21 +19,23 @@ async function routed(
   world: QueueWorld,
 ): Promise<void> {
   const { db } = world.store
-  await insertConnection(db, world.tenant, {
-    id: newId('connection'),
-    name: 'carrier',
-    kind: 'peer',
-    host: null,
-    port: 5060,
-    transport: 'udp',
-    auth_username: null,
-    auth_password: null,
-    allowed_ips: '["127.0.0.1/32"]',
-    codecs: '["PCMU"]',
-    max_calls: null,
-    enabled: 1,
-    ...TIMES,
-  })
+  await world.store.transaction(trx =>
+    insertConnection(trx, world.tenant, {
+      id: newId('connection'),
+      name: 'carrier',
+      kind: 'peer',
+      host: null,
+      port: 5060,
+      transport: 'udp',
+      auth_username: null,
+      auth_password: null,
+      allowed_ips: '["127.0.0.1/32"]',
+      codecs: '["PCMU"]',
+      max_calls: null,
+      enabled: 1,
+      ...TIMES,
+    }),
+  )
   await forTenant(db, world.tenant).insert('inbound_routes', {
     id: newId('inbound_route'),
     match_to: '100',

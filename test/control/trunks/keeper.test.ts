@@ -8,7 +8,7 @@ import { applyConnectionReport } from '../../../control/trunks/status.ts'
 import { type ConnectionReport, type ConnectionSpec, type Failure, MAX_MESSAGE_BYTES } from '../../../media/protocol.ts'
 import { suite } from '../../harness.ts'
 import { silent } from '../app-harness.ts'
-import { makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
+import { APP_CONFIG, makeWholeApp, refusal, VAULT, type WholeApp } from '../whole-app.ts'
 
 const test = suite('control/trunks/keeper')
 const ACCOUNT = { auth: { username: 'ann', password: 'correct horse' } }
@@ -121,6 +121,47 @@ test('however many connections there are, with however many hosts, what media is
   assert.ok(told.length < 901)
 })
 
+test('all connections are read again when one has changed here, and within ten seconds when another node has changed one', async () => {
+  const scene = await Scene.open()
+  const { app } = scene
+  const id = await scene.make({ name: 'Trunk', kind: 'trunk', host: '192.0.2.50', allowed_ips: ['192.0.2.50'] })
+  const hosts = () => scene.told.at(-1)!.map(({ via }) => via.host)
+  await scene.run()
+  const elsewhere = { host: '192.0.2.51' }
+  await app.store.db.updateTable('connections').set(elsewhere).where('id', '=', id).execute()
+  await scene.run()
+  assert.equal(hosts(), ['192.0.2.50'])
+  app.clock.advance(10_000)
+  await scene.run()
+  assert.equal(hosts(), ['192.0.2.51'])
+  assert.is((await app.live(`PATCH /v1/connections/${id}`, { host: '192.0.2.52', allowed_ips: [] })).status, 200)
+  await scene.run()
+  assert.equal([hosts(), scene.networks.at(-1)], [['192.0.2.52'], []])
+  await app.store.db.updateTable('connections').set(elsewhere).where('id', '=', id).execute()
+  app.clock.set(-3_600_000)
+  await scene.run()
+  assert.equal(hosts(), ['192.0.2.51'], 'a clock that is set back')
+  assert.is((await app.live(`DELETE /v1/connections/${id}`)).status, 200)
+  await scene.run()
+  assert.equal(hosts(), [])
+})
+
+test('an organisation has at most its number of connections in each mode; another one has its own', async () => {
+  const app = await makeWholeApp({ config: { ...APP_CONFIG, maxConnections: 2 } })
+  const trunk = { name: 'Trunk', kind: 'trunk', host: '192.0.2.50' }
+  const made = []
+  for (let n = 0; n < 3; n++) made.push(await app.live('POST /v1/connections', trunk))
+  assert.equal(
+    made.map(({ status }) => status),
+    [201, 201, 403],
+  )
+  assert.equal([made[2]!.body.error.type, made[2]!.body.error.code], ['permission_error', 'connection_limit'])
+  assert.is((await app.test('POST /v1/connections', trunk)).status, 201)
+  assert.is((await app.live('POST /v1/connections', trunk, { key: app.theirs.keys.live })).status, 201)
+  assert.is((await app.live(`DELETE /v1/connections/${made[0]!.body.id}`)).status, 200)
+  assert.is((await app.live('POST /v1/connections', trunk)).status, 201)
+})
+
 test('the way that a registrar gives is the route of calls over it, from any node, until it gives none (RFC 3608)', async () => {
   const scene = await Scene.open()
   const id = await scene.make(REGISTRATION)
@@ -202,11 +243,7 @@ test('one node keeps up with a far end; another one takes it over when it has di
     .execute()
   await scene.run()
   assert.equal(scene.told, [[]])
-  await db
-    .updateTable('connections')
-    .set({ kept_until: until(0) })
-    .where('id', '=', id)
-    .execute()
+  scene.app.clock.advance(60_000)
   await scene.run()
   assert.is(scene.told[1]![0]!.connectionId, id)
 })
