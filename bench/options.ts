@@ -13,6 +13,7 @@ export const HELP = `npm run bench -- [options]
   --streams LIST        formats: ${FORMATS.join(',')}; "none" leaves them out
   --stream-legs 50      streams at a time
   --seconds 60          how long each is measured
+  --threads 1           engine threads, on one core together: what the busiest takes beside what one does alone tells what more cores would hold
   --jitter 1            mean of what packets of the load are late by [ms]; 0: a calm network
   --capacity            instead: how many legs of each kind one core holds; --only PATTERN: of some kinds; --quick: coarsely
   --buffers             instead: what jitter buffers lose and make wait, on a clock of its own; --only 'seen|unseen': half of the cases
@@ -47,6 +48,7 @@ export interface BenchOptions {
   legs: number
   streams: StreamFormat[]
   streamLegs: number
+  threads: number
   seconds: number
   /** It was named. */
   secondsGiven: boolean
@@ -103,6 +105,7 @@ export function readOptions(args: string[]): BenchOptions | null {
       sockets: { type: 'string', default: 'auto' },
       streams: { type: 'string', default: FORMATS.join(',') },
       'stream-legs': { type: 'string', default: '50' },
+      threads: { type: 'string', default: '1' },
       seconds: { type: 'string' },
       jitter: { type: 'string', default: '1' },
       yardstick: { type: 'boolean', default: true },
@@ -140,6 +143,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     legs: whole('legs', values.legs, 2, 4000),
     streams: known('streams', values.streams, FORMATS),
     streamLegs: whole('stream-legs', values['stream-legs'], 1, 1000),
+    threads: whole('threads', values.threads, 1, 16),
     seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
     secondsGiven: values.seconds !== undefined,
     jitterMs: whole('jitter', values.jitter, 0, 20),

@@ -25,6 +25,15 @@ export function readCpu(pid: number | string): Cpu {
   return { userMs: ms(14), systemMs: ms(15), at: performance.now() }
 }
 
+/** CPU that each thread of a process has used so far, by its number [ms]. */
+export const readThreads = (pid: number): Map<string, number> =>
+  new Map(
+    readdirSync(`/proc/${pid}/task`).map(thread => {
+      const { userMs, systemMs } = readCpu(`${pid}/task/${thread}`)
+      return [thread, userMs + systemMs]
+    }),
+  )
+
 /** CPU between two readings [ms per second]. */
 export interface CpuRate {
   user: number

@@ -15,19 +15,21 @@ const MAX_ROOM = 500
 
 interface Start {
   sockets: SocketChoice
+  threads: number
 }
 
 /** As `startProduct`, and as on a machine of one core, on which media stays: how it collects garbage depends on that. */
 export const startOnOneCore = (options: Start): Promise<Subject> => startProduct(options, onMeasuredCore())
 
-/** The product as `npm start` runs it, with one engine thread, used over its REST API only. */
-export async function startProduct({ sockets }: Start, prefix: string[] = []): Promise<Subject> {
+/** The product as `npm start` runs it, used over its REST API only. */
+export async function startProduct({ sockets, threads }: Start, prefix: string[] = []): Promise<Subject> {
   const product = await Product.start({
     prefix,
     env: {
       TANDEM_MAX_CALLS: String(MAX_CALLS),
       TANDEM_RTP_PORTS: RTP_PORTS,
       TANDEM_RTP_SOCKETS: sockets,
+      TANDEM_ENGINE_THREADS: String(threads),
       TANDEM_LOG_LEVEL: 'warn',
       TANDEM_WARM_UP: 'yes',
     },

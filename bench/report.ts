@@ -8,6 +8,8 @@ export interface Figures {
   legs: number
   /** For the whole process [ms per s]. */
   cpu: CpuRate
+  /** That of its thread that takes the most; null: not told [ms per s]. */
+  busiestThread: number | null
   load: LoadResult
   /** Slots of the engine's clock that were late or left out; null for the yardstick. */
   lateSlots: number | null

@@ -3,7 +3,7 @@ import type { StreamFormat } from '../media/protocol.ts'
 import type { LoadPlan } from './load/messages.ts'
 import { LoadProcess } from './load-process.ts'
 import { pin, pinProblem, putFirst } from './pin.ts'
-import { type Cpu, cpuRate, readCpu } from './process-cpu.ts'
+import { cpuRate, readCpu, readThreads } from './process-cpu.ts'
 import type { Figures } from './report.ts'
 import type { Subject } from './subject.ts'
 import type { Yardstick } from './yardstick/yardstick.ts'
@@ -125,6 +125,12 @@ export class Stage {
 }
 
 async function measure(load: LoadProcess, pid: number, legs: number, seconds: number): Promise<Figures> {
-  const { result, before, after } = await load.measure<Cpu>(seconds, () => readCpu(pid))
-  return { legs, cpu: cpuRate(before, after), load: result, lateSlots: null }
+  const { result, before, after } = await load.measure(seconds, () => ({
+    all: readCpu(pid),
+    threads: readThreads(pid),
+  }))
+  const cpu = cpuRate(before.all, after.all)
+  const taken = [...after.threads].map(([thread, ms]) => ms - (before.threads.get(thread) ?? 0))
+  const busiestThread = (1000 * Math.max(...taken)) / (after.all.at - before.all.at)
+  return { legs, cpu, busiestThread, load: result, lateSlots: null }
 }

@@ -109,7 +109,7 @@ export function verdicts({ rooms }: Report): string[] {
 }
 
 function roomTables(rooms: RoomReport[]): string[] {
-  const cost = [['', 'CPU [ms/s per leg]', 'user', 'system', 'of a core', 'ratio']]
+  const cost = [['', 'CPU [ms/s per leg]', 'user', 'system', 'of a core', 'its busiest thread', 'ratio']]
   const sound = [
     [
       '',
@@ -146,11 +146,12 @@ function roomTables(rooms: RoomReport[]): string[] {
   ]
 }
 
-const costOf = ({ cpu, legs }: Figures): string[] => [
+const costOf = ({ cpu, legs, busiestThread }: Figures): string[] => [
   (cpu.total / legs).toFixed(3),
   (cpu.user / legs).toFixed(3),
   (cpu.system / legs).toFixed(3),
   `${(cpu.total / 10).toFixed(1)} %`,
+  busiestThread === null ? '' : `${(busiestThread / 10).toFixed(1)} %`,
 ]
 
 function soundOf({ load, lateSlots }: Figures): string[] {

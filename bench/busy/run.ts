@@ -89,5 +89,11 @@ export async function benchBusy(
 async function measure(load: LoadProcess, subject: Subject, legs: number, seconds: number): Promise<Figures> {
   const slots = await subject.lateSlots()
   const { result, before, after } = await load.measure(seconds, () => readCpu(subject.mediaPid))
-  return { legs, cpu: cpuRate(before, after), load: result, lateSlots: (await subject.lateSlots()) - slots }
+  return {
+    legs,
+    cpu: cpuRate(before, after),
+    busiestThread: null,
+    load: result,
+    lateSlots: (await subject.lateSlots()) - slots,
+  }
 }

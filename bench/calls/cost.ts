@@ -1,5 +1,4 @@
-import { readdirSync } from 'node:fs'
-import { type Cpu, cpuRate, readCpu } from '../process-cpu.ts'
+import { type Cpu, cpuRate, readCpu, readThreads } from '../process-cpu.ts'
 import type { Subject } from '../subject.ts'
 
 /** The processes whose CPU a call uses. */
@@ -20,12 +19,8 @@ export interface Spent {
 
 /** The thread of media that is not the main one and has worked most: the engine's, once there is audio. */
 export function engineThread(pid: number): string {
-  const spent = (thread: string): number => {
-    const { userMs, systemMs } = readCpu(`${pid}/task/${thread}`)
-    return userMs + systemMs
-  }
-  const others = readdirSync(`/proc/${pid}/task`).filter(thread => thread !== String(pid))
-  return others.toSorted((a, b) => spent(b) - spent(a))[0]!
+  const others = [...readThreads(pid)].filter(([thread]) => thread !== String(pid))
+  return others.toSorted(([, a], [, b]) => b - a)[0]![0]
 }
 
 /** @param load the processes of the load */
