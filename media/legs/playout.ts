@@ -9,10 +9,10 @@ import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 const MAX_OVERSHOOT = 4
 
 /**
- * A change by a frame waits so long for a moment without a voice, in which nobody hears it: where packets would soon be late without it, and where it only
- * ends a delay that is not needed [ticks].
+ * A change by a frame waits so long for a moment without a voice, in which nobody hears it. One less only ends a delay that is not needed; without one
+ * more, packets would soon be late, and until the end of a change that has begun each tick costs more [ticks].
  */
-const PATIENCE_TICKS = { slower: 100, faster: 500 }
+const PATIENCE_TICKS = { less: 500, more: 100 }
 /** Quieter is no voice [dBov]. */
 const QUIET_DBOV = -50
 
@@ -86,7 +86,7 @@ export class Playout {
 
   #wait(excess: number): void {
     if (excess === 0 && this.#scale.waiting === 0) this.#waited = 0
-    else if (++this.#waited > PATIENCE_TICKS[excess < 0 ? 'slower' : 'faster'] || Math.abs(excess) > 1) {
+    else if (++this.#waited > PATIENCE_TICKS[excess > 0 ? 'less' : 'more'] || Math.abs(excess) > 1) {
       this.#waited = Number.POSITIVE_INFINITY
     }
   }

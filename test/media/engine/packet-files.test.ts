@@ -28,8 +28,11 @@ const test = suite('media/engine/packet-files')
 
 const HOST = '127.0.0.1'
 const FOLDERS = ['media', 'codecs']
-/** The first packets of a source are over then, and a group of packets has just been judged for the playout delay; its first packet is in no group. */
-const WARM_UP = 5 * GROUP_PACKETS + 1
+/**
+ * The first packets of a source are over then, and what the first one left waiting, two seconds; a group of packets has just been judged for the playout
+ * delay; its first packet is in no group.
+ */
+const WARM_UP = 15 * GROUP_PACKETS + 1
 /** They lie between two looks at what is not looked at with each packet, and before the first RTCP report. */
 const PACKETS = GROUP_PACKETS - 1
 
