@@ -178,6 +178,13 @@ export class PhoneCall {
     this.#sip.do((agent, now) => agent.provisional(this.#sessionId, status, null, now))
   }
 
+  /** What it says is heard from now on, before the answer. */
+  early(): void {
+    const bytes = this.#offer === null ? null : this.#makeAnswer(this.#offer)
+    if (bytes === null) throw new Error('there is no offer to answer early')
+    this.#sip.do((agent, now) => agent.provisional(this.#sessionId, 183, { type: SDP, bytes }, now))
+  }
+
   reject(status: number): void {
     this.#sip.do((agent, now) => agent.reject(this.#sessionId, status, now))
     this.audio.close()

@@ -28,7 +28,7 @@ export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, Previ
   store: Store
   vault: Vault
   log: { warn(fields: object, message: string): void }
-  centre: Pick<CallCentre, 'handle' | 'run' | 'changeSupervision'>
+  centre: Pick<CallCentre, 'beginUnanswered' | 'changeSupervision' | 'handle' | 'run'>
   booking: BookingDeps
   /** Notified of agents' decisions on their desktops. */
   feed: Feed

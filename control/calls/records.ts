@@ -60,9 +60,9 @@ export interface FarEndMedia {
   reliable?: Reliability
 }
 
-/** As the call's connection says. */
-export async function farEndMedia(db: Db, call: CallRow): Promise<FarEndMedia> {
-  const { connection_id: id } = call
+/** As the call's connection says; of a member's phone, which has none, what all phones have. */
+export async function farEndMedia(db: Db, call: CallRow, leg: ParticipantRow): Promise<FarEndMedia> {
+  const id = leg.ring_id === null ? call.connection_id : null
   const connection = id === null ? undefined : await forTenant(db, tenantOf(call)).find('connections', id)
   if (connection === undefined) return { codecs: CODECS }
   const dtmf = connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }

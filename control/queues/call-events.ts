@@ -34,8 +34,9 @@ export async function callAnswered(
     await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
   } else if (ring?.purpose === 'placed') {
     await setLeg(trx, tenant, legId, { step: 'connected' })
-    // It hears no ringback any more.
-    if (ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})
+    const agent = ring.leg_id === null ? undefined : await findLeg(trx, tenant, ring.leg_id)
+    // It hears no ringback any more, or is answered now.
+    if (agent !== undefined) await setLeg(trx, tenant, agent.id, agent.unanswered === null ? {} : { step: 'bridging' })
   } else if (leg.step === 'calling' && ring === undefined) {
     if (call.user_id === null) return false
     await leadTo(deps, trx, tenant, led, { type: 'user', id: call.user_id })

@@ -1,5 +1,5 @@
 import type { EndedReason } from '../../media/protocol.ts'
-import { hangUpLeg, mainLeg, setLeg } from '../calls/legs.ts'
+import { hangUpLeg, mainLeg, setLeg, writeLeg } from '../calls/legs.ts'
 import { causeText, type LegEnd } from '../calls/steps/decide.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -15,6 +15,8 @@ import { statusOfReason, transferRingOver } from './transfers/records.ts'
 
 export async function ringAnswered(deps: CallCentreParts, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
   const tenant = tenantOf(leg)
+  // The party that it has called was there first.
+  if (leg.unanswered !== null) return writeLeg(trx, tenant, leg.id, { unanswered: null })
   const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
   const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
   const { numUpdatedRows } = await ringing.where('state', '=', 'ringing').executeTakeFirst()

@@ -223,6 +223,7 @@ const STATUS_OF: Partial<Record<EndedReason, number>> = {
   rejected: 603,
   codec_mismatch: 488,
   capacity: 503,
+  trunk_error: 503,
   store_unavailable: 503,
   internal_error: 500,
   media_failed: 500,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
@@ -6,9 +7,10 @@ import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
+import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/phone-calls')
-const missing = missingPrograms('baresip')
+const missing = missingPrograms('baresip', 'sipp')
 const LIMIT = { timeoutMs: 60_000 }
 const [MEMBER_HZ, OTHER_HZ] = [700, 440]
 const NUMBER = '+15551230001'
@@ -106,6 +108,78 @@ for (const transport of ['udp', 'tcp'] as const) {
       }),
   )
 }
+
+/** A call of the member's phone to a number, as the carrier gets it. */
+async function callsOutside(phone: Baresip) {
+  phone.dial(addressed('+15557654321'))
+  return trunk.next()
+}
+
+for (const [status, shown] of [
+  [486, '486'],
+  [404, '404'],
+  [480, '480'],
+  [503, '503'],
+] as const) {
+  baresipTest(
+    `a far end that answers ${status} has the phone refused with ${shown}: it never shows a connected call`,
+    () =>
+      withPhone('udp', async ({ phone }) => {
+        const outside = await callsOutside(phone)
+        outside.ring()
+        await phone.until('CALL_RINGING')
+        outside.reject(status)
+        assert.match(String((await phone.until('CALL_CLOSED')).param), shown)
+        assert.is(
+          phone.events.some(({ type }) => type === 'CALL_ESTABLISHED'),
+          false,
+        )
+      }),
+  )
+}
+
+baresipTest("a phone that gives up while the far end rings cancels the far end's call too", () =>
+  withPhone('udp', async ({ userId, phone }) => {
+    const outside = await callsOutside(phone)
+    outside.ring()
+    await phone.until('CALL_RINGING')
+    phone.hangup()
+    await outside.ended
+    assert.is(
+      phone.events.some(({ type }) => type === 'CALL_ESTABLISHED'),
+      false,
+    )
+    await statusOf(userId, 'offline')
+  }),
+)
+
+baresipTest("the far end's early media is heard by the phone, which is answered with the far end's answer", () =>
+  withPhone('udp', async ({ phone }) => {
+    const outside = await callsOutside(phone)
+    outside.early()
+    outside.say(tone(OTHER_HZ))
+    await phone.until('CALL_PROGRESS')
+    await sleep(1000)
+    assert.is(
+      phone.events.some(({ type }) => type === 'CALL_ESTABLISHED'),
+      false,
+    )
+    phone.hangup()
+    await outside.ended
+    assert.ok(levelAt(OTHER_HZ, phone.heard().slice(-4000)) > HEARD_DBOV, 'the phone hears it')
+  }),
+)
+
+baresipTest('a phone that requires 100rel rings reliably, and its CANCEL is answered 487', async () => {
+  const userId = await newMember()
+  const account = await product.ok('POST', `/users/${userId}/sip_credential`)
+  const keys = { username: account.username }
+  const sipp = await Sipp.caller('phone-prack', product.sip, { to: '+15557654321', account, keys })
+  const outside = await trunk.next()
+  await sipp.passed()
+  await outside.ended
+  await statusOf(userId, 'offline')
+})
 
 baresipTest("a member's phone calls a colleague by the extension", () =>
   withPhone('udp', async ({ userId, phone }) => {

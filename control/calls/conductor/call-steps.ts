@@ -85,11 +85,12 @@ async function answer(
   { call, participant }: LegRows,
 ): Promise<Commands['leg.answer']['request']> {
   const own = ownRoom(call)
-  const { codecs, dtmf, srtp } = await farEndMedia(store.db, call)
+  const { codecs, dtmf, srtp } = await farEndMedia(store.db, call, participant)
   const capture = roomCapture(call)
-  const room = awaitsConsent(call)
-    ? own
-    : { ...own, capture: await withStreams(store.db, streams, call, participant.id, capture, laterStreams(call)) }
+  const room =
+    participant.ring_id !== null || awaitsConsent(call)
+      ? own
+      : { ...own, capture: await withStreams(store.db, streams, call, participant.id, capture, laterStreams(call)) }
   return {
     legId: participant.id,
     room,

@@ -17,7 +17,7 @@ import { insertParty, type NewParty } from '../records.ts'
 import { onSandboxCall } from '../sandbox.ts'
 import type { Of } from '../steps/event-handler.ts'
 import { follow, wake } from '../steps/follow.ts'
-import type { CallRow } from '../tables.ts'
+import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
 import { takeTrunkCall } from './inbound/replacing-call.ts'
 import { accountOf, asksForPassword, judge, type TrunkCallerDeps } from './inbound/trunk-callers.ts'
@@ -108,36 +108,20 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   }
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
   afterCommit(trx, () => log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call'))
-  const unanswered = waitsUnanswered(route, call)
-  if (unanswered === null) return wake(trx, participant)
-  await ringFirst({ centre }, trx, tenant, { route, callId, legId, at, unanswered })
+  await begin({ centre }, trx, tenant, { call, participant }, route)
 }
 
-/** How a call waits for its answer; null: it is answered at once. A recording announcement needs an answer first. */
-function waitsUnanswered(route: InboundRouteRow, call: CallRow): 'when_answered' | 'early_media' | null {
-  const answer = answerOf(route)
-  return answer === 'at_once' || isToBeAsked(call) ? null : answer
-}
-
-/** The call is led on as if it were answered, and rings until somebody is there. */
-async function ringFirst(
-  { centre }: Pick<IncomingDeps, 'centre'>,
+/** A call is answered at once, as for a recording announcement, or led on as if it were answered, and rings until somebody is there. */
+export async function begin(
+  { centre }: { centre: Pick<CallCentrePort, 'beginUnanswered'> },
   trx: Trx,
   tenant: Tenant,
-  {
-    route: { target, target_id: targetId },
-    callId,
-    legId,
-    at,
-    unanswered,
-  }: {
-    route: InboundRouteRow
-    callId: string
-    legId: string
-    at: string
-    unanswered: 'when_answered' | 'early_media'
-  },
+  { call, participant }: { call: CallRow; participant: ParticipantRow },
+  route: Pick<InboundRouteRow, 'answer' | 'target' | 'target_id'>,
 ): Promise<void> {
+  const { target, target_id: targetId } = route
+  const [callId, legId, at, unanswered] = [call.id, participant.id, call.created, answerOf(route)]
+  if (unanswered === 'at_once' || isToBeAsked(call)) return wake(trx, participant)
   if (target === 'announcement') return setLeg(trx, tenant, legId, { step: 'announcing', unanswered })
   await setLeg(trx, tenant, legId, { unanswered })
   if ((target === 'user' || target === 'queue') && targetId !== null) {

@@ -16,7 +16,7 @@ export async function ringCaller(
   isHeard: boolean,
 ): Promise<Sent> {
   const { capture: _, ...room } = ownRoom(call)
-  const { codecs, dtmf, srtp, reliable } = await farEndMedia(db, call)
+  const { codecs, dtmf, srtp, reliable } = await farEndMedia(db, call, participant)
   const early = {
     room,
     ...placeOf(call),

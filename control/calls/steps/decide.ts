@@ -184,6 +184,7 @@ function finalStatus(call: CallRow, reason: EndedReason): CallStatus {
     case 'no_answer':
     case 'announcement_ended':
       return 'no_answer'
+    case 'agent_hangup':
     case 'api_hangup':
     case 'caller_hangup':
       return 'cancelled'

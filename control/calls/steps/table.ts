@@ -44,7 +44,7 @@ export const STEPS = {
   to_dial: {
     means: 'is to be dialled',
     leads: 'queue',
-    sends: ['leg.dial', 'leg.answer', 'leg.hangup'],
+    sends: ['leg.dial', 'leg.hangup'],
     until: 'left',
     shown: 'connecting',
     // It may have answered before the row said that it was dialled.
@@ -138,7 +138,8 @@ export const STEPS = {
     sends: ['leg.ring', 'leg.move', 'leg.play', 'leg.stop_play'],
     until: 'heard',
     shown: 'waiting',
-    next: ['answering', ...LED],
+    // A member's phone rings until the party outside answers that it calls.
+    next: ['answering', 'bridging', ...LED],
   },
   connected: {
     means: 'talks with somebody who was rung',

@@ -1,17 +1,21 @@
 import type { SipParty } from '../../../media/protocol.ts'
-import { programOf } from '../../calls/conductor/incoming-call.ts'
+import type { CallCentrePort } from '../../calls/conductor/call-centre-port.ts'
+import { begin, programOf } from '../../calls/conductor/incoming-call.ts'
+import { setLeg } from '../../calls/legs.ts'
 import { insertProgram } from '../../calls/programs/records.ts'
 import { insertParty, type NewParty } from '../../calls/records.ts'
 import { captureOf } from '../../capture-settings/settings.ts'
 import type { Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import type { Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { UserRow } from '../../organisation/tables.ts'
+import type { InboundRouteRow } from '../../trunks/tables.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { becomeBusy } from '../agent-status.ts'
 import { type Destination, destinationOf, type Undialable } from '../destinations.ts'
+import { callOnward } from '../ringing/purposes.ts'
 import { holdLine, mayCallBeside, type RingTarget, startRing } from '../ringing/rings.ts'
 
 export interface PlacingDeps {
@@ -20,6 +24,7 @@ export interface PlacingDeps {
   /** The host of our own SIP address. */
   sipHost: string
   vault: Vault
+  centre: Pick<CallCentrePort, 'beginUnanswered'>
 }
 
 /** The device that places the call: a phone that has called us, or a softphone. */
@@ -41,12 +46,14 @@ export type NotPlaced =
   /** Its organisation may have no more calls. */
   | { failure: 'not_allowed'; message: string; problem: Problem }
 
+type Inside = Exclude<Destination, { kind: 'outside' }>
+
 /** A page answers at once what it has requested. */
 const DEVICE_TIMEOUT_S = 15
 
 /**
- * A member calls somebody. Outside: the member's device is rung in advance of the person, as for a callback. Inside: the device is the
- * call's own leg, and is led as a caller from outside would be. Its commands are sent by the next run of the call centre.
+ * A member calls somebody. Outside: a softphone is rung in advance of the person, as for a callback; a phone rings until the person answers.
+ * Inside: the device is the call's own leg, and is led as a caller from outside would be.
  */
 export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
   const { store, now, sipHost, vault } = deps
@@ -66,7 +73,7 @@ export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Pro
     const isPlaced =
       found.kind === 'outside'
         ? await callOutside(trx, placing, found, at.toISOString())
-        : await callInside(trx, placing, found, { from: from.uri, at: at.toISOString() })
+        : await callInside(deps, trx, placing, found, { from: from.uri, at: at.toISOString() })
     return isPlaced ? null : { failure: 'busy', message: 'You are on another call.' }
   })
 }
@@ -97,13 +104,20 @@ async function callOutside(
     timeoutS: DEVICE_TIMEOUT_S,
     onward: { ...onward, metadata },
   }
-  return (await startRing(trx, tenant, ring, at)) !== null
+  const started = await startRing(trx, tenant, ring, at)
+  if (started === null || device.kind !== 'leg') return started !== null
+  const talking = { state: 'talking' as const, leg_id: device.legId }
+  await forTenant(trx, tenant).update('rings').set(talking).where('id', '=', started.id).execute()
+  await setLeg(trx, tenant, device.legId, { step: 'calling', unanswered: 'when_answered' })
+  await callOnward(trx, tenant, { callId: ring.callId, userId: user.id, onward: ring.onward, at })
+  return true
 }
 
 async function callInside(
+  deps: PlacingDeps,
   trx: Trx,
   { tenant, user, device, dialled, metadata = {} }: Placing,
-  found: Exclude<Destination, { kind: 'outside' }>,
+  found: Inside,
   { from, at }: { from: string; at: string },
 ): Promise<boolean> {
   const callId = newId('call')
@@ -117,7 +131,7 @@ async function callInside(
     to: dialled,
     from,
     ...targetOf(found),
-    dial: JSON.stringify({ ...device, timeoutS: DEVICE_TIMEOUT_S }),
+    ...(device.kind === 'leg' ? {} : { dial: JSON.stringify({ ...device, timeoutS: DEVICE_TIMEOUT_S }) }),
     connectionId: null,
     metadata,
     role: 'member',
@@ -125,25 +139,26 @@ async function callInside(
   }
   const program = found.kind === 'route' ? programOf(found.route) : null
   const capture = found.kind === 'route' ? { route: captureOf(found.route.capture) } : {}
-  await insertParty(trx, tenant, { ...party, capture, program: program ?? {} }, at)
+  const rows = await insertParty(trx, tenant, { ...party, capture, program: program ?? {} }, at)
   if (program !== null) await insertProgram(trx, tenant, party, program, at)
   await becomeBusy(trx, tenant, user.id, at)
+  if (device.kind === 'leg') await begin(deps, trx, tenant, rows, rungFor(found))
   return true
+}
+
+/** A member's phone rings for a queue too, and hears its hold audio, where the route says nothing else. */
+function rungFor(found: Inside): Pick<InboundRouteRow, 'answer' | 'target' | 'target_id'> {
+  if (found.kind === 'user') return { target: 'user', target_id: found.userId, answer: null }
+  const { answer, target, target_id } = found.route
+  return { target, target_id, answer: answer ?? (target === 'queue' ? 'early_media' : null) }
 }
 
 /** A phone has several lines, and puts the others on hold itself. */
 const isBeside = async (trx: Trx, tenant: Tenant, userId: string, device: CallingDevice): Promise<boolean> =>
   device.kind === 'leg' && (await mayCallBeside(trx, tenant, userId))
 
-function targetOf(
-  found: Exclude<Destination, { kind: 'outside' }>,
-): Pick<NewParty, 'target' | 'roomId' | 'queueId' | 'userId'> {
-  const { target, target_id: id } =
-    found.kind === 'user' ? { target: 'user' as const, target_id: found.userId } : found.route
-  return {
-    target,
-    roomId: target === 'room' ? id : null,
-    queueId: target === 'queue' ? id : null,
-    userId: target === 'user' ? id : null,
-  }
+function targetOf(found: Inside): Pick<NewParty, 'target' | 'roomId' | 'queueId' | 'userId'> {
+  const { target, target_id: id } = rungFor(found)
+  const idOf = (kind: typeof target) => (target === kind ? id : null)
+  return { target, roomId: idOf('room'), queueId: idOf('queue'), userId: idOf('user') }
 }

@@ -23,7 +23,7 @@ export interface Around {
   tenant: Tenant
 }
 
-type Media = CommandPort<'leg.dial' | 'leg.answer' | 'leg.hangup'>
+type Media = CommandPort<'leg.dial' | 'leg.hangup'>
 
 /** Into a room of its own. The first to answer comes into the call's room. */
 export async function dial(
@@ -31,7 +31,8 @@ export async function dial(
   media: Media,
   { leg, call, tenant }: Around,
 ): Promise<Failure | null> {
-  const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as RingTarget & Dialling
+  const { timeoutS, onward, ...target } = JSON.parse(leg.dial ?? '{}') as Exclude<RingTarget, { kind: 'leg' }> &
+    Dialling
   const own = leg.ring_id === null && call !== undefined
   const { db } = deps.store
   const room = own ? await roomWithAll(db, deps.streams, { call, participant: leg }) : waitingRoom(leg.id)
@@ -39,9 +40,7 @@ export async function dial(
   const main = own || call === undefined ? undefined : await mainLeg(db, tenant, call.id)
   const callerLeg = main === undefined ? {} : { callerLegId: main.id }
   const place = { legId: leg.id, room, affinity: affinityOf(leg), ...(near !== null && { near }) }
-  const reply = await (target.kind === 'leg'
-    ? media.request('leg.answer', { ...place, codecs: CODECS })
-    : dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward }))
+  const reply = await dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward })
   // It was dialled already, by a process that died before it could store that.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
   // The first outcome stays: an answer, or an end, for which media had no leg to hang up then.

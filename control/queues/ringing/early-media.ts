@@ -55,12 +55,16 @@ export async function hearRinging(
   if (rows === null) return null
   const { unanswered } = rows.participant
   const hearsUs = unanswered === 'early_media' || heard !== undefined
-  const rung = unanswered === null || unanswered === 'now' ? null : await ringCaller(db, rows, media, hearsUs)
+  const rung = !isRung(leg) ? null : await ringCaller(db, rows, media, hearsUs)
   if (rung !== null || (unanswered === 'when_answered' && !hearsUs)) return rung
   if (heard === undefined) return failureOf(await media.request('leg.play', await ringback(db, rows.call, leg.id)))
   const moved = failureOf(await media.request('leg.move', into(heard.id, ownRoom(rows.call))))
   return moved ?? failureOf(await media.request('leg.stop_play', { legId: leg.id }))
 }
+
+/** It has called us, and is not answered yet. */
+export const isRung = ({ unanswered }: ParticipantRow): boolean =>
+  unanswered === 'when_answered' || unanswered === 'early_media'
 
 /** The first of the rung parties that is heard. */
 async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | undefined> {
@@ -73,11 +77,13 @@ async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | un
 /** Whoever has somebody called hears our ringing tone until that party is heard or answers. */
 export async function hearCalled(
   db: Db,
-  media: CommandPort<'leg.play' | 'leg.stop_play'>,
+  media: CommandPort<'leg.ring' | 'leg.play' | 'leg.stop_play'>,
   leg: ParticipantRow,
 ): Promise<Sent> {
   const tenant = tenantOf(leg)
   const called = await mainLeg(db, tenant, leg.call_id)
+  const rows = leg.step === 'calling' && isRung(leg) ? await loadLeg(db, leg.id) : null
+  if (rows !== null) return ringCaller(db, rows, media, called?.early === 1)
   const isRinging = called === undefined || (RUNG.includes(called.step) && called.early === 0)
   const call = isRinging ? await findCall(db, tenant, leg.call_id) : undefined
   if (call !== undefined) return failureOf(await media.request('leg.play', await ringback(db, call, leg.id)))

@@ -147,36 +147,24 @@ const placed: Purpose = {
     if (onward === undefined || ring.user_id === null) return
     // Others may have begun while it rang.
     if ((await callProblem(trx, tenant, at)) !== null) return finishRing(trx, tenant, ring, { reason: 'capacity' })
-    await becomeBusy(trx, tenant, ring.user_id, at)
-    const { to, from, connectionId, metadata = {} } = onward
-    await insertParty(
-      trx,
-      tenant,
-      {
-        callId: ring.call_id,
-        legId: newId('participant'),
-        direction: 'outbound',
-        to,
-        from,
-        target: 'number',
-        roomId: null,
-        userId: ring.user_id,
-        dial: JSON.stringify({
-          kind: 'address',
-          to,
-          from: from.startsWith('+') ? from : null,
-          timeoutS: OUT_TIMEOUT_S,
-        }),
-        connectionId,
-        metadata,
-        role: 'member',
-        muted: false,
-      },
-      at,
-    )
+    await callOnward(trx, tenant, { callId: ring.call_id, userId: ring.user_id, onward, at })
   },
   async failed() {},
   over: leftAlone,
+}
+
+/** The party outside is called that a member has dialled. */
+export async function callOnward(
+  trx: Trx,
+  tenant: Tenant,
+  { callId, userId, onward, at }: { callId: string; userId: string; onward: Onward; at: string },
+): Promise<void> {
+  await becomeBusy(trx, tenant, userId, at)
+  const { to, from, connectionId, metadata = {} } = onward
+  const dial = { kind: 'address', to, from: from.startsWith('+') ? from : null, timeoutS: OUT_TIMEOUT_S }
+  const party = { callId, legId: newId('participant'), direction: 'outbound' as const, to, from, userId, connectionId }
+  const what = { target: 'number' as const, roomId: null, dial: JSON.stringify(dial) }
+  await insertParty(trx, tenant, { ...party, ...what, metadata, role: 'member', muted: false }, at)
 }
 
 const supervise: Purpose = { async answered() {}, async failed() {}, async over() {} }

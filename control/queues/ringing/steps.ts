@@ -11,7 +11,7 @@ import { hold } from '../hold.ts'
 import { findCall } from '../waiting-calls.ts'
 import { bridge } from './bridge.ts'
 import { dial } from './dial.ts'
-import { hearCalled, hearRinging } from './early-media.ts'
+import { hearCalled, hearRinging, isRung } from './early-media.ts'
 import { isUnsettled } from './late-devices.ts'
 
 /** Ends a leg that media does not have, or cannot dial. */
@@ -36,7 +36,7 @@ export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue
       const rung = isRung(leg) ? await ringInLine(deps.store.db, leg, media) : null
       return rung ?? (leg.unanswered === 'when_answered' ? null : failureOf(await hold(deps, media, leg)))
     },
-    calling: (leg, media) => hearRinging(deps.store.db, media, leg),
+    calling: (leg, media) => (leg.ring_id === null ? hearRinging : hearCalled)(deps.store.db, media, leg),
     connected: async ({ id: legId, on_hold }, media) =>
       on_hold === 1 ? null : failureOf(await media.request('leg.stop_play', { legId })),
     bridging: async (leg, media) => {
@@ -50,10 +50,6 @@ export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue
     bridged: async (leg, media) => (leg.on_hold === 1 ? null : hearCalled(deps.store.db, media, leg)),
   }
 }
-
-/** It has called us, and is not answered yet. */
-const isRung = ({ unanswered }: ParticipantRow): boolean =>
-  unanswered === 'when_answered' || unanswered === 'early_media'
 
 async function ringInLine(db: Db, leg: ParticipantRow, media: CommandPort<'leg.ring'>): Promise<Sent> {
   const rows = await loadLeg(db, leg.id)

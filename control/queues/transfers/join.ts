@@ -53,7 +53,8 @@ async function otherParty(
   if (placed !== undefined) return open ?? conflict('not_connected', NOBODY)
   const main = await mainLeg(trx, tenant, callId)
   const member = open?.leg_id == null ? undefined : await findLeg(trx, tenant, open.leg_id)
-  const isTheirs = open?.user_id === userId && open.state === 'talking' && member?.step === 'bridged'
+  const isTheirs =
+    open?.user_id === userId && open.state === 'talking' && (member?.step === 'bridged' || member?.unanswered != null)
   if (main === undefined || open === undefined || !isTheirs) return conflict('not_connected', NOBODY)
   return ringOfMain(trx, tenant, { main, open, member: member!, at })
 }
@@ -88,7 +89,9 @@ async function ringOfMain(
   await scoped.update('rings').set(inside).where('id', '=', open.id).execute()
   await place(trx, tenant, member.id, null)
   await place(trx, tenant, main.id, ring.id)
-  await setLeg(trx, tenant, member.id, { step: 'connected', role: 'member' })
+  // One that rings still is refused, not answered to be hung up.
+  const step = member.unanswered === null ? ('connected' as const) : ('calling' as const)
+  await setLeg(trx, tenant, member.id, member.step === step ? { role: 'member' } : { step, role: 'member' })
   await scoped.update('participants').set({ role: 'party' }).where('id', '=', main.id).execute()
   return ring
 }

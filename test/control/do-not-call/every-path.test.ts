@@ -34,7 +34,7 @@ const PATHS: Record<string, (campaigns: CampaignWorld, to: string) => Promise<vo
   "a member's phone or softphone": async ({ world }, to) => {
     const { store, clock, tenant } = world
     const user = (await forTenant(store.db, tenant).find('users', await world.addAgent('ann')))!
-    const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, log: silent }
+    const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, log: silent, centre: world.centre() }
     const legId = newId('participant')
     const device = { kind: 'leg' as const, legId }
     world.media.incoming(legId, newId('call'))

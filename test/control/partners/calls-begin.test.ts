@@ -68,7 +68,7 @@ test("a member's phone or softphone that dials: outside and inside, 403 or 480",
   const users = forTenant(store.db, tenant)
   await users.change('users', bob, { extension: '302' })
   const user = (await users.find('users', ann))!
-  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, log: silent }
+  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, log: silent, centre: world.centre() }
   const device = { kind: 'leg' as const, legId: 'part_phone' }
   for (const [limits, code] of LIMITS) {
     await restrict(world, limits)
@@ -111,7 +111,7 @@ test('a call outside of which another has taken the last place while the member 
   const { store, clock, tenant, media } = world
   const ann = await world.addAgent('ann')
   const user = (await forTenant(store.db, tenant).find('users', ann))!
-  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT }
+  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, centre: world.centre() }
   await restrict(world, { concurrent_calls: 1 })
   const device = { kind: 'browser' as const, browserId: 'page' }
   assert.is(await placeMembersCall(deps, { tenant, user, device, dialled: OUTSIDE }), null)

@@ -20,7 +20,7 @@ async function inside() {
   await users.update('users').set({ extension: '310' }).where('id', '=', bob).execute()
   for (const id of [ann, bob, cid]) await world.setStatus(id, 'available')
   const user = (await users.find('users', ann))!
-  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT }
+  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, centre: world.centre() }
   const device = { kind: 'browser' as const, browserId: 'page' }
   const refused = await placeMembersCall(deps, { tenant, user, device, dialled: '310' })
   assert.is(refused, null)

@@ -57,7 +57,13 @@ async function consult({ world, ann }: Talk, dialled: string): Promise<string> {
   const legId = `part_second_${dialled}`
   world.media.add(legId)
   const user = (await forTenant(world.store.db, world.tenant).find('users', ann))!
-  const deps = { store: world.store, now: world.clock.now, sipHost: 'tandem.test', vault: VAULT }
+  const deps = {
+    store: world.store,
+    now: world.clock.now,
+    sipHost: 'tandem.test',
+    vault: VAULT,
+    centre: world.centre(),
+  }
   const refused = await placeMembersCall(deps, { tenant: world.tenant, user, device: { kind: 'leg', legId }, dialled })
   assert.is(refused, null)
   await world.settle()
@@ -210,7 +216,13 @@ test('attended: a phone that talks may call somebody beside it, once, and is bus
   assert.is(world.ringing(bob).length, 1)
   world.media.add('part_third')
   const user = (await forTenant(world.store.db, world.tenant).find('users', ann))!
-  const deps = { store: world.store, now: world.clock.now, sipHost: 'tandem.test', vault: VAULT }
+  const deps = {
+    store: world.store,
+    now: world.clock.now,
+    sipHost: 'tandem.test',
+    vault: VAULT,
+    centre: world.centre(),
+  }
   const device = { kind: 'leg' as const, legId: 'part_third' }
   const third = await placeMembersCall(deps, { tenant: world.tenant, user, device, dialled: '302' })
   assert.is(third?.failure, 'busy')
@@ -252,6 +264,28 @@ for (const answered of [true, false]) {
     await world.close()
   })
 }
+
+test('attended, of a number outside that rings still: it rings for the caller from then on, and the phone is free', async () => {
+  const everybody = await talk()
+  const { world, ann, caller, phone, callId } = everybody
+  const trunk = trunkRow(world.clock.now().toISOString())
+  await forTenant(world.store.db, world.tenant).insert('connections', trunk)
+  const second = await consult(everybody, '+4930123456')
+  assert.is(world.media.legs.get(second)!.state, 'incoming')
+  const outside = [...world.media.legs.values()].find(({ dialled }) => dialled.includes('4930123456'))!
+  const referId = world.media.refer(phone, '+4930123456', { legId: second, dialog: 'c;to-tag=a;from-tag=b' })
+  await world.settle()
+  assert.equal([world.media.legs.has(phone), world.media.legs.has(second)], [false, false])
+  world.media.pickUp(outside.legId)
+  await world.settle()
+  assert.equal([outside.roomId, world.media.legs.get(caller)!.roomId], [callId, callId])
+  assert.equal(told(world, referId).at(-1), 'leg.refer_notify 200')
+  assert.is(await world.status(ann), 'available')
+  world.media.hangUp(caller)
+  await world.settle()
+  assert.equal(await world.store.db.selectFrom('rings').selectAll().execute(), [])
+  await world.close()
+})
 
 test("attended, with a dialog of a colleague's: nobody gives away what is not its own", async () => {
   const { world, bob, phone, caller } = await talk()

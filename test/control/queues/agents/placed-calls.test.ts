@@ -1,0 +1,157 @@
+import * as assert from 'uvu/assert'
+import { forTenant } from '../../../../control/kernel/tenancy.ts'
+import { placeMembersCall } from '../../../../control/queues/agents/placed-calls.ts'
+import type { EndedReason } from '../../../../media/protocol.ts'
+import { suite } from '../../../harness.ts'
+import { trunkRow } from '../../trunk-row.ts'
+import { VAULT } from '../../whole-app.ts'
+import { makeQueueWorld, type QueueWorld } from '../queue-world.ts'
+
+const test = suite('control/queues/agents/placed-calls')
+
+const PHONE = 'part_phone'
+const OUTSIDE = '+15557654321'
+
+/** Ann's own phone has dialled; Bob is 310, and a carrier takes numbers out. */
+async function dialled(to: string, killAfter?: number) {
+  const world = await makeQueueWorld()
+  const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
+  const scoped = forTenant(world.store.db, world.tenant)
+  await scoped.update('users').set({ extension: '310' }).where('id', '=', bob).execute()
+  await scoped.insert('connections', trunkRow('carrier'))
+  for (const id of [ann, bob]) await world.setStatus(id, 'available')
+  world.media.add(PHONE)
+  const user = (await scoped.find('users', ann))!
+  const deps = {
+    store: world.store,
+    now: world.clock.now,
+    sipHost: 'tandem.test',
+    vault: VAULT,
+    centre: world.centre(),
+  }
+  if (killAfter !== undefined) world.killAfter(killAfter)
+  const device = { kind: 'leg' as const, legId: PHONE }
+  assert.is(await placeMembersCall(deps, { tenant: world.tenant, user, device, dialled: to }), null)
+  await world.settle()
+  return { world, ann, bob }
+}
+
+const sent = ({ media }: QueueWorld, legId = PHONE): string[] =>
+  media.handled.filter(({ body }) => (body as { legId?: string }).legId === legId).map(({ name }) => name)
+
+const refusedWith = ({ media }: QueueWorld) =>
+  (
+    media.handled.findLast(({ name, body }) => name === 'leg.hangup' && (body as { legId: string }).legId === PHONE)
+      ?.body as { reason: EndedReason } | undefined
+  )?.reason
+
+const callOf = async (world: QueueWorld) =>
+  (await forTenant(world.store.db, world.tenant).select('calls').selectAll().execute())[0]!
+
+/** The leg of whom the phone calls. */
+const farEnd = ({ media }: QueueWorld) => [...media.legs.values()].find(leg => leg.direction === 'outbound')!
+
+for (const to of ['310', OUTSIDE]) {
+  const whom = to === OUTSIDE ? 'a number outside' : 'a colleague'
+
+  test(`a phone that dials ${whom} rings until there is an answer, and talks then`, async () => {
+    const { world, ann } = await dialled(to)
+    assert.equal(sent(world), ['leg.ring'])
+    assert.is((await callOf(world)).answered_at, null)
+    assert.is(await world.status(ann), 'busy')
+    world.clock.advance(7000)
+    world.media.pickUp(farEnd(world).legId)
+    await world.settle()
+    assert.equal(sent(world).slice(0, 2), ['leg.ring', 'leg.answer'])
+    assert.is(sent(world).at(-1), 'leg.stop_play')
+    const call = await callOf(world)
+    assert.is(call.status, 'in_progress')
+    assert.is(call.answered_at, world.clock.now().toISOString(), 'its time is counted from the answer')
+    const { roomId } = farEnd(world)
+    assert.ok(roomId !== null)
+    assert.is(world.media.legs.get(PHONE)!.roomId, roomId)
+    assert.is(world.media.legs.get(PHONE)!.playId, null)
+    world.media.hangUp(PHONE)
+    await world.settle()
+    assert.is(world.media.legs.size, 0)
+    assert.is(await world.status(ann), 'available')
+    assert.equal(await world.store.db.selectFrom('rings').selectAll().execute(), [])
+    await world.close()
+  })
+
+  test(`a phone that gives up while ${whom} rings was never answered, and nobody rings on`, async () => {
+    const { world, ann, bob } = await dialled(to)
+    world.media.hangUp(PHONE)
+    await world.settle()
+    assert.is(world.media.legs.size, 0)
+    const call = await callOf(world)
+    assert.equal([call.status, call.answered_at, call.duration_ms], ['cancelled', null, 0])
+    assert.equal([await world.status(ann), await world.status(bob)], ['available', 'available'])
+    await world.close()
+  })
+
+  test(`the answer of ${whom} crosses the phone's CANCEL: nobody is left on the line`, async () => {
+    const { world, ann } = await dialled(to)
+    world.media.pickUp(farEnd(world).legId)
+    world.media.hangUp(PHONE)
+    await world.settle()
+    assert.is(world.media.legs.size, 0)
+    assert.is(await world.status(ann), 'available')
+    assert.equal(await world.store.db.selectFrom('rings').selectAll().execute(), [])
+    await world.close()
+  })
+
+  test(`early media of ${whom} is heard by the phone, which is not answered for that`, async () => {
+    const { world } = await dialled(to)
+    const { legId } = farEnd(world)
+    world.media.emit('leg.early_media', { legId, isHeard: true })
+    await world.settle()
+    assert.is(sent(world).includes('leg.answer'), false)
+    const early = world.media.handled.findLast(({ name }) => name === 'leg.ring')!.body as { early?: { room: object } }
+    assert.ok(early.early !== undefined)
+    assert.is('capture' in early.early.room, false)
+    world.media.pickUp(legId)
+    await world.settle()
+    assert.is(world.media.legs.get(PHONE)!.roomId, farEnd(world).roomId)
+    await world.close()
+  })
+
+  test(`control that is killed at any command of a phone's call to ${whom} goes on with it`, async () => {
+    for (let commands = 0.5; commands <= 5; commands += 0.5) {
+      const { world } = await dialled(to, commands)
+      world.media.pickUp(farEnd(world).legId)
+      await world.settle()
+      assert.is((await callOf(world)).status, 'in_progress', `after ${commands}`)
+      assert.is(world.media.legs.get(PHONE)!.state, 'answered', `after ${commands}`)
+      assert.is(world.media.legs.get(PHONE)!.roomId, farEnd(world).roomId, `after ${commands}`)
+      await world.close()
+    }
+  })
+}
+
+test('who is not reached outside has the phone refused with the same reason, and it was never answered', async () => {
+  for (const reason of ['busy', 'no_answer', 'not_found', 'rejected', 'trunk_error'] as const) {
+    const { world, ann } = await dialled(OUTSIDE)
+    world.media.hangUp(farEnd(world).legId, reason, 486)
+    await world.settle()
+    assert.equal([...new Set(sent(world))], ['leg.ring', 'leg.hangup'], reason)
+    assert.is(refusedWith(world), reason)
+    assert.is((await callOf(world)).ended_reason, reason)
+    assert.is(await world.status(ann), 'available')
+    await world.close()
+  }
+})
+
+test('a colleague who does not answer has the phone answered by voicemail, and only then', async () => {
+  const { world, bob } = await dialled('310')
+  world.media.hangUp(world.ringing(bob)[0]!.legId, 'no_answer')
+  await world.settle()
+  assert.equal(sent(world), ['leg.ring', 'leg.answer'])
+  assert.equal(
+    world.handed.map(({ program }) => program.type),
+    ['voicemail'],
+  )
+  await world.close()
+})
+
+test.run()
