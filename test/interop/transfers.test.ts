@@ -167,19 +167,22 @@ async function hears(call: PhoneCall, hz: number): Promise<boolean> {
   return false
 }
 
+/** The phone calls a number outside, which answers and says this tone. */
+async function callOutside(phone: Phone, account: { username: string; password: string }, to: string, hz: number) {
+  const calling = phone.call(to, product.sip, { account })
+  const outside = await carrier.next()
+  outside.answer()
+  outside.say(tone(hz))
+  return { call: await calling, outside }
+}
+
 wireTest(
   'attended: a REFER with Replaces of a second call brings both others together, and the phone is out of both',
   () =>
     withMember(async (phone, account) => {
-      const first = await phone.call(TARGET, product.sip, { account })
-      const one = await carrier.next()
-      one.answer()
-      one.say(tone(440))
+      const { call: first, outside: one } = await callOutside(phone, account, TARGET, 440)
       assert.ok(await hears(first, 440))
-      const second = await phone.call(OTHER, product.sip, { account })
-      const two = await carrier.next()
-      two.answer()
-      two.say(tone(700))
+      const { call: second, outside: two } = await callOutside(phone, account, OTHER, 700)
       assert.ok(await hears(second, 700))
       first.refer(`sip:${OTHER}@127.0.0.1`, second)
       await Promise.all([first.ended, second.ended])
@@ -191,10 +194,7 @@ wireTest(
 
 wireTest("RFC 3891: a second phone of the member's takes the call over, and the first is hung up", () =>
   withMember(async (phone, account) => {
-    const first = await phone.call(TARGET, product.sip, { account })
-    const outside = await carrier.next()
-    outside.answer()
-    outside.say(tone(440))
+    const { call: first, outside } = await callOutside(phone, account, TARGET, 440)
     assert.ok(await hears(first, 440))
     const headers = [['Replaces', first.dialog()]] as const
     const second = await phone.call('anything', product.sip, { account, headers })
@@ -281,15 +281,8 @@ for (const [sentence, isFirst] of [
     withPhones(2, ([, bob], _users, [, bobs]) =>
       withMember(async (phone, account) => {
         const callBob = () => phone.call(bobs!, product.sip, { account })
-        const callOutside = async () => {
-          const calling = phone.call(TARGET, product.sip, { account })
-          const outside = await carrier.next()
-          outside.answer()
-          outside.say(tone(440))
-          return { call: await calling, outside }
-        }
         const early = isFirst ? await callBob() : null
-        const { call, outside } = await callOutside()
+        const { call, outside } = await callOutside(phone, account, TARGET, 440)
         const withBob = early ?? (await callBob())
         await bob!.until('CALL_ESTABLISHED')
         assert.equal([await hears(call, 440), await hears(withBob, 700)], [true, true])
