@@ -94,7 +94,7 @@ async function answer(
   return {
     legId: participant.id,
     room,
-    ...placeOf(call),
+    ...placeOf(call, participant.ring_id !== null),
     codecs,
     ...(dtmf !== undefined && { dtmf }),
     ...(srtp !== undefined && { srtp }),

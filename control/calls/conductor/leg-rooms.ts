@@ -15,11 +15,11 @@ export const affinityOf = (row: Pick<CallRow, 'organisation_id' | 'livemode'>): 
 
 /**
  * Where media places a leg: on the thread of others who enter the same conference room, which costs less than crossing threads. For other
- * calls it is not known yet whom they will meet.
+ * calls it is not known yet whom they will meet. `isBeside`: it is not the call's own leg, and meets that.
  */
-export const placeOf = (call: Pick<CallRow, 'organisation_id' | 'livemode' | 'room_id'>) => ({
+export const placeOf = (call: Pick<CallRow, 'id' | 'organisation_id' | 'livemode' | 'room_id'>, isBeside = false) => ({
   affinity: affinityOf(call),
-  ...(call.room_id !== null && { near: call.room_id }),
+  ...(isBeside ? { near: call.id } : call.room_id !== null && { near: call.room_id }),
 })
 
 /** The leg's own room, into which it is answered or dialled. */

@@ -19,7 +19,7 @@ export async function ringCaller(
   const { codecs, dtmf, srtp, reliable } = await farEndMedia(db, call, participant)
   const early = {
     room,
-    ...placeOf(call),
+    ...placeOf(call, participant.ring_id !== null),
     codecs,
     ...(dtmf !== undefined && { dtmf }),
     ...(srtp !== undefined && { srtp }),

@@ -7,6 +7,7 @@ import { isStoreOutage } from '../../../control/kernel/store/faults.ts'
 import { forTenant, type Tenant } from '../../../control/kernel/tenancy.ts'
 import type { MediaPort } from '../../../control/media-link/events.ts'
 import { setWish } from '../../../control/queues/agent-status.ts'
+import { placeMembersCall } from '../../../control/queues/agents/placed-calls.ts'
 import { CallCentre } from '../../../control/queues/call-centre.ts'
 import type { CallCentreParts, HandOver } from '../../../control/queues/deps.ts'
 import type { Device } from '../../../control/queues/ringing/rings.ts'
@@ -243,6 +244,18 @@ export async function makeQueueWorld(
   }
   await control.driver.booted(media.bootId)
   return whole
+}
+
+/** A member's own phone dials, by this leg; null: the call is placed. */
+export async function phoneDials(
+  { store, clock, tenant, media, centre }: QueueWorld,
+  userId: string,
+  { legId, dialled }: { legId: string; dialled: string },
+) {
+  media.add(legId)
+  const user = (await forTenant(store.db, tenant).find('users', userId))!
+  const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, centre: centre() }
+  return placeMembersCall(deps, { tenant, user, device: { kind: 'leg', legId }, dialled })
 }
 
 const isOf = (leg: ModelLeg, userId: string): boolean => leg.dialled.includes(userId)

@@ -1,11 +1,9 @@
 import * as assert from 'uvu/assert'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
-import { placeMembersCall } from '../../../../control/queues/agents/placed-calls.ts'
 import type { EndedReason } from '../../../../media/protocol.ts'
 import { suite } from '../../../harness.ts'
 import { trunkRow } from '../../trunk-row.ts'
-import { VAULT } from '../../whole-app.ts'
-import { makeQueueWorld, type QueueWorld } from '../queue-world.ts'
+import { makeQueueWorld, phoneDials, type QueueWorld } from '../queue-world.ts'
 
 const test = suite('control/queues/agents/placed-calls')
 
@@ -20,18 +18,8 @@ async function dialled(to: string, killAfter?: number) {
   await scoped.update('users').set({ extension: '310' }).where('id', '=', bob).execute()
   await scoped.insert('connections', trunkRow('carrier'))
   for (const id of [ann, bob]) await world.setStatus(id, 'available')
-  world.media.add(PHONE)
-  const user = (await scoped.find('users', ann))!
-  const deps = {
-    store: world.store,
-    now: world.clock.now,
-    sipHost: 'tandem.test',
-    vault: VAULT,
-    centre: world.centre(),
-  }
   if (killAfter !== undefined) world.killAfter(killAfter)
-  const device = { kind: 'leg' as const, legId: PHONE }
-  assert.is(await placeMembersCall(deps, { tenant: world.tenant, user, device, dialled: to }), null)
+  assert.is(await phoneDials(world, ann, { legId: PHONE, dialled: to }), null)
   await world.settle()
   return { world, ann, bob }
 }

@@ -1,10 +1,8 @@
 import * as assert from 'uvu/assert'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
-import { placeMembersCall } from '../../../../control/queues/agents/placed-calls.ts'
 import { suite } from '../../../harness.ts'
 import { trunkRow } from '../../trunk-row.ts'
-import { VAULT } from '../../whole-app.ts'
-import { makeQueueWorld, type QueueWorld } from '../queue-world.ts'
+import { makeQueueWorld, phoneDials, type QueueWorld } from '../queue-world.ts'
 
 const test = suite('control/queues/transfers/phone-transfers')
 
@@ -55,17 +53,7 @@ const open = (world: QueueWorld) => world.store.db.selectFrom('call_transfers').
 /** Ann's phone calls somebody beside the call that it is in; the leg of that. */
 async function consult({ world, ann }: Talk, dialled: string): Promise<string> {
   const legId = `part_second_${dialled}`
-  world.media.add(legId)
-  const user = (await forTenant(world.store.db, world.tenant).find('users', ann))!
-  const deps = {
-    store: world.store,
-    now: world.clock.now,
-    sipHost: 'tandem.test',
-    vault: VAULT,
-    centre: world.centre(),
-  }
-  const refused = await placeMembersCall(deps, { tenant: world.tenant, user, device: { kind: 'leg', legId }, dialled })
-  assert.is(refused, null)
+  assert.is(await phoneDials(world, ann, { legId, dialled }), null)
   await world.settle()
   return legId
 }
@@ -214,17 +202,7 @@ test('attended: a phone that talks may call somebody beside it, once, and is bus
   const { world, ann, bob } = everybody
   await consult(everybody, '302')
   assert.is(world.ringing(bob).length, 1)
-  world.media.add('part_third')
-  const user = (await forTenant(world.store.db, world.tenant).find('users', ann))!
-  const deps = {
-    store: world.store,
-    now: world.clock.now,
-    sipHost: 'tandem.test',
-    vault: VAULT,
-    centre: world.centre(),
-  }
-  const device = { kind: 'leg' as const, legId: 'part_third' }
-  const third = await placeMembersCall(deps, { tenant: world.tenant, user, device, dialled: '302' })
+  const third = await phoneDials(world, ann, { legId: 'part_third', dialled: '302' })
   assert.is(third?.failure, 'busy')
   assert.is(await world.status(ann), 'busy')
   await world.close()
