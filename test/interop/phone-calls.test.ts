@@ -4,6 +4,7 @@ import { Phone } from '../../bench/phone/phone.ts'
 import { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
+import { readWav } from '../../codecs/wav.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Baresip } from './peers/baresip.ts'
@@ -167,6 +168,31 @@ baresipTest("the far end's early media is heard by the phone, which is answered 
     phone.hangup()
     await outside.ended
     assert.ok(levelAt(OTHER_HZ, phone.heard().slice(-4000)) > HEARD_DBOV, 'the phone hears it')
+  }),
+)
+
+baresipTest('a recorded call of a phone is recorded from its answer on, both parties, after early media too', () =>
+  withPhone('udp', async ({ userId, phone }) => {
+    await product.ok('PATCH', '/organisation', { record: true })
+    const outside = await callsOutside(phone)
+    await product.ok('PATCH', '/organisation', { record: null })
+    outside.early()
+    outside.say(tone(OTHER_HZ))
+    await phone.until('CALL_PROGRESS')
+    outside.answer()
+    assert.ok(await isHeard(outside, MEMBER_HZ), 'the other end hears the member')
+    const { call } = await statusOf(userId, 'busy')
+    await outside.heard.next(1000)
+    phone.hangup()
+    await outside.ended
+    const path = `/calls/${call.call_id}/recording`
+    await product.until('it is kept', async () => ((await product.ok('GET', path)).status === 'ready' ? true : null))
+    const wav = readWav(await product.download(`${path}/content`))
+    if ('error' in wav) throw new Error(wav.error)
+    for (const hz of [MEMBER_HZ, OTHER_HZ]) {
+      const isThere = wav.samples.some(channel => levelAt(hz, channel.slice(-12_000, -4000)) > HEARD_DBOV)
+      assert.ok(isThere, `${hz} Hz`)
+    }
   }),
 )
 

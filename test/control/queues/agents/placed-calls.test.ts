@@ -11,12 +11,13 @@ const PHONE = 'part_phone'
 const OUTSIDE = '+15557654321'
 
 /** Ann's own phone has dialled; Bob is 310, and a carrier takes numbers out. */
-async function dialled(to: string, killAfter?: number) {
+async function dialled(to: string, killAfter?: number, leads: (world: QueueWorld) => Promise<void> = async () => {}) {
   const world = await makeQueueWorld()
   const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
   const scoped = forTenant(world.store.db, world.tenant)
   await scoped.update('users').set({ extension: '310' }).where('id', '=', bob).execute()
   await scoped.insert('connections', trunkRow('carrier'))
+  await leads(world)
   for (const id of [ann, bob]) await world.setStatus(id, 'available')
   if (killAfter !== undefined) world.killAfter(killAfter)
   assert.is(await phoneDials(world, ann, { legId: PHONE, dialled: to }), null)
@@ -128,6 +129,34 @@ test('who is not reached outside has the phone refused with the same reason, and
     assert.is(await world.status(ann), 'available')
     await world.close()
   }
+})
+
+/** The address `desk` leads to this target. */
+const desk = (target: 'queue' | 'echo', targetId: string | null) => async (world: QueueWorld) => {
+  const at = world.clock.now().toISOString()
+  const match = { match_to: 'desk', match_from: null, match_connection_id: null, hours: null, priority: 0 }
+  const route = { id: 'rte_1', ...match, target, target_id: targetId, created: at, updated: at }
+  await forTenant(world.store.db, world.tenant).insert('inbound_routes', route)
+}
+
+test('a phone that dials a queue rings, with the hold audio as early media, until an agent answers', async () => {
+  const { world, bob } = await dialled('desk', undefined, async world => {
+    const bob = await forTenant(world.store.db, world.tenant).findBy('users', { name: 'bob' })
+    await desk('queue', await world.addQueue({ member_user_ids: [bob!.id] }))(world)
+  })
+  assert.is(sent(world).includes('leg.answer'), false)
+  assert.is(world.media.legs.get(PHONE)!.playId, 'hold')
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.is((await callOf(world)).status, 'in_progress')
+  assert.is(world.media.legs.get(PHONE)!.roomId, world.legOf(bob)!.roomId)
+  await world.close()
+})
+
+test('what speaks by itself answers a phone at once', async () => {
+  const { world } = await dialled('desk', undefined, desk('echo', null))
+  assert.is(sent(world)[0], 'leg.answer')
+  await world.close()
 })
 
 test('a colleague who does not answer has the phone answered by voicemail, and only then', async () => {
