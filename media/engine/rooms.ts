@@ -134,6 +134,7 @@ export class Rooms {
 
   enter(member: Seated, spec: RoomSpec): void {
     const room = this.#rooms.get(spec.roomId) ?? this.#open(spec)
+    room.becomes(spec.kind)
     this.#sitDown(member, room, spec)
     this.#toldOf(spec)('leg.joined', { legId: member.leg.id, roomId: spec.roomId, muted: member.leg.muted })
     if (spec.chimes) room.announce(playerOf([CHIMES.join], false))

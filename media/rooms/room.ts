@@ -36,7 +36,7 @@ export interface RoomTap {
  * Sinks of the room get the mix of all members as `inbound`, and what the room itself plays as `outbound`.
  */
 export class Room {
-  readonly spec: RoomSpec
+  #spec: RoomSpec
   readonly legs: Leg[] = []
   readonly sinks: Sink[] = []
   readonly taps: RoomTap[] = []
@@ -69,7 +69,16 @@ export class Room {
   #privateUpper: UpperBand | null = null
 
   constructor(spec: RoomSpec) {
-    this.spec = spec
+    this.#spec = spec
+  }
+
+  get spec(): RoomSpec {
+    return this.#spec
+  }
+
+  /** A party that has heard itself is joined by somebody, and is in a call from now on. */
+  becomes(kind: RoomSpec['kind']): void {
+    if (this.#spec.kind === 'echo' && kind !== 'echo') this.#spec = { ...this.#spec, kind }
   }
 
   get full(): boolean {

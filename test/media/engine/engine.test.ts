@@ -87,6 +87,29 @@ test('who comes into a room that is open brings its streams, which hear it from 
   })
 })
 
+test('who heard itself is in a call as soon as somebody joins: nobody hears itself, and keys reach the other', async () => {
+  const HEARD = -30
+  const hz = { part_a: 600, part_b: 1000 }
+  const a = await engine.join('part_a', { kind: 'echo' })
+  const parties = new Map([['part_a' as const, a]])
+  const levels = (): boolean[] => {
+    const from = a.received.payloads.length + 25
+    engine.run(50, tick => {
+      for (const [name, { speaker }] of parties) speaker.speak(toneFrame(hz[name], tick), engine.now)
+    })
+    return [...parties.values()].flatMap(({ received }) => {
+      const heard = received.heard(received.payloads.length - (a.received.payloads.length - from))
+      return Object.values(hz).map(tone => levelOf(tone, heard) > HEARD)
+    })
+  }
+  assert.equal(levels(), [true, false])
+  parties.set('part_b' as never, await engine.join('part_b', { kind: 'call' }))
+  assert.equal(levels(), [false, true, true, false])
+  engine.engine.do('leg.key', { legId: 'part_a', key: '5', source: 'info', durationMs: 100 })
+  engine.run(20)
+  assert.is(parties.get('part_b' as never)!.received.events[0]?.code, 5)
+})
+
 test('closing twice is harmless', async () => {
   await engine.join('part_a')
   assert.not(isFailure(engine.engine.do('leg.close', { legId: 'part_a' })))
