@@ -22,7 +22,7 @@ export async function bridge(
   const isSupervisor = ring.purpose === 'supervise'
   const queue = ring.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', ring.queue_id)
   const room = {
-    ...ownRoom({ ...call, target: call.target === 'echo' ? 'park' : call.target }),
+    ...ownRoom({ ...call, target: call.target === 'echo' && !isSupervisor ? 'park' : call.target }),
     ...(queue === undefined ? {} : roomSound(settingsOf(queue))),
   }
   const isFirst = ring.purpose === 'callback' || ring.purpose === 'placed'
