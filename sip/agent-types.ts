@@ -41,10 +41,12 @@ export interface Destination {
   port: number | null
   /** For `sips:`: every way must use TLS. */
   secure?: boolean
-  /** As in `Peer`. */
+  /** As in `Peer`, which may be a destination too: it was looked up before. */
   connectionId?: string
   local?: string
   publicOnly?: boolean
+  isTransportOpen?: boolean
+  name?: string
 }
 
 /** A message body with its Content-Type. */

@@ -31,15 +31,16 @@ const isAddress = (host: string): boolean => host.includes(':') || IPV4.test(hos
 export function peerOfAddress(to: Destination): Peer | null {
   if (!isAddress(to.host)) return null
   const transport = to.transport ?? (to.secure === true ? 'tls' : 'udp')
-  return { ...peerMarks(to), transport, host: to.host, port: to.port ?? defaultPort(transport) }
+  const known = to.name === undefined ? {} : { name: to.name }
+  return { ...peerMarks(to), ...known, transport, host: to.host, port: to.port ?? defaultPort(transport) }
 }
 
 type Marks = Pick<Peer, 'connectionId' | 'isTransportOpen' | 'local' | 'publicOnly'>
 
 /** State of a far end besides its address. */
-export function peerMarks({ transport, connectionId, local, publicOnly }: Destination): Marks {
+export function peerMarks({ transport, isTransportOpen, connectionId, local, publicOnly }: Destination): Marks {
   return {
-    ...(transport === null ? { isTransportOpen: true } : {}),
+    ...(transport === null || isTransportOpen === true ? { isTransportOpen: true } : {}),
     ...(connectionId === undefined ? {} : { connectionId }),
     ...(local === undefined ? {} : { local }),
     ...(publicOnly === undefined ? {} : { publicOnly }),

@@ -81,6 +81,14 @@ test('a transport that is named is kept, however large the request', () => {
   assert.equal(invites(dial({ target: at('192.0.2.2'), body: LARGE }).alice), ['udp 192.0.2.2'])
 })
 
+test('an address that was looked up before keeps the name for its certificate, and that its transport is open', () => {
+  const tls = dial({ target: { ...at('192.0.2.2', 'tls'), name: 'carrier.test' } })
+  assert.is(tls.alice.sent[0]!.to.name, 'carrier.test')
+  assert.equal(invites(dial({ target: { ...at('192.0.2.2'), isTransportOpen: true }, body: LARGE }).alice), [
+    'tcp 192.0.2.2',
+  ])
+})
+
 test('a call is given up as 408 when not even a 100 has come in the time set, and sent no more', () => {
   const { alice } = dial({ to: 'sip:bob@192.0.2.2', patienceMs: 4000 })
   alice.pipe.run(4000)
