@@ -129,7 +129,8 @@ function isLoose(route: NameAddr): boolean {
 /** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
 export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destination {
   const to = destinationOfUri(nextHop)
-  if (to === null || dialog.behindNat || isWebSocket(dialog.peer)) return dialog.peer
+  // As the INVITE came or went: a NAT has opened this transport only.
+  if (to === null || dialog.behindNat || isWebSocket(dialog.peer)) return { ...dialog.peer, isTransportOpen: false }
   const { transport, connectionId, local, publicOnly } = dialog.peer
   const isOpen = connectionId !== undefined && (to.transport ?? 'udp') === transport
   return {
