@@ -25,7 +25,7 @@ const MIN_HIGH_OVER_LOW = 10 ** (-11 / 10)
 /** Weakest sine taken [amplitude]: -40 dBm0 (0 dBm0 is 3.14 dB below a full-scale sine, G.711 §6). */
 const MIN_AMPLITUDE = 32_768 * 10 ** ((-40 - 3.14) / 20)
 /** The two sines must hold this share of all energy: speech that passes by chance seldom does. */
-const MIN_SHARE = 0.7
+const MIN_SHARE = 0.85
 /** Least part of its power that a sine within MAX_DEVIATION shows at the nominal frequency: 0.8 bins beside it. */
 const MIN_SCALLOP = 0.38
 /** Speech has harmonics, senders have next to none: the second one must stay this far below its fundamental. */
