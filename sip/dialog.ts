@@ -98,6 +98,12 @@ export function refreshTarget(dialog: Dialog, headers: Headers): void {
   dialog.remoteTarget = contactUri(headers) ?? dialog.remoteTarget
 }
 
+/** A request inside the dialog came from there; the name that was called remains. */
+export function movePeer(dialog: Dialog, from: Peer): void {
+  const { name } = dialog.peer
+  dialog.peer = name === undefined ? from : { ...from, name }
+}
+
 /** Takes the CSeq of a request inside the dialog; false when it is not higher than the last (RFC 3261 §12.2.2). */
 export function advanceRemoteSeq(dialog: Dialog, number: number): boolean {
   if (dialog.remoteSeq !== null && number <= dialog.remoteSeq) return false
@@ -131,13 +137,15 @@ export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destin
   const to = destinationOfUri(nextHop)
   // As the INVITE came or went: a NAT has opened this transport only.
   if (to === null || dialog.behindNat || isWebSocket(dialog.peer)) return { ...dialog.peer, isTransportOpen: false }
-  const { transport, connectionId, local, publicOnly } = dialog.peer
-  const isOpen = connectionId !== undefined && (to.transport ?? 'udp') === transport
+  const { transport, connectionId, local, publicOnly, name } = dialog.peer
+  const isSame = (to.transport ?? 'udp') === transport
   return {
     ...to,
     ...(local === undefined ? {} : { local }),
     ...(publicOnly === undefined ? {} : { publicOnly }),
-    ...(isOpen ? { connectionId } : {}),
+    ...(isSame && connectionId !== undefined ? { connectionId } : {}),
+    // Most Contacts are addresses, of hosts with the certificate of the name that was called.
+    ...(isSame && name !== undefined ? { name } : {}),
   }
 }
 

@@ -1,7 +1,7 @@
 import { ACCEPT, type AgentCore, type Asked, type Session, SUPPORTED } from './agent-core.ts'
 import type { Peer } from './agent-types.ts'
 import { isWebSocket } from './destination.ts'
-import { advanceRemoteSeq } from './dialog.ts'
+import { advanceRemoteSeq, movePeer } from './dialog.ts'
 import { ended, finish, stopAwaitingAck } from './ending.ts'
 import { authorizationsOf, onCancelled, onInvite } from './inbound-call.ts'
 import { allowed, inspectRequest } from './inspect-request.ts'
@@ -169,7 +169,7 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
     core.respond(transaction, { status: 500, headers: [['Retry-After', '0']] }, now)
     return
   }
-  dialog.peer = from
+  movePeer(dialog, from)
   const refusal = inspectRequest(request)
   if (refusal !== null) core.respond(transaction, refusal, now)
   else if (request.method === 'BYE' && early === undefined) onBye(core, session, transaction, now)

@@ -63,6 +63,27 @@ test('the INVITE asks for rport and carries what RFC 3261 §8.1.1 demands', () =
   assert.not.match(text, /^Evil/m)
 })
 
+test('what follows over TLS keeps the name that was called for the certificate, though the Contact is an address', () => {
+  const target = { transport: 'tls', host: '192.0.2.2', port: 5061, name: 'carrier.test' } as const
+  const names = (contact: string): (string | undefined)[] => {
+    const { alice, sessionId } = dial({ target })
+    answer(alice, 200, 'b', [`Contact: <${contact}>`], 'answer')
+    const [callId, tag] = [/^Call-ID: (.*)\r$/m, /^From: .*;tag=(\w+)/m].map(line => line.exec(alice.sent[0]!.text)![1])
+    const lines = [`From: <sip:bob@192.0.2.2>;tag=b`, `To: <sip:alice@192.0.2.1>;tag=${tag}`, `Call-ID: ${callId}`]
+    const options = message(
+      'OPTIONS sip:alice@192.0.2.1 SIP/2.0',
+      `Via: SIP/2.0/TLS 192.0.2.2;branch=z9hG4bKo`,
+      ...lines,
+      'CSeq: 1 OPTIONS',
+    )
+    alice.do(alice.agent.receive(options, { transport: 'tls', host: '192.0.2.2', port: 5061 }, 0))
+    alice.do(alice.agent.bye(sessionId, 0))
+    return ['ACK', 'BYE'].map(method => alice.sentLike(method)[0]!.to.name)
+  }
+  assert.equal(names('sip:bob@192.0.2.2:5061;transport=tls'), ['carrier.test', 'carrier.test'])
+  assert.equal(names('sip:bob@192.0.2.2'), [undefined, undefined])
+})
+
 test('ACK and BYE follow the Record-Route of the 200 in reverse, to its Contact', () => {
   const { alice, sessionId } = dial()
   answer(
