@@ -57,7 +57,10 @@ export interface BrowserBoardOptions {
 
 /** An upgrade that waits for control's word. */
 export interface Doors {
-  admit(browserId: string, use: (ws: WebSocket, socket: Socket, format: Browser['format']) => void): boolean
+  admit(
+    browserId: string,
+    use: (ws: WebSocket, socket: Socket, format: Browser['format'], at: Browser['at']) => void,
+  ): boolean
   refuse(browserId: string, status: number, body: object): boolean
 }
 
@@ -97,9 +100,9 @@ export class BrowserBoard {
     if ((as === 'call') !== (legId !== null))
       return { failure: 'invalid', message: 'a call has a leg, a phone has none' }
     if (legId !== null && this.lines.has(legId)) return conflict('a leg with this ID exists')
-    const isOpen = this.#doors.admit(browserId, (ws, socket, format) => {
+    const isOpen = this.#doors.admit(browserId, (ws, socket, format, at) => {
       const browser = newBrowser(
-        { id: browserId, as, accountSid, format, phone, at: addressOf(socket) },
+        { id: browserId, as, accountSid, format, phone, at },
         this.#socketOf(browserId, ws, socket),
       )
       this.#browsers.set(browserId, browser)
@@ -445,11 +448,6 @@ export class BrowserBoard {
     this.#options.emit({ name, at: new Date().toISOString(), body } as MediaEvent)
   }
 }
-
-const addressOf = ({ remoteAddress, localAddress }: Socket): Browser['at'] => ({
-  host: remoteAddress ?? '',
-  ...(localAddress === undefined ? {} : { local: localAddress }),
-})
 
 const closeCode = (reason: EndedReason, sipCode: number | null): number =>
   sipCode !== null ? REFUSED + sipCode : reason === 'internal_error' ? INTERNAL : NORMAL

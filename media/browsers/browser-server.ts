@@ -3,6 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { reachedBy } from '../kernel/own-addresses.ts'
 import { credentialOf, type TlsCredential } from '../kernel/tls-files.ts'
 import { newUlid } from '../protocol/chance.ts'
 import { clientAddress, clientNetwork, type Events, Newcomers, RateLimits } from '../protocol.ts'
@@ -59,6 +60,8 @@ interface Pending {
   request: IncomingMessage
   socket: Duplex
   head: Buffer
+  /** The client, also behind a proxy. */
+  host: string
   timer: NodeJS.Timeout
 }
 
@@ -181,7 +184,7 @@ export class BrowserServer {
       const timer = setTimeout(() => {
         if (this.#pending.delete(browserId)) refuse(503, 'media_unavailable', 'Nobody could judge the client token.')
       }, DECISION_MS)
-      this.#pending.set(browserId, { request, socket, head, timer })
+      this.#pending.set(browserId, { request, socket, head, host, timer })
       this.#count(network, browserId, socket)
       this.#options.connecting({ browserId, use, token, origin: request.headers.origin ?? null, host })
     }
@@ -219,15 +222,18 @@ export class BrowserServer {
    * Completes the upgrade; `use` gets the WebSocket. False: nothing is waiting, or it was not a WebSocket and was refused; `use` is
    * then never called.
    */
-  admit(browserId: string, use: (ws: WebSocket, socket: Socket, format: PageFormat) => void): boolean {
+  admit(
+    browserId: string,
+    use: (ws: WebSocket, socket: Socket, format: PageFormat, at: { host: string; local?: string }) => void,
+  ): boolean {
     const pending = this.#take(browserId)
     if (pending === null) return false
-    const { request, socket, head } = pending
+    const { request, socket, head, host } = pending
     this.#newcomers.known(socket as Socket)
     let isOpen = false
     this.#ws.handleUpgrade(request, socket, head, ws => {
       isOpen = true
-      use(ws, socket as Socket, formatOf(request))
+      use(ws, socket as Socket, formatOf(request), reachedBy(host, request.socket))
     })
     return isOpen
   }

@@ -233,8 +233,9 @@ export class CallsIn {
   #ownFor({ offer, peer }: Line): OwnAddress {
     const { addresses } = this.#options
     const family = offer === null ? null : familyOfOffer(offer)
-    const wanted = family === null ? null : addresses.in(family, peer?.local)
-    return wanted ?? (peer === null ? null : addresses.for(peer)) ?? addresses.main
+    const own = peer === null ? null : addresses.for(audioEndOf(peer))
+    if (own !== null && (family === null || family === own.family)) return own
+    return (family === null ? null : addresses.of(family)) ?? own ?? addresses.main
   }
 
   /** Control has decided that it rings: the caller is notified, and the deadline for a decision is met. */
@@ -364,6 +365,10 @@ interface DescribedCall {
   /** Its audio, if it was to start at once. */
   begun?: EngineLeg | Failure | undefined
 }
+
+/** Where a caller's audio comes from, as far as its signalling tells: past the proxies that are believed. */
+const audioEndOf = (peer: Peer): { host: string; local?: string } =>
+  peer.proxy === undefined || peer.proxy.origin === null ? peer : { host: peer.proxy.origin }
 
 /** The leg that the call is to replace. */
 function replacedBy(lines: Lines, sessionId: string | undefined): { replaces?: string } {

@@ -86,6 +86,7 @@ export class LocalMedia {
   readonly sipPort: number
 
   private constructor(sipPort: number, given: Given, more: Partial<SwitchboardOptions>) {
+    const { addresses = new OwnAddresses([HOST], []) } = more
     this.sipPort = sipPort
     const openSocket = async () => {
       await this.#socketsOpen
@@ -106,7 +107,6 @@ export class LocalMedia {
     this.engine = new TestEngine(this.#dir, { openSocket, emit: fromEngine, over, ...given })
     this.thread = new LocalThread(this.engine)
     const threads = new Threads([this.thread], () => this.engine.now)
-    const addresses = new OwnAddresses([HOST], [])
     const farEnds = new FarEnds({ emit })
     const { trace } = this.tracer
     const parts = { threads, addresses, maxCalls: MAX_CALLS, farEnds, trace, emit, fault }

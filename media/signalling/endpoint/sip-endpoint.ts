@@ -335,7 +335,7 @@ export class SipEndpoint {
   /** A connection begins at the address that its far end knows us by, where we listen on addresses of our choice. */
   #from(to: Peer): { localAddress?: string } {
     const own = this.#options.addresses.for(to)
-    return own === null || isAny(own.host) ? {} : { localAddress: own.host }
+    return own === null || isAny(own.listensOn) ? {} : { localAddress: own.host }
   }
 
   #isKnownHost(host: string): boolean {
@@ -405,7 +405,7 @@ export class SipEndpoint {
   }
 
   #sendUdp(bytes: Uint8Array, to: Peer): void {
-    const udp = this.#udp.get(this.#options.addresses.for(to)?.host ?? '')
+    const udp = this.#udp.get(this.#options.addresses.for(to)?.listensOn ?? '')
     if (udp === undefined) {
       // An address of a family that we have none of.
       this.#refused(to)

@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net'
 import { PONG, StreamFramer } from '../../../sip/message/framer.ts'
 import type { Peer } from '../../../sip/user-agent.ts'
+import { isAny } from '../../kernel/own-addresses.ts'
 import { clientNetwork } from '../../protocol.ts'
 
 /** Connections of one transport at most; further ones are refused. */
@@ -153,7 +154,7 @@ export class SipStreams {
       return
     }
     const id = `${socket.remoteAddress}:${socket.remotePort}#${this.#nextConnection++}`
-    this.#await(this.#adopt(socket, id, local))
+    this.#await(this.#adopt(socket, id, isAny(local) ? socket.localAddress : local))
   }
 
   /** From now on a whole message is owed. */

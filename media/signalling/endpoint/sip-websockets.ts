@@ -5,6 +5,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { PONG } from '../../../sip/message/framer.ts'
 import { MAX_MESSAGE_BYTES } from '../../../sip/message/parse.ts'
 import type { Peer } from '../../../sip/user-agent.ts'
+import { reachedBy } from '../../kernel/own-addresses.ts'
 import type { SipStreamCounters } from './sip-streams.ts'
 
 /** The sub-protocol that clients must ask for (RFC 7118 §4). */
@@ -85,12 +86,11 @@ export class SipWebSockets {
 
   /** Completes an upgrade that has been judged. */
   accept({ request, socket, head, host, isSecure }: SipUpgrade): void {
-    const { remotePort = 0, localAddress } = request.socket
+    const { remotePort = 0 } = request.socket
     const transport = isSecure ? 'wss' : 'ws'
     this.#server.handleUpgrade(request, socket, head, ws => {
       const port = this.#freePort(host, remotePort)
-      const local = localAddress === undefined ? {} : { local: localAddress }
-      this.#adopt(ws, { transport, host, port, connectionId: `ws ${host} ${port}`, ...local })
+      this.#adopt(ws, { transport, port, connectionId: `ws ${host} ${port}`, ...reachedBy(host, request.socket) })
     })
   }
 

@@ -44,7 +44,7 @@ class Scene {
     })
     const doors: Doors = {
       admit: (_id, use) => {
-        use(this.#waiting!.ws, this.#waiting!.socket, 'mulaw_8000')
+        use(this.#waiting!.ws, this.#waiting!.socket, 'mulaw_8000', { host: '127.0.0.1' })
         return true
       },
       refuse: () => true,
