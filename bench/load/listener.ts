@@ -129,11 +129,11 @@ export class Listeners {
     for (let i = 0; i < FRAME_SAMPLES; i++) signs[FRAME_SAMPLES + i] = ULAW_SIGNS[bytes[at + i]!]!
     const found = ear.marks.find()
     if (found === 'mark') this.#hear(leg, ear, ear.marks.mark)
-    else if (found !== 'silence' && now >= this.#from && now < this.#to) this.#judge(leg, ear, found)
+    else if (found === 'broken' && now >= this.#from && now < this.#to) this.#judge(leg, ear)
   }
 
-  /** A mark begins there and does not end as it was said, or it should and does not: a joint may lie on its beginning. */
-  #judge(leg: number, ear: Ear, found: 'none' | 'broken'): void {
+  /** A mark begins there, and does not end as it was said. */
+  #judge(leg: number, ear: Ear): void {
     const first = leg - (leg % this.#roomSize)
     const end = Math.min(first + this.#roomSize, this.#ears.length)
     const said: Int8Array[] = []
@@ -147,7 +147,6 @@ export class Listeners {
       this.counts.framesJoint++
       return
     }
-    if (found === 'none') return
     this.counts.framesBroken++
     this.#note(leg, ear, null)
   }

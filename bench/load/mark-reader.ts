@@ -29,10 +29,10 @@ export class MarkReader {
     return this.#signs
   }
 
-  /** Looks for the mark that ends in the newest frame. `silence`: no mark can be there; `none`: it is loud, and no mark begins. */
-  find(): 'mark' | 'silence' | 'none' | 'broken' {
+  /** Looks for the mark that ends in the newest frame. */
+  find(): 'mark' | 'none' | 'broken' {
     const signs = this.#signs
-    if (PROBES.every(probe => signs[FRAME_SAMPLES + probe] === 0)) return 'silence'
+    if (PROBES.every(probe => signs[FRAME_SAMPLES + probe] === 0)) return 'none'
     const found = this.#read(FRAME_SAMPLES + this.offset)
     if (found === 'mark') return 'mark'
     // A mark reads as well one sample beside where it lies; it lies in the middle.
