@@ -1,10 +1,9 @@
 import { ownRoom } from '../../calls/conductor/leg-rooms.ts'
 import { ringCaller } from '../../calls/conductor/ring-caller.ts'
 import { failureOf, type Sent } from '../../calls/conductor/sender.ts'
-import { mainLeg, setLeg } from '../../calls/legs.ts'
+import { findLeg, type LegChange, mainLeg, setLeg } from '../../calls/legs.ts'
 import { loadLeg } from '../../calls/records.ts'
 import { follow } from '../../calls/steps/follow.ts'
-import type { LegStep } from '../../calls/steps/table.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { ringback } from '../../calls/tones.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
@@ -24,10 +23,10 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
     .set({ early: isHeard ? 1 : 0 })
   await early.where('id', '=', leg.id).execute()
   const ring = leg.ring_id === null ? undefined : await findRing(trx, tenant, leg.ring_id)
-  if (ring === undefined) return heardByWhoCalls(trx, tenant, leg)
+  if (ring === undefined) return heardByWhoCalls(trx, tenant, leg, isHeard)
   if (ring.state !== 'ringing') return
   const caller = await mainLeg(trx, tenant, ring.call_id)
-  if (caller?.step === 'calling') return setLeg(trx, tenant, caller.id, {})
+  if (caller?.step === 'calling') return setLeg(trx, tenant, caller.id, hearing(caller, isHeard))
   // The calling member, or a flow's caller, waits in the call's room.
   const isTold = ring.purpose === 'consult' || ring.purpose === 'led'
   if (!isTold || caller === undefined || !isHeard) return
@@ -39,10 +38,15 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
 }
 
 /** An agent who is already on the line hears the party that is called for it. */
-async function heardByWhoCalls(trx: Trx, tenant: Tenant, { call_id: callId }: ParticipantRow): Promise<void> {
-  const ring = await mainRing(trx, tenant, callId)
-  if (ring?.state === 'talking' && ring.leg_id !== null) await setLeg(trx, tenant, ring.leg_id, {})
+async function heardByWhoCalls(trx: Trx, tenant: Tenant, leg: ParticipantRow, isHeard: boolean): Promise<void> {
+  const ring = await mainRing(trx, tenant, leg.call_id)
+  const caller = ring?.state === 'talking' && (await findLeg(trx, tenant, ring.leg_id ?? ''))
+  if (caller) await setLeg(trx, tenant, caller.id, hearing(caller, isHeard))
 }
+
+/** Who has heard early media is owed our ringing tone once it ends: its own network no longer plays any. */
+const hearing = (caller: ParticipantRow, isHeard: boolean): LegChange =>
+  isHeard && isRung(caller) ? { unanswered: 'early_media' } : {}
 
 /** The caller hears that somebody is rung: as they sound themselves where they do, else by our ringing tone. */
 export async function hearRinging(
@@ -83,13 +87,12 @@ export async function hearCalled(
   const tenant = tenantOf(leg)
   const called = await mainLeg(db, tenant, leg.call_id)
   const rows = leg.step === 'calling' && isRung(leg) ? await loadLeg(db, leg.id) : null
-  if (rows !== null) return ringCaller(db, rows, media, called?.early === 1)
-  const isRinging = called === undefined || (RUNG.includes(called.step) && called.early === 0)
+  const rung = rows === null ? null : await ringCaller(db, rows, media, called?.early === 1)
+  if (rung !== null || (rows !== null && leg.unanswered === 'when_answered')) return rung
+  const isRinging = called === undefined || (['to_dial', 'dialing'].includes(called.step) && called.early === 0)
   const call = isRinging ? await findCall(db, tenant, leg.call_id) : undefined
   if (call !== undefined) return failureOf(await media.request('leg.play', await ringback(db, call, leg.id)))
   return failureOf(await media.request('leg.stop_play', { legId: leg.id }))
 }
-
-const RUNG: readonly LegStep[] = ['to_dial', 'dialing']
 
 const into = (legId: string, room: ReturnType<typeof ownRoom>) => ({ legId, room, mustExist: true, muted: false })

@@ -99,6 +99,13 @@ for (const to of ['310', OUTSIDE]) {
     const early = world.media.handled.findLast(({ name }) => name === 'leg.ring')!.body as { early?: { room: object } }
     assert.ok(early.early !== undefined)
     assert.is('capture' in early.early.room, false)
+    // The call goes on elsewhere, where it rings only.
+    world.media.emit('leg.early_media', { legId, isHeard: false })
+    await world.settle()
+    assert.is(sent(world).at(-1), 'leg.play', 'our ringing tone')
+    world.media.emit('leg.early_media', { legId, isHeard: true })
+    await world.settle()
+    assert.is(sent(world).at(-1), 'leg.stop_play')
     world.media.pickUp(legId)
     await world.settle()
     assert.is(world.media.legs.get(PHONE)!.roomId, farEnd(world).roomId)
