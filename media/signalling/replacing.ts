@@ -3,8 +3,9 @@ import { isWebSocket } from '../../sip/destination.ts'
 import type { Body, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
-import { isFailure } from '../protocol.ts'
+import { type EndedReason, isFailure } from '../protocol.ts'
 import { type CallPace, ratesOf } from './call-pace.ts'
+import { fieldsOfReason } from './causes.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf } from './invitation.ts'
@@ -72,6 +73,8 @@ export class Replacing {
       return { failure: 'invalid', message: `the caller's offer cannot be answered: ${agreed.error}` }
     }
     const { sessionId } = by
+    // A phone whose call is picked up elsewhere shows no missed one.
+    const reason = line.state === 'answered' ? 'transfer_completed' : 'answered_elsewhere'
     this.#lines.bind(by, '')
     next.description = agreed?.answer ?? descriptions.offer(next)
     next.state = 'answered'
@@ -81,7 +84,7 @@ export class Replacing {
     const connected = agreed === null ? {} : await descriptions.connect(line, agreed.media)
     const body: Body = { type: SDP, bytes: next.description }
     this.#options.sip().do((agent, now) => agent.accept(sessionId, body, now))
-    this.#options.sip().do((agent, now) => agent.bye(before, now))
+    this.#leave(before, reason)
     return isFailure(connected) ? connected : {}
   }
 
@@ -204,7 +207,7 @@ export class Replacing {
     const { descriptions } = this.#options
     const media = body === null ? (next.early?.media ?? null) : descriptions.agreed(next, body)
     if (media === null || isOver(line)) {
-      this.#options.sip().do((agent, now) => agent.bye(next.sessionId, now))
+      this.#leave(next.sessionId, media === null ? 'codec_mismatch' : (line.endReason ?? 'caller_hangup'))
       this.#over(attempt, 488)
       return
     }
@@ -216,7 +219,11 @@ export class Replacing {
     this.#lines.emit('leg.replaced', { legId: line.legId, by: partyOf(target.uri), ...routed })
     await descriptions.connect(line, media)
     this.#over(attempt, 200)
-    this.#options.sip().do((agent, now) => agent.bye(before, now))
+    this.#leave(before, 'transfer_completed')
+  }
+
+  #leave(sessionId: string, reason: EndedReason): void {
+    this.#options.sip().do((agent, now) => agent.bye(sessionId, now, fieldsOfReason(reason)))
   }
 
   /** The line is the successor's from now on. Returns the session that it was before, of which nobody hears any more. */
@@ -232,7 +239,8 @@ export class Replacing {
 
   #giveUp(attempt: Attempt, status: number): void {
     const { sessionId } = attempt.next
-    if (this.#attempts.delete(sessionId)) this.#options.sip().do((agent, now) => agent.cancel(sessionId, now))
+    const reason = fieldsOfReason(status === 408 ? 'no_answer' : 'caller_hangup')
+    if (this.#attempts.delete(sessionId)) this.#options.sip().do((agent, now) => agent.cancel(sessionId, now, reason))
     this.#over(attempt, status)
   }
 

@@ -84,6 +84,7 @@ wireTest(
     target.ring()
     target.answer()
     await sipp.passed()
+    assert.match(sipp.received('BYE')[0]!.text, /^Reason: Q\.850;cause=16;text="Normal call clearing"\r?$/m)
     assert.equal(await statuses(), ['trying', 'ringing', 'completed'])
     const running = (await product.ok('GET', '/calls?status=in_progress')).data
     assert.equal(running.length, 1, 'the call is the same object, and goes on')
