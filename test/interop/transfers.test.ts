@@ -258,6 +258,8 @@ ofBaresip('baresip transfers blind to a colleague: it is free, and the other two
     await product.until('it is answered', async () =>
       (await product.ok('GET', `/calls/${talks.call_id}`)).status === 'in_progress' ? true : null,
     )
+    // The party outside is there first, and a phone transfers no call that is not.
+    await ann!.until('CALL_ESTABLISHED')
     ann!.transfer(at(bobs!))
     await product.until('bob talks', async () => {
       const status = await product.ok('GET', `/agents/${bobId}/status`)
