@@ -13,6 +13,8 @@ const MAX_OVERSHOOT = 4
  * more, packets would soon be late, and until the end of a change that has begun each tick costs more [ticks].
  */
 const PATIENCE_TICKS = { less: 500, more: 100 }
+/** A delay that grows by more meanwhile, as that of a clock that drifts, is not waited with any longer [ms]. */
+const MOST_GROWTH_MS = 0.5
 /** Quieter is no voice [dBov]. */
 const QUIET_DBOV = -50
 
@@ -51,6 +53,8 @@ export class Playout {
   #isLeftAlone = false
   /** For how many ticks a change has waited; infinite: it waits no longer. */
   #waited = 0
+  /** Spare time of the packets when it began to wait [ms]. */
+  #spareMs = 0
   /** The last tick produced nothing. */
   #isPause = true
 
@@ -85,8 +89,14 @@ export class Playout {
   }
 
   #wait(excess: number): void {
-    if (excess === 0 && this.#scale.waiting === 0) this.#waited = 0
-    else if (++this.#waited > PATIENCE_TICKS[excess > 0 ? 'less' : 'more'] || Math.abs(excess) > 1) {
+    if (excess === 0 && this.#scale.waiting === 0) {
+      this.#waited = 0
+      return
+    }
+    const spareMs = this.#jitter.spareMs ?? 0
+    if (++this.#waited === 1) this.#spareMs = spareMs
+    const isGrowing = excess > 0 && spareMs - this.#spareMs > MOST_GROWTH_MS
+    if (this.#waited > PATIENCE_TICKS[excess > 0 ? 'less' : 'more'] || Math.abs(excess) > 1 || isGrowing) {
       this.#waited = Number.POSITIVE_INFINITY
     }
   }

@@ -164,9 +164,7 @@ for (const driftPpm of [300, -300]) {
       assert.ok(changes >= 3 && changes <= 5, `${changes} frames`)
       assert.ok(largestStep(heard) < 1.05 * largestStep(Int16Array.from({ length: 800 }, (_, i) => tone(hz)(i))) + 300)
       assert.ok(worstSnr(heard, hz) > 14, `${worstSnr(heard, hz).toFixed(1)} dB`)
-      // A frame, the spare time that remains, and what the clock drifts in the ten seconds for which a pause is waited for.
-      const most = 24 + (driftPpm > 0 ? 10_000 * (driftPpm / 1e6) : 0)
-      assert.ok(Math.max(...delays.slice(100)) < most, `${Math.max(...delays.slice(100))} ms`)
+      assert.ok(Math.max(...delays.slice(100)) < 24, `${Math.max(...delays.slice(100))} ms`)
     })
   }
 }
@@ -197,17 +195,17 @@ for (const driftPpm of [300, -300]) {
   })
 }
 
-for (const [spokenMs, pauseMs, driftPpm] of [
-  [9000, 500, 300],
-  [360, 40, 300],
-  [360, 40, -300],
+for (const [spokenMs, pauseMs, driftPpm, seconds] of [
+  [9000, 500, 50, 1500],
+  [360, 40, 300, 240],
+  [360, 40, -300, 240],
 ] as const) {
   test(`every sample of what is said for ${spokenMs} ms between pauses of ${pauseMs} is heard, with a clock that drifts by ${driftPpm} ppm`, () => {
     const spoken = 8 * spokenMs
     const every = spoken + 8 * pauseMs
     const said = law(Int16Array.from({ length: spoken }, (_, i) => tone(440)(i)))
     const audio = (sample: number): number => (sample % every < spoken ? said[sample % every]! : (sample * 7919) % 17)
-    const { out, audio: leg } = play({ seconds: 240, audio, driftPpm })
+    const { out, audio: leg } = play({ seconds, audio, driftPpm })
     const { inserted, discarded } = leg.jitter.counters
     assert.ok((driftPpm > 0 ? discarded : inserted) >= 3, `${discarded} discarded, ${inserted} inserted`)
     let whole = 0
@@ -217,7 +215,7 @@ for (const [spokenMs, pauseMs, driftPpm] of [
       whole++
       from += spoken - 1
     }
-    const most = Math.floor((240 * 8000) / every)
+    const most = Math.floor((seconds * 8000) / every)
     assert.ok(whole >= most - 1, `${whole} of ${most}`)
   })
 }
