@@ -64,6 +64,8 @@ export class PlayoutDelay {
   #spareFor = 0
   #patience = 0
   #sinceCut = Number.POSITIVE_INFINITY
+  /** A packet since the last group was as late as behind a stall. */
+  #isStalled = false
 
   /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
   constructor(frameMs: number, maxDelayMs: number) {
@@ -91,10 +93,12 @@ export class PlayoutDelay {
   /** How many of the frames that a late packet requires are added to the delay; none if no bounded delay would save it. */
   grow(frames: number, latenessMs: number): number {
     this.#calm = 0
+    if (latenessMs > STALL_MS) this.#isStalled = true
     if (latenessMs > this.#maxDelayMs) return 0
     const granted = Math.min(frames, this.#roomFrames)
     if (granted > 0) {
-      if (!this.#regret()) this.#patience >>= 1
+      // The end of a burst behind a stall is played yet; but the delay from before was right.
+      if (!this.#isStalled && !this.#regret()) this.#patience >>= 1
       this.shift(granted * this.#frameMs)
     }
     return granted
@@ -155,6 +159,7 @@ export class PlayoutDelay {
   }
 
   #beginGroup(): void {
+    this.#isStalled = false
     this.spares.packets = 0
     this.spares.least = Number.POSITIVE_INFINITY
     this.spares.most = Number.NEGATIVE_INFINITY

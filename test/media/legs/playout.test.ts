@@ -283,6 +283,17 @@ for (const [what, audio] of [
     assert.ok(waits[(5300 + 2000) / 20]! <= 16, `${waits[(5300 + 2000) / 20]} ms`)
   })
 
+  test(`so it is in ${what} on a network that stalls every five seconds`, () => {
+    const everyFrames = 250
+    const network = (n: number): number =>
+      n >= everyFrames && n % everyFrames < 15 ? (15 - (n % everyFrames)) * 20 : 0
+    const { waits } = play({ seconds: 40, audio, network })
+    for (let stall = 1; stall <= 7; stall++) {
+      const wait = waits[stall * everyFrames + 15 + 100]!
+      assert.ok(wait <= 16, `${wait} ms after stall ${stall}`)
+    }
+  })
+
   test(`after a stall of our own of 300 ms in ${what} the next tick is as late as any, and the joint is no click`, () => {
     // Of 15 frames the clock leaves out 10, and catches up with 5.
     const { waits, out, audio: leg } = play({ seconds: 12, audio, stall: { after: 250, ticks: 10 } })
