@@ -49,11 +49,7 @@ export class Sounds {
       return
     }
     const settings = settingsOf(this.#own.get(leg), room?.sound)
-    if (isAsItCame(settings)) {
-      leg.sound?.close()
-      leg.sound = null
-      return
-    }
+    if (leg.sound === null && isAsItCame(settings)) return
     leg.sound ??= new Sound(LEG_SAMPLES, this.#tools, isSpeaking =>
       this.#emit('leg.speaking', { legId: leg.id, isSpeaking }),
     )

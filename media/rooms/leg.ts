@@ -177,9 +177,18 @@ export abstract class Leg {
     this.said = raw
     if (paused || this.#isMasked) this.#takeTonesOut(paused, maskTones, now)
     this.plain = this.said
-    if (this.sound !== null && !this.isLeftAlone) this.said = this.sound.process(this.said, paused || this.isUnheard)
+    if (this.sound !== null && !this.isLeftAlone) this.said = this.#processed(this.sound, paused)
     // After processing only the lower band is right.
     this.saidUpper = this.said === raw && raw !== null ? this.upper : null
+  }
+
+  #processed(sound: Sound, paused: boolean): Frame | null {
+    const said = sound.process(this.said, paused || this.isUnheard)
+    if (sound.isOver) {
+      sound.close()
+      this.sound = null
+    }
+    return said
   }
 
   /** Tones in its audio are keys. */

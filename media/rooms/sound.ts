@@ -49,6 +49,8 @@ export class Sound {
   #settings = AS_IT_CAME
   #detector: VoiceDetector | null = null
   #suppressor: NoiseSuppressor | null = null
+  /** It has just begun, or ends with the next frame: from the plain audio to the suppressed, or back, without a click. */
+  #fade: 'none' | 'in' | 'out' = 'none'
   #autoGain: AutoGain | null = null
   readonly #speech = new SpeechState()
   /** Of the audio that others hear; full scale is 1. */
@@ -85,11 +87,7 @@ export class Sound {
       this.#detector?.close()
       this.#detector = null
     }
-    if (noiseSuppression) this.#suppressor ??= this.#tools.createNoiseSuppressor(NARROWBAND_HZ)
-    else {
-      this.#suppressor?.close()
-      this.#suppressor = null
-    }
+    this.#useSuppression(noiseSuppression)
     this.#autoGain = autoGain ? (this.#autoGain ?? new AutoGain()) : null
     if (!speechEvents) this.#fallSilent()
   }
@@ -100,7 +98,7 @@ export class Sound {
    */
   process(frame: Frame | null, isUnheard: boolean): Frame | null {
     if (this.#detector !== null) this.#listen(this.#detector, frame, isUnheard)
-    const said = frame === null ? null : this.#treat(frame)
+    const said = frame === null ? this.#rest() : this.#treat(frame)
     if (this.#settings.speechEvents) {
       const power = said === null ? 0 : 10 ** (levelDbov(said) / 10)
       this.#power = isUnheard ? 0 : this.#power + (power - this.#power) * LEVEL_FOLLOWING
@@ -108,6 +106,18 @@ export class Sound {
       if (isSpeaking !== this.isSpeaking) this.#tell(isSpeaking)
     }
     return said
+  }
+
+  /** Its settings ask for nothing, and what they asked for before has faded: it is no longer needed. */
+  get isOver(): boolean {
+    return this.#suppressor === null && this.#gain === 1 && isAsItCame(this.#settings)
+  }
+
+  /** In silence nothing has to fade. */
+  #rest(): null {
+    if (this.#fade === 'out') this.#endSuppression()
+    if (this.#autoGain === null) this.#gain = 10 ** (this.#settings.gainDb / 20)
+    return null
   }
 
   #listen(detector: VoiceDetector, frame: Frame | null, isUnheard: boolean): void {
@@ -123,9 +133,39 @@ export class Sound {
     if (this.#suppressor === null && !hasGain) return frame
     const out = this.#out
     out.set(frame)
-    this.#suppressor?.process(out)
+    if (this.#suppressor !== null) this.#suppress(this.#suppressor, frame, out)
     if (hasGain) this.#amplify(out, wanted)
     return out
+  }
+
+  #useSuppression(wanted: boolean): void {
+    if (wanted && this.#suppressor === null) {
+      this.#suppressor = this.#tools.createNoiseSuppressor(NARROWBAND_HZ)
+      this.#fade = 'in'
+    } else if (wanted) this.#fade = this.#fade === 'in' ? 'in' : 'none'
+    else if (this.#fade === 'in') this.#endSuppression()
+    else this.#fade = 'out'
+  }
+
+  /** Its first 10 ms are empty, because it is so much later: until then the plain audio goes on. */
+  #suppress(suppressor: NoiseSuppressor, frame: Frame, out: Frame): void {
+    suppressor.process(out)
+    const fade = this.#fade
+    if (fade === 'none') return
+    const half = out.length / 2
+    for (let i = 0; i < out.length; i++) {
+      const beyond = Math.max(0, i + 1 - half) / half
+      const share = fade === 'in' ? beyond : 1 - (i + 1) / out.length
+      out[i] = Math.round(frame[i]! + (out[i]! - frame[i]!) * share)
+    }
+    if (fade === 'out') this.#endSuppression()
+    this.#fade = 'none'
+  }
+
+  #endSuppression(): void {
+    this.#suppressor?.close()
+    this.#suppressor = null
+    this.#fade = 'none'
   }
 
   #amplify(out: Frame, wanted: number): void {
@@ -154,8 +194,7 @@ export class Sound {
   close(): void {
     this.#fallSilent()
     this.#detector?.close()
-    this.#suppressor?.close()
     this.#detector = null
-    this.#suppressor = null
+    this.#endSuppression()
   }
 }

@@ -122,6 +122,30 @@ test('noise suppression takes 10 dB and more of steady noise, and leaves the voi
   assert.ok(Math.abs(voice + 22) < 3, `voice: ${voice} dBov`)
 })
 
+for (const [what, sound] of [
+  ['noise suppression', { noiseSuppression: true }],
+  ['a gain', { gainDb: 9 }],
+] as const) {
+  test(`nobody hears a hole or a click when ${what} begins or ends`, async () => {
+    const caller = await engine.join(A, ROOM)
+    const listener = await engine.join(B, ROOM)
+    engine.run(2 * SECOND, tick => {
+      if (tick % 7 === 0) update(A, tick % 14 === 7 ? sound : { noiseSuppression: false, gainDb: 0 })
+      caller.speaker.speak(toneFrame(330, tick), engine.now)
+    })
+    const heard = heardBy(listener, 1)
+    const top = heard.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
+    let [step, quiet] = [0, 0]
+    for (let i = 1, run = 0; i < heard.length; i++) {
+      step = Math.max(step, Math.abs(heard[i]! - heard[i - 1]!))
+      run = Math.abs(heard[i]!) < top / 50 ? run + 1 : 0
+      quiet = Math.max(quiet, run)
+    }
+    assert.ok(step <= 1.2 * 2 * top * Math.sin((Math.PI * 330) / 8000), `a step of ${step} in a tone of ${top}`)
+    assert.ok(quiet < 16, `${quiet} samples of nothing`)
+  })
+}
+
 test('what others hear is treated; who understands words hears it as it came', () => {
   const room = new Room({ roomId: 'call_1', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 9 })
   const [caller, listener] = [new Party(A, '192.0.2.1'), new Party(B, '192.0.2.2')]
