@@ -13,7 +13,7 @@ import { type FarEnd, Wires } from './wires.ts'
 export interface ThreadData {
   plan: Pick<LoadPlan, 'legs' | 'roomSize' | 'jitterMs'>
   memory: LedgerMemory
-  /** Of the other thread's clock (`originMs`). */
+  /** Of the other thread's clock (`clockOriginMs`). */
   originMs: number
   legs: { descriptors: Descriptors; far: FarEnd }[]
 }

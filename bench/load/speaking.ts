@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { originMs } from './clock.ts'
+import { clockOriginMs } from '../../media/kernel/clock-origin.ts'
 import type { Ledger } from './ledger.ts'
 import type { LegSockets } from './leg-sockets.ts'
 import type { LoadPlan } from './messages.ts'
@@ -30,7 +30,7 @@ export async function startSpeaking(
   return SpeakingThread.start({
     plan,
     memory: ledger.memory,
-    originMs: originMs(),
+    originMs: clockOriginMs(),
     legs: farEnds.map((far, leg) => ({ descriptors: descriptors[leg]!, far })),
   })
 }

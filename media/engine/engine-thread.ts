@@ -6,6 +6,7 @@ import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { loadNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import { loadResampler } from '../../codecs/resample.ts'
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
+import { clockOriginMs } from '../kernel/clock-origin.ts'
 import { comeForwardForAudio } from '../kernel/thread-priority.ts'
 import { chooseDatagrams } from '../rtp/datagrams/choose.ts'
 import { PortPool } from '../rtp/port-pool.ts'
@@ -59,7 +60,7 @@ const options: EngineOptions = {
   emit: event => post({ type: 'event', event }),
   emitOwn: event => post({ type: 'own', event }),
   cross: message => post({ type: 'cross', message }),
-  place: { ...config.place, clockMs: Number(process.hrtime.bigint()) / 1e6 - performance.now() },
+  place: { ...config.place, clockMs: clockOriginMs() },
   over: (kind, id) => post({ type: 'over', kind, id }),
   end: (legId, reason) => post({ type: 'end', legId, reason }),
   fault: (error, legIds) => post({ type: 'fault', error: stackOf(error), legIds }),

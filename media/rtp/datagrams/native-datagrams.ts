@@ -16,7 +16,7 @@ const IDLE_POLL_MS = 20
 const TURN_MS = 2
 const LEAST_SLEEP_MS = 0.05
 /** Datagrams that follow each other this closely are fetched together [ms]. */
-const TOGETHER_MS = 0.6
+const TOGETHER_MS = 0.4
 
 /**
  * Native sockets. A poll finds the readable sockets with one call and fetches from all of those with another one (`RingCalls`), or, if the system
