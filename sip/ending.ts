@@ -91,10 +91,16 @@ export function sayBye(
 }
 
 /** The effect of a failed request inside a dialog: 481, 408 and silence end it (RFC 3261 §12.2.1.2). */
-export function endOnFailure(core: AgentCore, session: Session, status: number, now: number): boolean {
+export function endOnFailure(
+  core: AgentCore,
+  session: Session,
+  status: number,
+  now: number,
+  cause: EndCause = 'timeout',
+): boolean {
   if (status !== 481 && status !== 408) return false
   if (session.phase === 'over') return true
-  finish(core, session, ended(session, status === 481 ? 'remote' : 'local', 'timeout'), now)
+  finish(core, session, ended(session, status === 481 ? 'remote' : 'local', cause), now)
   if (status === 408) hangUp(core, session, TIMER_EXPIRED, now)
   else {
     stopAwaitingAck(core, session)

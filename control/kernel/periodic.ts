@@ -32,15 +32,20 @@ export class Periodic {
     this.#runIn(firstMs)
   }
 
+  /** The next run follows at once, or the one that is under way. */
+  hurry(): void {
+    this.#running = this.#running.then(() => this.#runOnce())
+  }
+
   #runIn(ms: number): void {
     const { later = afterMs } = this.#parts
-    this.#forget = later(() => {
-      this.#running = this.#runOnce()
-    }, ms)
+    this.#forget()
+    this.#forget = later(() => this.hurry(), ms)
   }
 
   async #runOnce(): Promise<void> {
     const { name, everyMs, run, log } = this.#parts
+    if (this.#closed) return
     try {
       await run()
       this.#outage.over({ duty: name })

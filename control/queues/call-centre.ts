@@ -23,7 +23,7 @@ import { changeSupervision, type Handling } from './call-handling.ts'
 import type { CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ring-events.ts'
-import { heardEarly } from './ringing/early-media.ts'
+import { heardByWhoCalls, heardEarly } from './ringing/early-media.ts'
 import { takeOver } from './ringing/purposes.ts'
 import { mainRing } from './ringing/rings.ts'
 import { DecisionFault, round, tenantsWaiting } from './ringing/rounds.ts'
@@ -166,6 +166,7 @@ export class CallCentre implements CallCentrePort {
   async onRinging(trx: Trx, { body, at }: Of<'leg.ringing'>): Promise<void> {
     const leg = await findLeg(trx, body.legId)
     if (leg?.ring_id != null) await transferRingRings(trx, leg.ring_id, at)
+    else if (leg !== undefined) await heardByWhoCalls(trx, tenantOf(leg), leg, null)
   }
 
   onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void> {

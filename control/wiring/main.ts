@@ -19,6 +19,7 @@ import { releaseInterruptedJobs } from '../kernel/jobs/claims.ts'
 import { makeLog } from '../kernel/log.ts'
 import { BEAT_MS, beat } from '../kernel/nodes/heartbeat.ts'
 import { Periodic } from '../kernel/periodic.ts'
+import { only } from '../kernel/store/after-commit.ts'
 import { openConfiguredStore } from '../kernel/store/configured-store.ts'
 import { openVault, type Vault } from '../kernel/vault.ts'
 import { vaultFits } from '../kernel/vault-check.ts'
@@ -28,6 +29,7 @@ import { giveUpLost } from '../messages/delivery.ts'
 import { PhoneSubscriptions } from '../queues/agents/subscriptions.ts'
 import { RetentionDuty } from '../retention/duty.ts'
 import { sealStoredPasswords } from '../trunks/account.ts'
+import { CONNECTION_CHANGED } from '../trunks/networks.ts'
 import { buildApp } from './app.ts'
 import {
   buildCallCentre,
@@ -143,6 +145,8 @@ export async function main(): Promise<void> {
   const running = new RunningCalls(store)
   const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, running })
   const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
+  // Its address may call in the next moment, and would be a stranger's.
+  store.committed.add(only([CONNECTION_CHANGED], () => connections.hurry()))
   const strays = new StrayLegs({ store, log })
   const traceKeeper = new TraceKeeper({ store })
   const lost = lostNodes(parts, centre)

@@ -177,7 +177,15 @@ export const COMMANDS = {
   ),
   /** The caller of an incoming leg takes the place of a leg's far end; its own leg ends. */
   'leg.replace': ok('main', Type.Object({ legId: id, byLegId: id })),
-  'leg.hangup': ok('main', Type.Object({ legId: id, reason: endedReason })),
+  /** `farEnd`: how the party ended that this leg was with, or has called. It is passed on as far as it means something to a phone. */
+  'leg.hangup': ok(
+    'main',
+    Type.Object({
+      legId: id,
+      reason: endedReason,
+      farEnd: Type.Optional(Type.Object({ sipCode: nullable(Type.Integer()), q850: nullable(Type.Integer()) })),
+    }),
+  ),
   /**
    * Moves a leg to another room; `mustExist`: failure `not_found` if that room is gone. `payment`: the leg is a payment line. From its
    * first frame in the room, it has a capture pause of its own. When that has lasted `maxSeconds`, the leg ends.

@@ -34,8 +34,8 @@ const OF_REASON: Record<EndedReason, number> = {
 }
 
 /** For the BYE or CANCEL that ends a leg for this reason. */
-export const fieldsOfReason = (reason: EndedReason): HeaderFields =>
-  reasonFields([...(reason === 'answered_elsewhere' ? [ELSEWHERE] : []), q850(OF_REASON[reason])])
+export const fieldsOfReason = (reason: EndedReason, cause: number = OF_REASON[reason]): HeaderFields =>
+  reasonFields([...(reason === 'answered_elsewhere' ? [ELSEWHERE] : []), q850(cause)])
 
 /** A challenge, a redirection, and a request for another form of the same request do not end a call. */
 const GOES_ON: ReadonlySet<number> = new Set([401, 407, 420, 421, 422, 423])

@@ -229,6 +229,18 @@ const STATUS_OF: Partial<Record<EndedReason, number>> = {
   media_failed: 500,
 }
 
+/**
+ * Refusals that mean the same to whoever has called by way of us; others concern our own request: its credentials, extensions, route or
+ * description (RFC 3261 §16.7).
+ */
+const PASSED_ON: ReadonlySet<number> = new Set([
+  403, 404, 408, 410, 480, 484, 486, 488, 500, 501, 502, 503, 504, 600, 603, 604, 606, 607, 608,
+])
+
+/** Null: it is not passed on. */
+export const passedOn = (status: number | null): number | null =>
+  status !== null && PASSED_ON.has(status) ? status : null
+
 export const statusOfReason = (reason: EndedReason): number => STATUS_OF[reason] ?? 480
 
 /** For a leg without an engine thread. */

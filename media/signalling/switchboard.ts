@@ -21,12 +21,12 @@ import { CallPace } from './call-pace.ts'
 import { Callers } from './callers.ts'
 import { CallsIn } from './calls-in.ts'
 import { CallsOut } from './calls-out.ts'
-import { causeOfFarEnd, fieldsOfReason } from './causes.ts'
+import { causeOfFarEnd, causeOfOurs, fieldsOfReason } from './causes.ts'
 import { Descriptions } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import type { FarEnds } from './far-ends.ts'
 import { Faxes } from './faxes.ts'
-import { type Line, type MayReach, statusOfReason } from './line.ts'
+import { type Line, type MayReach, passedOn, statusOfReason } from './line.ts'
 import { Lines, notFound } from './lines.ts'
 import { Redirects } from './redirects.ts'
 import { Replacing } from './replacing.ts'
@@ -305,9 +305,11 @@ export class Switchboard {
     }
     line.endReason ??= request.reason
     this.transfers.leaving(line)
-    const headers = fieldsOfReason(request.reason)
+    const { sipCode = null, q850 = null } = request.farEnd ?? {}
+    const headers = fieldsOfReason(request.reason, q850 ?? undefined)
+    if (q850 !== null) line.cause ??= { ...causeOfOurs(request.reason, null), q850 }
     // The status of its INVITE tells an unanswered caller why it reaches nobody.
-    const refusal = line.isOutOfHops ? 483 : statusOfReason(line.endReason)
+    const refusal = line.isOutOfHops ? 483 : (passedOn(sipCode) ?? statusOfReason(line.endReason))
     if (line.direction === 'inbound') line.refusedWith = refusal
     if (line.sessionId !== '') this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers, refusal))
     // If nothing was sent, or SIP no longer knows the call, no other event reports its end.

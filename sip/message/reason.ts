@@ -61,6 +61,7 @@ const NAMES: Record<number, string> = {
   25: 'Exchange routing error',
   26: 'Non-selected user clearing',
   28: 'Invalid number format',
+  31: 'Normal, unspecified',
   34: 'No circuit available',
   38: 'Network out of order',
   41: 'Temporary failure',

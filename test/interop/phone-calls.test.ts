@@ -202,6 +202,7 @@ baresipTest('a phone that requires 100rel rings reliably, and its CANCEL is answ
   const keys = { username: account.username }
   const sipp = await Sipp.caller('phone-prack', product.sip, { to: '+15557654321', account, keys })
   const outside = await trunk.next()
+  outside.ring()
   await sipp.passed()
   await outside.ended
   await statusOf(userId, 'offline')

@@ -110,7 +110,7 @@ test('a caller that only says that it supports timers is asked for one in the 20
   assert.ok(Math.abs(bob.sentLike('UPDATE')[0]!.at - 1_000_000) < 50)
   pipe.lose = text => text.startsWith('UPDATE')
   pipe.run(4_000_000)
-  assert.equal([bob.event('ended').cause, alice.event('ended').cause], ['timeout', 'bye'])
+  assert.equal([bob.event('ended').cause, alice.event('ended').cause], ['session_expired', 'bye'])
 })
 
 test('a caller that does not support timers is not asked for one', () => {
@@ -178,6 +178,16 @@ test('a refresh that is never answered ends the call', () => {
   assert.ok(end.cause === 'timeout' || end.cause === 'session_expired')
   assert.is(alice.agent.sessionCount, 0)
 })
+
+for (const status of [481, 408]) {
+  test(`a refresh that is answered ${status} says that the session has expired there (RFC 4028 §10)`, () => {
+    const { pipe, alice } = call(120, text =>
+      /^CSeq: \d+ UPDATE/m.test(text) ? text.replace(/^SIP\/2\.0 200 OK/, `SIP/2.0 ${status} X`) : text,
+    )
+    pipe.run(100_000)
+    assert.is(alice.event('ended').cause, 'session_expired')
+  })
+}
 
 test('a call without Session-Expires has no timer', () => {
   const pipe = new Pipe()

@@ -1,6 +1,7 @@
-import type { Commands, EndedReason, Failure, PlaySource } from '../../../media/protocol.ts'
+import type { Commands, EndedReason, Failure, LegCause, PlaySource } from '../../../media/protocol.ts'
 import { phraseNamed } from '../../kernel/phrases.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
+import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { CommandPort } from '../../media-link/events.ts'
 import { announced } from '../announced.ts'
 import { type LeftMessage, storedAnswering } from '../answering/schema.ts'
@@ -58,12 +59,25 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
       const rows = leg.leave_prompt !== null && leg.unanswered === null ? await loadLeg(db, leg.id) : null
       if (rows !== null) return failureOf(await media.request('leg.play', await busyTone(db, rows)))
       const reason = leg.leave_reason ?? 'api_hangup'
-      const failure = failureOf(await media.request('leg.hangup', { legId: leg.id, reason }))
+      const farEnd = await farEndOf(db, leg, reason)
+      const failure = failureOf(await media.request('leg.hangup', { legId: leg.id, reason, ...(farEnd && { farEnd }) }))
       // It may never have been dialled: then no event reports its end.
       if (failure?.failure === 'not_found') await deps.gone(leg, reason)
       return failure
     },
   }
+}
+
+/** How the other party has ended, for a leg that ends for that: a network's cause, and for a phone that has called it the refusal. */
+async function farEndOf(db: Db, leg: ParticipantRow, reason: EndedReason) {
+  const isRefused = leg.unanswered !== null && leg.ring_id !== null
+  if (!isRefused && reason !== 'agent_hangup' && reason !== 'caller_hangup') return null
+  const others = forTenant(db, tenantOf(leg)).select('participants').select('cause').where('id', '!=', leg.id)
+  const ended = others.where('call_id', '=', leg.call_id).where('step', '=', 'ended').orderBy('left_at', 'desc')
+  const { by, q850 = null } = JSON.parse((await ended.executeTakeFirst())?.cause ?? '{}') as Partial<LegCause>
+  if (by !== 'far_end') return null
+  const call = isRefused ? await forTenant(db, tenantOf(leg)).find('calls', leg.call_id) : undefined
+  return { q850, sipCode: call?.sip_code ?? null }
 }
 
 /** Makes a sender that needs more than the leg: its call, and the room of the call. */

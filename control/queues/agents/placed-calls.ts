@@ -58,14 +58,10 @@ const DEVICE_TIMEOUT_S = 15
 export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
   const { store, now, sipHost, vault } = deps
   const { tenant, user, dialled } = placing
-  const name = user.extension ?? user.id
-  const from = partyAt(name, sipHost)
+  const from = partyAt(user.extension ?? user.id, sipHost)
+  const to = partyAt(dialled, sipHost)
   const at = now()
-  const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, {
-    to: partyAt(dialled, sipHost),
-    from,
-    at,
-  })
+  const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, { to, from, at })
   if ('failure' in found) return found
   return store.transaction(async trx => {
     const problem = await callProblem(trx, tenant, at.toISOString())
@@ -78,11 +74,7 @@ export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Pro
   })
 }
 
-const partyAt = (user: string, host: string): SipParty => ({
-  uri: `sip:${user}@${host}`,
-  user,
-  host,
-})
+const partyAt = (user: string, host: string): SipParty => ({ uri: `sip:${user}@${host}`, user, host })
 
 async function callOutside(
   trx: Trx,

@@ -37,11 +37,12 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   })
 }
 
-/** An agent who is already on the line hears the party that is called for it. */
-async function heardByWhoCalls(trx: Trx, tenant: Tenant, leg: ParticipantRow, isHeard: boolean): Promise<void> {
+/** An agent who is already on the line hears the party that is called for it. `isHeard` null: it rings, which an agent's phone is told. */
+export async function heardByWhoCalls(trx: Trx, tenant: Tenant, leg: ParticipantRow, isHeard: boolean | null) {
   const ring = await mainRing(trx, tenant, leg.call_id)
   const caller = ring?.state === 'talking' && (await findLeg(trx, tenant, ring.leg_id ?? ''))
-  if (caller) await setLeg(trx, tenant, caller.id, hearing(caller, isHeard))
+  const isTold = caller && (isHeard !== null || (caller.step === 'calling' && isRung(caller)))
+  if (isTold) await setLeg(trx, tenant, caller.id, hearing(caller, isHeard === true))
 }
 
 /** Who has heard early media is owed our ringing tone once it ends: its own network no longer plays any. */
@@ -87,6 +88,8 @@ export async function hearCalled(
   const tenant = tenantOf(leg)
   const called = await mainLeg(db, tenant, leg.call_id)
   const rows = leg.step === 'calling' && isRung(leg) ? await loadLeg(db, leg.id) : null
+  // As yet nobody rings: the far end may know no such number.
+  if (leg.unanswered === 'when_answered' && called?.early !== 1 && rows?.call.ringing_at === null) return null
   const rung = rows === null ? null : await ringCaller(db, rows, media, called?.early === 1)
   if (rung !== null || (rows !== null && leg.unanswered === 'when_answered')) return rung
   const isRinging = called === undefined || (['to_dial', 'dialing'].includes(called.step) && called.early === 0)

@@ -56,6 +56,37 @@ test('closing waits for the run that is under way, and none comes after it', asy
   assert.not.ok(await strike())
 })
 
+test('a duty that is hurried runs at once, and once more if it was under way, never twice at the same time', async () => {
+  const { later, strike } = handClock()
+  const turn = () => new Promise(resolve => setImmediate(resolve))
+  let [runs, atOnce] = [0, 0]
+  let finish = (): void => {}
+  const run = async () => {
+    runs += 1
+    assert.is(++atOnce, 1)
+    await new Promise<void>(resolve => (finish = resolve))
+    atOnce -= 1
+  }
+  const duty = new Periodic({ name: 'duty', everyMs: 1000, run, log: silent, later })
+  duty.start()
+  duty.hurry()
+  await turn()
+  assert.is(runs, 1)
+  duty.hurry()
+  await turn()
+  assert.is(runs, 1)
+  finish()
+  await turn()
+  assert.is(runs, 2)
+  finish()
+  await turn()
+  assert.ok(await strike(), 'the next comes as usual')
+  assert.is(runs, 3)
+  finish()
+  await duty.close()
+  assert.not.ok(await strike())
+})
+
 test('the first run may come sooner than the others', async () => {
   const { later, strike } = handClock()
   const waits: number[] = []

@@ -134,6 +134,21 @@ test('where the next system says 483, the caller is told so as well', async () =
   await phone.expect('SIP/2.0 483')
 })
 
+for (const [theirs, ours] of [
+  [604, 604],
+  [408, 408],
+  [401, 603],
+  [407, 603],
+  [420, 603],
+]) {
+  test(`a refusal of ${theirs} by whom a phone has called is ${ours} to the phone, with the cause that was given`, async () => {
+    const caller = await incoming(70)
+    const farEnd = { sipCode: theirs!, q850: 31 }
+    await media.run('leg.hangup', { legId: caller, reason: 'rejected', farEnd })
+    assert.match(await phone.expect(`SIP/2.0 ${ours}`), /^Reason: Q\.850;cause=31/m)
+  })
+}
+
 test('a call that came with Max-Forwards 0 and is for us is answered', async () => {
   const caller = await incoming(0)
   await media.answer(caller)

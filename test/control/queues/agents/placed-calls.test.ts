@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
-import type { EndedReason } from '../../../../media/protocol.ts'
+import type { Commands } from '../../../../media/protocol.ts'
 import { suite } from '../../../harness.ts'
 import { trunkRow } from '../../trunk-row.ts'
 import { makeQueueWorld, phoneDials, type QueueWorld } from '../queue-world.ts'
@@ -12,6 +12,14 @@ const OUTSIDE = '+15557654321'
 
 /** Ann's own phone has dialled; Bob is 310, and a carrier takes numbers out. */
 async function dialled(to: string, killAfter?: number, leads: (world: QueueWorld) => Promise<void> = async () => {}) {
+  const placed = await calling(to, killAfter, leads)
+  if (to === OUTSIDE) placed.world.media.emit('leg.ringing', { legId: farEnd(placed.world).legId })
+  await placed.world.settle()
+  return placed
+}
+
+/** The same, and the far end outside has said nothing yet. */
+async function calling(to: string, killAfter?: number, leads: (world: QueueWorld) => Promise<void> = async () => {}) {
   const world = await makeQueueWorld()
   const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
   const scoped = forTenant(world.store.db, world.tenant)
@@ -28,11 +36,13 @@ async function dialled(to: string, killAfter?: number, leads: (world: QueueWorld
 const sent = ({ media }: QueueWorld, legId = PHONE): string[] =>
   media.handled.filter(({ body }) => (body as { legId?: string }).legId === legId).map(({ name }) => name)
 
-const refusedWith = ({ media }: QueueWorld) =>
-  (
-    media.handled.findLast(({ name, body }) => name === 'leg.hangup' && (body as { legId: string }).legId === PHONE)
-      ?.body as { reason: EndedReason } | undefined
-  )?.reason
+type Hangup = Commands['leg.hangup']['request']
+const lastHangup = ({ media }: QueueWorld, legId = PHONE): Hangup | undefined =>
+  media.handled.findLast(({ name, body }) => name === 'leg.hangup' && (body as Hangup).legId === legId)?.body as
+    | Hangup
+    | undefined
+
+const refusedWith = (world: QueueWorld) => lastHangup(world)?.reason
 
 const callOf = async (world: QueueWorld) =>
   (await forTenant(world.store.db, world.tenant).select('calls').selectAll().execute())[0]!
@@ -124,6 +134,45 @@ for (const to of ['310', OUTSIDE]) {
     }
   })
 }
+
+test('a number that does not exist has the phone refused at once: it is not told before that it rings', async () => {
+  const { world } = await calling(OUTSIDE)
+  assert.equal(sent(world), [])
+  world.media.hangUp(farEnd(world).legId, 'not_found', 404)
+  await world.settle()
+  assert.equal([...new Set(sent(world))], ['leg.hangup'])
+  await world.close()
+})
+
+test("how the far end refuses a phone's call is told to the phone, its status and its cause", async () => {
+  const { world } = await calling(OUTSIDE)
+  world.media.hangUp(farEnd(world).legId, 'rejected', 606, { q850: 31, sip: null, text: null, by: 'far_end' })
+  await world.settle()
+  assert.equal(lastHangup(world)?.farEnd, { q850: 31, sipCode: 606 })
+  await world.close()
+})
+
+for (const who of ['the far end', 'the phone']) {
+  test(`a cause with which ${who} hangs up is told to the other side`, async () => {
+    const { world } = await dialled(OUTSIDE)
+    const { legId } = farEnd(world)
+    world.media.pickUp(legId)
+    await world.settle()
+    const [leaves, stays] = who === 'the phone' ? [PHONE, legId] : [legId, PHONE]
+    world.media.hangUp(leaves, 'caller_hangup', null, { q850: 31, sip: null, text: null, by: 'far_end' })
+    await world.settle()
+    assert.is(lastHangup(world, stays)?.farEnd?.q850, 31)
+    await world.close()
+  })
+}
+
+test('what we end ourselves has no cause of a far end', async () => {
+  const { world } = await calling(OUTSIDE)
+  world.media.hangUp(farEnd(world).legId, 'no_answer', 408, { q850: 19, sip: null, text: null, by: 'tandem' })
+  await world.settle()
+  assert.is(lastHangup(world)?.farEnd, undefined)
+  await world.close()
+})
 
 test('who is not reached outside has the phone refused with the same reason, and it was never answered', async () => {
   for (const reason of ['busy', 'no_answer', 'not_found', 'rejected', 'trunk_error'] as const) {
