@@ -258,7 +258,4 @@ const settingsOf = (row: AssistantRow): Settings => ({
   ...(JSON.parse(row.settings) as Omit<Settings, 'hand_overs' | 'callbacks' | 'tool_ids'>),
 })
 
-const toAssistant = (row: AssistantRow): Assistant =>
-  showRow(assistantSchema, row, {
-    ...settingsOf(row),
-  })
+const toAssistant = (row: AssistantRow): Assistant => showRow(assistantSchema, row, { ...settingsOf(row) })

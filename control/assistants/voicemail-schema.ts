@@ -19,7 +19,4 @@ export const voicemailSchema = Type.Object({
 
 export type Voicemail = Static<typeof voicemailSchema>
 
-export const toVoicemail = (row: VoicemailRow): Voicemail =>
-  showRow(voicemailSchema, row, {
-    from: row.from_address,
-  })
+export const toVoicemail = (row: VoicemailRow): Voicemail => showRow(voicemailSchema, row, { from: row.from_address })

@@ -133,7 +133,4 @@ export const attemptListQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const toAttempt = (row: AttemptRow): CampaignAttempt =>
-  showRow(attemptSchema, row, {
-    from: row.from_number,
-  })
+export const toAttempt = (row: AttemptRow): CampaignAttempt => showRow(attemptSchema, row, { from: row.from_number })

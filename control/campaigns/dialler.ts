@@ -81,11 +81,7 @@ export class Dialler {
     if (campaign.status === 'stopping' && running === 0) return endCampaign(trx, tenant, campaign, 'stopped', now)
     if (campaign.status !== 'running') return false
     const settings = settingsOf(campaign)
-    const rate = {
-      nextCallMs: campaign.next_call_ms,
-      perSecond: settings.calls_per_second,
-      nowMs: now.getTime(),
-    }
+    const rate = { nextCallMs: campaign.next_call_ms, perSecond: settings.calls_per_second, nowMs: now.getTime() }
     const left = await leftToday(trx, tenant, campaign, settings, now)
     const most = Math.min(rateAllows(rate), settings.max_concurrent - running, left)
     if (most <= 0) return false

@@ -149,7 +149,4 @@ export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings
   return { ...DEFAULT_SETTINGS, ...stored, retry_minutes }
 }
 
-export const toCampaign = (row: CampaignRow): Campaign =>
-  showRow(campaignSchema, row, {
-    ...settingsOf(row),
-  })
+export const toCampaign = (row: CampaignRow): Campaign => showRow(campaignSchema, row, { ...settingsOf(row) })

@@ -16,13 +16,7 @@ export const DEFAULT_SETTINGS: ProfileSettings = {
   qa_rubric: [],
   kb: { document_ids: [], links: [], min_score: 0.5 },
   compliance: { required_disclosures: [], forbidden_phrases: [] },
-  coaching: {
-    talk_ratio_max: 0.65,
-    monologue_seconds_max: 60,
-    silence_seconds_max: 10,
-    wpm_max: 190,
-    wpm_min: 90,
-  },
+  coaching: { talk_ratio_max: 0.65, monologue_seconds_max: 60, silence_seconds_max: 10, wpm_max: 190, wpm_min: 90 },
   script: { flow_id: null, version: 'published' },
   model: {
     model: 'default',

@@ -40,12 +40,7 @@ export interface CopilotSessionDeps extends AskParts, HearingParts {
 }
 
 const common = { tag: 'Copilot sessions', reply: copilotSessionSchema } as const
-const write = {
-  ...common,
-  method: 'POST',
-  scope: 'copilot:write',
-  errors: [409] as number[],
-} as const
+const write = { ...common, method: 'POST', scope: 'copilot:write', errors: [409] as number[] } as const
 const keyParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
   key: Type.String({ minLength: 1, maxLength: 64 }),

@@ -1,9 +1,12 @@
 import type { Logger } from 'pino'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import type { Tenant } from '../kernel/tenancy.ts'
-import { isProblem } from './errors.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
+
+/** Collections that are read whole, for a call or for each round of a queue. */
+export type Bounded = 'connections' | 'inbound_routes' | 'phone_numbers' | 'queues'
 
 /** Who sends a request. It is a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
@@ -31,6 +34,8 @@ export interface Context extends Asking {
    * the effect again. The final answer replaces it.
    */
   keep(trx: Trx, answer: object): Promise<void>
+  /** The organisation has as many of these in this mode as it may have; in the transaction that would add one. */
+  limitProblem(trx: Trx, table: Bounded): Promise<Problem | null>
   /** The answer contains data from outside the tables that the route reads, so it must not be cached. */
   passing(): void
 }
@@ -45,14 +50,14 @@ export class RequestContext implements Context {
   readonly requestId: string
   readonly idempotencyKey: string | null
   readonly isResumed: boolean
-  readonly #parts: { store: Store; log: () => Logger }
+  readonly #parts: { store: Store; log: () => Logger; maxObjects: number }
   readonly #attempt: (Attempt & { entry: Entry }) | null
   readonly #render: (answer: unknown) => Replay
   #isLasting = true
 
   /** `attempt` null: no `Idempotency-Key`. `render`: formats the answer as it will be sent. `log`: creates the request's logger. */
   constructor(
-    parts: { store: Store; log: () => Logger },
+    parts: { store: Store; log: () => Logger; maxObjects: number },
     asking: Asking,
     attempt: (Attempt & { entry: Entry }) | null,
     render: (answer: unknown) => Replay,
@@ -89,6 +94,14 @@ export class RequestContext implements Context {
       if (!isProblem(answer)) await this.keep(trx, answer)
       return answer
     })
+  }
+
+  async limitProblem(trx: Trx, table: Bounded): Promise<Problem | null> {
+    const { maxObjects: most } = this.#parts
+    const rows = await forTenant(trx, this).select(table).select('id').limit(most).execute()
+    if (rows.length < most) return null
+    const what = table.replace('_', ' ')
+    return problem('object_limit', `The organisation has ${most} ${what} in this mode, which is the limit.`)
   }
 
   async keep(trx: Trx, answer: unknown): Promise<void> {

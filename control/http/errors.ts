@@ -61,10 +61,10 @@ export const ERRORS = {
     'The organisation is suspended by the partner that manages it. Requests and new calls are refused until it is resumed.',
   ),
   plan_limit: entry(403, 'permission_error', 'The organisation has reached a limit of its plan.'),
-  connection_limit: entry(
+  object_limit: entry(
     403,
     'permission_error',
-    'The organisation has as many connections as an organisation may have here (`TANDEM_MAX_CONNECTIONS`); delete one that is not used.',
+    'The organisation has as many of these objects as it may have in this mode (`TANDEM_MAX_OBJECTS`); delete one that is not used, or ask the operator for more.',
   ),
   do_not_call: entry(
     403,

@@ -148,6 +148,4 @@ export async function insertApiKey(
 }
 
 export const toApiKey = (row: Selectable<ApiKeyTable>): ApiKey =>
-  showRow(apiKeySchema, row, {
-    mode: row.livemode === 1 ? 'live' : 'test',
-  })
+  showRow(apiKeySchema, row, { mode: row.livemode === 1 ? 'live' : 'test' })

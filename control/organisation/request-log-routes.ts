@@ -82,6 +82,4 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
 }
 
 const toRequestLog = (row: RequestLogRow): Static<typeof requestLogSchema> =>
-  showRow(requestLogSchema, row, {
-    method: row.method as Static<typeof METHODS>,
-  })
+  showRow(requestLogSchema, row, { method: row.method as Static<typeof METHODS> })

@@ -131,6 +131,4 @@ async function toTeams(deps: TeamDeps, context: Context, rows: TeamRow[]): Promi
 }
 
 const toTeam = (row: Pick<TeamRow, 'id' | 'livemode' | 'name' | 'created'>, memberCount: number): Team =>
-  showRow(teamSchema, row, {
-    member_count: memberCount,
-  })
+  showRow(teamSchema, row, { member_count: memberCount })

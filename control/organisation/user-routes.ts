@@ -112,9 +112,7 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
     const row = await forTenant(trx, context).find('users', id)
     if (row === undefined) return missing('user', id)
     const { takes_seat, ...same } = body
-    const flags = {
-      ...(takes_seat === undefined ? {} : { takes_seat: takes_seat ? 1 : 0 }),
-    }
+    const flags = { ...(takes_seat === undefined ? {} : { takes_seat: takes_seat ? 1 : 0 }) }
     const changed: UserRow = { ...row, ...same, ...flags }
     const refused = await memberProblem(trx, context, changed, deps.teamExists)
     if (refused !== null) return refused

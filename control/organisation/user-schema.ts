@@ -32,7 +32,4 @@ export const userSchema = Type.Object({
 })
 export type User = Static<typeof userSchema>
 
-export const toUser = (row: UserRow): User =>
-  showRow(userSchema, row, {
-    billing: row.role === 'owner',
-  })
+export const toUser = (row: UserRow): User => showRow(userSchema, row, { billing: row.role === 'owner' })

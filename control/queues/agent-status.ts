@@ -1,6 +1,7 @@
 import { decideAnew } from '../calls/steps/follow.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
+import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { UserRow } from '../organisation/tables.ts'
@@ -13,8 +14,8 @@ import type { AgentStatusRow, AgentWish } from './tables.ts'
  * setting.
  */
 
-/** How long an agent's phone stays silent after a missed call. */
-const REST_MS = 5000
+/** How long an agent's phone stays silent after a missed call. A later end was written before the clock was set back. */
+export const REST_MS = 5000
 
 type Request = { requestId: string; idempotencyKey: string | null }
 
@@ -32,6 +33,8 @@ async function rowOf(
       id: userId,
       status: 'offline',
       since: null,
+      since_ms: null,
+      since_on: null,
       wanted: null,
       idle_since: null,
       wrap_up_until: null,
@@ -160,21 +163,43 @@ export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: 
   save(trx, tenant, await rowOf(trx, tenant, userId), { last_offered_at: at }, at)
 
 /** Agents whose wrap-up is over, of all organisations. */
-export const wrapUpsOver = (db: Db, at: string): Promise<AgentStatusRow[]> =>
-  rowsOf(
+export async function wrapUpsOver(db: Db, at: string): Promise<AgentStatusRow[]> {
+  const rows = await rowsOf(
     db,
-    'wrap-ups over',
-    place => db.selectFrom('agent_statuses').selectAll().where('wrap_up_until', '<=', place('at')),
-    { at },
+    'wrap-ups',
+    () =>
+      db
+        .selectFrom('agent_statuses')
+        .leftJoin('nodes', 'nodes.id', 'since_on')
+        .selectAll('agent_statuses')
+        .select(['nodes.id as node', 'lost_at'])
+        .where('wrap_up_until', 'is not', null),
+    {},
   )
+  // As long as a node is there, nobody else knows what its clocks say.
+  const isOurs = ({ node, lost_at }: (typeof rows)[number]) => node === null || node === nodeOf(db) || lost_at !== null
+  return rows.filter(row => isOurs(row) && isWrappedUp(db, row, at))
+}
+
+/** By a clock that nobody sets, if possible. */
+function isWrappedUp(
+  db: Db,
+  row: Pick<AgentStatusRow, 'since' | 'since_ms' | 'since_on' | 'wrap_up_until'>,
+  at: string,
+) {
+  const { since, since_ms: steadyMs, since_on: node, wrap_up_until } = row
+  const lastsMs = wrap_up_until === null ? Number.POSITIVE_INFINITY : Date.parse(wrap_up_until) - Date.parse(since)
+  return elapsedMs(db, { steadyMs, node, at: since }, at) >= lastsMs
+}
 
 /** Ends a wrap-up; other changes meanwhile stay. */
 export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Promise<void> {
   const tenant = tenantOf(ended)
   const row = await rowOf(trx, tenant, ended.id)
-  if (row.wrap_up_until === null || row.wrap_up_until > at) return
+  const { since, wrap_up_until: until } = row
+  if (since === null || until === null || !isWrappedUp(trx, { ...row, since }, at)) return
   const status = row.wanted ?? 'available'
-  await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: row.wrap_up_until }, at)
+  await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: until < at ? until : at }, at)
 }
 
 /** No device of the agent's is there from now on. */
@@ -206,16 +231,18 @@ async function save(
   const scoped = forTenant(trx, tenant)
   const user = isNew ? await scoped.find('users', row.id) : undefined
   const before = user === undefined ? null : await agentStatusOf(trx, tenant, user)
-  const since = isNew || row.since === null ? at : row.since
+  const isFirst = isNew || row.since === null
+  const since = isFirst ? at : row.since!
+  const steady = isFirst ? { since_ms: steadyMsOf(trx), since_on: nodeOf(trx) } : {}
   if (row.since !== null) {
     await scoped
       .update('agent_statuses')
-      .set({ ...change, since })
+      .set({ ...change, since, ...steady })
       .where('id', '=', row.id)
       .execute()
   } else {
     const { organisation_id: _o, livemode: _l, ...fresh } = row
-    await scoped.insert('agent_statuses', { ...fresh, ...change, since })
+    await scoped.insert('agent_statuses', { ...fresh, ...change, since, ...steady })
   }
   decideAnew(trx)
   if (before === null || user === undefined) return

@@ -26,10 +26,4 @@ export type QueueCall = Static<typeof queueCallSchema>
 export const toQueueCall = (
   row: QueueCallRow,
   { position, waitMs, outcome = null }: { position: number; waitMs: number; outcome?: string | null },
-): QueueCall =>
-  showRow(queueCallSchema, row, {
-    call_id: row.id,
-    position,
-    wait_ms: waitMs,
-    outcome,
-  })
+): QueueCall => showRow(queueCallSchema, row, { call_id: row.id, position, wait_ms: waitMs, outcome })

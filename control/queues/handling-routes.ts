@@ -47,12 +47,7 @@ const superviseBody = input({
   user_id: Type.String({ maxLength: 200, description: 'The supervisor: all their devices ring.' }),
 })
 
-const common = {
-  method: 'POST',
-  tag: 'Calls',
-  scope: 'calls:write',
-  reply: callSchema,
-} as const
+const common = { method: 'POST', tag: 'Calls', scope: 'calls:write', reply: callSchema } as const
 const errors = [409]
 
 export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {

@@ -17,6 +17,9 @@ export interface AgentStatusTable extends TenantColumns {
   id: string
   status: AgentState
   since: string
+  /** The same by the steady clock of the node that wrote it, and that node. */
+  since_ms: Generated<number | null>
+  since_on: Generated<string | null>
   /** The status that the agent set last, and returns to after a call; null: the same as `status`. */
   wanted: AgentWish | null
   /** When the last call, or the time before the first one, was over: the longest idle rings first. */

@@ -9,8 +9,8 @@ import { type Route, route } from '../http/route.ts'
 import { customerAddresses, hostProblem } from '../http/url-policy.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput } from '../kernel/schema.ts'
-import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { Store } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { sealPassword } from './account.ts'
 import { addressOfRecord, sipHost } from './address.ts'
@@ -184,22 +184,13 @@ export interface ConnectionDeps {
   now: () => Date
   /** CIDR blocks beyond the public network that an operator lets through. */
   allowedNetworks: string[]
-  /** Of an organisation and mode. */
-  maxConnections: number
   /** Absent: calls are neither signed nor judged. */
   stir?: StirAbilities
 }
 
 const NO_STIR: StirAbilities = { signs: false, verifies: false }
 
-export function connectionRoutes({
-  store,
-  vault,
-  now,
-  allowedNetworks,
-  maxConnections,
-  stir = NO_STIR,
-}: ConnectionDeps): Route[] {
+export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO_STIR }: ConnectionDeps): Route[] {
   const refusedFor = (columns: Columns, body: Change): Problem | null =>
     stirProblem(body, stir) ?? columnsProblem(columns, customerAddresses(allowedNetworks))
   const plain: Plain<'connections', typeof connectionSchema> = {
@@ -223,7 +214,6 @@ export function connectionRoutes({
       body: createBody,
       status: 201,
       reply: connectionSchema,
-      errors: [403],
       handler: async (context, { body }) => {
         const columns = merge({ ...EMPTY, name: body.name, kind: body.kind }, body)
         const refused = refusedFor(columns, body)
@@ -240,8 +230,8 @@ export function connectionRoutes({
           updated: at,
         }
         return context.transaction(async trx => {
-          if (await isLimitReached(trx, context, maxConnections)) return tooMany(maxConnections)
-          const taken = await usernameProblem(trx, row.inbound_username, row.id)
+          const full = await context.limitProblem(trx, 'connections')
+          const taken = full ?? (await usernameProblem(trx, row.inbound_username, row.id))
           if (taken !== null) return taken
           await insertConnection(trx, context, row)
           return toConnection(row)
@@ -292,14 +282,6 @@ const sealed = (vault: Vault, { auth, inbound_credentials: inbound }: Change, id
   ...(auth === undefined || auth === null ? {} : { auth_password: sealPassword(vault, auth.password, id) }),
   ...(inbound === undefined || inbound === null ? {} : credentialColumns(vault, inbound, id)),
 })
-
-async function isLimitReached(db: Db, tenant: Tenant, most: number): Promise<boolean> {
-  const rows = forTenant(db, tenant).select('connections').select('id').limit(most)
-  return (await rows.execute()).length >= most
-}
-
-const tooMany = (most: number) =>
-  problem('connection_limit', `The organisation has ${most} connections in this mode, which is the limit.`)
 
 const usesOf: UsesOf = async (db, tenant, id) => {
   const scoped = forTenant(db, tenant)

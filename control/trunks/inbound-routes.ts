@@ -127,7 +127,8 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
       handler: async (context, { body }) =>
         (await deps.streamsProblem(body.streams)) ??
         context.transaction(async trx => {
-          const columns = await columnsOf(trx, context, EMPTY, body)
+          const columns =
+            (await context.limitProblem(trx, 'inbound_routes')) ?? (await columnsOf(trx, context, EMPTY, body))
           if (isProblem(columns)) return columns
           const at = now().toISOString()
           const row = { ...base(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
@@ -183,10 +184,7 @@ const EMPTY: Columns = {
   capture: null,
 }
 
-const base = (context: Context) => ({
-  organisation_id: context.organisationId,
-  livemode: context.livemode ? 1 : 0,
-})
+const base = (context: Context) => ({ organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
 
 type Change = Static<typeof changeBody>
 

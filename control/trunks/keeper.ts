@@ -18,6 +18,8 @@ import type { ConnectionRow } from './tables.ts'
 const LOOK_MS = 10_000
 /** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
 const LEASE_MS = 60_000
+/** Connections that are read at a time. */
+const PAGE = 500
 
 export interface KeeperDeps {
   store: Store
@@ -44,6 +46,8 @@ export class ConnectionKeeper {
   #changes = 1
   #known = 0
   #lookedMs = 0
+  /** What media is told of each that is ours, as of a time of its row. */
+  #specs = new Map<string, { updated: string; spec: ConnectionSpec | null }>()
 
   constructor(deps: KeeperDeps) {
     this.#deps = deps
@@ -62,6 +66,8 @@ export class ConnectionKeeper {
     const at = this.#deps.now()
     const changes = this.#changes
     const isDue = this.#known !== changes || Math.abs(at.getTime() - this.#lookedMs) >= LOOK_MS
+    // Two changes by this node may have one time.
+    if (this.#known !== changes) this.#specs.clear()
     if (isDue) this.#networks = await trunkNetworks(this.#deps.store.db)
     await this.#tellNetworks(media, at)
     if (!isDue) return
@@ -71,8 +77,8 @@ export class ConnectionKeeper {
 
   /** False: media is still to be told. */
   async #look(media: MediaPort, at: Date): Promise<boolean> {
-    const { store, sipHost: ours, vault, log } = this.#deps
-    const kept = (await claim(store, at)).flatMap(row => specOf(row, ours, vault) ?? [])
+    const { store, log } = this.#deps
+    const kept = await this.#specsOf(await claim(store, at))
     const connections = fitting(kept)
     const text = JSON.stringify(connections)
     if (text === this.#told) return true
@@ -81,6 +87,21 @@ export class ConnectionKeeper {
     if (!isFailure(reply)) this.#told = text
     else if (!isUndecided(reply)) log.warn({ reason: reply.message }, 'connections cannot be kept up with')
     return !isFailure(reply)
+  }
+
+  /** Only those that have changed are read. */
+  async #specsOf(ours: readonly Kept[]): Promise<ConnectionSpec[]> {
+    const { store, sipHost, vault } = this.#deps
+    const before = this.#specs
+    const changed = ours.filter(({ id, updated }) => before.get(id)?.updated !== updated)
+    this.#specs = new Map(ours.flatMap(({ id }) => (before.has(id) ? [[id, before.get(id)!]] : [])))
+    for (let n = 0; n < changed.length; n += PAGE) {
+      const ids = idsOf(changed.slice(n, n + PAGE))
+      for (const row of await store.db.selectFrom('connections').selectAll().where('id', 'in', ids).execute()) {
+        this.#specs.set(row.id, { updated: row.updated, spec: specOf(row, sipHost, vault) })
+      }
+    }
+    return ours.flatMap(({ id }) => this.#specs.get(id)?.spec ?? [])
   }
 
   /** Sources for which media keeps capacity in a flood. */
@@ -92,10 +113,14 @@ export class ConnectionKeeper {
   }
 }
 
-const isWanted = (row: ConnectionRow): boolean => row.enabled === 1 && row.host !== null
+/** What decides whose a connection is, and whether it has changed. */
+const KEPT = ['id', 'host', 'enabled', 'kept_by', 'kept_until', 'updated'] as const
+type Kept = Pick<ConnectionRow, (typeof KEPT)[number]>
+
+const isWanted = (row: Kept): boolean => row.enabled === 1 && row.host !== null
 
 /** Takes connections without a node, renews ours, releases those no longer wanted; returns ours. */
-async function claim(store: Store, at: Date): Promise<ConnectionRow[]> {
+async function claim(store: Store, at: Date): Promise<Kept[]> {
   const { db } = store
   const me = nodeOf(db)
   const now = at.toISOString()
@@ -104,10 +129,10 @@ async function claim(store: Store, at: Date): Promise<ConnectionRow[]> {
   const all = await rowsOf(
     db,
     'live connections',
-    () => db.selectFrom('connections').selectAll().where('livemode', '=', 1).orderBy('id'),
+    () => db.selectFrom('connections').select(KEPT).where('livemode', '=', 1).orderBy('id'),
     {},
   )
-  const isFree = (row: ConnectionRow): boolean => row.kept_until === null || row.kept_until <= now
+  const isFree = (row: Kept): boolean => row.kept_until === null || row.kept_until <= now
   const mine = all.filter(row => isWanted(row) && (row.kept_by === me ? (row.kept_until ?? '') > now : false))
   const due = all.filter(row => isWanted(row) && (isFree(row) || (row.kept_by === me && row.kept_until! <= soon)))
   const unwanted = all.filter(row => !isWanted(row) && row.kept_by === me)
@@ -119,15 +144,15 @@ async function claim(store: Store, at: Date): Promise<ConnectionRow[]> {
     .where('id', 'in', idsOf(due))
     // Judged again by the statement that takes it, so that of two nodes one gets each.
     .where(({ eb, or }) => or([eb('kept_by', '=', me), eb('kept_until', 'is', null), eb('kept_until', '<=', now)]))
-    .returningAll()
+    .returning(KEPT)
     .execute()
   const ids = new Set(idsOf(due))
   return [...mine.filter(row => !ids.has(row.id)), ...taken].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-const idsOf = (rows: readonly ConnectionRow[]): string[] => rows.map(row => row.id)
+const idsOf = (rows: readonly Kept[]): string[] => rows.map(row => row.id)
 
-async function letGo(db: Db, rows: readonly ConnectionRow[]): Promise<void> {
+async function letGo(db: Db, rows: readonly Kept[]): Promise<void> {
   await db
     .updateTable('connections')
     .set({ kept_by: null, kept_until: null, status: null, sip_code: null, service_route: '[]' })

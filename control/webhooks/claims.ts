@@ -160,6 +160,21 @@ export async function settle(db: Db, claimed: WebhookDeliveryRow, settlement: Se
   return numAffectedRows === 1n
 }
 
+/** Deliveries last written so far ahead were written before the clock was set back; nodes' clocks differ by less [ms]. */
+const AHEAD_MS = 60_000
+
+/** What waits for a time of a clock that was since set back is due now: nobody knows how much of the wait is left. */
+export async function dueAgain(db: Db, now: Date): Promise<void> {
+  const at = now.toISOString()
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ next_attempt_at: at, updated: at })
+    .where('status', '=', 'pending')
+    .where('next_attempt_at', '>', at)
+    .where('updated', '>', new Date(now.getTime() + AHEAD_MS).toISOString())
+    .execute()
+}
+
 /** Forgets up to `limit` closed deliveries that last changed before `before`. Returns how many. */
 export async function forgetClosed(db: Db, before: Date, limit: number): Promise<number> {
   const old = db

@@ -36,9 +36,7 @@ export const webhookDeliverySchema = Type.Object({
 export type WebhookDelivery = Static<typeof webhookDeliverySchema>
 
 export const toWebhookDelivery = (row: WebhookDeliveryRow): WebhookDelivery =>
-  showRow(webhookDeliverySchema, row, {
-    last_attempt: lastAttempt(row),
-  })
+  showRow(webhookDeliverySchema, row, { last_attempt: lastAttempt(row) })
 
 const lastAttempt = (row: WebhookDeliveryRow): WebhookDelivery['last_attempt'] =>
   row.last_attempt_at === null

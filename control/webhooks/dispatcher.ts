@@ -8,7 +8,7 @@ import { StoreOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { deliveryRequest } from './attempt.ts'
-import { type ClaimedDelivery, claimDue, forgetClosed, leaseFrom, settle } from './claims.ts'
+import { type ClaimedDelivery, claimDue, dueAgain, forgetClosed, leaseFrom, settle } from './claims.ts'
 import { type Post, type PostOutcome, TIMEOUT_MS } from './http-post.ts'
 import { OpenedKeys } from './opened-keys.ts'
 import { Outcomes } from './outcomes.ts'
@@ -300,7 +300,9 @@ export class WebhookDispatcher implements Sender {
   async #sweep(): Promise<void> {
     const { store, now } = this.#parts
     const at = now().getTime()
-    if (at - this.#sweptAt < SWEEP_EVERY_MS) return
+    // A clock that was set back is a reason to look.
+    if (Math.abs(at - this.#sweptAt) < SWEEP_EVERY_MS) return
+    await dueAgain(store.db, now())
     const forgotten = await forgetClosed(store.db, new Date(at - this.#bounds.keepMs), SWEEP_ROWS)
     this.counters.forgotten += forgotten
     // A full batch: there is more, and the next look takes it.

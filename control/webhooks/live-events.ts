@@ -41,11 +41,7 @@ const DESCRIPTION =
   'With `Accept: text/event-stream`, each event is sent when it is committed, under its type, with the same data as in a webhook. `ready` comes first. `ready`, each event and each heartbeat (every 15 s) have an `id`. `Last-Event-ID` with such an `id`, or with the ID of an event, continues after it, with none lost or repeated; without it the stream begins now. It ends after 15 min: reconnect then. At most ten live streams of a key and 25 of an organisation. Without that `Accept`, returns the events after `Last-Event-ID`.'
 
 export function liveEventRoute({ store, live }: { store: Store; live: LiveParts }): Route {
-  const parts = {
-    store,
-    live,
-    news: new News(store),
-  }
+  const parts = { store, live, news: new News(store) }
   return route({
     method: 'GET',
     path: '/events/stream',

@@ -26,7 +26,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   // Those that only end by themselves would keep the server from closing.
   app.addHook('preClose', async () => live.streams.close())
   const operations = routes(parts, requestLog, live)
-  await mountOperations(app, operations, { store, now, log, rate, requestLog })
+  const { maxObjects } = parts.config
+  await mountOperations(app, operations, { store, now, log, rate, maxObjects, requestLog })
   app.addHook('onClose', () => requestLog.flush())
   const counters = (): Counters => ({
     ...parts.counters?.(),

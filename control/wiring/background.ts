@@ -140,15 +140,7 @@ export function buildDispatcher(
   const { store, vault, now, log, config } = parts
   const allowedNetworks = config.allowPrivateUrls
   const random = Math.random
-  return new WebhookDispatcher({
-    store,
-    vault,
-    now,
-    log,
-    allowedNetworks,
-    random,
-    post: httpPost,
-  })
+  return new WebhookDispatcher({ store, vault, now, log, allowedNetworks, random, post: httpPost })
 }
 
 /** Runs jobs of the database; to be started, and closed before the store. */
@@ -162,12 +154,7 @@ export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
     log,
     handlers: {
       'callback.summary': summaryHandler({ store, now, writerFor: writers(modelsOf(config)) }),
-      'conference.notes': notesHandler({
-        store,
-        now,
-        log,
-        writerFor: writers(modelsOf(config)),
-      }),
+      'conference.notes': notesHandler({ store, now, log, writerFor: writers(modelsOf(config)) }),
       'call.review': reviewHandler({ store, now, models, meter }),
       'call.judge': judgeHandler({ store, now, models, meter }),
       'report.run': reportRunHandler({ store, now, sendMail }),

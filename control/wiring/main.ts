@@ -114,12 +114,7 @@ export async function main(): Promise<void> {
   )
   const programs = buildPrograms({ ...parts, centre: centreOf(centre) })
   const feed = new Feed()
-  const deepPath = new DeepPath({
-    ...parts,
-    feed,
-    search: passageSearch(store.engine),
-    ...asking,
-  })
+  const deepPath = new DeepPath({ ...parts, feed, search: passageSearch(store.engine), ...asking })
   const vectors = embeddingsOf(config)
   const meanings =
     vectors === null

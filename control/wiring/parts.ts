@@ -18,7 +18,7 @@ import type { Counters, MediaHealth } from './health.ts'
 
 export type AppConfig = Pick<
   Config,
-  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'maxConnections' | 'publicIps' | 'sipHosts'
+  'allowPrivateUrls' | 'dataDir' | 'httpHost' | 'httpPort' | 'maxObjects' | 'publicIps' | 'sipHosts'
 > &
   Partial<
     Pick<

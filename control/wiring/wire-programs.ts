@@ -106,12 +106,7 @@ export function buildPrograms({ store, vault, config, now, log, centre }: Progra
         log,
         modelFor: flowModels({ store, models, passagesFor, http }),
         voiceOf: async (tenant, id) => voiceOf(await assistantSettings(store.db, tenant, id)),
-        act: acting({
-          ...http,
-          ...calls,
-          pciOf: pciSettings,
-          bookCallback: book,
-        }),
+        act: acting({ ...http, ...calls, pciOf: pciSettings, bookCallback: book }),
       }),
       assistant: assistantPlay({
         ...http,
@@ -147,10 +142,7 @@ export const centreOf = (centre: CallCentre): ProgramParts['centre'] => ({
 /** Programs as the call centre uses them, which is made before they are. */
 export const ledBy = (programs: () => LivePrograms): Pick<CallCentreParts, 'handOver' | 'led'> => ({
   handOver: (...given) => programTaker(programs())(...given),
-  led: {
-    told: (...told) => programs().told(...told),
-    letGo: (...given) => programs().letGo(...given),
-  },
+  led: { told: (...told) => programs().told(...told), letGo: (...given) => programs().letGo(...given) },
 })
 
 /** Takes calls over from queues: an assistant or a flow leads them on, or a message is taken as the queue says. */

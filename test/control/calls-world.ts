@@ -136,7 +136,7 @@ export async function startControl(world: World, media: { path: string }, option
     ...roomParticipantRoutes(dial),
     ...inboundRouteRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
     ...phoneNumberRoutes({ store, now }),
-    ...connectionRoutes({ store, vault, now, allowedNetworks, maxConnections: 10 }),
+    ...connectionRoutes({ store, vault, now, allowedNetworks }),
     ...eventRoutes({ store }),
     ...organisationRoutes({ store, now, streamsProblem: streamsProblem(streams) }),
   ])

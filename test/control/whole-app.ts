@@ -13,7 +13,7 @@ export const EXAMPLE_NETWORKS = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0
 
 export const APP_CONFIG: AppConfig = {
   allowPrivateUrls: EXAMPLE_NETWORKS,
-  maxConnections: 1000,
+  maxObjects: 1000,
   stirKey: '/nowhere/key.pem',
   stirAnchors: '/nowhere/anchors.pem',
   dataDir: '/nowhere',

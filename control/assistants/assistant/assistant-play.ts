@@ -111,10 +111,7 @@ async function handOver(
     const output = status === 'succeeded' ? outcome : `failed: ${outcome}`
     progress.messages.push({ role: 'call', id, name, input: due ?? {} }, { role: 'result', id, output })
   }
-  await stage.commit({
-    state: progress,
-    steps: [{ step: 'action', entry, at: stage.now().toISOString() }],
-  })
+  await stage.commit({ state: progress, steps: [{ step: 'action', entry, at: stage.now().toISOString() }] })
   return isStubborn ? hangUp(stage, 'loop_limit') : (ending ?? null)
 }
 

@@ -15,9 +15,7 @@ const voicemail: Voicemail = {
   created: ANSWERED,
 }
 
-export const VOICEMAIL_SAMPLES = {
-  voicemail,
-} as const satisfies Record<string, object>
+export const VOICEMAIL_SAMPLES = { voicemail } as const satisfies Record<string, object>
 
 /** The events of this noun (`docs` shows them from here). */
 export const voicemailEvents = {

@@ -117,11 +117,7 @@ export function actionFor(policy: AnsweringPolicy | undefined, by: AnsweredBy | 
   return by === 'fax' ? 'hang_up' : policy[by]
 }
 
-const whose = {
-  call_id: Type.String(),
-  participant_id: Type.String(),
-  livemode: Type.Boolean(),
-}
+const whose = { call_id: Type.String(), participant_id: Type.String(), livemode: Type.Boolean() }
 
 /** Who has answered a call, as the event `call.answered_by` shows it. */
 export const callAnsweredBySchema = Type.Object({

@@ -81,7 +81,4 @@ export const callProgramSchema = Type.Object({
 
 export type CallProgram = Static<typeof callProgramSchema>
 
-export const toCallProgram = (row: CallProgramRow): CallProgram =>
-  showRow(callProgramSchema, row, {
-    call_id: row.id,
-  })
+export const toCallProgram = (row: CallProgramRow): CallProgram => showRow(callProgramSchema, row, { call_id: row.id })

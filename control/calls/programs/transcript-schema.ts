@@ -52,12 +52,7 @@ const lineOf = ({ speaker, participant_id, text, start_ms, end_ms }: SegmentColu
 })
 
 export const toCallTranscriptSegment = (row: TranscriptSegmentRow): CallTranscriptSegment =>
-  showRow(callTranscriptSegmentSchema, row, {
-    ...lineOf(row),
-  })
+  showRow(callTranscriptSegmentSchema, row, { ...lineOf(row) })
 
 export const toCallTranscript = (row: TranscriptRow, segments: readonly SegmentColumns[]): CallTranscript =>
-  showRow(callTranscriptSchema, row, {
-    call_id: row.id,
-    segments: segments.map(lineOf),
-  })
+  showRow(callTranscriptSchema, row, { call_id: row.id, segments: segments.map(lineOf) })

@@ -20,12 +20,7 @@ const skipBody = input({
   ),
 })
 
-const common = {
-  method: 'POST',
-  tag: 'Campaigns',
-  scope: 'campaigns:write',
-  reply: contactSchema,
-} as const
+const common = { method: 'POST', tag: 'Campaigns', scope: 'campaigns:write', reply: contactSchema } as const
 
 const wantedOf = (params: { id: string; contact_id: string }, { user_id: userId }: { user_id: string }) => ({
   id: params.id,

@@ -101,16 +101,7 @@ function apply(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
 const outgoing = (
   state: CopilotState,
   { type, path, body, replaces = null, utterances = [], wordsEndMs = null }: CopilotInput & { kind: 'told' },
-): Outgoing => ({
-  seq: ++state.seq,
-  type,
-  path,
-  utterances,
-  replaces,
-  withdraws: null,
-  body,
-  wordsEndMs,
-})
+): Outgoing => ({ seq: ++state.seq, type, path, utterances, replaces, withdraws: null, body, wordsEndMs })
 
 function said(state: CopilotState, profile: ProfileSettings, told: SaidInput): void {
   // What is final stays so: words that come late are of something that is over.

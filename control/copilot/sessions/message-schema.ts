@@ -36,9 +36,7 @@ export const copilotFeedSchema = Type.Object({
 export type CopilotMessage = Static<typeof copilotMessageSchema>
 
 export const toMessage = (row: CopilotMessageRow): CopilotMessage =>
-  showRow(copilotMessageSchema, row, {
-    data: JSON.parse(row.body),
-  })
+  showRow(copilotMessageSchema, row, { data: JSON.parse(row.body) })
 
 const SESSION_PREFIX = 'cops_'.length
 /** Of an ID behind its prefix; the last of them count messages, base 36. */

@@ -63,9 +63,7 @@ export function startOf(sessionId: string, lastId: string | undefined): number |
   if (lastId === undefined || lastId === '') return 0
   return (
     seqOf(sessionId, lastId) ??
-    problem('parameter_invalid', 'This session has no such message.', {
-      param: 'Last-Event-ID',
-    })
+    problem('parameter_invalid', 'This session has no such message.', { param: 'Last-Event-ID' })
   )
 }
 

@@ -120,10 +120,7 @@ function showRequest(operation: Operation): void {
 /** In a form, the file itself replaces the JSON object around its base64. */
 const asForm = (schema: Schema): Schema => ({
   ...schema,
-  properties: {
-    ...schema.properties,
-    file: { type: 'string', format: 'binary', description: 'The file.' },
-  },
+  properties: { ...schema.properties, file: { type: 'string', format: 'binary', description: 'The file.' } },
 })
 
 function showAnswer(

@@ -90,7 +90,7 @@ export interface Config {
   sipSessionSeconds: number
   drainSeconds: number
   /** Of an organisation and mode. */
-  maxConnections: number
+  maxObjects: number
   maxCalls: number
 }
 

@@ -256,12 +256,7 @@ export const SETTINGS: Settings = {
     absent: null,
     secret: true,
   },
-  modelName: {
-    name: 'TANDEM_MODEL_NAME',
-    default: 'default',
-    help: 'default model',
-    parse: ok,
-  },
+  modelName: { name: 'TANDEM_MODEL_NAME', default: 'default', help: 'default model', parse: ok },
   modelNames: {
     name: 'TANDEM_MODEL_NAMES',
     default: null,
@@ -369,10 +364,10 @@ export const SETTINGS: Settings = {
     help: 'how long running calls may continue after SIGTERM [s]',
     parse: integer(0, 86_400),
   },
-  maxConnections: {
-    name: 'TANDEM_MAX_CONNECTIONS',
+  maxObjects: {
+    name: 'TANDEM_MAX_OBJECTS',
     default: '1000',
-    help: 'maximum connections of an organisation in each mode; more are refused (403 `connection_limit`)',
+    help: 'maximum connections, phone numbers, inbound routes and queues, of each, that an organisation has in each mode; more are refused (403 `object_limit`)',
     parse: integer(1, 100_000),
   },
   maxCalls: {

@@ -8,7 +8,7 @@ import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { nextOpen } from '../../organisation/business-hours.ts'
 import type { UserRow } from '../../organisation/tables.ts'
 import { callProblem } from '../../usage/allowance.ts'
-import { markOffered } from '../agent-status.ts'
+import { markOffered, REST_MS } from '../agent-status.ts'
 import { dueCallbacks, isCallbackDue, type Takers, tenantsWithDue } from '../callbacks/due.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, type Waiting } from '../distributor.ts'
@@ -167,7 +167,7 @@ async function agentsOf(
     if (!active.has(row.id)) continue
     const isFree = row.status === 'available' && !rows.engaged.has(row.id)
     const isReachable = isFree && (await deps.devicesOf(trx, tenant, row.id, now)).length > 0
-    agents.push(agentOf(row, { isFree, isReachable }))
+    agents.push(agentOf(row, { isFree, isReachable }, now.getTime()))
   }
   return agents
 }
@@ -217,11 +217,14 @@ const waitingCallback = (row: CallbackRow): Waiting => ({
 
 const timeOf = (at: string | null): number => (at === null ? 0 : Date.parse(at))
 
-const agentOf = (row: AgentStatusRow, now: Pick<Agent, 'isFree' | 'isReachable'>): Agent => ({
+const restOf = ({ rest_until }: AgentStatusRow, nowMs: number): number =>
+  timeOf(rest_until) > nowMs + REST_MS ? 0 : timeOf(rest_until)
+
+const agentOf = (row: AgentStatusRow, free: Pick<Agent, 'isFree' | 'isReachable'>, nowMs: number): Agent => ({
   id: row.id,
   isSignedIn: row.status !== 'offline',
-  ...now,
-  restUntil: Math.max(timeOf(row.rest_until), timeOf(row.reserved_until)),
+  ...free,
+  restUntil: Math.max(restOf(row, nowMs), timeOf(row.reserved_until)),
   idleSince: timeOf(row.idle_since ?? row.since),
   lastOfferedAt: timeOf(row.last_offered_at),
 })

@@ -94,7 +94,8 @@ const create =
       updated: at,
     }
     return context.transaction(async trx => {
-      const refused = await refusal(deps, trx, context, { id: row.id, settings })
+      const full = await context.limitProblem(trx, 'queues')
+      const refused = full ?? (await refusal(deps, trx, context, { id: row.id, settings }))
       if (refused !== null) return refused
       await forTenant(trx, context).insert('queues', row)
       return toQueue(row)

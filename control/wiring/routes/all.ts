@@ -81,11 +81,7 @@ export function routes(
   const streams = { ...streamDeps(config), store, media, now, resolve: resolveHost }
   const fits = streamsProblem(streams)
   return atItsNode(store, [
-    ...callRoutes({
-      ...dial,
-      streamsProblem: fits,
-      running: parts.running ?? NO_CALLS,
-    }),
+    ...callRoutes({ ...dial, streamsProblem: fits, running: parts.running ?? NO_CALLS }),
     ...callHandlingRoutes({
       store,
       media,
@@ -99,11 +95,7 @@ export function routes(
       },
     }),
     ...streamRoutes(streams),
-    ...pciRoutes({
-      store,
-      media,
-      pciOf: pciSettings,
-    }),
+    ...pciRoutes({ store, media, pciOf: pciSettings }),
     ...recordingRoutes({ store, dataDir: config.dataDir, forms: new RecordingForms(config.dataDir) }),
     ...recordingControlRoutes({ store, media, now }),
     ...transcriptControlRoutes({ store, media, now }),
@@ -112,11 +104,7 @@ export function routes(
     ...callSummaryRoutes({ store, now, userExists: existsIn('users'), models: modelsOf(config) }),
     ...evaluationRoutes({ store, now, userExists: existsIn('users'), models: modelsOf(config) }),
     transcriptSearchRoute({ store }),
-    ...insightRoutes({
-      store,
-      now,
-      timezoneOf: clockOf,
-    }),
+    ...insightRoutes({ store, now, timezoneOf: clockOf }),
     ...traceRoutes({ store, media, now }),
     ...voiceRoutes({ voices: new OfferedVoices(config), media }),
     ...callSpeechRoutes({ store, media, dataDir: config.dataDir, voices: new OfferedVoices(config) }),
@@ -137,7 +125,6 @@ export function routes(
       vault,
       now,
       allowedNetworks,
-      maxConnections: config.maxConnections,
       stir: { signs: config.stirKey != null, verifies: config.stirAnchors != null },
     }),
     ...copilot(parts, live),

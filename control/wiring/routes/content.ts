@@ -70,11 +70,7 @@ export function content({ store, now, config }: Pick<AppParts, 'store' | 'now' |
     }),
     ...kbDocumentRoutes({ store, now, search: passageSearch(store.engine), forgetDocument }),
     ...kbSearchRoutes({ store, search: passageSearch(store.engine), documentExists: existsIn('kb_documents') }),
-    ...reportRoutes({
-      store,
-      now,
-      timezoneOf: clockOf,
-    }),
+    ...reportRoutes({ store, now, timezoneOf: clockOf }),
   ]
 }
 

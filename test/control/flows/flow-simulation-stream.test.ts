@@ -27,7 +27,7 @@ const config = {
   dataDir: '/nowhere',
   httpHost: '127.0.0.1',
   httpPort: 8080,
-  maxConnections: 1000,
+  maxObjects: 1000,
   publicIps: [],
   sipHosts: ['127.0.0.1'],
   modelUrl: `http://127.0.0.1:${await listening(provider)}/v1`,

@@ -62,6 +62,68 @@ test('a caller waits with hold music until an agent answers; then both are in on
   await world.close()
 })
 
+for (const [name, hours] of [
+  ['back', -1],
+  ['forward', 1],
+] as const) {
+  test(`an agent's wrap-up lasts as long as it should when the clock is set ${name} by an hour`, async () => {
+    const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
+    const [ann] = agents as [string]
+    const caller = await world.call(queue)
+    await world.settle()
+    world.media.pickUp(world.ringing(ann)[0]!.legId)
+    await world.settle()
+    world.media.hangUp(caller)
+    await world.settle()
+    world.clock.set(hours * 3_600_000)
+    await world.later(29_000)
+    assert.is(await world.status(ann), 'wrap_up')
+    await world.later(1000)
+    assert.is(await world.status(ann), 'available')
+    await world.close()
+  })
+}
+
+test('a wrap-up of a node that is there is ended by no other, whose clock may be set; one of a lost node is', async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  world.media.hangUp(caller)
+  await world.settle()
+  const { db } = world.store
+  const seen = { id: 'other', seen_at: world.clock.now().toISOString() }
+  await db
+    .insertInto('nodes')
+    .values({ ...seen, lost_at: null })
+    .execute()
+  await db.updateTable('agent_statuses').set({ since_on: 'other' }).where('id', '=', ann).execute()
+  world.clock.set(3_600_000)
+  await world.later(1000)
+  assert.is(await world.status(ann), 'wrap_up')
+  await db.updateTable('nodes').set({ lost_at: seen.seen_at }).where('id', '=', 'other').execute()
+  await world.later(1000)
+  assert.is(await world.status(ann), 'available')
+  await world.close()
+})
+
+test('an agent who missed a call is rung again soon when the clock is set back by an hour', async () => {
+  const { world, queue, agents } = await withAgents({ away_on_missed: false, ring_timeout_seconds: 15 }, 'ann')
+  const [ann] = agents as [string]
+  await world.call(queue)
+  await world.settle()
+  world.media.hangUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  assert.is(world.ringing(ann).length, 0)
+  world.clock.set(-3_600_000)
+  await world.call(queue)
+  await world.later(6000)
+  assert.is(world.ringing(ann).length, 1)
+  await world.close()
+})
+
 test("an agent's status tells whether the phone rings, which call is talked on, and until when the wrap-up lasts", async () => {
   const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
   const [ann] = agents as [string]

@@ -65,6 +65,14 @@ test('an event whose transaction is rolled back is delivered nowhere', async () 
   assert.is(await world.dispatcher.deliverDue(), 0)
 })
 
+test('what is to be delivered is not held up by a clock that is set back by an hour', async () => {
+  await world.endpoint()
+  await world.emit()
+  world.clock.set(-HOUR)
+  world.dispatcher.start()
+  await until(() => world.receiver.received.length === 1)
+})
+
 test('outcomes that come together are written together, and one by one where that fails', async () => {
   await world.endpoint()
   for (let n = 0; n < 8; n++) await world.emit()

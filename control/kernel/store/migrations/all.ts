@@ -102,6 +102,7 @@ import { serviceRoutes } from './400-449/406-service-routes.ts'
 import { ofCalls } from './400-449/407-of-calls.ts'
 import { fewerEntries } from './400-449/408-fewer-entries.ts'
 import { steadyCopilots } from './400-449/409-steady-copilots.ts'
+import { steadyAgents } from './400-449/410-steady-agents.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -208,4 +209,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '407-of-calls': ofCalls,
   '408-fewer-entries': fewerEntries,
   '409-steady-copilots': steadyCopilots,
+  '410-steady-agents': steadyAgents,
 }
