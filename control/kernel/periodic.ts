@@ -20,6 +20,8 @@ export class Periodic {
   #forget: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
   #closed = false
+  /** A run is to follow that has not begun. */
+  #isHurried = false
   readonly #outage: StoreOutage
 
   constructor(parts: PeriodicParts) {
@@ -32,8 +34,10 @@ export class Periodic {
     this.#runIn(firstMs)
   }
 
-  /** The next run follows at once, or the one that is under way. */
+  /** The next run follows at once, or the one that is under way: one, however often this is asked meanwhile. */
   hurry(): void {
+    if (this.#isHurried) return
+    this.#isHurried = true
     this.#running = this.#running.then(() => this.#runOnce())
   }
 
@@ -45,6 +49,7 @@ export class Periodic {
 
   async #runOnce(): Promise<void> {
     const { name, everyMs, run, log } = this.#parts
+    this.#isHurried = false
     if (this.#closed) return
     try {
       await run()
