@@ -73,7 +73,8 @@ export interface Allowed {
 interface Named {
   by: DialTarget
   redirects: readonly Redirect[]
-  contacts: readonly string[]
+  /** What is other there than at the far end that named them. */
+  contacts: ReadonlyMap<string, Partial<DialTarget>>
 }
 
 /** Signs a call as its target requires. `received`: Identity header fields of the forwarded call. Never rejects. */
@@ -159,9 +160,9 @@ export class Ways {
   }
 
   #redirect(target: DialTarget, { contacts, redirects }: Refusal): boolean {
-    const targets = contacts.filter(uri => destinationOfUri(uri) !== null).slice(0, MAX_REDIRECTS)
-    if (targets.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
-    this.#named = { by: target, redirects, contacts: targets }
+    const named = contacts.flatMap(contact => namedBy(target, contact)).slice(0, MAX_REDIRECTS)
+    if (named.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
+    this.#named = { by: target, redirects, contacts: new Map(named) }
     return true
   }
 
@@ -169,18 +170,27 @@ export class Ways {
     this.#named = null
     this.#found = []
     this.#hosts = []
-    const { to, reason } = await this.#options.mayCall(by, contacts)
+    const { to, reason } = await this.#options.mayCall(by, [...contacts.keys()])
     if (to.length === 0) {
       // Nor is anybody else, by another connection: that would be sent on to the same.
       this.#targets.length = 0
       this.#later = []
       this.refusal = reason
     }
-    // Targets named by a far end have the far end's restrictions; our password is for nobody else.
-    this.#targets.unshift(
-      ...to.map(uri => ({ ...sentOn(by, redirects, uri), uri, hosts: [], route: [], credentials: null })),
-    )
+    // Targets named by a far end have the far end's restrictions.
+    this.#targets.unshift(...to.map(uri => ({ ...sentOn(by, redirects, uri), ...contacts.get(uri), uri })))
   }
+}
+
+/** Our password is for nobody else. */
+const ELSEWHERE = { hosts: [], route: [], credentials: null }
+
+/** The target that a Contact of a 3xx means; none: we can call nobody there. A number is called where it was named (RFC 3261 §19.1.6). */
+function namedBy(by: DialTarget, contact: string): (readonly [string, Partial<DialTarget>])[] {
+  const uri = parseUri(contact)
+  if ('error' in uri || uri.scheme !== 'tel') return destinationOfUri(contact) === null ? [] : [[contact, ELSEWHERE]]
+  const number = telephoneNumber(uri)?.replaceAll('#', '%23') ?? null
+  return number === null ? [] : [[by.uri.replace(/^(sips?:)(?:[^@]*@)?/i, `$1${number}@`), {}]]
 }
 
 /** The next target is told whom the call was for (RFC 5806 §6.3). */

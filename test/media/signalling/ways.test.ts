@@ -108,7 +108,7 @@ test('a host that answers again is as good as any', async () => {
 })
 
 test('a redirection is followed where the target allows it, without our password, and held to the same addresses', async () => {
-  const moved = refusal(302, { contacts: ['sip:bob@m', 'tel:+15550100', 'sip:bob@n'] })
+  const moved = refusal(302, { contacts: ['sip:bob@m', 'mailto:bob@a', 'sip:bob@n'] })
   const { ways, located } = scene([target('a', { followRedirects: true })])
   const call = ways()
   const outcome = ({ peer, target: { credentials } }: Way): Refusal => {
@@ -118,6 +118,22 @@ test('a redirection is followed where the target allows it, without our password
   assert.equal(await tries(call, outcome), ['a', 'm', 'n'])
   assert.ok(located.every(to => to.publicOnly === true))
   assert.equal(await tries(scene([target('a')]).ways(), () => moved), ['a'])
+})
+
+test('a number that a redirection names (`tel:`) is called at the same far end, with our password', async () => {
+  const moved = refusal(302, { contacts: ['sip:bob@m', 'tel:+1-555-0177', 'tel:+1-555-0178'] })
+  const { ways } = scene([target('x:5070;transport=tcp', { hosts: [host('a')], followRedirects: true })])
+  const called: unknown[] = []
+  await tries(ways(), ({ peer, target: { uri, credentials } }) => {
+    called.push([peer.host, uri, credentials !== null])
+    return called.length === 1 ? moved : refusal(503)
+  })
+  assert.equal(called, [
+    ['a', 'sip:+15550100@x:5070;transport=tcp', true],
+    ['m', 'sip:bob@m', false],
+    ['a', 'sip:+15550177@x:5070;transport=tcp', true],
+    ['a', 'sip:+15550178@x:5070;transport=tcp', true],
+  ])
 })
 
 test('who is named and may not be called is not; when nobody may be, the call is over, and goes over no other target', async () => {
