@@ -49,7 +49,7 @@ export class Sound {
   #settings = AS_IT_CAME
   #detector: VoiceDetector | null = null
   #suppressor: NoiseSuppressor | null = null
-  /** It has just begun, or ends with the next frame: from the plain audio to the suppressed, or back, without a click. */
+  /** It begins with the next frame, or ends with it: from the plain audio to the suppressed, or back, without a click. */
   #fade: 'none' | 'in' | 'out' = 'none'
   #autoGain: AutoGain | null = null
   readonly #speech = new SpeechState()
@@ -113,9 +113,10 @@ export class Sound {
     return this.#suppressor === null && this.#gain === 1 && isAsItCame(this.#settings)
   }
 
-  /** In silence nothing has to fade. */
+  /** In silence nothing has to fade; but what the suppressor still holds is from before it. */
   #rest(): null {
     if (this.#fade === 'out') this.#endSuppression()
+    else if (this.#suppressor !== null) this.#fade = 'in'
     if (this.#autoGain === null) this.#gain = 10 ** (this.#settings.gainDb / 20)
     return null
   }

@@ -146,6 +146,17 @@ for (const [what, sound] of [
   })
 }
 
+test('what a suppressed talker said last before it sent nothing for a while is not played when it goes on', async () => {
+  const caller = await engine.join(A, ROOM)
+  const listener = await engine.join(B, ROOM)
+  update(A, { noiseSuppression: true })
+  engine.run(SECOND / 2 + 1, tick => caller.speaker.speak(toneFrame(330, tick), engine.now))
+  engine.run(SECOND)
+  engine.say(caller, noiseOf(0.5, -60))
+  const loudest = heardBy(listener, 1).reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
+  assert.ok(loudest < 200, `${loudest}`)
+})
+
 test('what others hear is treated; who understands words hears it as it came', () => {
   const room = new Room({ roomId: 'call_1', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 9 })
   const [caller, listener] = [new Party(A, '192.0.2.1'), new Party(B, '192.0.2.2')]
