@@ -119,8 +119,8 @@ export class LawAudio implements WireAudio, FrameMaker {
 
   push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
     this.hear(packet, timestamp, bytes, now)
-    const { sequence, payloadOffset, payloadLength } = packet
-    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+    const { sequence, payloadOffset, payloadLength, marker } = packet
+    this.jitter.push(sequence, timestamp, bytes, payloadOffset, payloadLength, now, marker)
   }
 
   hear(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {

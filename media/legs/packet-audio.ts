@@ -84,8 +84,9 @@ export class PacketAudio implements WireAudio, FrameMaker {
     return this.#packets.timestampOf(timestamp)
   }
 
-  push({ sequence, payloadOffset, payloadLength }: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
-    this.#packets.push(this.jitter, sequence, timestamp, bytes, payloadOffset, payloadLength, now)
+  push(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void {
+    const { sequence, payloadOffset, payloadLength, marker } = packet
+    this.#packets.push(this.jitter, sequence, timestamp, bytes, payloadOffset, payloadLength, now, marker)
   }
 
   skip(sequence: number): void {

@@ -61,6 +61,7 @@ export class TicketedPackets {
     offset: number,
     length: number,
     now: number,
+    isBegin = false,
   ): void {
     const { maxPacketBytes } = this.#codec
     const units = length > maxPacketBytes ? 0 : this.#codec.lengthOf(bytes, offset, length)
@@ -71,7 +72,7 @@ export class TicketedPackets {
     }
     const slot = this.#nextSlot
     this.#tickets.fill(slot, 0, units)
-    if (jitter.push(sequence, timestamp, this.#tickets, 0, units, now) !== 'ok') return
+    if (jitter.push(sequence, timestamp, this.#tickets, 0, units, now, isBegin) !== 'ok') return
     const at = slot * maxPacketBytes
     for (let i = 0; i < length; i++) this.#bytes[at + i] = bytes[offset + i]!
     this.#lengths[slot] = length

@@ -166,6 +166,7 @@ export class JitterBuffer {
    * @param sequence 16 bit, as on the wire
    * @param timestamp 32 bit, as on the wire
    * @param arrivalMs on the clock of `pull`
+   * @param isBegin its marker bit: a talk spurt begins (RFC 3551 §4.1)
    * @returns 'ok', or why the packet was dropped and counted
    */
   push(
@@ -175,6 +176,7 @@ export class JitterBuffer {
     offset: number,
     length: number,
     arrivalMs: number,
+    isBegin = false,
   ): PushResult {
     this.counters.received++
     if (length <= 0 || length > RING_PAYLOAD_BYTES || offset + length > bytes.length) return this.#refuse('overflow')
@@ -185,6 +187,7 @@ export class JitterBuffer {
     if (!this.#started) this.#anchor(unwrapped, at, length, arrivalMs)
     // While nobody pulls (set-up, hold), only the newest audio counts; otherwise the call would continue with that delay.
     if (!this.#isPulled(arrivalMs)) this.#head = Math.max(this.#head, at + length - this.#frame)
+    if (isBegin && this.#isUncounted(unwrapped, at)) this.#resync(unwrapped, at, length, arrivalMs)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#ring.spend(unwrapped)
       return this.#refuse('late')
@@ -368,6 +371,12 @@ export class JitterBuffer {
     this.#lateSinceMs = Number.NaN
     this.#isBack = false
     this.#delay.reset()
+  }
+
+  /** A talk spurt that follows what came before without a gap, after a pause of ours: its sender's clock stood still in it. */
+  #isUncounted(sequence: number, at: number): boolean {
+    const isNext = sequence === this.#ring.highest + 1 && at === this.#newestEnd
+    return isNext && at < this.#head && this.#starvedFrames >= STARVED_FRAMES
   }
 
   #resync(sequence: number, at: number, length: number, arrivalMs: number): void {

@@ -364,6 +364,34 @@ test('after a pause of some seconds that the sender has not counted, or a clock 
   }
 })
 
+test('after a pause that the sender has not counted nothing is lost where it marks the talk spurt, and the delay is as before', () => {
+  for (const pauseTicks of [5, 12, 50, 90]) {
+    const buffer = new JitterBuffer()
+    const out = new Uint8Array(FRAME)
+    const heard: number[] = []
+    let packet = 0
+    for (let tick = 0; tick < 200 + pauseTicks; tick++) {
+      if (tick < 100 || tick >= 100 + pauseTicks) {
+        const payload = new Uint8Array(FRAME).fill(byteAt(packet))
+        const begins = packet === 0 || packet === 100
+        assert.is(
+          buffer.push(packet, packet * FRAME, payload, 0, FRAME, tick * 20 + 5, begins),
+          'ok',
+          `packet ${packet}`,
+        )
+        packet++
+      }
+      if (buffer.pull(out, tick * 20 + 20) === 'audio') heard.push(out[0]!)
+    }
+    assert.equal(
+      heard,
+      Array.from({ length: heard.length }, (_, n) => byteAt(n)),
+    )
+    assert.ok(heard.length > 196, `${heard.length} after ${pauseTicks} ticks`)
+    assert.ok(buffer.currentDelayMs < 40, `${buffer.currentDelayMs} ms after ${pauseTicks} ticks`)
+  }
+})
+
 test('a stream that stops is concealed for 60 ms and empty after that', () => {
   const { push, pull } = stepper()
   assert.is(pull(), 'empty')
