@@ -62,19 +62,25 @@ test('a caller waits with hold music until an agent answers; then both are in on
   await world.close()
 })
 
+/** An agent whose caller has just hung up, and who has 30 s for it. */
+async function wrappingUp() {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  world.media.hangUp(caller)
+  await world.settle()
+  return { world, ann }
+}
+
 for (const [name, hours] of [
   ['back', -1],
   ['forward', 1],
 ] as const) {
   test(`an agent's wrap-up lasts as long as it should when the clock is set ${name} by an hour`, async () => {
-    const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
-    const [ann] = agents as [string]
-    const caller = await world.call(queue)
-    await world.settle()
-    world.media.pickUp(world.ringing(ann)[0]!.legId)
-    await world.settle()
-    world.media.hangUp(caller)
-    await world.settle()
+    const { world, ann } = await wrappingUp()
     world.clock.set(hours * 3_600_000)
     await world.later(29_000)
     assert.is(await world.status(ann), 'wrap_up')
@@ -85,14 +91,7 @@ for (const [name, hours] of [
 }
 
 test('a wrap-up of a node that is there is ended by no other, whose clock may be set; one of a lost node is', async () => {
-  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')
-  const [ann] = agents as [string]
-  const caller = await world.call(queue)
-  await world.settle()
-  world.media.pickUp(world.ringing(ann)[0]!.legId)
-  await world.settle()
-  world.media.hangUp(caller)
-  await world.settle()
+  const { world, ann } = await wrappingUp()
   const { db } = world.store
   const seen = { id: 'other', seen_at: world.clock.now().toISOString() }
   await db
