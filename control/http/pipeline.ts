@@ -28,8 +28,8 @@ export interface PipelineParts {
   now: () => Date
   log: Logger
   rate: Rate
-  /** The most of an organisation's bounded collections (`Bounded`) in each mode; absent: the default of the configuration. */
-  maxObjects?: number
+  /** The most of each of an organisation's bounded collections (`Bounded`) in each mode. */
+  maxObjects: number
   /** Absent: requests are not logged. */
   requestLog?: RequestLog
 }
@@ -48,7 +48,6 @@ declare module 'fastify' {
   }
 }
 
-const MAX_OBJECTS = 1000
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const CONTEXT_OF_NOBODY = 'a handler runs only behind authentication'
 
@@ -270,12 +269,10 @@ async function handle(
     return older === undefined ? current : older.write(current)
   }
   const log = (): Logger => parts.log.child({ requestId: request.id, operation: route.id })
-  const context = new RequestContext(
-    { store: parts.store, log, maxObjects: parts.maxObjects ?? MAX_OBJECTS },
-    request.context,
-    request.attempt,
-    answer => ({ status: route.status, body: render(answer) }),
-  )
+  const context = new RequestContext({ ...parts, log }, request.context, request.attempt, answer => ({
+    status: route.status,
+    body: render(answer),
+  }))
   const result = await route.handler(context, { params, query, body, headers, spooled } as never)
   if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {

@@ -86,7 +86,7 @@ export async function serve(
   requestLog?: RequestLog,
 ): Promise<FastifyInstance> {
   const app = await createServer({ log: silent })
-  const parts = { store: world.store, now: world.clock.now, log: silent, rate }
+  const parts = { store: world.store, now: world.clock.now, log: silent, rate, maxObjects: 1000 }
   await mountOperations(app, routes, { ...parts, ...(requestLog && { requestLog }) })
   await app.ready()
   return app
