@@ -36,7 +36,7 @@ export class LegQuality {
 
   constructor(stats: ReceptionStats) {
     this.#stats = stats
-    this.frames = new HeardFrames(() => stats.allLost)
+    this.frames = new HeardFrames(() => stats.allLost + this.#drops.awaited)
   }
 
   /** To be called a few times a second. @param least transit of the fastest packet since the last call */
@@ -66,6 +66,7 @@ export class LegQuality {
       late: this.#dropped.late + now.late,
       duplicate: this.#dropped.duplicate + now.duplicate,
       recovered: this.#dropped.recovered + now.recovered,
+      awaited: this.#dropped.awaited + now.awaited,
     }
   }
 
@@ -127,24 +128,27 @@ export class LegQuality {
   }
 }
 
-/** Packets that arrived and were not played, and frames that came in a later packet. */
+/** Packets that arrived and were not played, frames that came in a later packet, and ticks in which packets were still on their way. */
 interface Drops {
   late: number
   duplicate: number
   recovered: number
+  awaited: number
 }
-const NOTHING: Drops = { late: 0, duplicate: 0, recovered: 0 }
-const dropsOf = ({ late, overflow, duplicate, recovered }: JitterCounters): Drops => ({
+const NOTHING: Drops = { late: 0, duplicate: 0, recovered: 0, awaited: 0 }
+const dropsOf = ({ late, overdue, overflow, duplicate, recovered, inserted }: JitterCounters): Drops => ({
   late: late + overflow,
   duplicate,
   recovered,
+  awaited: overdue + inserted,
 })
 
 const round = (value: number): number => Math.round(value * 100) / 100
 
 /**
  * The frames that were due from a party: played or concealed, and in which bursts. If audio continues after a silence, the
- * silence counts as loss as far as packets are missing; the rest is a pause of the speaker.
+ * silence counts as loss as far as packets were missing meanwhile: lost, dropped because they came too late, or waited for. The rest is a
+ * pause of the speaker.
  */
 export class HeardFrames {
   played = 0
@@ -156,10 +160,10 @@ export class HeardFrames {
   run = 0
   /** Frames that the jitter buffer had concealed at the last `note`. */
   counted = 0
-  #hasSilence = false
-  #accounted = 0
+  /** What was missing before the silence in this run; NaN: there is none. */
+  #before = Number.NaN
 
-  /** @param missing number of packets lost so far */
+  /** @param missing packets that were not there at their turn, so far */
   constructor(missing: () => number) {
     this.#missing = missing
   }
@@ -174,26 +178,22 @@ export class HeardFrames {
       return
     }
     // Silence without preceding concealment is a pause.
-    if (!isHeard && this.run === 0) return
+    if (!isHeard && !isConcealed && this.run === 0) return
     this.run++
-    this.#hasSilence ||= !isHeard
+    if (!isHeard && !isConcealed && Number.isNaN(this.#before)) this.#before = this.#missing()
   }
 
   /** A packet was relayed, after this many missing ones, which the receiver conceals. */
   passed(missing: number): void {
     this.played++
     if (missing === 0) return
-    this.#accounted = this.#missing()
     this.bursts++
     this.concealed += missing
   }
 
   #goesOn(): void {
-    const missing = this.#missing()
-    const run = this.#hasSilence ? Math.min(this.run, missing - this.#accounted) : this.run
-    this.#accounted = missing
-    this.run = 0
-    this.#hasSilence = false
+    const run = Number.isNaN(this.#before) ? this.run : Math.min(this.run, this.#missing() - this.#before)
+    this.#forget()
     if (run <= 0) return
     this.bursts++
     this.concealed += run
@@ -201,9 +201,12 @@ export class HeardFrames {
 
   /** Another source: a silence before it was no loss. */
   newSource(): void {
-    this.#accounted = this.#missing()
+    this.#forget()
+  }
+
+  #forget(): void {
     this.run = 0
-    this.#hasSilence = false
+    this.#before = Number.NaN
   }
 
   /** Share of all frames [%]. */

@@ -439,10 +439,11 @@ export class RtpLeg extends Leg implements PacketTaker {
     const frame = audio.pull(now, this.isUpperWanted)
     this.upper = audio.upper
     const { frames } = this.#reports.heard
-    const { concealed } = audio.jitter.counters
+    const { jitter } = audio
+    const { concealed } = jitter.counters
     // As nearly every frame is.
     if (frame !== null && frames.run === 0 && frames.counted === concealed) frames.played++
-    else frames.note(frame !== null, concealed)
+    else frames.note(frame !== null && !jitter.isStarved, concealed)
     if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, undefined, now, 1)
     return this.#silence.isOn ? this.#silence.hear(frame) : frame
   }

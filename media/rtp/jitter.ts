@@ -43,6 +43,8 @@ export interface JitterCounters {
   received: number
   /** packets dropped because they came too late */
   late: number
+  /** of these, packets after which nothing had been played: their turn was a silence */
+  overdue: number
   duplicate: number
   /** packets dropped because they were too long, or too far from the others */
   overflow: number
@@ -70,6 +72,7 @@ export class JitterBuffer {
   readonly counters: JitterCounters = {
     received: 0,
     late: 0,
+    overdue: 0,
     duplicate: 0,
     overflow: 0,
     lost: 0,
@@ -155,6 +158,11 @@ export class JitterBuffer {
     return this.#isJoint
   }
 
+  /** Nothing was there for the last frame. What is heard of it was made up, or waited behind the frames. */
+  get isStarved(): boolean {
+    return this.#starvedFrames > 0
+  }
+
   /** The next audio continues the last, although something was concealed in between: it came late. */
   get isBack(): boolean {
     return this.#isBack
@@ -190,6 +198,7 @@ export class JitterBuffer {
     if (isBegin && this.#isUncounted(unwrapped, at)) this.#resync(unwrapped, at, length, arrivalMs)
     if (!this.#onTime(unwrapped, at, length, arrivalMs)) {
       this.#ring.spend(unwrapped)
+      if (at >= this.#playedTo) this.counters.overdue++
       return this.#refuse('late')
     }
     if (!this.#ring.reach(unwrapped, this.#head)) return this.#refuse('overflow')

@@ -164,6 +164,35 @@ test('who falls silent without a word about it has lost nothing', () => {
   assert.ok(quality.mos! > 4.3, `${quality.mos}`)
 })
 
+test('a network that stalls has made a hole as long as the stall, though the packets come in the end', () => {
+  for (const ms of [200, 300, 600]) {
+    // Every ten seconds nothing comes for so long, and then all of it at once.
+    const { quality } = call(120, n => 20 + Math.max(0, ms - ((n * 20 + 5000) % 10_000)))
+    const share = ms / 100
+    assert.is(quality.packetsLost, 0)
+    assert.ok(Math.abs(quality.concealedPct - share) < 0.3 * share, `${quality.concealedPct} % of ${share} % concealed`)
+    assert.ok(quality.burstRatio > 0.7 * (ms / 20), `${quality.burstRatio}`)
+    const unplayed = (100 * quality.packetsLate) / 6000
+    assert.ok(unplayed < 1.1 * share, `${unplayed} % late`)
+    const expected = expectedMos(quality.delayMs, unplayed, quality.burstRatio)
+    assert.ok(Math.abs(quality.mos! - expected) < 0.1, `${quality.mos} instead of ${expected}`)
+  }
+})
+
+test('a pause after packets that were late is the pause of a speaker all the same', () => {
+  const random = seeded(9)
+  const { quality } = call(
+    60,
+    n => (n % 100 < 60 && random() < 0.1 ? 620 : 20),
+    1,
+    n => n % 100 < 70,
+  )
+  const sent = 60 * 35
+  assert.ok(quality.packetsLate > 100, `${quality.packetsLate}`)
+  const made = (quality.concealedPct / 100) * sent
+  assert.ok(made < 1.15 * quality.packetsLate, `${made} made up for ${quality.packetsLate}`)
+})
+
 test('how much faster than ours the clock of a sender is stands in the figures after half a minute', () => {
   for (const ppm of [-200, 0, 100]) {
     const random = seeded(7)
