@@ -2,6 +2,9 @@
 const RELATCH_AFTER_MS = 3000
 /** Packets in sequence that the new source has to send first. */
 const SEVERAL = 4
+/** How long what a party sent before it named another address may still arrive [ms]. */
+const UNDER_WAY_MS = 500
+const UNSPECIFIED = ['0.0.0.0', '::']
 
 /** What signalling tells about the source of a leg's packets. */
 export interface Described {
@@ -21,6 +24,8 @@ export interface Described {
  * source holds the latch until it has been silent for three seconds or a new description names another address. Then another port of
  * those hosts may replace it, or another host that continues the same SSRC (a NAT has moved it); either needs several
  * packets in sequence. Packets of anyone else are refused; those of the described address never are.
+ *
+ * After a new address was named, packets of the source before it are still under way: they are accepted, and latch nothing.
  */
 export class SourceLatch {
   host = ''
@@ -33,14 +38,20 @@ export class SourceLatch {
   source = ''
   /** When its last packet arrived [ms]. */
   heardAt = 0
+  /** Held the latch before the address that is described now, and has been heard last at `heardAt`. */
+  readonly #former = { host: '', port: 0 }
   #ssrc = -1
   readonly #candidate = { host: '', port: 0, ssrc: -1, sequence: -1, inSequence: 0 }
 
   /** A description (SDP) named this address; repeating it changes nothing. */
   describe(described: Described): void {
     const before = this.#described
+    // Hold as of old names no other address (RFC 2543): whoever resumes is where it was.
+    if (before.port !== 0 && UNSPECIFIED.includes(described.host)) return
     this.#described = described
     if (described.host === before.host && described.port === before.port) return
+    this.#former.host = this.source
+    this.#former.port = this.port
     this.host = described.isReachable ? described.host : ''
     this.port = described.isReachable ? described.port : 0
     this.source = ''
@@ -65,6 +76,7 @@ export class SourceLatch {
 
   /** Whether a valid packet from this source is accepted; latches onto it if allowed. `now` [ms]. */
   accept(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {
+    if (this.#isUnderWay(host, port, now)) return true
     const isCurrent = port === this.port && host === this.source
     if (!isCurrent && !this.#mayTake(host, port, ssrc, sequence, now)) {
       this.refused++
@@ -76,6 +88,14 @@ export class SourceLatch {
     this.source = host
     this.heardAt = now
     return true
+  }
+
+  /** Where nothing can be sent to the new address, the source before it is the only one that is known. */
+  #isUnderWay(host: string, port: number, now: number): boolean {
+    if (this.source !== '' || this.port === 0 || now - this.heardAt >= UNDER_WAY_MS) return false
+    const { host: describedHost, port: describedPort } = this.#described
+    const isDescribed = port === describedPort && isSame(host, describedHost)
+    return !isDescribed && host === this.#former.host && port === this.#former.port
   }
 
   #mayTake(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {

@@ -112,4 +112,40 @@ test('a new description opens the latch; the same one again does not', () => {
   assert.is(offer(latch, { host: PHONE, port: 61_008 }, 20), 1)
 })
 
+test('packets still under way from the former address are taken, and neither draw media back nor keep the new source out', () => {
+  const latch = latched()
+  offer(latch, { host: PHONE }, 0, 5)
+  latch.describe({ host: '192.0.2.1', port: 4002, signallingHost: PHONE, isReachable: true })
+  assert.is(offer(latch, { host: PHONE }, 100, 10), 10)
+  assert.equal([latch.host, latch.port], ['192.0.2.1', 4002])
+  assert.is(offer(latch, { host: PHONE, port: 61_008 }, 300), 1)
+  assert.equal([latch.host, latch.port], [PHONE, 61_008])
+  assert.is(offer(latch, { host: PHONE }, 320, 10), 0)
+})
+
+test('a party that goes on from where it was, half a second after it named another address, is behind a NAT', () => {
+  const latch = latched()
+  offer(latch, { host: PHONE }, 0)
+  latch.describe({ host: '192.0.2.1', port: 4002, signallingHost: PHONE, isReachable: true })
+  offer(latch, { host: PHONE }, 20, 25)
+  assert.equal([latch.host, latch.port], [PHONE, 61_000])
+})
+
+test('a new address that the policy forbids leaves the source as it was', () => {
+  const latch = latched()
+  offer(latch, { host: PHONE }, 0)
+  latch.describe({ host: '10.0.0.5', port: 4002, signallingHost: PHONE, isReachable: false })
+  offer(latch, { host: PHONE }, 20)
+  assert.equal([latch.host, latch.port], [PHONE, 61_000])
+})
+
+test('a hold that names no address leaves the source as it was', () => {
+  const latch = latched()
+  const again = { port: 4000, signallingHost: PHONE, isReachable: true }
+  offer(latch, { host: PHONE }, 0)
+  latch.describe({ ...again, host: '0.0.0.0' })
+  latch.describe({ ...again, host: '192.0.2.1' })
+  assert.equal([latch.host, latch.port], [PHONE, 61_000])
+})
+
 test.run()
