@@ -22,6 +22,8 @@ export interface Peer {
   name?: string
   /** Identifies an open connection. It is reused while open; otherwise the sender connects to host and port. */
   connectionId?: string
+  /** The far end opened that connection: it may accept none itself. */
+  isTheirs?: boolean
   /** It was named by a party on a public network, so the owner sends to no private address for it. */
   publicOnly?: boolean
   /** It is a trusted proxy. `origin`: the sender it names, null: it names none. */

@@ -69,8 +69,19 @@ export function dialogOfRequest(request: SipRequest, localTag: string, peer: Pee
   }
 }
 
-/** The dialog that a response to our INVITE makes (RFC 3261 §12.1.2); without a Contact it goes where the INVITE went. */
-export function dialogOfResponse(invite: OutgoingRequest, localTag: string, response: SipResponse, peer: Peer): Dialog {
+/**
+ * The dialog that a response to our INVITE makes (RFC 3261 §12.1.2); without a Contact it goes where the INVITE went (`to`). Over a
+ * connection that the far end has opened everything goes back there while it lasts (RFC 5923): few phones listen for others.
+ */
+export function dialogOfResponse(
+  invite: OutgoingRequest,
+  localTag: string,
+  response: SipResponse,
+  to: Peer,
+  sender: Peer | null,
+): Dialog {
+  const { connectionId } = sender ?? {}
+  const peer = sender?.isTheirs === true && connectionId !== undefined ? { ...to, connectionId } : to
   return {
     callId: invite.callId,
     local: invite.from,

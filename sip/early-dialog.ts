@@ -43,7 +43,7 @@ export function takeProvisional(
   // The first may have any number. Later ones are processed in order; one that is too early is ignored, since it will be retransmitted.
   if (rseq !== null && known?.rseq != null && rseq !== known.rseq + 1) return { kind: 'ignored' }
   const early = known ?? {
-    dialog: dialogOfResponse(invite, session.localTag, response, transaction.to),
+    dialog: dialogOfResponse(invite, session.localTag, response, transaction.to, core.sender),
     ...{ rseq, description: null, preview: null, isUpdated: false },
   }
   dialogs.set(tag, early)

@@ -226,7 +226,8 @@ function onSuccess(
   const leg: Leg = { ack: null }
   legs.set(response.to.tag, leg)
   const early = dialogs.get(response.to.tag ?? '')
-  const dialog = confirm(dialogOfResponse(invite, session.localTag, response, call.transaction!.to), early)
+  const { to } = call.transaction!
+  const dialog = confirm(dialogOfResponse(invite, session.localTag, response, to, core.sender), early)
   const acknowledge = (body: OutgoingRequest['body'], at: number): void => {
     leg.ack = sendSuccessAck(core, dialog, invite, body, at)
   }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import type { InviteRequest, UserAgentOptions } from '../../sip/user-agent.ts'
+import type { InviteRequest, Peer, UserAgentOptions } from '../../sip/user-agent.ts'
 import { suite } from '../harness.ts'
 import { body, message, Party, Pipe, textOf } from './pipe.ts'
 
@@ -18,7 +18,15 @@ function dial(
 }
 
 /** A response to the last INVITE that Alice sent, or to the last request that starts so. */
-function answer(alice: Party, status: number, tag: string, extra: string[] = [], content = '', to = 'INVITE'): void {
+function answer(
+  alice: Party,
+  status: number,
+  tag: string,
+  extra: string[] = [],
+  content = '',
+  to = 'INVITE',
+  sender: Peer = PROXY,
+): void {
   const last = alice.sentLike(to).at(-1)!.text
   const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name => new RegExp(`^${name}: .*$`, 'm').exec(last)![0].trim())
   const head = message(
@@ -28,7 +36,7 @@ function answer(alice: Party, status: number, tag: string, extra: string[] = [],
     ...extra,
     `l: ${content.length}`,
   )
-  alice.do(alice.agent.receive(Buffer.concat([head, Buffer.from(content)]), PROXY, alice.pipe.now))
+  alice.do(alice.agent.receive(Buffer.concat([head, Buffer.from(content)]), sender, alice.pipe.now))
 }
 
 test('the INVITE goes to the host of its URI, or to the target that was given', () => {
@@ -199,6 +207,22 @@ test('who was called at a public address can lead later requests to public addre
   assert.equal(alice.sentLike('ACK').at(-1)!.to, elsewhere)
   alice.do(alice.agent.bye(sessionId, 1))
   assert.equal(alice.sentLike('BYE').at(-1)!.to, elsewhere)
+})
+
+test('who answers over a connection that it opened gets ACK, PRACK and BYE there: it may not listen at its Contact', () => {
+  const contact = ['Contact: <sip:bob@192.0.2.2:5066;transport=tcp>']
+  const way = { transport: 'tcp', host: '192.0.2.2', port: 49_152 } as const
+  for (const [isTheirs, connectionId] of [[true, 'c7'] as const, [false, undefined] as const]) {
+    const { alice, sessionId } = dial({ target: way })
+    const sender = { ...way, connectionId: 'c7', isTheirs }
+    answer(alice, 183, 'b', [...contact, 'Require: 100rel', 'RSeq: 1'], '', 'INVITE', sender)
+    answer(alice, 200, 'b', contact, 'answer', 'INVITE', sender)
+    alice.do(alice.agent.bye(sessionId, 1))
+    for (const method of ['PRACK', 'ACK', 'BYE']) {
+      const { to } = alice.sentLike(method).at(-1)!
+      assert.equal([to.transport, to.port, to.connectionId], ['tcp', 5066, connectionId], method)
+    }
+  }
 })
 
 test('who answers at a public address with a private Contact is behind a NAT: the way of the INVITE leads to it', () => {

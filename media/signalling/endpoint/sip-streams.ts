@@ -193,6 +193,7 @@ export class SipStreams {
       host: socket.remoteAddress ?? '',
       port: socket.remotePort ?? 0,
       connectionId: connection.id,
+      isTheirs: !connection.id.startsWith(DIALLED),
       ...(local === undefined ? {} : { local }),
     }
     for (const event of framer.push(bytes)) {
@@ -217,9 +218,12 @@ export class SipStreams {
   }
 }
 
-/** The connection that we opened ourselves. Over TLS it is that of a name: another one's certificate is another one's. */
+/** With this the ID of a connection begins that we opened ourselves. */
+const DIALLED = '>'
+
+/** Over TLS it is that of a name: another one's certificate is another one's. */
 const dialled = (to: Peer): string =>
-  `>${to.name ?? ''}@${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`
+  `${DIALLED}${to.name ?? ''}@${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`
 
 /** Whether a message came over a connection that we opened ourselves. */
-export const isDialled = ({ connectionId }: Peer): boolean => connectionId?.startsWith('>') === true
+export const isDialled = ({ connectionId }: Peer): boolean => connectionId?.startsWith(DIALLED) === true

@@ -91,6 +91,26 @@ test('one address has so many connections, and a place again when one of them is
   streams.close()
 })
 
+test('a message tells whether the far end has opened its connection, or we have', async () => {
+  const heard: (boolean | undefined)[] = []
+  const { streams, open } = await listening({
+    receive: (_, { isTheirs }) => heard.push(isTheirs),
+    dial: ({ host, port }) => ({ socket: connect({ host, port }), ready: 'connect' }),
+  })
+  const far = createServer(socket => socket.on('error', () => {}).once('data', () => socket.write(MESSAGE)))
+  await new Promise<void>(resolve => far.listen(0, HOST, resolve))
+  const { port } = far.address() as AddressInfo
+  const phone = await open()
+  phone.write(MESSAGE)
+  while (heard.length < 1) await new Promise(later => setTimeout(later, 5))
+  streams.send(Buffer.from(MESSAGE), { transport: 'tcp', host: HOST, port })
+  while (heard.length < 2) await new Promise(later => setTimeout(later, 5))
+  assert.equal(heard, [true, false])
+  phone.destroy()
+  streams.close()
+  far.close()
+})
+
 test('over TLS those that still shake hands count', async () => {
   const server = createTlsServer({ handshakeTimeout: 60_000 })
   const { streams, counters, open } = await listening({
