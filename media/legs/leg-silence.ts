@@ -8,10 +8,16 @@ import type { RtpPacket } from '../rtp/rtp.ts'
 export class LegSilence {
   /** Noise replaces missing audio. */
   isOn = false
+  #isHeard = false
   readonly #noise = new ComfortNoise()
   readonly #frame: Frame = int16Array(LEG_SAMPLES)
   #sequence = 0
   #isEnding = false
+
+  /** It was what the party was heard as in the last tick. */
+  get isHeard(): boolean {
+    return this.isOn && this.#isHeard
+  }
 
   /** A packet of comfort noise. */
   begin({ sequence, payloadOffset, payloadLength }: RtpPacket, bytes: Uint8Array): void {
@@ -28,6 +34,7 @@ export class LegSilence {
 
   /** @param frame the party's audio for this tick, null: none @returns what others hear of it */
   hear(frame: Frame | null): Frame {
+    this.#isHeard = frame === null
     if (frame !== null) {
       if (this.#isEnding) this.isOn = false
       return frame

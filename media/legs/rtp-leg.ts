@@ -448,6 +448,10 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#silence.isOn ? this.#silence.hear(frame) : frame
   }
 
+  protected override get isComfort(): boolean {
+    return this.#silence.isHeard
+  }
+
   override playedUntil(now: number): number {
     return this.#audio === null ? now : this.#keys.sentAt(this.#audio.jitter.playedTimestamp, now)
   }

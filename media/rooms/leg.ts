@@ -183,12 +183,17 @@ export abstract class Leg {
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {
-    const said = sound.process(this.said, paused || this.isUnheard)
+    const said = sound.process(this.said, paused || this.isUnheard, this.isComfort)
     if (sound.isOver) {
       sound.close()
       this.sound = null
     }
     return said
+  }
+
+  /** What was received for this tick is comfort noise. */
+  protected get isComfort(): boolean {
+    return false
   }
 
   /** Tones in its audio are keys. */

@@ -95,9 +95,10 @@ export class Sound {
   /**
    * One frame of the party, null: it is silent. The result is borrowed until the next call.
    * @param isUnheard nobody hears it: muted, on hold, or in a card-payment pause. It then does not count as speaking
+   * @param isComfort it is comfort noise, which is no voice, however much louder than what was there before
    */
-  process(frame: Frame | null, isUnheard: boolean): Frame | null {
-    if (this.#detector !== null) this.#listen(this.#detector, frame, isUnheard)
+  process(frame: Frame | null, isUnheard: boolean, isComfort: boolean): Frame | null {
+    if (this.#detector !== null) this.#listen(this.#detector, frame, isUnheard, isComfort)
     const said = frame === null ? this.#rest() : this.#treat(frame)
     if (this.#settings.speechEvents) {
       const power = said === null ? 0 : 10 ** (levelDbov(said) / 10)
@@ -121,8 +122,9 @@ export class Sound {
     return null
   }
 
-  #listen(detector: VoiceDetector, frame: Frame | null, isUnheard: boolean): void {
-    const voice = frame === null ? 'none' : detector.hear(frame, this.#speech.isSpeaking)
+  #listen(detector: VoiceDetector, frame: Frame | null, isUnheard: boolean, isComfort: boolean): void {
+    const heard = frame === null ? 'none' : detector.hear(frame, this.#speech.isSpeaking && !isComfort)
+    const voice = isComfort ? 'none' : heard
     this.#speech.hear(isUnheard ? 'none' : voice)
     if (frame !== null && !isUnheard) this.#autoGain?.hear(levelDbov(frame), voice)
   }

@@ -9,6 +9,7 @@ import type { Sink, Track } from '../../../media/rooms/sink.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 
 const TELEPHONE_EVENT = 101
+const COMFORT_NOISE = 13
 
 /** What came out of a leg towards its far end. */
 export class Received {
@@ -57,6 +58,12 @@ export class Speaker {
   speak(frame: Frame, now: number): void {
     PCMU.encode(frame, this.#sender.packet.subarray(12))
     this.#send(0, LEG_SAMPLES, undefined, now)
+  }
+
+  /** It falls silent: one packet of comfort noise of minus so many dBov (RFC 3389). */
+  rest(level: number, now: number): void {
+    this.#sender.packet[12] = level
+    this.#send(COMFORT_NOISE, 1, undefined, now)
   }
 
   /** One packet of a telephone event (RFC 4733); `units` is its duration so far. */

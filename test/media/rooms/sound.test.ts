@@ -215,6 +215,23 @@ test('who begins to speak is told of within 300 ms, once, and who ends after 700
   assert.ok(end[0]! >= 30 && end[0]! <= 60, `${end[0]} frames`)
 })
 
+test('comfort noise is no speech, however loud: who falls silent by it has ended after 700 ms, and does not begin again by the next', async () => {
+  const caller = await engine.join(A, ROOM)
+  update(A, { speechEvents: true })
+  const talk = speech(3, -22, -75)
+  const changes = () => engine.of('leg.speaking').map(({ isSpeaking }) => isSpeaking)
+  for (const [spurt, level] of [50, 40, 30].entries()) {
+    engine.say(caller, talk)
+    engine.run(1, () => caller.speaker.rest(level, engine.now))
+    engine.run(45)
+    assert.equal(changes().slice(2 * spurt), [true, false], `at -${level} dBov`)
+    engine.run(100, tick => {
+      if (tick % 20 === 0) caller.speaker.rest(level - 10 * (tick % 40 === 0 ? 1 : 0), engine.now)
+    })
+    assert.is(changes().length, 2 * (spurt + 1), `at -${level} dBov`)
+  }
+})
+
 test('steady noise is no speech; who is muted, on hold or in a card-payment pause does not speak, and is silent to who asks', async () => {
   const caller = await engine.join(A, ROOM)
   update(A, { speechEvents: true })
