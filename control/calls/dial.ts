@@ -12,7 +12,7 @@ import type { MediaPort } from '../media-link/events.ts'
 import { NOT_JUDGED } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
-import { type OutgoingCall, type WayOut, waysOut } from '../trunks/outbound.ts'
+import { numbersAt, type OutgoingCall, takesOut, type WayOut, waysOut } from '../trunks/outbound.ts'
 import { identityFor } from '../trunks/outgoing-identity.ts'
 import type { ConnectionRow } from '../trunks/tables.ts'
 import { callProblem, suspensionOf } from '../usage/allowance.ts'
@@ -192,6 +192,13 @@ async function hangUpUnwanted({ store, media }: DialDeps, legId: string): Promis
 export async function outsideProblem(db: Db, tenant: Tenant, to: string): Promise<Problem | null> {
   const blocked = await doNotCallProblem(db, tenant, to)
   return blocked ?? (tenant.livemode || isSandboxNumber(to) ? null : sandboxOnly())
+}
+
+/** Whether a far end may have somebody called over this connection, by a URI or its user: it writes numbers in its own format. */
+export async function mayName(db: Db, tenant: Tenant, connection: ConnectionRow, uri: string): Promise<boolean> {
+  if (!takesOut(connection, uri) || (await outsideProblem(db, tenant, uri)) !== null) return false
+  for (const to of numbersAt(connection, uri)) if ((await doNotCallProblem(db, tenant, to)) !== null) return false
+  return true
 }
 
 const sandboxOnly = (): Problem => {

@@ -15,7 +15,7 @@ export function numberIn(to: string): string | null {
 }
 
 /** The user of a destination, however it is written. */
-export const userIn = (to: string): string => unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()]/g, '')
+export const userIn = (to: string): string => unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()\s]/g, '')
 
 /** `%2B1415` is the same as `+1415` (RFC 3261 §19.1.4). */
 const unescaped = (user: string): string =>

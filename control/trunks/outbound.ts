@@ -216,9 +216,13 @@ export function numbersAt({ dial_prefix: prefix, number_country: country }: Conn
   return [...new Set(read)]
 }
 
-/** Whether a connection with `rates` has one for this number (E.164). */
-export const takesOut = (connection: ConnectionRow, number: string): boolean =>
-  connection.rates === '[]' || costOf(connection, number) !== null
+/** Whether a connection with `rates` has one for all that a far end's URI may mean: unreadable digits have none. */
+export function takesOut(connection: ConnectionRow, uri: string): boolean {
+  if (connection.rates === '[]') return true
+  const numbers = numbersAt(connection, uri)
+  if (numbers.length > 0) return numbers.every(number => costOf(connection, number) !== null)
+  return userIn(uri).replace(/\D/g, '').length < MIN_DIGITS
+}
 
 /** A registrar takes calls from the account that is registered there. */
 function accountOf({ kind, auth_username: username, host }: ConnectionRow): string | null {

@@ -2,10 +2,10 @@ import type { EndedReason, SipParty } from '../../../media/protocol.ts'
 import { contactProblem } from '../../consents/required.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
-import { numbersAt, takesOut } from '../../trunks/outbound.ts'
+import { numbersAt } from '../../trunks/outbound.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
 import { legProblem } from '../../usage/allowance.ts'
-import { outsideProblem } from '../dial.ts'
+import { mayName } from '../dial.ts'
 import type { Of } from '../steps/event-handler.ts'
 import { follow } from '../steps/follow.ts'
 
@@ -49,10 +49,9 @@ async function mayCall(
   tenant: Tenant,
   { uri, connection, at }: { uri: string; connection: ConnectionRow | undefined; at: string },
 ): Promise<boolean> {
-  if (connection === undefined || (await outsideProblem(trx, tenant, uri)) !== null) return false
-  // A far end writes numbers in its own format: every possible reading is checked.
+  if (connection === undefined || !(await mayName(trx, tenant, connection, uri))) return false
   for (const to of numbersAt(connection, uri)) {
-    if (!takesOut(connection, to) || (await contactProblem(trx, tenant, { to, at })) !== null) return false
+    if ((await contactProblem(trx, tenant, { to, at })) !== null) return false
   }
   return true
 }

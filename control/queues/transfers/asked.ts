@@ -1,5 +1,5 @@
 import type { SipParty } from '../../../media/protocol.ts'
-import { outsideProblem } from '../../calls/dial.ts'
+import { mayName } from '../../calls/dial.ts'
 import { findLeg, mainLeg } from '../../calls/legs.ts'
 import type { Of } from '../../calls/steps/event-handler.ts'
 import { follow } from '../../calls/steps/follow.ts'
@@ -7,6 +7,7 @@ import type { ParticipantRow } from '../../calls/tables.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { uriAt } from '../../trunks/outbound.ts'
+import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { destinationOf } from '../destinations.ts'
 import { isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
@@ -69,7 +70,7 @@ async function planFor(
   const rings = await ringsOf(trx, tenant, leg.call_id)
   const ring = rings.find(one => (leg.ring_id === null ? isCaller(one) : one.id === leg.ring_id))
   if (ring?.user_id != null) return planOfMember(deps, trx, tenant, { ring, leg, asked, at })
-  return planOfTrunk(trx, tenant, { leg, asked })
+  return planOfTrunk(trx, tenant, { leg, asked, at })
 }
 
 // ---------------------------------------------------------------------------------------------------- a member's phone
@@ -126,7 +127,7 @@ async function planOfJoin(
 async function planOfTrunk(
   trx: Trx,
   tenant: Tenant,
-  { leg, asked }: { leg: ParticipantRow; asked: Asked },
+  { leg, asked, at }: { leg: ParticipantRow; asked: Asked; at: string },
 ): Promise<Plan | Refused> {
   const { to, replaces } = asked
   const connection =
@@ -136,9 +137,10 @@ async function planOfTrunk(
   // To join two calls of a far end would bring together two of ours, who have not asked for that.
   if (replaces !== null && replaces.legId !== null) return { status: 603 }
   if (await isPaused(trx, tenant, leg.call_id)) return { status: 603 }
-  if ((await outsideProblem(trx, tenant, to.user)) !== null) return { status: 403 }
+  if ((await legProblem(trx, tenant, at)) !== null) return { status: 503 }
   const other = connection.transfers === 'follow' && replaces === null ? await otherEnd(trx, tenant, leg) : undefined
   const way = other === undefined ? null : await followedBy(trx, tenant, other)
+  if (!(await mayName(trx, tenant, way ?? connection, to.user))) return { status: 403 }
   if (other !== undefined && way !== null) {
     return { kind: 'pass', legId: other.id, to: uriAt(way, to.user), inPlaceOf: null }
   }

@@ -62,6 +62,9 @@ test('a connection with rates takes only those who have one, and one whose organ
   const dear = 'sip:+881600000001@far.example.com'
   const cheap = `sip:${OPEN}@far.example.com`
   assert.equal(await rated.redirect(dear, cheap), [cheap])
+  for (const user of ['00881600000001', '881600000001', '%2B881%20600%20000%20001', '881600000001%23']) {
+    assert.equal(await rated.redirect(`sip:${user}@far.example.com`, cheap), [cheap], user)
+  }
   await rated.ask('PATCH /v1/organisation', { require_consent: ['call'] })
   assert.equal(await rated.redirect(cheap), [])
   await rated.close()

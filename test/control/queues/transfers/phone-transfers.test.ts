@@ -368,6 +368,44 @@ test('bridge: of a target that rings before media has said that it is called, it
   await world.close()
 })
 
+/** Ann's caller came over a trunk, which has it transferred: its answers. */
+async function trunkAsks({ world, caller }: Talk, connection: object, users: readonly string[]): Promise<string[]> {
+  const scoped = forTenant(world.store.db, world.tenant)
+  const trunk = trunkRow(world.clock.now().toISOString())
+  await scoped.insert('connections', { ...trunk, transfers: 'bridge', ...connection })
+  await scoped.update('participants').set({ connection_id: trunk.id }).where('id', '=', caller).execute()
+  const answers: string[] = []
+  for (const user of users) {
+    const referId = world.media.refer(caller, user)
+    await world.settle()
+    answers.push(told(world, referId)[0]!)
+    world.media.emit('leg.refer_progress', { legId: caller, referId, sipCode: 486, isOver: true })
+    await world.settle()
+  }
+  return answers
+}
+
+test('what a trunk could not be redirected to it does not transfer to either: numbers on the do-not-call list, or without a rate', async () => {
+  const talking = await talk()
+  const { world } = talking
+  const entry = { id: 'dnc_1', phone: '+4930999999', reason: '', created: world.clock.now().toISOString() }
+  await forTenant(world.store.db, world.tenant).insert('do_not_call', entry)
+  const rates = JSON.stringify([{ prefix: '+4930', cost: 1 }])
+  const listed = ['+4930999999', '4930999999', '+49-30-99 99 99']
+  const unrated = ['+19005550100', '19005550100', '0019005550100', '+1 900 555 0100', '19005550100#']
+  const refused = await trunkAsks(talking, { rates }, [...listed, ...unrated])
+  assert.equal(new Set(refused), new Set(['leg.refer_answer 403']))
+  await world.close()
+})
+
+test('what a trunk may have called is called over its own connection', async () => {
+  const talking = await talk()
+  const rates = JSON.stringify([{ prefix: '+4930', cost: 1 }])
+  const users = ['+4930123456', '4930123456', '302', 'reception']
+  assert.equal(new Set(await trunkAsks(talking, { rates }, users)), new Set(['leg.refer_bridge']))
+  await talking.world.close()
+})
+
 test('a REFER that was answered for us, since nobody decided in time, is not carried out', async () => {
   const { world, ann, bob, phone } = await talk()
   world.media.refers.clear()
