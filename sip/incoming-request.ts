@@ -7,7 +7,7 @@ import { authorizationsOf, onCancelled, onInvite } from './inbound-call.ts'
 import { allowed, inspectRequest } from './inspect-request.ts'
 import { formatResponse, type ResponseParts } from './message/format.ts'
 import { firstElement } from './message/headers.ts'
-import { type SipRequest, toText } from './message/message.ts'
+import { ownCopy, type SipRequest, toText } from './message/message.ts'
 import type { BrokenRequest } from './message/parse.ts'
 import { onEarlyRequest, onReinvite } from './peer-reinvite.ts'
 import { askRefusal, onAsk } from './phones/asks.ts'
@@ -117,15 +117,17 @@ export function refuseBroken(core: AgentCore, broken: BrokenRequest, status: num
 function onCancel(core: AgentCore, asked: Asked, now: number): void {
   const { request, topVia, replyTo } = asked
   const invite = core.transactions.cancelled(request)
-  const session = invite === null ? undefined : core.byInvite.get(invite)
-  if (invite === null || session === undefined) {
+  if (invite === null) {
     core.counters.unmatched++
     core.answer(asked, { status: 481 })
     return
   }
   const transaction = core.transactions.open(request, topVia, replyTo)
-  core.respond(transaction, { status: 200, toTag: session.localTag }, now)
-  onCancelled(core, session, invite, request, now)
+  const session = 'request' in invite ? core.byInvite.get(invite) : undefined
+  // One that has its final response stays as it is.
+  const toTag = 'toTag' in invite ? invite.toTag : session?.localTag
+  core.respond(transaction, { status: 200, toTag }, now)
+  if ('request' in invite && session !== undefined) onCancelled(core, session, invite, request, now)
 }
 
 function outsideDialog(core: AgentCore, transaction: ServerTransaction, from: Peer, now: number): void {
@@ -141,7 +143,7 @@ function outsideDialog(core: AgentCore, transaction: ServerTransaction, from: Pe
 function cameByAnotherPath(core: AgentCore, transaction: ServerTransaction): boolean {
   const { from, callId, cseq } = transaction.request
   if (from.tag === null) return false
-  const key = `${callId}\n${from.tag}\n${cseq.number}`
+  const key = ownCopy(`${callId}\n${from.tag}\n${cseq.number}`)
   if (core.invites.has(key)) return true
   core.invites.add(key)
   transaction.terminated = () => core.invites.delete(key)

@@ -122,7 +122,7 @@ export function formatResponse(
   request: Pick<SipRequest, 'headers'> | BrokenRequest,
   topVia: ByteString | null,
   parts: ResponseParts,
-): Uint8Array {
+): Buffer {
   const { headers } = request
   let head = `SIP/2.0 ${parts.status} ${safeValue(parts.reason ?? reasonOf(parts.status))}\r\n`
   const vias = headers.all('via')
@@ -145,7 +145,7 @@ function replaceFirst(line: string, topVia: string): string {
   return end === line.length ? topVia : `${topVia}, ${line.slice(end + 1).trim()}`
 }
 
-function withBody(head: string, body: Body | null): Uint8Array {
+function withBody(head: string, body: Body | null): Buffer {
   if (body === null || body.bytes.length === 0) return Buffer.from(`${head}Content-Length: 0\r\n\r\n`, 'latin1')
   const type = field('Content-Type', body.type)
   const start = Buffer.from(`${head}${type}Content-Length: ${body.bytes.length}\r\n\r\n`, 'latin1')

@@ -1,6 +1,6 @@
 import type { Counters, Peer } from '../agent-types.ts'
 import { formatRequest, formatResponse, type OutgoingRequest, type ResponseParts } from '../message/format.ts'
-import type { SipRequest, SipResponse } from '../message/message.ts'
+import { type ByteString, bytesOf, ownCopy, type SipRequest, type SipResponse } from '../message/message.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import { INVITE_CLIENT } from './invite-client.ts'
 import { INVITE_SERVER } from './invite-server.ts'
@@ -38,16 +38,32 @@ export interface ClientTransaction extends Running<ClientEffect> {
   response: SipResponse | null
 }
 
-export interface ServerTransaction extends Running<ServerEffect> {
+interface Absorbing extends Running<ServerEffect> {
   readonly side: 'server'
-  readonly request: SipRequest
-  /** Our annotated copy of the topmost Via (RFC 3581 §4). */
-  readonly topVia: string
   readonly replyTo: Peer
-  last: Uint8Array | null
   /** Called once when the transaction is over; set by whoever needs to know. */
   terminated: (() => void) | null
 }
+
+export interface ServerTransaction extends Absorbing {
+  readonly request: SipRequest
+  /** Our annotated copy of the topmost Via (RFC 3581 §4). */
+  readonly topVia: string
+  last: Uint8Array | null
+}
+
+/**
+ * What is left of a server transaction once its final response is sent. Repeats come for up to 64*T1, and a busy switch holds the transactions
+ * of so many seconds: with their requests, and the calls that those belong to, they were most of the process' memory.
+ */
+export interface SettledTransaction extends Absorbing {
+  /** The final response. A text is cheaper to keep than bytes, which share their memory with what others have sent. */
+  readonly final: ByteString
+  /** To tag of the final response. */
+  readonly toTag: string | undefined
+}
+
+type AnyTransaction = ClientTransaction | ServerTransaction | SettledTransaction
 
 /** Services that transactions need from their owner. */
 export interface TransactionHost {
@@ -65,7 +81,7 @@ const EXTRA_ROOM = { stranger: 0, known: 1 / 8, inside: 1 / 4 }
 /** Matches messages to transactions (RFC 3261 §17.1.3, §17.2.3) and runs their tables. */
 export class Transactions {
   readonly #clients = new Map<string, ClientTransaction>()
-  readonly #servers = new Map<string, ServerTransaction>()
+  readonly #servers = new Map<string, ServerTransaction | SettledTransaction>()
   readonly #host: TransactionHost
   readonly #max: number
 
@@ -136,7 +152,7 @@ export class Transactions {
     const machine: AnyMachine<ServerEffect> = request.method === 'INVITE' ? INVITE_SERVER : REQUEST_SERVER
     const transaction: ServerTransaction = {
       side: 'server',
-      ...running(serverKey(request, request.method), machine, replyTo.transport !== 'udp'),
+      ...running(ownCopy(serverKey(request, request.method)), machine, replyTo.transport !== 'udp'),
       request,
       topVia,
       replyTo,
@@ -148,19 +164,27 @@ export class Transactions {
   }
 
   /** The INVITE that a CANCEL is for (RFC 3261 §9.2), or null. */
-  cancelled(cancel: SipRequest): ServerTransaction | null {
+  cancelled(cancel: SipRequest): ServerTransaction | SettledTransaction | null {
     return this.#servers.get(serverKey(cancel, 'INVITE')) ?? null
   }
 
   /** Sends a response; returns its bytes, or null when the transaction has its final response already. */
-  respond(transaction: ServerTransaction, parts: ResponseParts, now: number): Uint8Array | null {
-    const input = parts.status < 200 ? 'provisional' : parts.status < 300 ? 'success' : 'failure'
-    if (transaction.machine.table[transaction.state]?.[input] === undefined) return null
+  respond(transaction: ServerTransaction, parts: ResponseParts, now: number): Buffer | null {
+    const { status } = parts
+    const input = status < 200 ? 'provisional' : status < 300 ? 'success' : 'failure'
+    if (this.#servers.get(transaction.key) !== transaction) return null
     const bytes = formatResponse(transaction.request, transaction.topVia, parts)
     transaction.last = bytes
     this.#host.send(bytes, transaction.replyTo)
-    this.#input(transaction, input, now)
+    this.#input(status < 200 ? transaction : this.#settle(transaction, bytes, parts.toTag), input, now)
     return bytes
+  }
+
+  #settle(transaction: ServerTransaction, bytes: Buffer, toTag: string | undefined): SettledTransaction {
+    const { request, topVia: _, last: __, ...absorbing } = transaction
+    const settled = { ...absorbing, final: bytes.toString('latin1'), toTag: request.to.tag ?? toTag }
+    this.#servers.set(settled.key, settled)
+    return settled
   }
 
   /** Stops retransmitting a request, but still accepts responses. */
@@ -185,7 +209,7 @@ export class Transactions {
     }
   }
 
-  #input(transaction: ClientTransaction | ServerTransaction, input: string, now: number): void {
+  #input(transaction: AnyTransaction, input: string, now: number): void {
     const step = transaction.machine.table[transaction.state]?.[input]
     if (step === undefined) return
     const before = transaction.state
@@ -194,7 +218,7 @@ export class Transactions {
     if (step.to === 'terminated') this.#remove(transaction)
     for (const effect of step.do) {
       if (transaction.side === 'client') this.#clientEffect(transaction, effect as ClientEffect, now)
-      else this.#again(transaction.last, transaction.replyTo)
+      else this.#again('final' in transaction ? bytesOf(transaction.final) : transaction.last, transaction.replyTo)
     }
   }
 
@@ -212,7 +236,7 @@ export class Transactions {
   }
 
   /** Starts the timers of the new state and stops those of the previous one. */
-  #arm(transaction: ClientTransaction | ServerTransaction, before: string | null, now: number): void {
+  #arm(transaction: AnyTransaction, before: string | null, now: number): void {
     const { deadlines, timers } = this.#host
     const { machine, state } = transaction
     const retransmit = machine.retransmit[state]
@@ -234,7 +258,7 @@ export class Transactions {
     transaction.limit = deadlines.set(now + waitMs, at => this.#input(transaction, limit, at))
   }
 
-  #armRetransmit(transaction: ClientTransaction | ServerTransaction, name: 'A' | 'E' | 'G', from: number): void {
+  #armRetransmit(transaction: AnyTransaction, name: 'A' | 'E' | 'G', from: number): void {
     const due = from + transaction.intervalMs
     transaction.retransmit = this.#host.deadlines.set(due, now => {
       const { t2 } = this.#host.timers
@@ -248,7 +272,7 @@ export class Transactions {
     })
   }
 
-  #remove(transaction: ClientTransaction | ServerTransaction): void {
+  #remove(transaction: AnyTransaction): void {
     this.#host.deadlines.cancel(transaction.retransmit)
     this.#host.deadlines.cancel(transaction.limit)
     if (transaction.side === 'client') this.#clients.delete(transaction.key)

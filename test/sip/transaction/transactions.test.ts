@@ -203,9 +203,24 @@ test('requests of RFC 2543 without a modern branch are matched by what they say'
   const transaction = bench.transactions.open(request('INVITE', ''), 'SIP/2.0/UDP a', UDP)
   assert.ok(bench.transactions.absorb(request('INVITE', ''), 0))
   assert.not(bench.transactions.absorb(request('INVITE', ';branch=1'), 0))
+  assert.is(bench.transactions.cancelled(request('CANCEL', '')), transaction)
   bench.transactions.respond(transaction, { status: 486 }, 0)
   assert.ok(bench.transactions.absorb(request('ACK', ''), 0))
-  assert.is(bench.transactions.cancelled(request('CANCEL', '')), transaction)
+})
+
+test('once it has its final response, no more of a request is kept than its repeats and a CANCEL need', () => {
+  const bench = new Bench()
+  const invite = bench.transactions.open(request('INVITE'), 'SIP/2.0/UDP a', UDP)
+  bench.transactions.respond(invite, { status: 180, toTag: 'ours' }, 0)
+  assert.is(bench.transactions.cancelled(request('CANCEL')), invite)
+  bench.transactions.respond(invite, { status: 200, toTag: 'ours' }, 0)
+  const settled = bench.transactions.cancelled(request('CANCEL'))
+  assert.ok(settled !== null && 'toTag' in settled && settled.toTag === 'ours')
+  const kept = Object.entries(settled).filter(([, value]) => typeof value === 'object' && value !== null)
+  assert.equal(kept.map(([name]) => name).sort(), ['limit', 'machine', 'replyTo'])
+  assert.is(bench.transactions.respond(invite, { status: 200 }, 0), null, 'it is answered once')
+  bench.run(32_000)
+  assert.is(bench.transactions.cancelled(request('CANCEL')), null)
 })
 
 test('a response belongs to the branch and to the method of CSeq', () => {
