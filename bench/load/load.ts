@@ -4,6 +4,7 @@ import { Ledger } from './ledger.ts'
 import { LegSockets } from './leg-sockets.ts'
 import { Listeners } from './listener.ts'
 import type { LoadPlan, LoadResult } from './messages.ts'
+import { TURN_MS } from './pacer.ts'
 import { type Speaking, startSpeaking } from './speaking.ts'
 import { StreamReceiver } from './stream-receiver.ts'
 import type { FarEnd } from './wires.ts'
@@ -14,8 +15,8 @@ const DIALLING = 8
 const TAIL_MS = 2000
 /** A measurement begins so long after it was asked for, so that all parts begin together [ms]. */
 const AHEAD_MS = 20
-/** How often what has come is taken; the system notes when it came [ms]. */
-const POLL_MS = 1
+/** How often what has come is taken, in turns; the system notes when it came. */
+const POLL_TURNS = 4
 /** A busy moment's 503 is not the end of a load: as a caller would, it calls again. */
 const AGAIN = { status: 503, tries: 20, ms: 500 }
 
@@ -34,13 +35,14 @@ export class Load {
     caller: Caller | null
     receiver: StreamReceiver | null
     speaking: Speaking
+    pollMs: number
   }) {
     this.#listeners = parts.listeners
     this.#sockets = parts.sockets
     this.#caller = parts.caller
     this.#receiver = parts.receiver
     this.#speaking = parts.speaking
-    this.#polls = setInterval(() => this.#sockets.poll(), POLL_MS)
+    this.#polls = setInterval(() => this.#sockets.poll(), parts.pollMs)
   }
 
   /** Resolves when every call is answered and talks. Throws when one is refused for good. */
@@ -51,7 +53,8 @@ export class Load {
     const receiver = plan.streams === null ? null : await StreamReceiver.open(ledger, plan.streams)
     const { caller, farEnds } = await connect(plan, sockets)
     const speaking = await startSpeaking(plan, ledger, sockets, farEnds)
-    return new Load({ listeners, sockets, caller, receiver, speaking })
+    const pollMs = POLL_TURNS * (plan.turnMs ?? TURN_MS)
+    return new Load({ listeners, sockets, caller, receiver, speaking, pollMs })
   }
 
   get streamPort(): number | null {

@@ -19,6 +19,8 @@ export interface LoadPlan {
   jitterMs: number
   /** The calls' audio is encrypted (SDES). */
   isEncrypted: boolean
+  /** What is due in so long leaves together [ms]; absent: `TURN_MS`. Longer where the legs are there beside what is measured, and leave it more of the cores. */
+  turnMs?: number
 }
 
 export type ToLoad =

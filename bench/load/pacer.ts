@@ -1,7 +1,7 @@
 import { Histogram } from './histogram.ts'
 
 /** One turn of the wheel [ms]: so late a packet leaves at the most, as far as it is up to us. */
-const TURN_MS = 1 / 4
+export const TURN_MS = 1 / 4
 /** Turns; no packet leaves later than so many after the one before it of its leg. */
 const WHEEL = 1024
 const LEGS = 4096
@@ -21,21 +21,29 @@ export class Pacer {
   readonly #plan: Plan
   readonly #send: (leg: number, frame: number, now: number) => void
   readonly #now: () => number
+  readonly #turnMs: number
   readonly #wheel: number[][] = Array.from({ length: WHEEL }, () => [])
   #turn: number
 
   /** @param now the plan's clock [ms] */
-  constructor(legs: number, plan: Plan, send: (leg: number, frame: number, now: number) => void, now: () => number) {
+  constructor(
+    legs: number,
+    plan: Plan,
+    send: (leg: number, frame: number, now: number) => void,
+    now: () => number,
+    turnMs = TURN_MS,
+  ) {
+    this.#turnMs = turnMs
     this.#plan = plan
     this.#send = send
     this.#now = now
-    this.#turn = Math.floor(now() / TURN_MS)
+    this.#turn = Math.floor(now() / turnMs)
     for (let leg = 0; leg < legs; leg++) this.#schedule(leg, 0)
   }
 
   /** Sends what is due. @returns how long nothing more is [ms] */
   advance(): number {
-    for (let now = this.#now(); (this.#turn + 1) * TURN_MS <= now; this.#turn++) {
+    for (let now = this.#now(); (this.#turn + 1) * this.#turnMs <= now; this.#turn++) {
       const due = this.#wheel[this.#turn % WHEEL]!
       // What is put meanwhile is later: a frame of a leg is 20 ms behind the one before.
       for (const entry of due) {
@@ -52,7 +60,7 @@ export class Pacer {
     }
     let next = this.#turn
     while (this.#wheel[next % WHEEL]!.length === 0 && next < this.#turn + WHEEL) next++
-    return (next + 1) * TURN_MS - this.#now()
+    return (next + 1) * this.#turnMs - this.#now()
   }
 
   /** A frame, and the one after it when that overtakes it: the chain of a leg never waits for what is held up. */
@@ -63,7 +71,7 @@ export class Pacer {
   }
 
   #put(leg: number, frame: number, goesOn: boolean): void {
-    const turn = Math.max(this.#turn, Math.floor(this.#plan.leavesAt(leg, frame) / TURN_MS))
+    const turn = Math.max(this.#turn, Math.floor(this.#plan.leavesAt(leg, frame) / this.#turnMs))
     this.#wheel[turn % WHEEL]!.push((frame * LEGS + leg) * 2 + (goesOn ? 1 : 0))
   }
 }

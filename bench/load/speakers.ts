@@ -18,6 +18,8 @@ export interface Spoken {
   paceLagMs: Percentiles | null
 }
 
+export type SpeakingPlan = Pick<LoadPlan, 'legs' | 'roomSize' | 'jitterMs' | 'turnMs'>
+
 /** All who talk in a load: each sends what it has to say when its clock and the network say so. */
 export class Speakers {
   readonly #wires: Pick<Wires, 'send' | 'report'>
@@ -32,7 +34,7 @@ export class Speakers {
 
   /** @param now a clock [ms] */
   constructor(
-    { legs, roomSize, jitterMs }: Pick<LoadPlan, 'legs' | 'roomSize' | 'jitterMs'>,
+    { legs, roomSize, jitterMs, turnMs }: SpeakingPlan,
     memory: LedgerMemory,
     wires: Pick<Wires, 'send' | 'report'>,
     now: () => number,
@@ -42,7 +44,7 @@ export class Speakers {
     this.#talkers = new Talkers(legs, new Ledger(legs, memory), this.#startedAt)
     this.#speech = new Speech(legs, roomSize)
     this.#network = new Network(legs, jitterMs, this.#startedAt)
-    this.#pacer = new Pacer(legs, this.#network, (leg, frame, at) => this.#send(leg, frame, at), now)
+    this.#pacer = new Pacer(legs, this.#network, (leg, frame, at) => this.#send(leg, frame, at), now, turnMs)
   }
 
   /** Sends what is due. @returns how long nothing more is [ms] */

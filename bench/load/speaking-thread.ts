@@ -6,12 +6,11 @@ import { NativeSocket, Outgoing } from '../../media/rtp/datagrams/native-socket.
 import { clockFrom } from './clock.ts'
 import type { LedgerMemory } from './ledger.ts'
 import type { Descriptors } from './leg-sockets.ts'
-import type { LoadPlan } from './messages.ts'
-import { Speakers, type Spoken } from './speakers.ts'
+import { Speakers, type SpeakingPlan, type Spoken } from './speakers.ts'
 import { type FarEnd, Wires } from './wires.ts'
 
 export interface ThreadData {
-  plan: Pick<LoadPlan, 'legs' | 'roomSize' | 'jitterMs'>
+  plan: SpeakingPlan
   memory: LedgerMemory
   /** Of the other thread's clock (`clockOriginMs`). */
   originMs: number
