@@ -223,18 +223,18 @@ const STATUS_OF: Partial<Record<EndedReason, number>> = {
   rejected: 603,
   codec_mismatch: 488,
   capacity: 503,
-  trunk_error: 503,
   store_unavailable: 503,
   internal_error: 500,
   media_failed: 500,
+  trunk_error: 500,
 }
 
 /**
  * Refusals that mean the same to whoever has called by way of us; others concern our own request: its credentials, extensions, route or
- * description (RFC 3261 §16.7).
+ * description (RFC 3261 §16.7). Its 503 would say that we can do nothing at all, and have other calls go elsewhere: it is a 500.
  */
 const PASSED_ON: ReadonlySet<number> = new Set([
-  403, 404, 408, 410, 480, 484, 486, 488, 500, 501, 502, 503, 504, 600, 603, 604, 606, 607, 608,
+  403, 404, 408, 410, 480, 484, 486, 488, 500, 501, 502, 504, 600, 603, 604, 606, 607, 608,
 ])
 
 /** Null: it is not passed on. */

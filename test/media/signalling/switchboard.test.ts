@@ -134,17 +134,21 @@ test('where the next system says 483, the caller is told so as well', async () =
   await phone.expect('SIP/2.0 483')
 })
 
-for (const [theirs, ours] of [
-  [604, 604],
-  [408, 408],
-  [401, 603],
-  [407, 603],
-  [420, 603],
-]) {
+for (const [theirs, ours, reason] of [
+  [604, 604, 'rejected'],
+  [408, 408, 'no_answer'],
+  [401, 603, 'rejected'],
+  [407, 603, 'rejected'],
+  [420, 603, 'rejected'],
+  [502, 502, 'trunk_error'],
+  // A 503 of ours would say that we can take no calls at all (RFC 3261 §16.7).
+  [503, 500, 'trunk_error'],
+  [513, 500, 'trunk_error'],
+] as const) {
   test(`a refusal of ${theirs} by whom a phone has called is ${ours} to the phone, with the cause that was given`, async () => {
     const caller = await incoming(70)
-    const farEnd = { sipCode: theirs!, q850: 31 }
-    await media.run('leg.hangup', { legId: caller, reason: 'rejected', farEnd })
+    const farEnd = { sipCode: theirs, q850: 31 }
+    await media.run('leg.hangup', { legId: caller, reason, farEnd })
     assert.match(await phone.expect(`SIP/2.0 ${ours}`), /^Reason: Q\.850;cause=31/m)
   })
 }
