@@ -57,8 +57,8 @@ export interface ServerTransaction extends Absorbing {
  * of so many seconds: with their requests, and the calls that those belong to, they were most of the process' memory.
  */
 export interface SettledTransaction extends Absorbing {
-  /** The final response. A text is cheaper to keep than bytes, which share their memory with what others have sent. */
-  readonly final: ByteString
+  /** The final response, if repeats get it again. A text is cheaper to keep than bytes, which share their memory with what others have sent. */
+  readonly final: ByteString | null
   /** To tag of the final response. */
   readonly toTag: string | undefined
 }
@@ -176,13 +176,16 @@ export class Transactions {
     const bytes = formatResponse(transaction.request, transaction.topVia, parts)
     transaction.last = bytes
     this.#host.send(bytes, transaction.replyTo)
-    this.#input(status < 200 ? transaction : this.#settle(transaction, bytes, parts.toTag), input, now)
+    this.#input(status < 200 ? transaction : this.#settle(transaction, bytes, parts), input, now)
     return bytes
   }
 
-  #settle(transaction: ServerTransaction, bytes: Buffer, toTag: string | undefined): SettledTransaction {
+  #settle(transaction: ServerTransaction, bytes: Buffer, { status, toTag }: ResponseParts): SettledTransaction {
     const { request, topVia: _, last: __, ...absorbing } = transaction
-    const settled = { ...absorbing, final: bytes.toString('latin1'), toTag: request.to.tag ?? toTag }
+    // The 2xx to an INVITE is repeated by its call (RFC 6026 §7.1).
+    const isRepeated = request.method !== 'INVITE' || status >= 300
+    const final = isRepeated ? bytes.toString('latin1') : null
+    const settled = { ...absorbing, final, toTag: request.to.tag ?? toTag }
     this.#servers.set(settled.key, settled)
     return settled
   }
@@ -218,7 +221,7 @@ export class Transactions {
     if (step.to === 'terminated') this.#remove(transaction)
     for (const effect of step.do) {
       if (transaction.side === 'client') this.#clientEffect(transaction, effect as ClientEffect, now)
-      else this.#again('final' in transaction ? bytesOf(transaction.final) : transaction.last, transaction.replyTo)
+      else this.#again('final' in transaction ? finalOf(transaction) : transaction.last, transaction.replyTo)
     }
   }
 
@@ -282,6 +285,8 @@ export class Transactions {
     }
   }
 }
+
+const finalOf = ({ final }: SettledTransaction): Buffer | null => (final === null ? null : bytesOf(final))
 
 function running<Effect extends string>(key: string, machine: AnyMachine<Effect>, reliable: boolean): Running<Effect> {
   return { key, machine, state: machine.initial, reliable, retransmit: null, intervalMs: 0, limit: null }
