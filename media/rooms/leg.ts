@@ -262,7 +262,7 @@ export abstract class Leg {
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
       const said = sink.hearsPlain === true ? this.plain : this.said
-      sink.write('inbound', paused || said === null || this.isUnheard ? SILENCE : said)
+      sink.write('inbound', paused || said === null || this.isUnheard ? SILENCE : said, this.isComfort)
     }
   }
 

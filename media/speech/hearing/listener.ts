@@ -82,7 +82,7 @@ export class Listener implements Sink {
     return this.#endpointer.lengthMs
   }
 
-  write(track: Track, frame: Frame): void {
+  write(track: Track, frame: Frame, isComfort = false): void {
     if (track === 'outbound') {
       this.#echo.sent(frame)
       return
@@ -90,7 +90,8 @@ export class Listener implements Sink {
     this.#keep(frame)
     // Both follow every frame.
     const mayBeEcho = this.#echo.mayBeEcho(frame)
-    const voice = this.#detector.hear(frame, this.speaking || mayBeEcho)
+    const heard = this.#detector.hear(frame, !isComfort && (this.speaking || mayBeEcho))
+    const voice = isComfort ? 'none' : heard
     this.#endpointer.rules = this.#echo.isSilent ? this.#rules.alone : this.#rules.playing
     const endpoint = this.#endpointer.frame(voice === 'voice' && mayBeEcho ? 'perhaps' : voice)
     if (endpoint === 'started') this.#hooks.started()

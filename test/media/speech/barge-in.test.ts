@@ -92,6 +92,21 @@ test('our audio is silent in the very frame in which voice was declared', async 
   ])
 })
 
+test('comfort noise is no voice, however loud: it interrupts nothing', async () => {
+  engine.engine.do('leg.listen', { legId: LEG, listen: listen({}) })
+  engine.say(caller, VOICE, END_OF_SPEECH)
+  await ear.understand('Hello.')
+  await engine.preload({ kind: 'prompt', name: 'announcement' })
+  const sources = [{ kind: 'prompt' as const, name: 'announcement' }]
+  await engine.engine.do('leg.play', { legId: LEG, playId: 'p1', sources, loop: true, hangupAfter: null })
+  for (const level of [50, 40, 30, 20]) {
+    engine.run(1, () => caller.speaker.rest(level, engine.now))
+    engine.run(99)
+    assert.is(engine.of('leg.speech_started').length, 1, `at -${level} dBov`)
+  }
+  assert.equal(engine.of('play.finished'), [])
+})
+
 test('voice of less than `afterMs` is no barge-in', async () => {
   engine.engine.do('leg.listen', { legId: LEG, listen: listen({ afterMs: 2000 }) })
   await play()

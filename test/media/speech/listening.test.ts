@@ -101,6 +101,20 @@ test('what a party says is an utterance, with the times of its first and last vo
   assert.is(engine.of('leg.speech_started').length, 1)
 })
 
+test('comfort noise is no voice, however loud: it begins no utterance and holds none open, and the voice behind it is heard', async () => {
+  engine.engine.do('leg.listen', { legId: CALLER, listen: LISTEN })
+  for (const [before, level] of [50, 40, 30].entries()) {
+    engine.say(caller, VOICE)
+    engine.run(1, () => caller.speaker.rest(level, engine.now))
+    engine.run(END_OF_SPEECH - 1)
+    assert.is(ear.heard.length, before + 1, `at -${level} dBov`)
+    engine.run(100, tick => {
+      if (tick % 20 === 0) caller.speaker.rest(level - 10 * (tick % 40 === 0 ? 1 : 0), engine.now)
+    })
+    assert.is(engine.of('leg.speech_started').length, before + 1, `at -${level} dBov`)
+  }
+})
+
 /** VOICE twice, with a pause in between that is too short for the end of it [samples of silence: 300 ms]. */
 const TWICE = Int16Array.from([...VOICE, ...new Int16Array(2400), ...VOICE])
 
