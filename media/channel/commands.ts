@@ -15,7 +15,6 @@ import {
   isFailure,
   isRefused,
   type LegSnapshot,
-  type MediaHistogram,
   type MediaSnapshot,
   type MediaStats,
   type Target,
@@ -27,6 +26,7 @@ import type { Switchboard } from '../signalling/switchboard.ts'
 import type { TraceDesk } from '../signalling/trace-desk.ts'
 import type { SinkNoun } from '../sinks/sink-kind.ts'
 import type { TextToSpeech } from '../speech/speech-engines.ts'
+import { addThreads } from './thread-stats.ts'
 
 /** Maximum number of remembered recordings and transcripts that have ended. */
 const MAX_RECENT = 10_000
@@ -294,28 +294,9 @@ export class CommandTable {
 
   async #stats(): Promise<MediaStats> {
     const replies = await Promise.all(this.#options.threads.all.map(engine => engine.request('engine.stats', {})))
-    const total = this.#options.stats()
-    for (const reply of replies) {
-      if (isFailure(reply)) continue
-      for (const [name, value] of Object.entries(reply.counters))
-        total.counters[name] = (total.counters[name] ?? 0) + value
-      for (const [name, value] of Object.entries(reply.gauges)) total.gauges[name] = (total.gauges[name] ?? 0) + value
-      for (const [name, part] of Object.entries(reply.histograms)) {
-        const whole = total.histograms[name]
-        total.histograms[name] = whole === undefined ? part : sumOf(whole, part)
-      }
-    }
-    return total
+    return addThreads(this.#options.stats(), replies)
   }
 }
-
-/** Of two distributions with the same bounds. */
-const sumOf = (one: MediaHistogram, other: MediaHistogram): MediaHistogram => ({
-  bounds: one.bounds,
-  counts: one.counts.map((count, n) => count + other.counts[n]!),
-  sum: one.sum + other.sum,
-  count: one.count + other.count,
-})
 
 /** Recordings and transcripts have the ID of their subject, like rooms. */
 const keyOf = (kind: string, id: string): string => (kind === 'stream' ? id : `${kind} ${id}`)

@@ -194,7 +194,10 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   /** A message from another thread. */
   'engine.cross': { request: { message: CrossMessage }; reply: Ok }
   'engine.snapshot': { request: Record<string, never>; reply: EngineSnapshot }
-  'engine.stats': { request: Record<string, never>; reply: Commands['media.stats']['reply'] }
+  'engine.stats': {
+    request: Record<string, never>
+    reply: Commands['media.stats']['reply'] & { thread: { legs: number; rooms: number; guests: number } }
+  }
   /** Finishes what is being written; the thread may end after the reply. */
   'engine.close': { request: Record<string, never>; reply: Record<string, never> }
 }

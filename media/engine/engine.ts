@@ -236,6 +236,7 @@ export class Engine {
         engine_faults_total: this.#faults.count,
       },
       gauges: { rooms: this.#rooms.size, ...heapGauges('engine'), ...gauges },
+      thread: { legs: this.#members.size, rooms: this.#rooms.size, guests: this.#guests.size },
       histograms: { clock_lateness_seconds: this.#options.clock.lateness.histogram },
     }
   }

@@ -39,6 +39,10 @@ export class Members {
     this.#members.delete(legId)
   }
 
+  get size(): number {
+    return this.#members.size
+  }
+
   all(): Iterable<Member> {
     return this.#members.values()
   }

@@ -83,6 +83,9 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   sip_slow_peers_total: 'SIP connections that were closed because the far end did not read',
   sip_addresses_refused_total:
     'SIP messages that were not sent because their address is not allowed or of a family that we have none of',
+  thread_legs: 'Legs whose packets come to an engine thread',
+  thread_rooms: 'Rooms of an engine thread',
+  thread_guests: 'Legs of other engine threads that are in rooms of this one',
   thread_frames_missed_total: 'Audio frames of other engine threads that were not there in time',
   answers_listened_for: 'Calls in which it is being found out whether a person has answered',
 }

@@ -1,7 +1,8 @@
+import { addThreads } from '../../media/channel/thread-stats.ts'
 import type { Engine } from '../../media/engine/engine.ts'
 import type { CrossMessage, EngineCommands, EngineSnapshot } from '../../media/engine/engine-protocol.ts'
 import { Crossings, type Steps } from '../../media/engine/threads/crossings.ts'
-import type { Failure, MediaEvent, Target } from '../../media/protocol.ts'
+import type { Failure, MediaEvent, MediaStats, Target } from '../../media/protocol.ts'
 
 type Name = keyof EngineCommands
 
@@ -126,23 +127,13 @@ export class EngineGroup {
     return Object.assign({}, first, ...lists.map(list => ({ [list]: parts.flatMap(part => part[list] as object[]) })))
   }
 
-  stats(): ReturnType<Engine['stats']> {
-    const all = this.#engines.map(engine => engine.stats())
-    return {
-      counters: sumOf(all.map(({ counters }) => counters)),
-      gauges: sumOf(all.map(({ gauges }) => gauges)),
-      histograms: {},
-    }
+  stats(): MediaStats {
+    const replies = this.#engines.map(engine => engine.stats())
+    return addThreads({ counters: {}, gauges: {}, histograms: {} }, replies)
   }
 
   async shutdown(): Promise<Record<string, never>> {
     await Promise.all(this.#engines.map(engine => engine.shutdown()))
     return {}
   }
-}
-
-function sumOf(all: Record<string, number>[]): Record<string, number> {
-  const sum: Record<string, number> = {}
-  for (const one of all) for (const [name, value] of Object.entries(one)) sum[name] = (sum[name] ?? 0) + value
-  return sum
 }

@@ -6,11 +6,17 @@ type Numbers = Readonly<Record<string, number>>
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
+const headOf = (name: string, type: string): string => `# HELP ${name} ${helpOf(name)}\n# TYPE ${name} ${type}\n`
+
 const lines = (type: 'counter' | 'gauge', prefix: string, suffix: string, values: Numbers): string =>
   Object.entries(values)
     .map(([name, value]) => [`${prefix}_${snake(name)}${suffix}`, value] as const)
-    .filter(([name, value]) => /^[a-z_][a-z0-9_]*$/.test(name) && Number.isFinite(value))
-    .map(([name, value]) => `# HELP ${name} ${helpOf(name)}\n# TYPE ${name} ${type}\n${name} ${value}\n`)
+    .filter(([name, value]) => /^[a-z_][a-z0-9_]*(\{thread="\d+"\})?$/.test(name) && Number.isFinite(value))
+    .map(([name, value], at, all) => {
+      const family = name.replace(/\{.*/, '')
+      const head = all[at - 1]?.[0].startsWith(`${family}{`) ? '' : headOf(family, type)
+      return `${head}${name} ${value}\n`
+    })
     .join('')
 
 export const counterLines = (prefix: string, values: Numbers): string => lines('counter', prefix, '_total', values)
@@ -35,5 +41,5 @@ export function histogramLines(name: string, { bounds, counts, sum, count }: Siz
     below += counts[n] ?? 0
     return `${name}_bucket{le="${bound}"} ${below}\n`
   })
-  return `# HELP ${name} ${helpOf(name)}\n# TYPE ${name} histogram\n${buckets.join('')}${name}_bucket{le="+Inf"} ${count}\n${name}_sum ${sum}\n${name}_count ${count}\n`
+  return `${headOf(name, 'histogram')}${buckets.join('')}${name}_bucket{le="+Inf"} ${count}\n${name}_sum ${sum}\n${name}_count ${count}\n`
 }

@@ -43,6 +43,10 @@ export class Guests {
     this.#world = world
   }
 
+  get size(): number {
+    return this.#guests.size
+  }
+
   all(): Iterable<Seated> {
     return this.#guests.values()
   }

@@ -13,7 +13,7 @@ const test = suite('control/wiring/app')
 
 const STATS: MediaStats = {
   counters: { rtp_packets_received_total: 7, 'bad name': 1 },
-  gauges: { legs: 3 },
+  gauges: { legs: 3, 'thread_legs{thread="0"}': 1, 'thread_legs{thread="1"}': 2, 'thread_odd{other="1"}': 1 },
   histograms: { clock_lateness_seconds: { bounds: [0.002, 0.005], counts: [8, 1], sum: 0.03, count: 10 } },
 }
 
@@ -210,6 +210,13 @@ test('/metrics has the durations of requests and the numbers of media', async ()
     assert.match(text, new RegExp(`# TYPE tandem_${name} gauge\ntandem_${name} \\d+`))
   }
   assert.match(text, 'tandem_request_logs_written_total')
+  const ofThreads = text.split('\n').filter(line => line.includes('tandem_media_thread_'))
+  assert.equal(ofThreads, [
+    '# HELP tandem_media_thread_legs Legs whose packets come to an engine thread',
+    '# TYPE tandem_media_thread_legs gauge',
+    'tandem_media_thread_legs{thread="0"} 1',
+    'tandem_media_thread_legs{thread="1"} 2',
+  ])
   assert.not.match(text, 'bad name')
   assert.match(text, /tandem_http_request_duration_seconds_count\{method="GET",route="\/healthz",status="200"\} 1/)
   media.state = 'disconnected'

@@ -104,6 +104,38 @@ test('who is moved into a room of another thread hears all others and not himsel
   assert.equal(hearing(parties), ['0<2', '1<', '2<0'])
 })
 
+test('the figures tell of each thread how many legs and rooms it has, and how many legs of others are in its rooms', async () => {
+  await three()
+  const figures = (name: string) =>
+    [0, 1, 2].map(thread => engine.engine.stats().gauges[`thread_${name}{thread="${thread}"}`])
+  assert.equal(
+    [figures('legs'), figures('rooms'), figures('guests')],
+    [
+      [1, 1, 1],
+      [1, 1, 1],
+      [0, 0, 0],
+    ],
+  )
+  move('part_bb', roomOf('call_of_part_a'))
+  assert.equal(
+    [figures('legs'), figures('rooms'), figures('guests')],
+    [
+      [1, 1, 1],
+      [1, 0, 1],
+      [1, 0, 0],
+    ],
+  )
+  engine.engine.do('leg.close', { legId: 'part_bb' })
+  assert.equal(
+    [figures('legs'), figures('rooms'), figures('guests')],
+    [
+      [1, 0, 1],
+      [1, 0, 1],
+      [0, 0, 0],
+    ],
+  )
+})
+
 test('on the way it has left the one room before it joins the other, and a room closes after its last has left', async () => {
   await three()
   happened()
