@@ -8,16 +8,12 @@ import type { RtpPacket } from '../rtp/rtp.ts'
 export class LegSilence {
   /** Noise replaces missing audio. */
   isOn = false
-  #isHeard = false
+  /** While it is on: the party was heard as noise in the last tick. Fields, because each packet asks for them. */
+  isHeard = false
   readonly #noise = new ComfortNoise()
   readonly #frame: Frame = int16Array(LEG_SAMPLES)
   #sequence = 0
   #isEnding = false
-
-  /** It was what the party was heard as in the last tick. */
-  get isHeard(): boolean {
-    return this.isOn && this.#isHeard
-  }
 
   /** A packet of comfort noise. */
   begin({ sequence, payloadOffset, payloadLength }: RtpPacket, bytes: Uint8Array): void {
@@ -34,7 +30,7 @@ export class LegSilence {
 
   /** @param frame the party's audio for this tick, null: none @returns what others hear of it */
   hear(frame: Frame | null): Frame {
-    this.#isHeard = frame === null
+    this.isHeard = frame === null
     if (frame !== null) {
       if (this.#isEnding) this.isOn = false
       return frame

@@ -449,7 +449,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   protected override get isComfort(): boolean {
-    return this.#silence.isHeard
+    return this.#silence.isOn && this.#silence.isHeard
   }
 
   override playedUntil(now: number): number {
