@@ -212,6 +212,8 @@ export interface RegisterEvent {
   user: string
   host: string
   contacts: RegisterContact[]
+  /** What each contact that stays has in common with later ones of the same phone: its instance (RFC 5626 §4.1), else its user and host. */
+  bindings: string[]
   /** The user named in the digest, and its hash algorithm. */
   username: string
   realm: string

@@ -3,8 +3,8 @@ import type { HeaderFields, Peer, RegisterContact, RegisterReply } from './agent
 import { nonceUseOf } from './auth/digest.ts'
 import type { Refusal } from './inspect-request.ts'
 import { safeValue } from './message/format.ts'
-import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
-import { type SipRequest, toText } from './message/message.ts'
+import { type NameAddr, parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
+import { ownCopy, type SipRequest, toText } from './message/message.ts'
 import { paramValue } from './message/params.ts'
 import { parseUri, userOf } from './message/uri.ts'
 import { authRefusal, challengeAnew, digestFor, judgeClaim, refusal } from './phones/phone-auth.ts'
@@ -41,6 +41,7 @@ export function onRegister(core: AgentCore, transaction: ServerTransaction, from
     user: userOf(to) ?? '',
     host: to.host,
     contacts: contacts.list,
+    bindings: contacts.bindings,
     username: toText(given.username),
     realm: toText(given.realm),
     algorithm: given.algorithm,
@@ -78,22 +79,30 @@ export function answerRegister(core: AgentCore, registerId: string, reply: Regis
 }
 
 /** The contacts with the time each asks for (RFC 3261 §10.2.1.1); `*` stands alone and with 0. */
-function contactsOf(request: SipRequest): { list: RegisterContact[] } | { refuse: number } {
+function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: string[] } | { refuse: number } {
   const values = request.headers.list('contact')
   const asked = request.headers.get('expires')
   const usual = asked === null ? DEFAULT_EXPIRES_S : (parseDeltaSeconds(asked) ?? DEFAULT_EXPIRES_S)
   if (values.includes('*')) {
-    return values.length === 1 && usual === 0 ? { list: [{ uri: '*', expiresS: 0 }] } : { refuse: 400 }
+    return values.length === 1 && usual === 0 ? { list: [{ uri: '*', expiresS: 0 }], bindings: [] } : { refuse: 400 }
   }
   if (values.length > MAX_CONTACTS) return { refuse: 403 }
   const list: RegisterContact[] = []
+  const bindings: string[] = []
   for (const value of values) {
     const contact = parseNameAddr(value)
     const uri = contact === null ? null : parseUri(contact.uri)
     if (contact === null || uri === null || 'error' in uri) return { refuse: 400 }
     if ((uri.scheme !== 'sip' && uri.scheme !== 'sips') || contact.uri.length > MAX_URI) return { refuse: 400 }
     const own = paramValue(contact.params, 'expires')
-    list.push({ uri: toText(contact.uri), expiresS: own === null ? usual : (parseDeltaSeconds(own) ?? usual) })
+    const expiresS = own === null ? usual : (parseDeltaSeconds(own) ?? usual)
+    list.push({ uri: toText(contact.uri), expiresS })
+    if (expiresS > 0) bindings.push(ownCopy(instanceOf(contact) ?? `${userOf(uri) ?? ''}@${uri.host.toLowerCase()}`))
   }
-  return { list }
+  return { list, bindings }
+}
+
+function instanceOf({ params }: NameAddr): string | null {
+  const instance = paramValue(params, '+sip.instance')
+  return instance === null || instance.length > MAX_URI ? null : instance
 }

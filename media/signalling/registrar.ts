@@ -13,6 +13,14 @@ const MAX_OPEN = 1000
 /** Limit for phones that nobody knows yet. */
 const MAX_OF_STRANGERS = 750
 
+interface Open {
+  timer: NodeJS.Timeout
+  peer: Peer
+  path: readonly string[]
+  /** Each with its account: nobody takes over another one's calls. */
+  bindings: readonly string[]
+}
+
 export interface RegistrarOptions {
   emit: (event: MediaEvent) => void
 }
@@ -22,14 +30,14 @@ export class Registrar {
   /** Answered 503: control did not say anything, or too many came at once. */
   refused = 0
   readonly #options: RegistrarOptions
-  readonly #open = new Map<string, { timer: NodeJS.Timeout; host: string; path: readonly string[] }>()
-  #sip!: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>
+  readonly #open = new Map<string, Open>()
+  #sip!: Pick<SipEndpoint, 'do' | 'checkRegister' | 'registered'>
 
   constructor(options: RegistrarOptions) {
     this.#options = options
   }
 
-  attach(sip: Pick<SipEndpoint, 'do' | 'checkRegister' | 'meet'>): void {
+  attach(sip: Pick<SipEndpoint, 'do' | 'checkRegister' | 'registered'>): void {
     this.#sip = sip
   }
 
@@ -40,6 +48,7 @@ export class Registrar {
     path: named,
     user,
     contacts,
+    bindings,
     username,
     nonce,
     callId,
@@ -53,7 +62,9 @@ export class Registrar {
     }
     const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
     const path = keptPath(peer, named)
-    this.#open.set(registerId, { timer, host: peer.host, path })
+    // A proxy's connection is that of many phones.
+    const ofAccount = peer.proxy === undefined ? bindings.map(binding => `${username} ${binding}`) : []
+    this.#open.set(registerId, { timer, peer, path, bindings: ofAccount })
     const told = { user, contacts, username, nonce, callId, cSeq }
     const body: Events['sip.register'] = {
       registerId,
@@ -90,7 +101,7 @@ export class Registrar {
   }: Request<'sip.register_reply'>): Reply<'sip.register_reply'> | Failure {
     const open = this.#open.get(registerId)
     if (open === undefined) return notOpen(registerId)
-    if (sipCode === 200 && contacts.length > 0) this.#sip.meet(open.host)
+    if (sipCode === 200 && contacts.length > 0) this.#sip.registered(open.peer, open.bindings)
     const path = sipCode === 200 ? open.path : []
     this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null, path })
     return {}

@@ -24,6 +24,7 @@ import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
+import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
 import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
@@ -92,6 +93,7 @@ export class SipEndpoint {
   readonly #agent: UserAgent
   readonly #reach: SipReach
   readonly #gate = new SipGate()
+  readonly #flows = new SipFlows()
   readonly #proxies: Proxies
   readonly #locator: Locator
   /** By the host that they are bound to. */
@@ -239,9 +241,15 @@ export class SipEndpoint {
     return this.#reach.allows({ publicOnly, host })
   }
 
-  /** A phone at this address has registered. */
+  /** This host is known from now on. */
   meet(host: string): void {
     this.#gate.meet(host, performance.now())
+  }
+
+  /** Phones have registered from there; `bindings`: see `SipFlows`. */
+  registered(peer: Peer, bindings: readonly string[]): void {
+    this.meet(peer.host)
+    this.#flows.registered(peer, bindings)
   }
 
   /** Whether control is to be asked about a call of this peer. */
@@ -391,7 +399,8 @@ export class SipEndpoint {
     this.#timer = setTimeout(() => this.#perform(this.#agent.advance(performance.now())), delay)
   }
 
-  #send(bytes: Uint8Array, to: Peer): void {
+  #send(bytes: Uint8Array, wanted: Peer): void {
+    const to = this.#wayTo(wanted)
     if (!this.#reach.allows(to)) {
       this.#refused(to)
       return
@@ -402,6 +411,18 @@ export class SipEndpoint {
     else if (to.transport === 'tls') this.#tls.send(bytes, to)
     else if (isWebSocket(to)) this.#webSockets.send(bytes, to)
     else this.#sendUdp(bytes, to)
+  }
+
+  /** Instead of a closed connection the one that its phone has registered over since. */
+  #wayTo(wanted: Peer): Peer {
+    const later = this.#isClosed(wanted) ? this.#flows.after(wanted) : null
+    return later === null || this.#isClosed(later) ? wanted : later
+  }
+
+  #isClosed(to: Peer): boolean {
+    if (to.connectionId === undefined || (this.#drachtio !== null && !isWebSocket(to))) return false
+    if (isWebSocket(to)) return !this.#webSockets.isOpen(to)
+    return !(to.transport === 'tls' ? this.#tls : this.#tcp).isOpen(to.connectionId)
   }
 
   #sendUdp(bytes: Uint8Array, to: Peer): void {

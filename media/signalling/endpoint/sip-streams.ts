@@ -99,6 +99,10 @@ export class SipStreams {
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
 
+  isOpen(connectionId: string): boolean {
+    return this.#connections.has(connectionId)
+  }
+
   send(bytes: Uint8Array, to: Peer): void {
     const open =
       (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??

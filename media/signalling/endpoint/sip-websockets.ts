@@ -90,7 +90,8 @@ export class SipWebSockets {
     const transport = isSecure ? 'wss' : 'ws'
     this.#server.handleUpgrade(request, socket, head, ws => {
       const port = this.#freePort(host, remotePort)
-      this.#adopt(ws, { transport, port, connectionId: `ws ${host} ${port}`, ...reachedBy(host, request.socket) })
+      const connectionId = `ws ${host} ${port}`
+      this.#adopt(ws, { transport, port, connectionId, isTheirs: true, ...reachedBy(host, request.socket) })
     })
   }
 
@@ -154,6 +155,10 @@ export class SipWebSockets {
         else this.#watch(connection)
       }, pongWithinMs)
     }, pingEveryMs)
+  }
+
+  isOpen(to: Peer): boolean {
+    return this.#connections.has(keyOf(to))
   }
 
   send(bytes: Uint8Array, to: Peer): void {
