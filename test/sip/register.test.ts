@@ -128,6 +128,20 @@ for (const algorithm of ['MD5', 'SHA-256'] as const) {
   })
 }
 
+test('a phone is the same as before by its instance, else by the user and host of its Contact', () => {
+  for (const [contact, bindings] of [
+    ['<sip:ann@10.0.0.5:5060>', ['ann@10.0.0.5']],
+    ['<sip:ann@PC.test:5071;transport=tcp>;expires=60', ['ann@pc.test']],
+    ['<sip:x1@y.invalid;transport=ws>;+sip.instance="<urn:uuid:1>";reg-id=1', ['"<urn:uuid:1>"']],
+    [`<sip:ann@10.0.0.5>;+sip.instance="${'u'.repeat(501)}"`, ['ann@10.0.0.5']],
+    ['<sip:ann@10.0.0.5>;expires=0, <sip:10.0.0.6>', ['@10.0.0.6']],
+  ] as const) {
+    const party = registrar()
+    feed(party, answered(feed(party, register()), { contact }))
+    assert.equal(party.registers[0]!.bindings, bindings, contact)
+  }
+})
+
 test('a wrong password, and an account that does not exist, are answered 403', () => {
   for (const [password, secret] of [
     ['wrong', ha1Of('MD5')],
