@@ -81,12 +81,12 @@ export class AnswerDetector {
     this.#voices = voices
   }
 
-  /** @returns who it is, once; null: not known yet */
-  write(frame: Frame): Answer | null {
+  /** @param isComfort it is comfort noise, which is silence @returns who it is, once; null: not known yet */
+  write(frame: Frame, isComfort = false): Answer | null {
     this.#frames++
     if (this.#fax.write(frame) !== null) return this.#is('fax', 'fax_tone')
     const ended = this.#tone.write(frame)
-    const voice = this.#voices.hear(frame, this.#word > 0)
+    const voice = this.#voices.hear(frame, this.#word > 0, isComfort)
     if (ended !== null) {
       if (this.#isNetworkTone(ended)) return this.#is('machine', 'network_tone')
       if (this.#isBeep(ended)) return this.#is('machine', 'beep')

@@ -40,11 +40,11 @@ export class MessageEnd {
     this.#toneDb = 0
   }
 
-  /** @returns by what it has ended, once; null: not yet */
-  write(frame: Frame): 'beep' | 'silence' | 'timeout' | null {
+  /** @param isComfort it is comfort noise, which is silence @returns by what it has ended, once; null: not yet */
+  write(frame: Frame, isComfort = false): 'beep' | 'silence' | 'timeout' | null {
     this.#frames++
     const ended = this.#tone.write(frame)
-    const voice = this.#voices.hear(frame, false)
+    const voice = this.#voices.hear(frame, false, isComfort)
     const level = levelDbov(frame)
     if (this.#tone.frames > 1) this.#toneDb = this.#tone.frames === 2 ? level : Math.max(this.#toneDb, level)
     const isSound = voice || this.#tone.frames > 1

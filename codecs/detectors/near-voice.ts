@@ -23,9 +23,9 @@ export class NearVoice {
     this.#voices = voices
   }
 
-  /** @param isSpeech the sound belongs to somebody who is speaking already */
-  hear(frame: Frame, isSpeech: boolean): boolean {
-    const isVoice = this.#voices.hear(frame, isSpeech) !== 'none'
+  /** @param isSpeech the sound belongs to somebody who is speaking already @param isComfort it is comfort noise, which is no voice */
+  hear(frame: Frame, isSpeech: boolean, isComfort: boolean): boolean {
+    const isVoice = this.#voices.hear(frame, isSpeech && !isComfort) !== 'none' && !isComfort
     this.#loudestDb -= FALL_DB
     this.hasRisen = false
     if (!isVoice) return false

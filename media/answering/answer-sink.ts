@@ -35,11 +35,11 @@ export class AnswerSink implements Sink {
     return this.#detector === null && this.#end === null
   }
 
-  write(track: Track, frame: Frame): void {
+  write(track: Track, frame: Frame, isComfort = false): void {
     if (track !== 'inbound' || this.isDone) return
     this.#frames++
-    if (this.#detector !== null) this.#answer(this.#detector.write(frame))
-    else if (this.#end !== null) this.#ended(this.#end.write(frame))
+    if (this.#detector !== null) this.#answer(this.#detector.write(frame, isComfort))
+    else if (this.#end !== null) this.#ended(this.#end.write(frame, isComfort))
   }
 
   #answer(answer: Answer | null): void {

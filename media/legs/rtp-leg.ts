@@ -448,7 +448,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#silence.isOn ? this.#silence.hear(frame) : frame
   }
 
-  protected override get isComfort(): boolean {
+  override get isComfort(): boolean {
     return this.#silence.isOn && this.#silence.isHeard
   }
 

@@ -89,6 +89,7 @@ export class Annex extends Room {
       (leg.deaf ? LINK.deaf : 0) |
       (this.pause?.maskDtmf === true ? LINK.masked : 0) |
       (leg.isWide ? LINK.wide : 0) |
+      (leg.isComfort ? LINK.comfort : 0) |
       flagsOfVoice(leg)
     )
   }

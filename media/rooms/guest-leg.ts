@@ -24,6 +24,7 @@ export class GuestLeg extends Leg implements RoomTap {
   readonly #sendKey: (key: string, durationMs?: number) => void
   readonly #said: Frame = int16Array(LEG_SAMPLES)
   readonly #raw: Frame = int16Array(LEG_SAMPLES)
+  #isComfort = false
   /** Of a leg that has the band above 4 kHz. */
   #saidUpper: Frame | null = null
   /** What its own thread plays to it. */
@@ -56,6 +57,10 @@ export class GuestLeg extends Leg implements RoomTap {
     return this.#hasVoice ? this.#voice : null
   }
 
+  override get isComfort(): boolean {
+    return this.#isComfort
+  }
+
   /** Switches to another link. */
   relink(memory: SharedArrayBuffer): void {
     this.#link = new RoomEnd(memory)
@@ -83,8 +88,9 @@ export class GuestLeg extends Leg implements RoomTap {
   override pull(_now: number, _paused: boolean, maskTones: boolean): void {
     const flags = this.#link.next()
     this.said = this.plain = this.raw = this.saidUpper = null
-    this.#isPlayed = false
+    this.#isPlayed = this.#isComfort = false
     if (flags === -1) return
+    this.#isComfort = (flags & LINK.comfort) !== 0
     this.muted = (flags & LINK.muted) !== 0
     this.onHold = (flags & LINK.onHold) !== 0
     this.deaf = (flags & LINK.deaf) !== 0

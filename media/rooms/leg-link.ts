@@ -29,6 +29,8 @@ export const LINK = {
   upper: 1024,
   /** The leg has that band, or the room uses it. */
   wide: 2048,
+  /** What is said is comfort noise. */
+  comfort: 4096,
 } as const
 
 export const LEVEL_SHIFT = 16

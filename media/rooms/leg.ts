@@ -192,7 +192,7 @@ export abstract class Leg {
   }
 
   /** What was received for this tick is comfort noise. */
-  protected get isComfort(): boolean {
+  get isComfort(): boolean {
     return false
   }
 

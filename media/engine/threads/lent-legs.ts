@@ -3,7 +3,7 @@ import type { Frame } from '../../../codecs/audio.ts'
 import { Annex } from '../../rooms/annex.ts'
 import type { Leg } from '../../rooms/leg.ts'
 import { LEG_SAMPLES } from '../../rooms/leg.ts'
-import { LegEnd } from '../../rooms/leg-link.ts'
+import { LegEnd, LINK } from '../../rooms/leg-link.ts'
 import type { Room, RoomTap } from '../../rooms/room.ts'
 import type { Sink, Track } from '../../rooms/sink.ts'
 import type { Party, SinkKind } from '../../sinks/sink-kind.ts'
@@ -161,6 +161,7 @@ class FollowedLeg implements Sink, RoomTap {
   readonly #tellPause: (pause: Room['pause']) => void
   readonly #said: Frame = int16Array(LEG_SAMPLES)
   readonly #played: Frame = int16Array(LEG_SAMPLES)
+  #isComfort = false
   #isPlayed = false
   #room: Room | null = null
 
@@ -193,8 +194,10 @@ class FollowedLeg implements Sink, RoomTap {
     if (room === this.#room) this.#tellPause(room.pause)
   }
 
-  write(track: Track, frame: Frame): void {
-    if (track === 'inbound') this.#said.set(frame)
+  write(track: Track, frame: Frame, isComfort = false): void {
+    if (track !== 'inbound') return
+    this.#said.set(frame)
+    this.#isComfort = isComfort
   }
 
   played(frame: Frame, leg: Leg | null): void {
@@ -205,7 +208,13 @@ class FollowedLeg implements Sink, RoomTap {
   }
 
   tick(): void {
-    this.#link.say(this.#said, this.#said, this.#isPlayed ? this.#played : null, null, 0)
+    this.#link.say(
+      this.#said,
+      this.#said,
+      this.#isPlayed ? this.#played : null,
+      null,
+      this.#isComfort ? LINK.comfort : 0,
+    )
     this.#isPlayed = false
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { renderTone } from '../../../codecs/tones.ts'
 import { prompt } from '../../codecs/signals.ts'
-import { TestEngine } from '../../fakes/engine.ts'
+import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/engine/answering')
@@ -45,6 +45,48 @@ test('a leg with `answering` is listened to from its answer on, wherever it goes
     [['part_1', 'beep']],
   )
   await engine.close()
+  rmSync(dataDir, { recursive: true })
+})
+
+/** The level of the comfort noise, told anew every 400 ms, goes up and down by 10 dB. */
+const rest = (engine: TestEngine, { speaker }: FarEnd, level: number, ticks: number): void =>
+  engine.run(ticks, tick => {
+    if (tick % 20 === 0) speaker.rest(level - (tick % 40 === 0 ? 10 : 0), engine.now)
+  })
+
+test('comfort noise is silence behind the first word, however loud, and no voice before it', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-answering-'))
+  for (const level of [50, 40, 30, 20]) {
+    const engine = new TestEngine(dataDir)
+    const capture = { recordingId: null, transcript: null, answering: ANSWERING }
+    const person = await engine.join('part_1', { roomId: 'call_1', capture })
+    rest(engine, person, level, 50)
+    engine.say(person, prompt('announcement').subarray(0, 7200))
+    rest(engine, person, level, 60)
+    const [answer, ...more] = engine.of('leg.answered_by')
+    assert.equal([answer?.answeredBy, answer?.cause, more], ['human', 'short_greeting', []], `-${level} dBov`)
+    assert.ok(answer!.ms > 2300 && answer!.ms < 2900, `${answer!.ms} ms at -${level} dBov`)
+    await engine.close()
+  }
+  rmSync(dataDir, { recursive: true })
+})
+
+test('comfort noise behind a greeting is the silence that ends it', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tandem-answering-'))
+  for (const level of [50, 40, 30, 20]) {
+    const engine = new TestEngine(dataDir)
+    const capture = { recordingId: null, transcript: null, answering: ANSWERING }
+    const machine = await engine.join('part_1', { roomId: 'call_1', capture })
+    engine.say(machine, prompt('announcement').subarray(0, 28_000))
+    assert.is(engine.of('leg.answered_by')[0]?.answeredBy, 'machine')
+    rest(engine, machine, level, 110)
+    assert.equal(
+      engine.of('leg.message_ended').map(({ ended }) => ended),
+      ['silence'],
+      `-${level} dBov`,
+    )
+    await engine.close()
+  }
   rmSync(dataDir, { recursive: true })
 })
 

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readWav } from '../../../codecs/wav.ts'
 import type { Failure, RoomSpec } from '../../../media/protocol.ts'
+import type { Sink } from '../../../media/rooms/sink.ts'
+import type { SinkNoun } from '../../../media/sinks/sink-kind.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from './party.ts'
@@ -74,6 +76,10 @@ function hearing(parties: readonly Party[]): string[] {
     return `${i}<${audible.join('')}`
   })
 }
+
+/** The parts of what a sink was told. */
+const parts = (heard: readonly boolean[]): string[] =>
+  heard.flatMap((isComfort, i) => (isComfort === heard[i - 1] ? [] : [isComfort ? 'rested' : 'spoke']))
 
 /** Names of events of legs and rooms since the last time, with whom they are of. */
 function happened(): string[] {
@@ -188,6 +194,43 @@ test('what is said on another thread is heard sample by sample, without a gap', 
   assert.ok(lag >= 0, 'it is found in what was said')
   assert.ok(levelOf(a.hz, Int16Array.from(heard)) > -13)
   assert.ok(!heard.some((_, i) => i > at && heard.slice(i, i + 20).every(sample => sample === 0)), 'no run of zeros')
+})
+
+test('comfort noise is told as such where it is heard from another thread, and behind who has gone back to its own', async () => {
+  /** Of each thread: what a sink was told of each frame of the leg. */
+  const told: boolean[][] = []
+  const ears: SinkNoun = {
+    create: () => {
+      const heard: boolean[] = []
+      told.push(heard)
+      const ear: Sink = {
+        onPause: 'silence',
+        write: (track, _frame, isComfort) => track === 'inbound' && heard.push(isComfort === true),
+        close: () => {},
+      }
+      return {
+        commands: {},
+        enter: ({ leg: { id, sinks } }) => id === 'part_bb' && !sinks.includes(ear) && sinks.push(ear),
+        follows: () => true,
+      }
+    },
+  }
+  await engine.close()
+  engine = new TestEngine(dataDir, { threads: 3, sinks: [ears] })
+  const [, { farEnd }] = await three()
+  const rest = (): void =>
+    engine.run(SECOND, tick => {
+      if (tick % SECOND < 20) farEnd.speaker.speak(toneFrame(440, tick), engine.now)
+      else if (tick % SECOND === 20) farEnd.speaker.rest(40, engine.now)
+    })
+  move('part_bb', roomOf('call_of_part_a'))
+  rest()
+  assert.equal(told.map(parts), [['spoke', 'rested'], ['spoke', 'rested'], []], 'in the room of another thread')
+  move('part_bb', roomOf('call_of_part_bb'), { mustExist: false })
+  for (const heard of told) heard.splice(0)
+  rest()
+  const after = ['rested', 'spoke', 'rested']
+  assert.equal(told.map(parts), [after, after, []], 'in its own again')
 })
 
 test('a monitor of another thread hears all and is heard by nobody, one who whispers by one alone, from the reply on', async () => {
