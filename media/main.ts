@@ -18,6 +18,7 @@ import { Certificates } from './identity/certificates.ts'
 import { certificatesIn, earliestEnd } from './identity/chain.ts'
 import { Signer, signingKey } from './identity/signer.ts'
 import { Verifier } from './identity/verifier.ts'
+import { busySeconds } from './kernel/busy-time.ts'
 import { CredentialFiles } from './kernel/credential-files.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
@@ -316,6 +317,7 @@ function stats(): MediaStats {
   for (const [name, value] of Object.entries({ ...sip.agentCounters, ...sip.counters })) {
     counters[`sip_${snakeCase(name)}_total`] = value
   }
+  counters.main_busy_seconds_total = busySeconds()
   return {
     counters,
     gauges: {

@@ -4,8 +4,8 @@ import { type Failure, isFailure, type MediaHistogram, type MediaStats } from '.
 type Reply = EngineCommands['engine.stats']['reply'] | Failure
 
 /**
- * Adds what all engine threads have counted to the figures of the main thread. What tells how they share the work is a gauge for each of
- * them as well, because a sum hides one that is full.
+ * Adds what all engine threads have counted to the figures of the main thread. What tells how they share the work is told for each of them
+ * as well, because a sum hides one that is full.
  *
  * @param replies by thread; one that did not answer is left out
  */
@@ -24,6 +24,9 @@ export function addThreads(total: MediaStats, replies: readonly Reply[]): MediaS
     for (const [thread, reply] of replies.entries()) {
       if (!isFailure(reply)) gauges[`thread_${name}{thread="${thread}"}`] = reply.thread[name]
     }
+  }
+  for (const [thread, reply] of replies.entries()) {
+    if (!isFailure(reply)) counters[`thread_busy_seconds_total{thread="${thread}"}`] = reply.thread.busySeconds
   }
   return total
 }

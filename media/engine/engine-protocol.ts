@@ -196,7 +196,9 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   'engine.snapshot': { request: Record<string, never>; reply: EngineSnapshot }
   'engine.stats': {
     request: Record<string, never>
-    reply: Commands['media.stats']['reply'] & { thread: { legs: number; rooms: number; guests: number } }
+    reply: Commands['media.stats']['reply'] & {
+      thread: { legs: number; rooms: number; guests: number; busySeconds: number }
+    }
   }
   /** Finishes what is being written; the thread may end after the reply. */
   'engine.close': { request: Record<string, never>; reply: Record<string, never> }

@@ -1,5 +1,6 @@
 import type { CreateNoiseSuppressor } from '../../codecs/noise-suppressor.ts'
 import type { CreateResampler } from '../../codecs/resample.ts'
+import { busySeconds } from '../kernel/busy-time.ts'
 import { heapGauges } from '../kernel/heap-gauges.ts'
 import type { EventName, Events, Failure, MediaEvent, Target } from '../protocol.ts'
 import { Chorus } from '../rooms/chorus.ts'
@@ -236,7 +237,12 @@ export class Engine {
         engine_faults_total: this.#faults.count,
       },
       gauges: { rooms: this.#rooms.size, ...heapGauges('engine'), ...gauges },
-      thread: { legs: this.#members.size, rooms: this.#rooms.size, guests: this.#guests.size },
+      thread: {
+        legs: this.#members.size,
+        rooms: this.#rooms.size,
+        guests: this.#guests.size,
+        busySeconds: busySeconds(),
+      },
       histograms: { clock_lateness_seconds: this.#options.clock.lateness.histogram },
     }
   }

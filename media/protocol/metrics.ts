@@ -83,6 +83,8 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   sip_slow_peers_total: 'SIP connections that were closed because the far end did not read',
   sip_addresses_refused_total:
     'SIP messages that were not sent because their address is not allowed or of a family that we have none of',
+  main_busy_seconds_total: 'Time that the main thread of media has worked, or has waited for a core',
+  thread_busy_seconds_total: 'Time that an engine thread has worked, or has waited for a core',
   thread_legs: 'Legs whose packets come to an engine thread',
   thread_rooms: 'Rooms of an engine thread',
   thread_guests: 'Legs of other engine threads that are in rooms of this one',

@@ -164,7 +164,7 @@ export interface MediaSnapshot {
   refers: { referId: string; legId: string }[]
 }
 
-/** Counters since the media process started, by Prometheus-style name, and gauges: those of one engine thread with a label, one thread behind the other. */
+/** Counters since the media process started, by Prometheus-style name, and gauges. Those of one engine thread have a label, one thread behind the other. */
 export interface MediaStats {
   counters: Record<string, number>
   gauges: Record<string, number>

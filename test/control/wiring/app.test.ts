@@ -12,7 +12,12 @@ import { ask, makeWorld, START, silent } from '../app-harness.ts'
 const test = suite('control/wiring/app')
 
 const STATS: MediaStats = {
-  counters: { rtp_packets_received_total: 7, 'bad name': 1 },
+  counters: {
+    rtp_packets_received_total: 7,
+    'bad name': 1,
+    'thread_busy_seconds_total{thread="0"}': 1.5,
+    'thread_busy_seconds_total{thread="1"}': 0.25,
+  },
   gauges: { legs: 3, 'thread_legs{thread="0"}': 1, 'thread_legs{thread="1"}': 2, 'thread_odd{other="1"}': 1 },
   histograms: { clock_lateness_seconds: { bounds: [0.002, 0.005], counts: [8, 1], sum: 0.03, count: 10 } },
 }
@@ -212,6 +217,10 @@ test('/metrics has the durations of requests and the numbers of media', async ()
   assert.match(text, 'tandem_request_logs_written_total')
   const ofThreads = text.split('\n').filter(line => line.includes('tandem_media_thread_'))
   assert.equal(ofThreads, [
+    '# HELP tandem_media_thread_busy_seconds_total Time that an engine thread has worked, or has waited for a core',
+    '# TYPE tandem_media_thread_busy_seconds_total counter',
+    'tandem_media_thread_busy_seconds_total{thread="0"} 1.5',
+    'tandem_media_thread_busy_seconds_total{thread="1"} 0.25',
     '# HELP tandem_media_thread_legs Legs whose packets come to an engine thread',
     '# TYPE tandem_media_thread_legs gauge',
     'tandem_media_thread_legs{thread="0"} 1',
