@@ -197,6 +197,15 @@ export type UaEvent =
 export interface RegisterContact {
   uri: string
   expiresS: number
+  /** Its phone, and which of the phone's ways to us it is (RFC 5626 §4.2): the next one with the same takes its place. */
+  flow?: { instance: string; regId: number }
+}
+
+/** What a contact has in common with later ones of the same phone: its instance (RFC 5626 §4.1), else its user and host. */
+export interface Binding {
+  phone: string
+  /** Of an instance. */
+  regId?: number
 }
 
 /** A nonce of ours with the count of its use (RFC 7616 §3.4): each is used once. */
@@ -212,8 +221,8 @@ export interface RegisterEvent {
   user: string
   host: string
   contacts: RegisterContact[]
-  /** What each contact that stays has in common with later ones of the same phone: its instance (RFC 5626 §4.1), else its user and host. */
-  bindings: string[]
+  /** Of the contacts that stay. */
+  bindings: Binding[]
   /** The user named in the digest, and its hash algorithm. */
   username: string
   realm: string

@@ -48,7 +48,7 @@ function sendTo(core: AgentCore, request: LocatedRequest, ways: readonly Peer[],
     return
   }
   const transactionUser: ClientUser = {
-    response: user.response,
+    ...user,
     failed: (cause, at) => {
       if (cause === 'timeout' || others.length === 0) user.failed(cause, at)
       else if (request.isWanted?.() !== false) sendTo(core, request, others, user, at)

@@ -134,6 +134,10 @@ function attempt(
       if (session.phase === 'over') core.forget(session)
       else rejectLocally(core, session, cause === 'timeout' ? 408 : 503, at)
     },
+    moved: at => {
+      if (session.phase !== 'over') core.transactions.repeat(call.transaction!)
+      else if (call.cancelHeaders !== null) sendCancel(core, session, call, call.cancelHeaders, at)
+    },
   }
   sendLocated(core, { target, make, isWanted: () => isWanted(core, session), sent }, user, now)
   if (request.patienceMs !== undefined) limitSilence(core, session, call, request.patienceMs, now)
@@ -349,7 +353,11 @@ function sendCancel(core: AgentCore, session: Session, call: OutgoingCall, heade
   const authorization = invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
   const cancel: OutgoingRequest = { ...invite, method: 'CANCEL', headers: [...headers, ...authorization], body: null }
   const branch = transaction.key.slice(0, transaction.key.indexOf('|'))
-  core.transactions.start(cancel, branch, transaction.to, { response: () => {}, failed: () => {} }, now)
+  const failed: ClientUser['failed'] = cause => {
+    // The connection was closed, and its phone has not come back yet.
+    if (cause === 'unreachable') call.cancelHeaders = headers
+  }
+  core.transactions.start(cancel, branch, transaction.to, { response: () => {}, failed }, now)
   // An INVITE that stays unanswered after its CANCEL is given up too (RFC 3261 §9.1).
   core.deadlines.set(now + 64 * core.timers.t1, () => {
     if (transaction.state !== 'proceeding') return

@@ -1,11 +1,11 @@
 import type { AgentCore } from './agent-core.ts'
-import type { HeaderFields, Peer, RegisterContact, RegisterReply } from './agent-types.ts'
+import type { Binding, HeaderFields, Peer, RegisterContact, RegisterReply } from './agent-types.ts'
 import { nonceUseOf } from './auth/digest.ts'
 import type { Refusal } from './inspect-request.ts'
 import { safeValue } from './message/format.ts'
 import { type NameAddr, parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { ownCopy, type SipRequest, toText } from './message/message.ts'
-import { paramValue } from './message/params.ts'
+import { paramValue, unquote } from './message/params.ts'
 import { parseUri, userOf } from './message/uri.ts'
 import { authRefusal, challengeAnew, digestFor, judgeClaim, refusal } from './phones/phone-auth.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
@@ -13,6 +13,8 @@ import type { ServerTransaction } from './transaction/transactions.ts'
 /** Maximum contacts in one REGISTER, and maximum length of a URI [characters]. */
 const MAX_CONTACTS = 10
 const MAX_URI = 500
+/** RFC 5626 §4.2. */
+const MAX_REG_ID = 2 ** 31 - 1
 /** The default expiry of a contact (RFC 3261 §10.3) [s]. */
 const DEFAULT_EXPIRES_S = 3600
 /**
@@ -79,7 +81,7 @@ export function answerRegister(core: AgentCore, registerId: string, reply: Regis
 }
 
 /** The contacts with the time each asks for (RFC 3261 §10.2.1.1); `*` stands alone and with 0. */
-function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: string[] } | { refuse: number } {
+function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: Binding[] } | { refuse: number } {
   const values = request.headers.list('contact')
   const asked = request.headers.get('expires')
   const usual = asked === null ? DEFAULT_EXPIRES_S : (parseDeltaSeconds(asked) ?? DEFAULT_EXPIRES_S)
@@ -88,7 +90,7 @@ function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: s
   }
   if (values.length > MAX_CONTACTS) return { refuse: 403 }
   const list: RegisterContact[] = []
-  const bindings: string[] = []
+  const bindings: Binding[] = []
   for (const value of values) {
     const contact = parseNameAddr(value)
     const uri = contact === null ? null : parseUri(contact.uri)
@@ -96,13 +98,22 @@ function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: s
     if ((uri.scheme !== 'sip' && uri.scheme !== 'sips') || contact.uri.length > MAX_URI) return { refuse: 400 }
     const own = paramValue(contact.params, 'expires')
     const expiresS = own === null ? usual : (parseDeltaSeconds(own) ?? usual)
-    list.push({ uri: toText(contact.uri), expiresS })
-    if (expiresS > 0) bindings.push(ownCopy(instanceOf(contact) ?? `${userOf(uri) ?? ''}@${uri.host.toLowerCase()}`))
+    const instance = instanceOf(contact)
+    const regId = instance === null ? null : regIdOf(contact)
+    const flow = instance === null || regId === null ? {} : { flow: { instance: toText(instance), regId } }
+    list.push({ uri: toText(contact.uri), expiresS, ...flow })
+    const phone = ownCopy(instance ?? `${userOf(uri) ?? ''}@${uri.host.toLowerCase()}`)
+    if (expiresS > 0) bindings.push({ phone, ...(regId === null ? {} : { regId }) })
   }
   return { list, bindings }
 }
 
 function instanceOf({ params }: NameAddr): string | null {
-  const instance = paramValue(params, '+sip.instance')
-  return instance === null || instance.length > MAX_URI ? null : instance
+  const instance = unquote(paramValue(params, '+sip.instance') ?? '')
+  return instance === '' || instance.length > MAX_URI ? null : instance
+}
+
+function regIdOf({ params }: NameAddr): number | null {
+  const regId = parseDeltaSeconds(paramValue(params, 'reg-id') ?? '')
+  return regId === null || regId === 0 || regId > MAX_REG_ID ? null : regId
 }

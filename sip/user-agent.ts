@@ -114,6 +114,12 @@ export class UserAgent {
     return this.#core.take()
   }
 
+  /** A far end that was reached over one connection is reached over another: what is unanswered is sent again there. */
+  moved(from: Peer, to: Peer, now: number): Action[] {
+    this.#core.transactions.moved(from, to, now)
+    return this.#core.take()
+  }
+
   /** The result of a requested lookup: the addresses in the order to try them; empty if it leads nowhere. */
   located(locationId: string, ways: readonly Peer[], now: number): Action[] {
     this.#core.located(locationId, ways, now)

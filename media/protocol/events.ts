@@ -176,7 +176,12 @@ export interface Events {
     /** For the address-of-record. */
     user: string
     /** Contacts with the time each asks for; `*` with 0 removes all. */
-    contacts: { uri: string; expiresS: number }[]
+    contacts: {
+      uri: string
+      expiresS: number
+      /** The phone, and which of its ways to us this is (RFC 5626): it takes the place of the former one. Absent: it has no numbers for them. */
+      flow?: { instance: string; regId: number }
+    }[]
     /** The user that the digest names, and its hash (RFC 7616 §3.4). */
     username: string
     algorithm: 'MD5' | 'SHA-256'

@@ -1,4 +1,4 @@
-import type { Peer, RegisterEvent, RegisterReply } from '../../sip/agent-types.ts'
+import type { Binding, Peer, RegisterEvent, RegisterReply } from '../../sip/agent-types.ts'
 import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { hopPeer, keptPath } from './proxies.ts'
@@ -18,7 +18,7 @@ interface Open {
   peer: Peer
   path: readonly string[]
   /** Each with its account: nobody takes over another one's calls. */
-  bindings: readonly string[]
+  bindings: readonly Binding[]
 }
 
 export interface RegistrarOptions {
@@ -63,7 +63,8 @@ export class Registrar {
     const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
     const path = keptPath(peer, named)
     // A proxy's connection is that of many phones.
-    const ofAccount = peer.proxy === undefined ? bindings.map(binding => `${username} ${binding}`) : []
+    const ofAccount =
+      peer.proxy === undefined ? bindings.map(binding => ({ ...binding, phone: `${username} ${binding.phone}` })) : []
     this.#open.set(registerId, { timer, peer, path, bindings: ofAccount })
     const told = { user, contacts, username, nonce, callId, cSeq }
     const body: Events['sip.register'] = {
@@ -101,9 +102,9 @@ export class Registrar {
   }: Request<'sip.register_reply'>): Reply<'sip.register_reply'> | Failure {
     const open = this.#open.get(registerId)
     if (open === undefined) return notOpen(registerId)
-    if (sipCode === 200 && contacts.length > 0) this.#sip.registered(open.peer, open.bindings)
     const path = sipCode === 200 ? open.path : []
     this.#answer(registerId, { status: sipCode, contacts, minExpiresS, retryAfterS: null, path })
+    if (sipCode === 200 && contacts.length > 0) this.#sip.registered(open.peer, open.bindings)
     return {}
   }
 

@@ -14,6 +14,8 @@ export interface ClientUser {
   response(response: SipResponse, now: number): void
   /** No final response: by time-out (treated as 408) or because it could not be sent (503), RFC 3261 §8.1.3.1. */
   failed(cause: 'timeout' | 'unreachable', now: number): void
+  /** Its far end is reached in another way now. Absent: the request is repeated there. */
+  moved?(now: number): void
 }
 
 type AnyMachine<Effect extends string> = Machine<string, string, Effect>
@@ -32,7 +34,7 @@ export interface ClientTransaction extends Running<ClientEffect> {
   readonly side: 'client'
   readonly request: OutgoingRequest
   readonly bytes: Uint8Array
-  readonly to: Peer
+  to: Peer
   readonly user: ClientUser
   /** The response being delivered, which an ACK would answer. */
   response: SipResponse | null
@@ -196,6 +198,22 @@ export class Transactions {
     transaction.retransmit = null
   }
 
+  /** Sends a request again, as a repeat: a far end that has it already takes no notice. */
+  repeat({ bytes, to }: ClientTransaction): void {
+    this.#again(bytes, to)
+  }
+
+  /** Transactions without a final response go on at the other peer: the former one may not have got the request, or its answer was lost. */
+  moved(from: Peer, to: Peer, now: number): void {
+    for (const transaction of [...this.#clients.values()]) {
+      if (!UNANSWERED.has(transaction.state) || !isAt(transaction.to, from)) continue
+      const { transport, host, port, connectionId, local, isTheirs } = to
+      transaction.to = { ...transaction.to, ...{ transport, host, port, connectionId, local, isTheirs } }
+      if (transaction.user.moved === undefined) this.repeat(transaction)
+      else transaction.user.moved(now)
+    }
+  }
+
   /** Forgets a client transaction whose answer is no longer needed. */
   abandon(transaction: ClientTransaction): void {
     transaction.state = 'terminated'
@@ -285,6 +303,12 @@ export class Transactions {
     }
   }
 }
+
+const UNANSWERED: ReadonlySet<string> = new Set(['calling', 'trying', 'proceeding'])
+
+const isAt = (to: Peer, { transport, host, port, connectionId }: Peer): boolean =>
+  to.transport === transport &&
+  (to.connectionId === undefined ? to.host === host && to.port === port : to.connectionId === connectionId)
 
 const finalOf = ({ final }: SettledTransaction): Buffer | null => (final === null ? null : bytesOf(final))
 

@@ -129,16 +129,24 @@ for (const algorithm of ['MD5', 'SHA-256'] as const) {
 }
 
 test('a phone is the same as before by its instance, else by the user and host of its Contact', () => {
-  for (const [contact, bindings] of [
-    ['<sip:ann@10.0.0.5:5060>', ['ann@10.0.0.5']],
-    ['<sip:ann@PC.test:5071;transport=tcp>;expires=60', ['ann@pc.test']],
-    ['<sip:x1@y.invalid;transport=ws>;+sip.instance="<urn:uuid:1>";reg-id=1', ['"<urn:uuid:1>"']],
-    [`<sip:ann@10.0.0.5>;+sip.instance="${'u'.repeat(501)}"`, ['ann@10.0.0.5']],
-    ['<sip:ann@10.0.0.5>;expires=0, <sip:10.0.0.6>', ['@10.0.0.6']],
+  const instance = '+sip.instance="<urn:uuid:1>"'
+  for (const [contact, phone, regId] of [
+    ['<sip:ann@10.0.0.5:5060>', 'ann@10.0.0.5'],
+    ['<sip:ann@PC.test:5071;transport=tcp>;expires=60', 'ann@pc.test'],
+    [`<sip:x1@y.invalid;transport=ws>;${instance};reg-id=1`, '<urn:uuid:1>', 1],
+    [`<sip:x1@y.invalid;transport=ws>;reg-id=2147483647;${instance}`, '<urn:uuid:1>', 2_147_483_647],
+    [`<sip:ann@10.0.0.5>;${instance};reg-id=0`, '<urn:uuid:1>'],
+    [`<sip:ann@10.0.0.5>;${instance};reg-id=2147483648`, '<urn:uuid:1>'],
+    [`<sip:ann@10.0.0.5>;${instance};reg-id`, '<urn:uuid:1>'],
+    ['<sip:ann@10.0.0.5>;reg-id=1', 'ann@10.0.0.5'],
+    [`<sip:ann@10.0.0.5>;+sip.instance="${'u'.repeat(501)}";reg-id=1`, 'ann@10.0.0.5'],
+    ['<sip:ann@10.0.0.5>;expires=0, <sip:10.0.0.6>', '@10.0.0.6'],
   ] as const) {
     const party = registrar()
     feed(party, answered(feed(party, register()), { contact }))
-    assert.equal(party.registers[0]!.bindings, bindings, contact)
+    const { bindings, contacts } = party.registers[0]!
+    assert.equal(bindings, [{ phone, ...(regId === undefined ? {} : { regId }) }], contact)
+    assert.equal(contacts.at(-1)!.flow, regId === undefined ? undefined : { instance: phone, regId }, contact)
   }
 })
 

@@ -12,7 +12,7 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
   if ((await own.find('users', userId))?.status !== 'active') return []
   const phones = await own
     .select('sip_registrations')
-    .select(['contact', 'host', 'port', 'transport', 'path'])
+    .select(['contact', 'host', 'port', 'transport', 'path', 'instance'])
     .where('user_id', '=', userId)
     // Another node's phones and WebSockets are out of our reach.
     .where('node', '=', nodeOf(db))
@@ -26,7 +26,11 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .where('node', '=', nodeOf(db))
     .orderBy('connected_at', 'desc')
     .execute()
-  return [...phones.map(phoneOf), ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id }))]
+  // A phone with several ways to us (RFC 5626) rings once.
+  const newest = phones.filter(
+    ({ instance }, i) => instance === null || phones.findIndex(phone => phone.instance === instance) === i,
+  )
+  return [...newest.map(phoneOf), ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id }))]
 }
 
 type Registered = Pick<SipRegistrationRow, 'contact' | 'host' | 'port' | 'transport' | 'path'>

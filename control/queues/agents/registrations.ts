@@ -100,7 +100,7 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   const known = await contactsOf(trx, tenant, account.id, at)
   const touched = register.contacts.some(({ uri }) => uri === '*')
     ? known
-    : known.filter(row => register.contacts.some(({ uri }) => uri === row.contact))
+    : known.filter(row => register.contacts.some(one => one.uri === row.contact || isSameWay(row, wayOf(one))))
   if (touched.some(row => row.call_id === register.callId && row.cseq >= register.cSeq)) return refuse(500)
   const rest = known.filter(row => !touched.includes(row))
   // If one is named twice, the last entry counts (RFC 3261 §10.3 processes them in order).
@@ -114,11 +114,24 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   const added = fresh.filter(row => !known.some(one => one.contact === row.contact))
   if (added.length > 0) await noteLogin(trx, tenant, account.id, at.toISOString())
   for (const row of added) {
-    const device = phoneOf(row)
-    await joinRing(trx, tenant, account.id, device, at.toISOString())
+    // Over UDP there is no connection: the former call went to a port that it has left.
+    const former = touched.filter(
+      one => row.transport !== 'udp' && one.transport === row.transport && isSameWay(one, row),
+    )
+    await joinRing(trx, tenant, account.id, phoneOf(row), at.toISOString(), former.map(phoneOf))
   }
   return { sipCode: 200, contacts: [...rest, ...fresh] }
 }
+
+type Way = Pick<SipRegistrationRow, 'instance' | 'reg_id'>
+
+const wayOf = ({ flow }: Register['contacts'][number]): Way => ({
+  instance: flow?.instance ?? null,
+  reg_id: flow?.regId ?? null,
+})
+
+const isSameWay = (row: Way, { instance, reg_id }: Way): boolean =>
+  instance !== null && row.instance === instance && row.reg_id === reg_id
 
 const contactsOf = (trx: Trx, tenant: Tenant, userId: string, at: Date): Promise<SipRegistrationRow[]> =>
   forTenant(trx, tenant)
@@ -173,13 +186,14 @@ export async function forgetPhonesOf(trx: Trx, source: Events['sip.gone']['sourc
 const rowOf = (
   account: SipCredentialRow,
   { callId, cSeq, source, path = [] }: Register,
-  { uri, expiresS }: Register['contacts'][number],
+  contact: Register['contacts'][number],
   at: Date,
 ): Omit<SipRegistrationRow, 'node'> => ({
   organisation_id: account.organisation_id,
   livemode: account.livemode,
   user_id: account.id,
-  contact: uri,
+  contact: contact.uri,
+  ...wayOf(contact),
   call_id: callId,
   cseq: cSeq,
   transport: source.transport,
@@ -187,5 +201,5 @@ const rowOf = (
   port: source.port,
   path: JSON.stringify(path),
   registered_at: at.toISOString(),
-  expires_at: new Date(at.getTime() + Math.min(expiresS, MAX_EXPIRES_S) * 1000).toISOString(),
+  expires_at: new Date(at.getTime() + Math.min(contact.expiresS, MAX_EXPIRES_S) * 1000).toISOString(),
 })

@@ -67,6 +67,9 @@ export interface SipRegistrationTable extends TenantColumns {
   port: number
   /** JSON list of the proxies on the way to it, as Route values. */
   path: Generated<string>
+  /** Its phone, and which of the phone's ways to us it is (RFC 5626); null: it does not number them. */
+  instance: string | null
+  reg_id: number | null
   registered_at: string
   expires_at: string
 }

@@ -16,8 +16,15 @@ const FOR_ONE: readonly RingPurpose[] = ['direct', 'transfer', 'consult', 'super
 /** How the leg of a softphone ends whose page is gone. */
 const GONE: readonly EndedReason[] = ['not_found', 'rtp_timeout', 'caller_hangup']
 
-/** A new device rings too, for the remaining time. */
-export async function joinRing(trx: Trx, tenant: Tenant, userId: string, device: Device, at: string): Promise<void> {
+/** A new device rings too, for the remaining time. Not one that rings already over its `former` connection: media goes on over the new one. */
+export async function joinRing(
+  trx: Trx,
+  tenant: Tenant,
+  userId: string,
+  device: Device,
+  at: string,
+  former: readonly Device[] = [],
+): Promise<void> {
   const ring = await forTenant(trx, tenant)
     .select('rings')
     .selectAll()
@@ -30,7 +37,7 @@ export async function joinRing(trx: Trx, tenant: Tenant, userId: string, device:
   if (ring === undefined) return
   const timeoutS = secondsLeft(ring, at)
   const legs = await legsOfRing(trx, tenant, ring.id)
-  if (timeoutS <= 0 || legs.some(leg => isOf(leg, device))) return
+  if (timeoutS <= 0 || legs.some(leg => [device, ...former].some(one => isOf(leg, one)))) return
   const role = ring.purpose === 'supervise' ? 'supervisor' : 'agent'
   await insertLeg(trx, tenant, ring, { target: device, role, address: userId, timeoutS, at })
 }

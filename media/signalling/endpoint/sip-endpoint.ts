@@ -5,6 +5,7 @@ import {
   type Action,
   type AskEvent,
   type AskReply,
+  type Binding,
   type Destination,
   type MessageReport,
   type OptionsStatus,
@@ -246,10 +247,13 @@ export class SipEndpoint {
     this.#gate.meet(host, performance.now())
   }
 
-  /** Phones have registered from there; `bindings`: see `SipFlows`. */
-  registered(peer: Peer, bindings: readonly string[]): void {
+  /** Phones have registered from there; `bindings`: see `SipFlows`. What waits for them where they were before goes on here. */
+  registered(peer: Peer, bindings: readonly Binding[]): void {
     this.meet(peer.host)
-    this.#flows.registered(peer, bindings)
+    for (const former of this.#flows.registered(peer, bindings)) {
+      const later = this.#wayTo(former)
+      if (later !== former) this.do((agent, now) => agent.moved(former, later, now))
+    }
   }
 
   /** Whether control is to be asked about a call of this peer. */
@@ -400,7 +404,7 @@ export class SipEndpoint {
   }
 
   #send(bytes: Uint8Array, wanted: Peer): void {
-    const to = this.#wayTo(wanted)
+    const to = this.#wayTo(wanted, isRequest(bytes))
     if (!this.#reach.allows(to)) {
       this.#refused(to)
       return
@@ -413,9 +417,10 @@ export class SipEndpoint {
     else this.#sendUdp(bytes, to)
   }
 
-  /** Instead of a closed connection the one that its phone has registered over since. */
-  #wayTo(wanted: Peer): Peer {
-    const later = this.#isClosed(wanted) ? this.#flows.after(wanted) : null
+  /** Instead of a closed connection the one that its phone has registered over since; of requests also instead of one that was replaced. */
+  #wayTo(wanted: Peer, isRequest = true): Peer {
+    const isClosed = this.#isClosed(wanted)
+    const later = isClosed ? this.#flows.after(wanted) : isRequest ? this.#flows.inPlaceOf(wanted) : null
     return later === null || this.#isClosed(later) ? wanted : later
   }
 

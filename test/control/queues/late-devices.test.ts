@@ -200,11 +200,12 @@ test('a phone that registers while its member is rung rings too, and a REGISTER 
     ...{ id: userId, username: 'live-ann', created: clock.now().toISOString() },
     ...{ ha1_md5: VAULT.seal(ha1('MD5', 'live-ann', 'tandem', 'pw'), userId), ha1_sha256: '' },
   })
-  const register = async (cSeq: number): Promise<void> => {
+  const flow = { instance: '<urn:uuid:1>', regId: 1 }
+  const register = async (cSeq: number, uri = 'sip:ann@192.0.2.9'): Promise<void> => {
     media.emit('sip.register', {
-      ...{ registerId: `reg_${cSeq}`, user: 'live-ann', contacts: [{ uri: 'sip:ann@192.0.2.9', expiresS: 600 }] },
+      ...{ registerId: `reg_${cSeq}`, user: 'live-ann', contacts: [{ uri, expiresS: 600, flow }] },
       ...{ username: 'live-ann', algorithm: 'MD5', nonce: { value: 'n', count: cSeq }, callId: 'r', cSeq },
-      source: { transport: 'udp', host: '192.0.2.9', port: 5060 },
+      source: { transport: 'tcp', host: '192.0.2.9', port: 5060 },
     })
     await scene.world.settle()
     // It is kept and answered beside the events of calls.
@@ -225,6 +226,13 @@ test('a phone that registers while its member is rung rings too, and a REGISTER 
   await register(2)
   assert.is(scene.ringsAt('sip:ann@192.0.2.9').length, 1)
   assert.is(await lastLogin(), registered)
+  await register(3, 'sip:ann@192.0.2.9:1025')
+  assert.is(scene.ringsAt('sip:ann@192.0.2.9').length, 1)
+  assert.is(
+    scene.ringsAt('sip:ann@192.0.2.9:1025').length,
+    0,
+    'the same phone over another connection: media calls it there',
+  )
   await scene.close()
 })
 

@@ -103,6 +103,7 @@ import { ofCalls } from './400-449/407-of-calls.ts'
 import { fewerEntries } from './400-449/408-fewer-entries.ts'
 import { steadyCopilots } from './400-449/409-steady-copilots.ts'
 import { steadyAgents } from './400-449/410-steady-agents.ts'
+import { numberedFlows } from './400-449/411-numbered-flows.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -210,4 +211,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '408-fewer-entries': fewerEntries,
   '409-steady-copilots': steadyCopilots,
   '410-steady-agents': steadyAgents,
+  '411-numbered-flows': numberedFlows,
 }

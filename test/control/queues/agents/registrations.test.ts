@@ -121,6 +121,41 @@ test('a registered phone can be dialled where its REGISTER came from, until its 
   await app.close()
 })
 
+test('RFC 5626 §6: a phone that comes over another connection with its instance and reg-id takes the place of its former contact', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  const uris = async () => (await desk.devices()).map(device => device.kind === 'sip' && device.uri)
+  const flow = { instance: '<urn:uuid:1>', regId: 1 }
+  await desk.register([{ ...A, flow }])
+  const reply = await desk.register([{ ...B, flow }], {
+    callId: 'call2',
+    source: { transport: 'tcp', host: '198.51.100.7', port: 40_001 },
+  })
+  assert.equal(reply?.contacts, [B], 'the former one is told no more')
+  assert.equal(await uris(), [B.uri])
+  const stale = await desk.register([{ ...A, flow }], { callId: 'call2', cSeq: 1 })
+  assert.is(stale?.sipCode, 500, 'a repeat of an older REGISTER does not bring it back')
+  app.clock.advance(1000)
+  await desk.register([A], { callId: 'call3' })
+  assert.equal(await uris(), [A.uri, B.uri], 'a contact without reg-id is one of its own')
+  await app.close()
+})
+
+test('a phone with two flows rings over the newest one alone, and two phones ring both', async () => {
+  const app = await makeWholeApp()
+  const desk = await Desk.open(app)
+  const uris = async () => (await desk.devices()).map(device => device.kind === 'sip' && device.uri)
+  await desk.register([{ ...A, flow: { instance: '<urn:uuid:1>', regId: 1 } }])
+  app.clock.advance(1000)
+  await desk.register([{ ...B, flow: { instance: '<urn:uuid:1>', regId: 2 } }], { callId: 'call2' })
+  assert.equal(await uris(), [B.uri])
+  app.clock.advance(1000)
+  const other = { uri: 'sip:c@10.0.0.7', expiresS: 600, flow: { instance: '<urn:uuid:2>', regId: 1 } }
+  await desk.register([other], { callId: 'call4' })
+  assert.equal(await uris(), [other.uri, B.uri])
+  await app.close()
+})
+
 test('RFC 5626 §4.2.2: a phone whose WebSocket is closed is rung no more, others of its member and host are', async () => {
   const app = await makeWholeApp()
   const desk = await Desk.open(app)

@@ -55,7 +55,9 @@ class TcpPhone {
 
   private constructor(socket: Socket) {
     this.socket = socket
-    socket.on('data', bytes => this.#got.push(...bytes.toString('latin1').split(/(?<=\r\n\r\n)(?=[A-Z])/)))
+    socket.on('data', bytes =>
+      this.#got.push(...bytes.toString('latin1').split(/(?<![A-Z]|^)(?=SIP\/2\.0 \d|[A-Z]+ sip:)/)),
+    )
   }
 
   static async open(port: number): Promise<TcpPhone> {
@@ -71,6 +73,11 @@ class TcpPhone {
       if (at >= 0) return this.#got.splice(at, 1)[0]!
       await new Promise(later => setTimeout(later, 5))
     }
+  }
+
+  /** Whether a message has come that begins so. */
+  got(start: string): boolean {
+    return this.#got.some(text => text.startsWith(start))
   }
 
   async register(contact = `<${CONTACT}>`, { username, password } = ACCOUNT): Promise<void> {
@@ -94,10 +101,14 @@ class TcpPhone {
 
   /** Answers a request. */
   ok(request: string, ...extra: string[]): void {
+    this.answer('200 OK', request, ...extra)
+  }
+
+  answer(status: string, request: string, ...extra: string[]): void {
     const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(
       name => new RegExp(`^${name}: .*(?=\r$)`, 'm').exec(request)![0],
     )
-    this.#send(['SIP/2.0 200 OK', ...copied, `To: <${CONTACT}>;tag=phone`, ...extra])
+    this.#send([`SIP/2.0 ${status}`, ...copied, `To: <${CONTACT}>;tag=phone`, ...extra])
   }
 
   #send(lines: readonly string[]): void {
@@ -132,6 +143,93 @@ test('a phone whose connection breaks in a call and that registers over another 
   endpoint.close()
 })
 
+const OUTBOUND = `<${CONTACT}>;+sip.instance="<urn:uuid:00000000-0000-4000-8000-000000000001>";reg-id=1`
+
+for (const { how, contact, over } of [
+  { how: 'with its reg-id', contact: OUTBOUND, over: 'second' },
+  { how: 'without a reg-id', contact: OUTBOUND.replace(';reg-id=1', ''), over: 'first' },
+  { how: 'with another reg-id', contact: OUTBOUND.replace('reg-id=1', 'reg-id=2'), over: 'first' },
+] as const) {
+  test(`RFC 5626 §5.3: a phone registers again over another connection, ${how}, while the first seems open: the ${over} one gets the BYE`, async () => {
+    const { endpoint, phone } = await scene()
+    const first = await phone()
+    await first.register(OUTBOUND)
+    const target = { transport: 'tcp', host: HOST, port: first.socket.localPort! } as const
+    const sessionId = endpoint.invite({ to: CONTACT, from: 'sip:c@example.com', target, body: body('offer') })
+    first.ok(await first.next('INVITE'), `Contact: <${CONTACT}>`)
+    await first.next('ACK')
+    const second = await phone()
+    await second.register(contact)
+    endpoint.do((agent, now) => agent.bye(sessionId, now))
+    const found = over === 'first' ? first : second
+    found.ok(await found.next('BYE'))
+    while (endpoint.sessionCount > 0) await new Promise(later => setTimeout(later, 5))
+    await first.close()
+    await second.close()
+    endpoint.close()
+  })
+}
+
+test('a response goes back over the connection of its request, also where another one has come in its place', async () => {
+  const { endpoint, phone } = await scene()
+  const first = await phone()
+  await first.register(OUTBOUND)
+  const second = await phone()
+  await second.register(OUTBOUND)
+  // Its challenge and its 200 are waited for there.
+  await first.register(OUTBOUND)
+  await first.close()
+  await second.close()
+  endpoint.close()
+})
+
+for (const closes of [true, false]) {
+  test(`a phone that registers over another connection while it rings is called and cancelled there, and rings once (the first ${closes ? 'has closed' : 'seems open'})`, async () => {
+    const { endpoint, phone } = await scene()
+    const first = await phone()
+    await first.register(OUTBOUND)
+    const target = { transport: 'tcp', host: HOST, port: first.socket.localPort! } as const
+    const sessionId = endpoint.invite({ to: CONTACT, from: 'sip:c@example.com', target, body: body('offer') })
+    const invite = await first.next('INVITE')
+    first.answer('180 Ringing', invite)
+    await new Promise(later => setTimeout(later, 50))
+    if (closes) await first.close()
+    const second = await phone()
+    await second.register(OUTBOUND)
+    assert.is(await second.next('INVITE'), invite, 'of the same transaction: a phone that has it takes it for a repeat')
+    endpoint.do((agent, now) => agent.cancel(sessionId, now))
+    second.ok(await second.next('CANCEL'))
+    second.answer('487 Request Terminated', invite)
+    await second.next('ACK')
+    while (endpoint.sessionCount > 0) await new Promise(later => setTimeout(later, 5))
+    if (!closes) await first.close()
+    await second.close()
+    endpoint.close()
+  })
+}
+
+test('a call that was given up before its phone came back is cancelled there, and not called again', async () => {
+  const { endpoint, phone } = await scene()
+  const first = await phone()
+  await first.register()
+  const target = { transport: 'tcp', host: HOST, port: first.socket.localPort! } as const
+  const sessionId = endpoint.invite({ to: CONTACT, from: 'sip:c@example.com', target, body: body('offer') })
+  const invite = await first.next('INVITE')
+  first.answer('180 Ringing', invite)
+  await new Promise(later => setTimeout(later, 50))
+  await first.close()
+  endpoint.do((agent, now) => agent.cancel(sessionId, now))
+  await new Promise(later => setTimeout(later, 50))
+  const second = await phone()
+  await second.register()
+  second.ok(await second.next('CANCEL'))
+  second.answer('487 Request Terminated', invite)
+  await second.next('ACK')
+  assert.is(second.got('INVITE'), false)
+  await second.close()
+  endpoint.close()
+})
+
 const flow = (connectionId: string, more: Partial<Peer> = {}): Peer => ({
   ...{ transport: 'tcp', host: '192.0.2.2', port: 49_152, connectionId, isTheirs: true },
   ...more,
@@ -139,7 +237,7 @@ const flow = (connectionId: string, more: Partial<Peer> = {}): Peer => ({
 
 test('the newest connection of a binding comes after all its former ones', () => {
   const flows = new SipFlows()
-  for (const id of ['c1', 'c2', 'c3']) flows.registered(flow(id), ['ann a@b'])
+  for (const id of ['c1', 'c2', 'c3']) flows.registered(flow(id), [{ phone: 'ann a@b' }])
   for (const id of ['c1', 'c2']) assert.is(flows.after(flow(id))?.connectionId, 'c3')
   assert.is(flows.after(flow('c4')), null)
 })
@@ -152,19 +250,39 @@ test("no connection comes after another account's, another phone's, one of anoth
     [flow('c2', { isTheirs: false }), 'ann a@b'],
   ] as const) {
     const flows = new SipFlows()
-    flows.registered(flow('c1'), ['ann a@b'])
-    flows.registered(next, [binding])
+    flows.registered(flow('c1'), [{ phone: 'ann a@b' }])
+    flows.registered(next, [{ phone: binding }])
     assert.is(flows.after(flow('c1')), null, JSON.stringify([next, binding]))
   }
 })
 
 test('phones that share a connection are followed where they all have gone', () => {
   const flows = new SipFlows()
-  flows.registered(flow('c1'), ['ann a@b', 'bob a@b'])
-  flows.registered(flow('c2'), ['ann a@b'])
+  flows.registered(flow('c1'), [{ phone: 'ann a@b' }, { phone: 'bob a@b' }])
+  flows.registered(flow('c2'), [{ phone: 'ann a@b' }])
   assert.is(flows.after(flow('c1')), null)
-  flows.registered(flow('c2'), ['bob a@b'])
+  flows.registered(flow('c2'), [{ phone: 'bob a@b' }])
   assert.is(flows.after(flow('c1'))?.connectionId, 'c2')
+})
+
+test('an open connection is replaced once all phones that registered over it, each with its reg-id, have gone to one and the same', () => {
+  const [ann, bob] = [
+    { phone: 'ann i', regId: 1 },
+    { phone: 'bob i', regId: 1 },
+  ]
+  const flows = new SipFlows()
+  flows.registered(flow('c1'), [ann, bob])
+  flows.registered(flow('c2'), [ann])
+  assert.is(flows.inPlaceOf(flow('c1')), null)
+  flows.registered(flow('c2'), [bob])
+  assert.is(flows.inPlaceOf(flow('c1'))?.connectionId, 'c2')
+  flows.registered(flow('c1'), [ann, bob])
+  assert.is(flows.inPlaceOf(flow('c1')), null, 'it is the newest again')
+  assert.is(flows.inPlaceOf(flow('c2'))?.connectionId, 'c1')
+  const mixed = new SipFlows()
+  mixed.registered(flow('c1'), [ann, { phone: 'eve i' }])
+  mixed.registered(flow('c2'), [ann, { phone: 'eve i' }])
+  assert.is(mixed.inPlaceOf(flow('c1')), null, 'one without a reg-id may be another phone')
 })
 
 test.run()
