@@ -42,7 +42,7 @@ const transferBody = input({
 const superviseBody = input({
   mode: oneOf(['monitor', 'whisper', 'barge', 'stop'], {
     description:
-      'monitor: nobody hears the supervisor; whisper: the agent does; barge: everybody does; stop: supervision ends.',
+      'monitor: nobody hears the supervisor; whisper: the agent does; barge: everybody does; stop: supervision ends. In a card-payment pause, monitor and whisper hear silence.',
   }),
   user_id: Type.String({ maxLength: 200, description: 'The supervisor: all their devices ring.' }),
 })

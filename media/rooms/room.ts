@@ -172,11 +172,16 @@ export class Room {
     const played = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : this.#musicFor(leg))
     const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
     if (own !== null) this.#tapPlayed(own, leg)
-    const hears = !leg.deaf && !leg.onHold
+    const hears = !leg.deaf && !leg.onHold && !this.#isShutOut(leg)
     const frame = hears && hasRoutes ? this.#routeFor(leg, own, announced) : hears ? this.#mixFor(leg, own) : own
     leg.hearsUpper = leg.isWide && hears && frame !== null ? this.#upperFor(leg, frame, hasRoutes) : null
     leg.send(frame, frame === null || leg.law === null ? null : this.#encoded(leg.law, frame, leg.heard), now)
     leg.tapHeard(frame, this.pause !== null)
+  }
+
+  /** In a pause, whoever is not heard by all only listens in on it, as a recording does. */
+  #isShutOut(leg: Leg): boolean {
+    return this.pause !== null && leg.heardBy !== null && this.pause.destinationLegId !== leg.id
   }
 
   /** The audio in a law, if it was just mixed. */

@@ -112,6 +112,26 @@ test('with DTMF masking on, keypad tones are removed for everyone except the pay
   assert.is(keysIn(payment, from - 1), '419*#0AD')
 })
 
+test('whoever only listens in (monitor, whisper) hears silence during a pause, whoever barges in hears the call', () => {
+  const heard = (): number => {
+    const from = engine.ticks + 2 * SETTLED
+    engine.run(60, tick => caller.speaker.speak(toneFrame(400, tick), engine.now))
+    return levelOf(400, agent.received.heard(from))
+  }
+  for (const heardBy of [[], [PAYMENT]]) {
+    engine.engine.do('leg.update', { legId: AGENT, heardBy })
+    assert.ok(heard() > -13, 'before the pause')
+    pause()
+    assert.ok(heard() < NOTHING, 'in the pause')
+    engine.engine.do('leg.update', { legId: AGENT, heardBy: null })
+    assert.ok(heard() > -13, 'barging in')
+    engine.engine.do('leg.update', { legId: AGENT, heardBy })
+    assert.ok(heard() < NOTHING, 'listening again')
+    engine.engine.do('capture.resume', { target: { legId: CALLER } })
+    assert.ok(heard() > -13, 'after the pause')
+  }
+})
+
 test('a key that is held when the pause begins is cut off, and one that is held when it ends stays masked', () => {
   silence(SETTLED)
   pause()
