@@ -49,7 +49,7 @@ export function pciRoutes(deps: PciDeps): Route[] {
       id: 'setCallPci',
       summary: 'Pause or resume capture for a card payment',
       description:
-        'During the pause, recordings and streams get silence and keys are masked. Whatever waits for keys in the call (a PIN, a menu, a flow) waits for the end of the pause. Requires `pci.enabled` of the organisation. `resume` accepts no other field than `action`. 409 with `details.reason` `already_paused` or `not_paused`.',
+        'During the pause, recordings and streams get silence and keys are masked. Whatever waits for keys in the call (a PIN, a menu, a flow) waits for the end of the pause. A pause requires `pci.enabled` of the organisation. `resume` accepts no other field than `action`. 409 with `details.reason` `already_paused` or `not_paused`.',
       tag: 'Card payments',
       scope: 'pci:write',
       body: pciBody,
@@ -77,7 +77,8 @@ async function setPci(
   const call = await forTenant(store.db, context).find('calls', callId)
   if (call === undefined) return missing('call', callId)
   const settings = await deps.pciOf(store.db, context)
-  if (!settings.enabled) return problem('pci_not_enabled', 'Card-payment mode of the organisation is switched off.')
+  if (!settings.enabled && body.action === 'pause')
+    return problem('pci_not_enabled', 'Card-payment mode of the organisation is switched off.')
   const target = await targetOf(store.db, call)
   const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
   if (!isConnected || target === null) return notRunning()

@@ -69,6 +69,17 @@ test('paused, pause: unchanged, 409 already_paused; running, resume: unchanged, 
   await world.close()
 })
 
+test('a pause that was on when card-payment mode was switched off is ended by resume', async () => {
+  const { world, pay } = await payingCall()
+  await pay({ action: 'pause' })
+  await world.control.ask('PATCH /v1/organisation', { pci: { enabled: false } })
+  assert.is((await pay({ action: 'pause' })).body.error.code, 'pci_not_enabled')
+  const resumed = await pay({ action: 'resume' })
+  assert.equal([resumed.status, resumed.body.paused], [200, false])
+  assert.is((await pay({ action: 'resume' })).body.error.details.reason, 'not_paused')
+  await world.close()
+})
+
 test('what belongs to a pause is refused with resume, and the pause goes on', async () => {
   const { world, pay } = await payingCall()
   await pay({ action: 'pause' })
