@@ -201,8 +201,10 @@ function dialled({ number_format: format, number_country: country }: ConnectionR
   return text.replace(/[^0-9*#]/g, '')
 }
 
-/** Shorter ones are extensions. */
+/** Shorter ones are extensions, and service numbers. */
 const MIN_DIGITS = 7
+const MAX_EMERGENCY_DIGITS = 3
+const NAME = /[^0-9+*#]/
 
 /** All numbers (E.164) that a far end's URI may mean; none for a name. */
 export function numbersAt({ dial_prefix: prefix, number_country: country }: ConnectionRow, uri: string): string[] {
@@ -216,12 +218,18 @@ export function numbersAt({ dial_prefix: prefix, number_country: country }: Conn
   return [...new Set(read)]
 }
 
-/** Whether a connection with `rates` has one for all that a far end's URI may mean: unreadable digits have none. */
+/**
+ * Whether a connection with `rates` has one for all that a far end's URI may mean: digits that cannot be read have none. Emergency numbers,
+ * which have three digits at most, are called in any case. Longer service numbers may cost a lot: they need a rate for all numbers.
+ */
 export function takesOut(connection: ConnectionRow, uri: string): boolean {
   if (connection.rates === '[]') return true
   const numbers = numbersAt(connection, uri)
   if (numbers.length > 0) return numbers.every(number => costOf(connection, number) !== null)
-  return userIn(uri).replace(/\D/g, '').length < MIN_DIGITS
+  const user = userIn(uri)
+  const { length } = user.replace(/\D/g, '')
+  if (length <= MAX_EMERGENCY_DIGITS) return true
+  return length < MIN_DIGITS && (NAME.test(user) || costOf(connection, '+') !== null)
 }
 
 /** A registrar takes calls from the account that is registered there. */

@@ -398,10 +398,28 @@ test('what a trunk could not be redirected to it does not transfer to either: nu
   await world.close()
 })
 
+test('emergency numbers are called over any connection; longer short numbers, which may cost, not over one with rates, unless one of them is of all numbers', async () => {
+  const [emergency, short] = [
+    ['112', '911', '000', '%31%31%32'],
+    ['4711', '11880', '118000', '+011880', '*11880', '1-18-80'],
+  ]
+  const rates = JSON.stringify([{ prefix: '+4930', cost: 1 }])
+  for (const [connection, users, result] of [
+    [{ rates }, emergency, 'leg.refer_bridge'],
+    [{ rates }, short, 'leg.refer_answer 403'],
+    [{ rates: '[{"prefix":"+","cost":1}]' }, short, 'leg.refer_bridge'],
+    [{ rates: '[]' }, short, 'leg.refer_bridge'],
+  ] as const) {
+    const talking = await talk()
+    assert.equal(new Set(await trunkAsks(talking, connection, users)), new Set([result]), JSON.stringify(connection))
+    await talking.world.close()
+  }
+})
+
 test('what a trunk may have called is called over its own connection', async () => {
   const talking = await talk()
   const rates = JSON.stringify([{ prefix: '+4930', cost: 1 }])
-  const users = ['+4930123456', '4930123456', '302', 'reception']
+  const users = ['+4930123456', '4930123456', '302', 'reception', 'desk1234']
   assert.equal(new Set(await trunkAsks(talking, { rates }, users)), new Set(['leg.refer_bridge']))
   await talking.world.close()
 })
