@@ -226,10 +226,9 @@ export function takesOut(connection: ConnectionRow, uri: string): boolean {
   if (connection.rates === '[]') return true
   const numbers = numbersAt(connection, uri)
   if (numbers.length > 0) return numbers.every(number => costOf(connection, number) !== null)
-  const user = userIn(uri)
-  const { length } = user.replace(/\D/g, '')
-  if (length <= MAX_EMERGENCY_DIGITS) return true
-  return length < MIN_DIGITS && (NAME.test(user) || costOf(connection, '+') !== null)
+  const [user, digits] = [userIn(uri), userIn(uri).replace(/\D/g, '').length]
+  if (digits <= MAX_EMERGENCY_DIGITS) return true
+  return digits < MIN_DIGITS && (NAME.test(user) || costOf(connection, '+') !== null)
 }
 
 /** A registrar takes calls from the account that is registered there. */

@@ -29,10 +29,7 @@ export interface RegistrationDeps {
 
 type Register = Events['sip.register']
 type Contact = Pick<SipRegistrationRow, 'contact' | 'expires_at'>
-type Outcome =
-  | { sipCode: 200; contacts: Contact[] }
-  | { sipCode: 401 | 403 | 500; contacts: [] }
-  | { sipCode: 423; contacts: [] }
+type Outcome = { sipCode: 200 | 401 | 403 | 423 | 500; contacts: Contact[] }
 
 /** The registrar's memory (RFC 3261 §10.3): which account a REGISTER is of, and where its phones are. */
 export class Registrations {
@@ -86,7 +83,7 @@ export class Registrations {
 const secondsUntil = ({ expires_at }: Contact, at: Date): number =>
   Math.max(0, Math.round((Date.parse(expires_at) - at.getTime()) / 1000))
 
-const refuse = (sipCode: 401 | 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] }) as Outcome
+const refuse = (sipCode: 401 | 403 | 423 | 500): Outcome => ({ sipCode, contacts: [] })
 
 /** All or nothing (RFC 3261 §10.3 step 7): if one contact is refused, all are. */
 async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {
@@ -125,10 +122,8 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
 
 type Way = Pick<SipRegistrationRow, 'instance' | 'reg_id'>
 
-const wayOf = ({ flow }: Register['contacts'][number]): Way => ({
-  instance: flow?.instance ?? null,
-  reg_id: flow?.regId ?? null,
-})
+const wayOf = ({ flow }: Register['contacts'][number]): Way =>
+  flow === undefined ? { instance: null, reg_id: null } : { instance: flow.instance, reg_id: flow.regId }
 
 const isSameWay = (row: Way, { instance, reg_id }: Way): boolean =>
   instance !== null && row.instance === instance && row.reg_id === reg_id
