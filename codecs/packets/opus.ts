@@ -45,6 +45,15 @@ function repeats(packet: Uint8Array): boolean {
   return ((packet[1]! >> (7 - parts)) & 1) === 1
 }
 
+/** Whether nothing was said in a packet of one or two equal frames, by the VAD flags of its first channel (§4.2.3). CELT has none. */
+function isPause(packet: Uint8Array): boolean {
+  const toc = packet[0] ?? 0
+  const [config, code] = [toc >> 3, toc & 3]
+  if (config >= 16 || code > 1) return false
+  const parts = Math.max(1, frameSamples(toc) / 160)
+  return packet.length < 2 || packet[1]! >> (8 - parts) === 0
+}
+
 /**
  * Opus (RFC 6716) for one party, mono at 16 kHz, by libopus. Its memory is outside Node's: whoever opens a codec closes it. Packets from
  * the wire may be malformed; nothing throws.
@@ -60,6 +69,8 @@ export class OpusCodec implements PacketCodec {
   broken = 0
   readonly #decoder: OpusDecoderHandle
   readonly #encoder: OpusEncoderHandle
+  /** Nothing was said in the last packet. */
+  #isPause = false
   #isClosed = false
 
   private constructor(decoder: OpusDecoderHandle, encoder: OpusEncoderHandle) {
@@ -87,6 +98,7 @@ export class OpusCodec implements PacketCodec {
   }
 
   decode(packet: Uint8Array, into: Int16Array): number {
+    this.#isPause = isPause(packet)
     return this.#into(into, () => this.#decoder.decode(packet))
   }
 
@@ -98,6 +110,11 @@ export class OpusCodec implements PacketCodec {
 
   conceal(into: Int16Array): number {
     return this.#into(into, () => this.#decoder.decodePacketLoss(into.length))
+  }
+
+  /** libopus continues the noise of the pause where packets are missing. */
+  rest(into: Int16Array): number {
+    return this.#isPause ? this.conceal(into) : 0
   }
 
   encode(frame: Int16Array, into: Uint8Array): number {

@@ -17,6 +17,12 @@ export interface PacketCodec {
   recover(next: Uint8Array, into: Int16Array): number
   /** Conceals a lost frame. @returns how many samples were written; 0: the caller must conceal it */
   conceal(into: Int16Array): number
+  /**
+   * Noise for a pause in which the sender leaves packets out. Absent: it has none of its own.
+   *
+   * @returns how many samples were written; 0: by its last packet no pause was to come
+   */
+  rest?(into: Int16Array): number
   /** Writes the next frame. @returns its length [bytes]; 0: there is nothing to send */
   encode(frame: Int16Array, into: Uint8Array): number
   /** Another source is heard: nothing goes on. */

@@ -15,6 +15,12 @@ import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
 import { LOST_TICKET, NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
 import type { WireAudio } from './wire-audio.ts'
 
+/**
+ * A sender that leaves out packets sends one in 20 meanwhile (Opus, RFC 7587 §3.1.3), at the most of 60 ms each. After a longer pause nothing more
+ * comes [ticks].
+ */
+const MOST_RESTED_TICKS = 75
+
 /** A codec without external state. */
 export const packetCodec = (codec: Exclude<CodecName, LawName | 'opus'>): PacketCodec =>
   codec === 'G722' ? new G722Packets() : new LinearPackets(codec === 'L16/16000' ? WIDEBAND_HZ : NARROWBAND_HZ)
@@ -41,6 +47,8 @@ export class PacketAudio implements WireAudio, FrameMaker {
   readonly #wide: Wide | null
   readonly #payload = uint8Array(MAX_FRAME_BYTES)
   #receivePayloadTypes: readonly number[] = []
+  /** For how long the codec's own noise has replaced audio since the last frame [ticks]. */
+  #rested = MOST_RESTED_TICKS
 
   /** @param coder owned by the caller, who closes it */
   constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec) {
@@ -95,12 +103,23 @@ export class PacketAudio implements WireAudio, FrameMaker {
 
   pull(now: number, isUpperWanted: boolean): Frame | null {
     const frame = this.#playout.pull(now)
-    const wide = this.#wide
     this.upper = null
-    if (frame === null || wide === null) return frame
-    if (isUpperWanted) this.upper = wide.upper
-    wide.splitter.split(frame, wide.low, this.upper)
-    return wide.low
+    if (frame === null) return null
+    this.#rested = 0
+    return this.#wide === null ? frame : this.#split(this.#wide, frame, isUpperWanted)
+  }
+
+  rest(isUpperWanted: boolean): Frame | null {
+    const wide = this.#wide
+    if (wide === null || this.#coder.rest === undefined || this.#rested === MOST_RESTED_TICKS) return null
+    this.#rested++
+    return this.#coder.rest(wide.frame) === 0 ? null : this.#split(wide, wide.frame, isUpperWanted)
+  }
+
+  #split({ splitter, low, upper }: Wide, frame: Frame, isUpperWanted: boolean): Frame {
+    if (isUpperWanted) this.upper = upper
+    splitter.split(frame, low, this.upper)
+    return low
   }
 
   make(kind: FrameKind, tickets: Uint8Array, played: PlayedFrames, more: Int16Array): number {
@@ -140,6 +159,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
     this.jitter.reset()
     this.#playout.reset()
     this.#packets.reset()
+    this.#rested = MOST_RESTED_TICKS
   }
 }
 

@@ -49,6 +49,8 @@ export class RtpLeg extends Leg implements PacketTaker {
   readonly #keys = new LegKeys()
   readonly #presence = new LegPresence()
   readonly #silence = new LegSilence()
+  /** The last frame was the codec's own comfort noise. */
+  #isResting = false
   readonly #sender: RtpSender
   readonly #reports: LegReports
   readonly #stats: ReceptionStats
@@ -445,11 +447,19 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (frame !== null && frames.run === 0 && frames.counted === concealed) frames.played++
     else frames.note(frame !== null && !jitter.isStarved, concealed)
     if (frame !== null && !audio.isHeardOnWire && this.isListening) this.hearTones(frame, undefined, now, 1)
-    return this.#silence.isOn ? this.#silence.hear(frame) : frame
+    if (this.#silence.isOn) return this.#silence.hear(frame)
+    this.#isResting = false
+    return frame === null && audio.rest !== undefined ? this.#rest(audio.rest(this.isUpperWanted), audio) : frame
+  }
+
+  #rest(noise: Frame | null, { upper }: WireAudio): Frame | null {
+    this.#isResting = noise !== null
+    this.upper = upper
+    return noise
   }
 
   override get isComfort(): boolean {
-    return this.#silence.isOn && this.#silence.isHeard
+    return this.#silence.isOn ? this.#silence.isHeard : this.#isResting
   }
 
   override playedUntil(now: number): number {

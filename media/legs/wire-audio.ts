@@ -42,6 +42,11 @@ export interface WireAudio {
   /** The next frame, borrowed until the next call; null: silence. To be called once per tick. @param isUpperWanted with the upper band */
   pull(now: number, isUpperWanted: boolean): Frame | null
   /**
+   * What the codec itself makes of a pause in which the sender leaves packets out (DTX): its comfort noise, borrowed as by `pull`; null: silence.
+   * To be called after a `pull` that returned null. Absent: it makes nothing of it.
+   */
+  rest?(isUpperWanted: boolean): Frame | null
+  /**
    * Adds a frame to the output; null: silence. `encoded`: the same in its law, if there is one. `upper`: the part above 4 kHz.
    *
    * @returns length of the packet that is now full [bytes], or 0

@@ -1,9 +1,14 @@
+import { Application, createEncoder } from 'libopus-wasm'
 import * as assert from 'uvu/assert'
 import { loudness } from '../../../bench/spectrum.ts'
 import { ComfortNoise } from '../../../codecs/comfort-noise.ts'
+import { OpusCodec } from '../../../codecs/packets/opus.ts'
+import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
+import { RtpSender } from '../../../media/rtp/rtp.ts'
+import { prompt } from '../../codecs/signals.ts'
 import { suite } from '../../harness.ts'
-import { Party, run, toneFrame } from '../engine/party.ts'
+import { mediaOf, Party, run, seeded, toneFrame } from '../engine/party.ts'
 
 const test = suite('media/legs/leg-silence')
 const SPEC = { roomId: 'room', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 3 }
@@ -63,6 +68,75 @@ test('who falls silent by comfort noise is heard as that noise, at its level, un
     run(room, 30, said, 70)
     assert.ok(loudness(listener.heard(85, 100)) > -16, 'the tone is back')
   }
+})
+
+/** Frames of 20 ms at 16 kHz: a second of speech, 4 s of a pause and a second of speech again, on a line with noise. */
+function* conversation(): Generator<Int16Array> {
+  const speech = prompt('announcement').subarray(4000)
+  const random = seeded(5)
+  for (let tick = 0; tick < 300; tick++) {
+    const isSpeech = tick < 50 || tick >= 250
+    const at = (tick % 250) * 160
+    yield Int16Array.from({ length: 320 }, (_, i) => {
+      const said = isSpeech ? (speech[at + (i >> 1)]! + speech[at + ((i + 1) >> 1)]!) / 2 : 0
+      return said + (random() / 2 ** 32 - 0.5) * 180
+    })
+  }
+}
+
+/** What an Opus sender's conversation is in the room, by tick, and whether it is told as comfort noise. */
+async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort: boolean[]; isOver: boolean }> {
+  const out = { sendRtp: () => {}, sendRtcp: () => {} }
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+  const leg = new RtpLeg('leg_a', out, hooks, seeded(1), () => {})
+  const codec = await OpusCodec.open()
+  leg.useOpus(codec)
+  leg.connect({ ...mediaOf('10.0.0.1'), codec: 'opus', payloadType: 111, receivePayloadTypes: [111] }, 0)
+  const encoder = await createEncoder({
+    ...{ sampleRate: 16_000, channels: 1, application: Application.Voip, bitrate: 24_000 },
+    ...{ dtx: true, frameSize: 320 },
+  })
+  const sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 1000, maxPayload: 160 })
+  const [levels, comfort]: [number[], boolean[]] = [[], []]
+  let now = 0
+  const tick = (): void => {
+    leg.pull(now + 5, false, false)
+    levels.push(leg.said === null ? -Infinity : loudness(leg.said))
+    comfort.push(leg.isComfort)
+    now += 20
+  }
+  for (const frame of conversation()) {
+    const packet = encoder.encode(frame, { maxPacketBytes: 160 })
+    // So libopus says that nothing need be sent.
+    if (!leavesOut || packet.length > 2) {
+      sender.packet.set(packet, 12)
+      leg.rtp(sender.write(111, packet.length).slice(0, 12 + packet.length), '10.0.0.1', 4000, now)
+      sender.advance(0)
+    }
+    sender.timestamp = (sender.timestamp + 960) >>> 0
+    tick()
+  }
+  for (let i = 0; i < 100; i++) tick()
+  const isOver = leg.said === null
+  encoder.free()
+  codec.close()
+  return { levels, comfort, isOver }
+}
+
+test('RFC 7587 §3.1.3: where Opus leaves packets out in a pause, its noise goes on, and is told as comfort noise; no pulses of 80 ms every 400 ms', async () => {
+  const [whole, left] = [await heardOf(false), await heardOf(true)]
+  const pause = (levels: readonly number[]): number[] => levels.slice(70, 245)
+  const sent = pause(whole.levels)
+  assert.ok(Math.min(...sent) > -66 && Math.max(...sent) < -58, 'what is said of the pause where all packets are sent')
+  assert.equal(
+    pause(left.levels).filter((level, i) => Math.abs(level - sent[i]!) > 3),
+    [],
+  )
+  const untold = left.comfort.slice(70, 245).filter(isComfort => !isComfort).length
+  assert.ok(untold < sent.length / 4, `${untold} of ${sent.length}`)
+  assert.not(left.comfort.slice(0, 50).some(Boolean), 'speech is none')
+  assert.not(left.comfort.slice(255, 298).some(Boolean), 'nor is it behind the pause')
+  assert.ok(left.isOver, 'and behind the last packet it ends')
 })
 
 test.run()
