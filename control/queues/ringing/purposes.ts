@@ -228,11 +228,12 @@ export async function agentFree(trx: Trx, tenant: Tenant, ring: RingRow, at: str
   await endWork(trx, tenant, ring.open_user, { wrapUpSeconds, at })
 }
 
-/** Ringing in vain is a miss; to decline is not. */
+/** Ringing in vain is a miss; to decline is not. Who misses an offer of no queue is away too: otherwise the same phone rings for days. */
 async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: EndedReason): Promise<boolean> {
-  if (reason !== 'no_answer' || ring.queue_id === null) return false
-  const row = await forTenant(db, tenant).find('queues', ring.queue_id)
-  return row !== undefined && settingsOf(row).away_on_missed
+  if (reason !== 'no_answer') return false
+  const queueRow = ring.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', ring.queue_id)
+  if (queueRow !== undefined) return settingsOf(queueRow).away_on_missed
+  return (await forTenant(db, tenant).find('callbacks', ring.callback_id ?? ''))?.status === 'offered'
 }
 
 const endedBecause = (reason: EndedReason): EndedReason =>

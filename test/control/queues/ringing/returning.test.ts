@@ -126,6 +126,23 @@ test('offered, ring timeout: pending, the next agent; away_on_missed applies', a
   await world.close()
 })
 
+test('who misses a callback of no queue is away too, and is not rung again and again; who misses an own one stays available', async () => {
+  for (const [more, status] of [
+    [{ queue_id: undefined }, 'away'],
+    [{ queue_id: undefined, route: 'agent' }, 'available'],
+  ] as const) {
+    const { world, ann, book, row } = await backs()
+    await world.setStatus(ann, 'available')
+    const id = await book('route' in more ? { ...more, agent_id: ann } : more)
+    await world.settle()
+    world.media.hangUp(world.ringing(ann)[0]!.legId, 'no_answer')
+    await world.settle()
+    assert.is(await world.status(ann), status)
+    assert.equal([world.ringing(ann).length, (await row(id)).status], [0, 'pending'])
+    await world.close()
+  }
+})
+
 test('a number that is listed as not to be called while it is dialled is not tried again', async () => {
   const { world, ann, book, row, person, types } = await backs()
   await world.setStatus(ann, 'available')
