@@ -137,6 +137,11 @@ export class DtmfEventReader {
       if (this.#active !== null) this.#prolong(durationUnits, ended, nowMs)
       return
     }
+    if (known && code === this.#code && !marker && this.#isMoved(ahead, durationUnits, ended, nowMs)) {
+      this.#timestamp = timestamp
+      if (this.#active !== null) this.#prolong(durationUnits, ended, nowMs)
+      return
+    }
     if (this.#active !== null) this.#end()
     this.#active = key
     this.#code = code
@@ -146,6 +151,16 @@ export class DtmfEventReader {
     this.#reading.began = key
     this.#prolong(durationUnits, false, nowMs)
     this.#endDue = ended
+  }
+
+  /**
+   * The same key, from a sender whose timestamps go on while it is down, against §2.5.1.2: its duration goes on as well. A key that is pressed
+   * again begins after the one before it has ended, so it lasts less than it is ahead.
+   */
+  #isMoved(ahead: number, durationUnits: number, ended: boolean, nowMs: number): boolean {
+    if (nowMs - this.#lastMs >= EVENT_TIMEOUT_MS || ahead > durationUnits) return false
+    const longer = durationUnits - this.#durationUnits
+    return this.#active === null ? ended && longer === 0 : longer > 0 || (ended && longer === 0)
   }
 
   #prolong(durationUnits: number, ended: boolean, nowMs: number): void {

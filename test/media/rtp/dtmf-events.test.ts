@@ -147,6 +147,26 @@ test('any single packet of an event is enough to read its key', () => {
   for (const packet of whole) assert.is(keysOf(read([packet])), '9')
 })
 
+test('a sender whose timestamps go on while a key is down (against §2.5.1.2) presses each key once, also twice in a row', () => {
+  const moving = (packets: Sent[]): Sent[] =>
+    packets.map(each => ({ ...each, timestamp: (each.atMs * 8 + 2 ** 32 - 900) >>> 0 }))
+  const heard = read(moving(sent(`${ALL_KEYS}5577`)))
+  assert.is(keysOf(heard), `${ALL_KEYS}5577`)
+  assert.is(heard.length, 40, 'and each ends once')
+  const endless = moving(sent('5577')).filter(packet => !isEnd(packet))
+  assert.is(keysOf(read(endless)), '5577')
+  const random = seededRandom(3)
+  for (let run = 0; run < 50; run++) {
+    const some = moving(sent('5577')).filter(({ marker }) => marker || random() > 0.3)
+    assert.is(keysOf(read(some)), '5577')
+  }
+})
+
+test('the same key twice is two keys without markers and ends, too', () => {
+  const packets = sent('5577').filter(packet => !isEnd(packet))
+  assert.is(keysOf(read(packets.map(packet => ({ ...packet, marker: false })))), '5577')
+})
+
 test('when all ends are lost and nothing follows, the key ends after 150 ms', () => {
   const reader = new DtmfEventReader()
   const [first] = sent('9')
