@@ -4,6 +4,8 @@ const RELATCH_AFTER_MS = 3000
 const SEVERAL = 4
 /** How long what a party sent before it named another address may still arrive [ms]. */
 const UNDER_WAY_MS = 500
+/** Streams that pause for less overlap [ms]. */
+const OVERLAP_MS = 60
 const UNSPECIFIED = ['0.0.0.0', '::']
 
 /** What signalling tells about the source of a leg's packets. */
@@ -25,6 +27,9 @@ export interface Described {
  * those hosts may replace it, or another host that continues the same SSRC (a NAT has moved it); either needs several
  * packets in sequence. Packets of anyone else are refused; those of the described address never are.
  *
+ * Another SSRC from there is the next stream of the party. Where the one before it goes on beside it for a while, what is left of that is refused:
+ * to go back and forth would make both inaudible.
+ *
  * After a new address was named, packets of the source before it are still under way: they are accepted, and latch nothing.
  */
 export class SourceLatch {
@@ -41,6 +46,8 @@ export class SourceLatch {
   /** Held the latch before the address that is described now, and has been heard last at `heardAt`. */
   readonly #former = { host: '', port: 0 }
   #ssrc = -1
+  /** The stream before this one, and when its last packet arrived [ms]. */
+  readonly #earlier = { ssrc: -1, heardAt: Number.NEGATIVE_INFINITY }
   readonly #candidate = { host: '', port: 0, ssrc: -1, sequence: -1, inSequence: 0 }
 
   /** A description (SDP) named this address; repeating it changes nothing. */
@@ -78,15 +85,27 @@ export class SourceLatch {
   accept(host: string, port: number, ssrc: number, sequence: number, now: number): boolean {
     if (this.#isUnderWay(host, port, now)) return true
     const isCurrent = port === this.port && host === this.source
-    if (!isCurrent && !this.#mayTake(host, port, ssrc, sequence, now)) {
+    if (isCurrent ? this.#isRest(ssrc, now) : !this.#mayTake(host, port, ssrc, sequence, now)) {
       this.refused++
       return false
     }
     this.host = host
     this.port = port
+    if (ssrc !== this.#ssrc) {
+      this.#earlier.ssrc = this.#ssrc
+      this.#earlier.heardAt = this.heardAt
+    }
     this.#ssrc = ssrc
     this.source = host
     this.heardAt = now
+    return true
+  }
+
+  /** Of the stream before this one, which has not paused since, nor has this one. */
+  #isRest(ssrc: number, now: number): boolean {
+    const earlier = this.#earlier
+    if (ssrc !== earlier.ssrc || now - Math.min(earlier.heardAt, this.heardAt) >= OVERLAP_MS) return false
+    earlier.heardAt = now
     return true
   }
 

@@ -148,4 +148,21 @@ test('a hold that names no address leaves the source as it was', () => {
   assert.equal([latch.host, latch.port], [PHONE, 61_000])
 })
 
+test('another SSRC of the same source is its next stream; what is left of the one before it, beside it, is refused until either pauses', () => {
+  const latch = latched()
+  offer(latch, { host: PHONE }, 0, 10)
+  assert.is(offer(latch, { host: PHONE, ssrc: THEIRS }, 200), 1)
+  for (let n = 0; n < 10; n++) {
+    assert.is(offer(latch, { host: PHONE, ssrc: MINE }, 207 + 20 * n), 0)
+    assert.is(offer(latch, { host: PHONE, ssrc: THEIRS }, 220 + 20 * n), 1)
+  }
+  assert.is(offer(latch, { host: PHONE, ssrc: THEIRS }, 420, 5), 5)
+  assert.is(offer(latch, { host: PHONE, ssrc: MINE }, 520, 5), 5, 'it comes back after a pause, without a packet less')
+
+  const both = latched()
+  offer(both, { host: PHONE }, 0, 10)
+  assert.is(offer(both, { host: PHONE, ssrc: THEIRS }, 187), 1)
+  assert.is(offer(both, { host: PHONE }, 200, 10), 7, 'a single packet of another stream takes 60 ms at the most')
+})
+
 test.run()
