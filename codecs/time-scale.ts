@@ -46,10 +46,11 @@ export class TimeScale {
     this.#quietEnergy = QUIET * QUIET * this.#overlap
   }
 
-  /** Takes a frame in, or a part of one. `before`: the frame that was played before it, where none waits. */
-  add(samples: Int16Array, before: Int16Array): void {
+  /** Takes a frame in, or a part of one. `before`: the frame that was played before it, where none waits; null: silence. */
+  add(samples: Int16Array, before: Int16Array | null): void {
     const line = this.#line
-    if (this.waiting === 0) line.set(before, 0)
+    if (this.waiting === 0 && before === null) line.fill(0, 0, this.#frame)
+    else if (this.waiting === 0) line.set(before!, 0)
     line.set(samples, this.#frame + this.waiting)
     this.waiting += samples.length
   }

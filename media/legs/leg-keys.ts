@@ -12,14 +12,17 @@ export class LegKeys {
   /** A key of ours is being sent, or waits to be. */
   isSending = false
   #reader = new DtmfEventReader()
-  #sender = new KeySender()
+  /** From the first key on: to few legs is one sent. */
+  #sender: KeySender | null = null
+  #frameUnits: number | undefined
   readonly #clock = new SenderClock()
   #beganAt = 0
 
   /** Keys use the clock of their audio (RFC 4733 §2.1). */
   clockAt(clockRateHz: number): void {
     this.#reader = new DtmfEventReader(clockRateHz)
-    this.#sender = new KeySender((clockRateHz * FRAME_MS) / 1000)
+    this.#frameUnits = (clockRateHz * FRAME_MS) / 1000
+    this.#sender = null
     this.isSending = false
   }
 
@@ -60,6 +63,7 @@ export class LegKeys {
 
   /** @returns false if it is not a key, or too many wait */
   enqueue(key: string, as: 'event' | 'tone', durationMs?: number): boolean {
+    this.#sender ??= new KeySender(this.#frameUnits)
     const isTaken = this.#sender.enqueue(key, as, durationMs)
     this.isSending ||= isTaken
     return isTaken
@@ -67,15 +71,17 @@ export class LegKeys {
 
   /** The frame that replaces the audio in this tick, or null: then ask for an `event`. */
   tone(): Frame | null {
-    const tone = this.#sender.tone()
-    if (tone !== null) this.isSending = this.#sender.busy
+    const sender = this.#sender
+    const tone = sender?.tone() ?? null
+    if (tone !== null) this.isSending = sender!.busy
     return tone
   }
 
   /** The packet of this tick; null: normal audio. */
   event(timestamp: number): DtmfPacket | null {
-    const event = this.#sender.event(timestamp)
-    this.isSending = this.#sender.busy
+    const sender = this.#sender
+    const event = sender?.event(timestamp) ?? null
+    this.isSending = sender?.busy === true
     return event
   }
 }

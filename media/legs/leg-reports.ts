@@ -16,6 +16,9 @@ import type { RtpSender } from '../rtp/rtp.ts'
 import type { LegMedia } from './leg-media.ts'
 import { LegQuality } from './leg-quality.ts'
 
+/** The report that is being read: all legs share it, since it has room for many blocks. */
+const compound = new RtcpCompound()
+
 /** RTCP of one leg: what it received, what the far end reports, and when the next report is due. */
 export class LegReports {
   /** The report that `due` wrote. */
@@ -26,7 +29,6 @@ export class LegReports {
   readonly heard = new LegQuality(this.stats)
   /** When the next report is due, monotonic [ms]. */
   dueAt = Number.NEGATIVE_INFINITY
-  readonly #received = new RtcpCompound()
   readonly #sender: RtpSender
   readonly #random: () => number
   readonly #cname: string
@@ -41,8 +43,6 @@ export class LegReports {
 
   /** An RTCP datagram arrived. @returns `left`: this source said goodbye; `bad`: it was malformed */
   receive(bytes: Uint8Array, source: number, now: number): 'report' | 'left' | 'bad' {
-    const compound = this.#received
-    compound.clear()
     if (!parseRtcp(bytes, compound)) return 'bad'
     if (compound.hasSenderInfo) this.stats.senderReport(compound.ssrc, compound.senderNtp, now)
     const block = compound.blockAbout(this.#sender.ssrc)

@@ -10,13 +10,15 @@ export class LegSilence {
   isOn = false
   /** While it is on: the party was heard as noise in the last tick. Fields, because each packet asks for them. */
   isHeard = false
-  readonly #noise = new ComfortNoise()
-  readonly #frame: Frame = int16Array(LEG_SAMPLES)
+  /** Of a party that has described one: few do. */
+  #noise: ComfortNoise | null = null
+  #frame: Frame | null = null
   #sequence = 0
   #isEnding = false
 
   /** A packet of comfort noise. */
   begin({ sequence, payloadOffset, payloadLength }: RtpPacket, bytes: Uint8Array): void {
+    this.#noise ??= new ComfortNoise()
     this.#noise.describe(bytes, payloadOffset, payloadLength)
     this.#sequence = sequence
     this.isOn = payloadLength > 0
@@ -35,7 +37,8 @@ export class LegSilence {
       if (this.#isEnding) this.isOn = false
       return frame
     }
-    this.#noise.fill(this.#frame)
+    this.#frame ??= int16Array(LEG_SAMPLES)
+    this.#noise!.fill(this.#frame)
     return this.#frame
   }
 }

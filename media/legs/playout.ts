@@ -42,7 +42,6 @@ export class Playout {
   readonly #maker: FrameMaker
   readonly #payload: Uint8Array
   readonly #played: PlayedFrames
-  readonly #silence: Frame
   readonly #out: Frame
   readonly #scale: TimeScale
   readonly #overshoot: number
@@ -64,7 +63,6 @@ export class Playout {
     this.#maker = maker
     this.#payload = uint8Array(payloadBytes)
     this.#played = new PlayedFrames(samples)
-    this.#silence = int16Array(samples)
     this.#out = int16Array(samples)
     this.#scale = new TimeScale(samples)
     this.#more = int16Array(samples)
@@ -176,7 +174,7 @@ export class Playout {
 
   #add(samples: Frame): void {
     const { frames, at } = this.#played
-    this.#scale.add(samples, this.#isPause ? this.#silence : frames[(at - 1 + PLAYED_FRAMES) % PLAYED_FRAMES]!)
+    this.#scale.add(samples, this.#isPause ? null : frames[(at - 1 + PLAYED_FRAMES) % PLAYED_FRAMES]!)
   }
 
   /** Nothing arrives: the waiting samples end in silence. */

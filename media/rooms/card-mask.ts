@@ -33,10 +33,9 @@ const GRACE_MS: Record<Events['leg.dtmf']['source'], number> = { rfc4733: 1000, 
  * Pure: `now` is monotonic [ms].
  */
 export class CardMask {
-  /** The audio without tones, silence included; valid after `process` while engaged. */
-  readonly clean: Frame
-  readonly #silence: Frame
-  readonly #voice: Frame
+  readonly #samples: number
+  /** From the first pause on: most legs are in none. */
+  #frames: { clean: Frame; silence: Frame; voice: Frame } | null = null
   #mask: DtmfMask | null = null
   #stop: KeypadStop | null = null
   #tail = 0
@@ -49,9 +48,12 @@ export class CardMask {
   #downUntil = Number.NEGATIVE_INFINITY
 
   constructor(samples: number) {
-    this.clean = int16Array(samples)
-    this.#silence = int16Array(samples)
-    this.#voice = int16Array(samples)
+    this.#samples = samples
+  }
+
+  /** The audio without tones, silence included; valid after `process` while engaged. */
+  get clean(): Frame {
+    return this.#frames!.clean
   }
 
   /** Tones are being removed, or the tail of a pause runs. */
@@ -89,13 +91,20 @@ export class CardMask {
       this.#stop = new KeypadStop()
     }
     const isDown = now < this.#downUntil
-    const heard = frame ?? this.#silence
-    this.#stop?.process(heard, this.#voice)
-    this.#mask.process(heard, this.clean, isDown, this.#voice)
+    this.#frames ??= this.#newFrames()
+    const { clean, silence, voice } = this.#frames
+    const heard = frame ?? silence
+    this.#stop?.process(heard, voice)
+    this.#mask.process(heard, clean, isDown, voice)
     this.#framesSincePause = paused ? 0 : this.#framesSincePause + 1
     this.#tail = paused || isDown || this.#mask.tonePresent ? TAIL_FRAMES : this.#tail - 1
     this.#toLookAt = playedUntil - this.#pausedAt < OLD_MS ? DELAY_FRAMES : this.#toLookAt - 1
     // The rest of the look-ahead is dropped, never played.
     if ((this.#tail <= 0 && this.#toLookAt <= 0) || this.#framesSincePause > MAX_TAIL_FRAMES) this.#mask = null
+  }
+
+  #newFrames(): { clean: Frame; silence: Frame; voice: Frame } {
+    const newFrame = (): Frame => int16Array(this.#samples)
+    return { clean: newFrame(), silence: newFrame(), voice: newFrame() }
   }
 }

@@ -1,4 +1,3 @@
-import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import type { LawName } from '../../codecs/g711.ts'
@@ -79,8 +78,8 @@ export abstract class Leg {
   saidUpper: Frame | null = null
   /** The part above 4 kHz of what it hears in this tick. */
   hearsUpper: Frame | null = null
-  /** Buffer for that part, written by the room. */
-  readonly heardUpper: Frame = int16Array(LEG_SAMPLES)
+  /** Buffer for that part, written by the room, until it is sent: shared as `heard` is. */
+  readonly heardUpper: Frame = HEARD_UPPER
   /** Processing and analysis of its audio; null: none. */
   sound: Sound | null = null
   /** Buffer for what this leg hears, until it is sent. All legs share one, which therefore stays in the cache. */
@@ -295,6 +294,7 @@ export abstract class Leg {
 }
 
 const HEARD: Frame = new Int16Array(LEG_SAMPLES)
+const HEARD_UPPER: Frame = new Int16Array(LEG_SAMPLES)
 
 /** A silent frame; it must not be written to. */
 export const SILENCE: Frame = new Int16Array(LEG_SAMPLES)

@@ -1,4 +1,3 @@
-import { int16Array } from '../../codecs/arrays.ts'
 import { type Frame, NARROWBAND_HZ, samplesPerFrame } from '../../codecs/audio.ts'
 import { createTone, type DtmfKey, dtmfPlan, type Tone } from '../../codecs/tones.ts'
 import { DtmfEventWriter, type DtmfPacket } from './dtmf-events.ts'
@@ -13,11 +12,13 @@ export const isKey = (key: string): key is DtmfKey => /^[0-9*#A-D]$/.test(key)
 
 const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
 
+/** Of the key that is being sent, until it is: all legs share it. */
+const FRAME: Frame = new Int16Array(LEG_FRAME)
+
 /** Sends a leg's keys: as telephone events (RFC 4733) if the far end accepts them, otherwise as tones in the audio. */
 export class KeySender {
   readonly #events: DtmfEventWriter
   readonly #tones: Tone[] = []
-  readonly #frame: Frame = int16Array(LEG_FRAME)
 
   /** @param frameUnits units of the audio clock per tick */
   constructor(frameUnits: number = LEG_FRAME) {
@@ -44,7 +45,7 @@ export class KeySender {
   /** The frame that replaces the audio in this tick, or null. */
   tone(): Frame | null {
     for (let tone = this.#tones[0]; tone !== undefined; tone = this.#tones[0]) {
-      if (tone.pull(this.#frame)) return this.#frame
+      if (tone.pull(FRAME)) return FRAME
       this.#tones.shift()
     }
     return null
