@@ -159,7 +159,14 @@ export class Descriptions {
     const enter = line.room
     line.room = null
     line.early = null
-    return { media: legMediaOf(media, line, this.#options.mayReach), enter }
+    line.media = legMediaOf(media, line, this.#options.mayReach)
+    return { media: line.media, enter }
+  }
+
+  /** Its far end has gone, and another is to come: nothing is sent to where it was. */
+  async silence({ legId, engine, media }: Line): Promise<void> {
+    if (media === null) return
+    await engine!.request('leg.connect', { legId, media: { ...media, direction: 'inactive' }, enter: null })
   }
 
   /** Its audio is as negotiated: reports whether the far end holds it. */

@@ -85,6 +85,8 @@ export interface Line {
   pace?: Rate
   /** Its audio before the answer; null: none, or it is answered. */
   early: Early | null
+  /** As its audio was last described; null: it is not answered. */
+  media: LegMedia | null
   /** What networks have said about audio before the answer (RFC 5009), and the description that waits for their permission. */
   earlyMedia: 'allowed' | 'denied' | null
   deniedEarly: Body | null

@@ -97,6 +97,7 @@ export class Lines {
       way: null,
       room: null,
       early: null,
+      media: null,
       earlyMedia: null,
       deniedEarly: null,
       reliability: null,

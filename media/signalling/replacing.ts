@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { isWebSocket } from '../../sip/destination.ts'
 import type { Body, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
-import type { DialTarget, Failure, Reply, Request } from '../protocol.ts'
+import type { DialTarget, Failure, LegCause, Reply, Request } from '../protocol.ts'
 import { type EndedReason, isFailure } from '../protocol.ts'
 import { type CallPace, ratesOf } from './call-pace.ts'
 import { fieldsOfReason } from './causes.ts'
@@ -31,6 +31,8 @@ interface Attempt {
   timer: NodeJS.Timeout
   told: Told
   isOver: boolean
+  /** The line's far end has hung up meanwhile, with this cause; null: it is there. */
+  left: LegCause | null
 }
 
 interface ReplacingOptions {
@@ -50,7 +52,10 @@ interface ReplacingOptions {
 export class Replacing {
   readonly #options: ReplacingOptions
   readonly #lines: Lines
+  /** By the session of their INVITE. */
   readonly #attempts = new Map<string, Attempt>()
+  /** All that are not over. */
+  readonly #pending = new Set<Attempt>()
   readonly #resting = new Resting(() => performance.now())
 
   constructor(options: ReplacingOptions) {
@@ -107,7 +112,9 @@ export class Replacing {
       timer: setTimeout(() => this.#giveUp(attempt, 408), request.timeoutS * 1000),
       told,
       isOver: false,
+      left: null,
     }
+    this.#pending.add(attempt)
     const maxForwards = this.#lines.onwardFrom(line.legId)
     if (maxForwards === null) {
       this.#over(attempt, TOO_MANY_HOPS)
@@ -249,11 +256,29 @@ export class Replacing {
     const { told } = attempt
     attempt.told = () => {}
     attempt.isOver = true
+    this.#pending.delete(attempt)
     told(status)
+    const { line, left } = attempt
+    if (left === null || status < 300) return
+    line.cause ??= left
+    void this.#lines.finish(line, line.endReason ?? 'caller_hangup', null)
+  }
+
+  /**
+   * Whether somebody is called in the place of a line's far end, which has hung up: many do so once their transfer is accepted (RFC 5589
+   * §6.2). The leg then waits for the other one, and ends if there is no answer.
+   */
+  outlives(line: Line, cause: LegCause): boolean {
+    const attempt = [...this.#pending].find(one => one.line === line)
+    if (attempt === undefined) return false
+    attempt.left = cause
+    this.#lines.bind(line, '')
+    this.#lines.beside(line, this.#options.descriptions.silence(line))
+    return true
   }
 
   /** Calls in the place of this line are no longer wanted. */
   lineOver(line: Line): void {
-    for (const attempt of this.#attempts.values()) if (attempt.line === line) this.#giveUp(attempt, 487)
+    for (const attempt of this.#pending) if (attempt.line === line) this.#giveUp(attempt, 487)
   }
 }

@@ -223,6 +223,9 @@ export class Switchboard {
       case 'ended':
         this.#admission.isTaken(line.legId)
         this.#faxes.left(line)
+        if (event.cause === 'bye' && event.by === 'remote') {
+          if (this.#replacing.outlives(line, causeOfFarEnd(event.reasons, null))) break
+        }
         this.transfers.ended(line, event)
         if (event.by === 'remote') line.cause = causeOfFarEnd(event.reasons, null)
         void this.#lines.finish(
@@ -312,6 +315,7 @@ export class Switchboard {
     const refusal = line.isOutOfHops ? 483 : (passedOn(sipCode) ?? statusOfReason(line.endReason))
     if (line.direction === 'inbound') line.refusedWith = refusal
     if (line.sessionId !== '') this.#sip.do((agent, now) => agent.bye(line.sessionId, now, headers, refusal))
+    else this.#replacing.lineOver(line)
     // If nothing was sent, or SIP no longer knows the call, no other event reports its end.
     await (line.ending ?? this.#lines.finish(line, line.endReason, null))
     return {}

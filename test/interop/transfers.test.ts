@@ -104,6 +104,40 @@ wireTest('bridge: nobody answers, and whoever has asked has its call still', asy
   assert.equal((await statuses()).at(-1), 'failed')
 })
 
+for (const [how, end, told] of [
+  ['is answered', 'transfer goes on', 'completed'],
+  ['is busy', 'call ends', 'failed'],
+] as const) {
+  wireTest(
+    `bridge: whoever has asked hangs up once that is accepted (RFC 5589 §6.2); the target ${how}: the ${end}`,
+    async () => {
+      await policy('bridge')
+      const sipp = await call('refers-and-leaves')
+      const target = await carrier.next()
+      // It has hung up by then.
+      await new Promise(later => setTimeout(later, 500))
+      target.ring()
+      const [running] = (await product.ok('GET', '/calls?status=in_progress')).data
+      if (told === 'completed') {
+        target.answer()
+        target.say(tone(700))
+        await sipp.passed()
+        assert.ok(await hears(target, 700), 'the echo')
+        await target.hangup()
+      } else {
+        target.reject(486)
+        await sipp.passed()
+      }
+      const ended = await product.until('it has ended', async () => {
+        const now = await product.ok('GET', `/calls/${running.id}`)
+        return now.ended_at === null ? null : now
+      })
+      assert.is(ended.ended_reason, 'caller_hangup')
+      assert.equal((await statuses()).at(-1), told)
+    },
+  )
+}
+
 /** An outgoing call over a connection with `follow` to a SIPp, which is answered. */
 async function followed(scenario: string, act: (callId: string) => Promise<void>): Promise<void> {
   const sipp = await Sipp.callee(scenario)
