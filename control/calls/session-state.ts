@@ -12,10 +12,10 @@ export interface SessionNotes {
 
 export const NO_NOTES: SessionNotes = { summary: '', decisions: [], action_items: [] }
 
-/** Whether a session is locked for members: as somebody set it, otherwise from its start if the room says so. */
-export async function isLocked(db: Db, session: CallRow, room: ConferenceRoomRow): Promise<boolean> {
+/** Whether a session is locked: as somebody set it, else from its start if the room says so, but not for who `waited` for the start. */
+export async function isLocked(db: Db, session: CallRow, room: ConferenceRoomRow, waited = false): Promise<boolean> {
   const state = await forTenant(db, tenantOf(session)).find('session_states', session.id)
-  return state?.locked == null ? settingsOf(room).lock_on_start : state.locked === 1
+  return state?.locked == null ? settingsOf(room).lock_on_start && !waited : state.locked === 1
 }
 
 export const setLocked = (trx: Trx, session: CallRow, locked: boolean): Promise<void> =>

@@ -11,7 +11,7 @@ export const roomSettings = {
   transcribe: Type.Boolean({ description: 'Transcribe sessions.' }),
   mute_on_entry: Type.Boolean({ description: 'Members join muted; moderators never.' }),
   announce: Type.Boolean({ description: 'Join and leave chimes.' }),
-  lock_on_start: Type.Boolean({ description: 'Lock the session as soon as it starts.' }),
+  lock_on_start: Type.Boolean({ description: 'Lock the session as it starts; who waited is seated.' }),
   max_participants: Type.Integer({ minimum: 2, maximum: 500 }),
   ai_note_taker: Type.Boolean({ description: 'Meeting notes after the session.' }),
   wait_for_moderator: Type.Boolean({ description: 'Phone callers wait for a moderator before they join.' }),

@@ -5,8 +5,8 @@ import type { LegRows } from '../../steps/decide.ts'
 export type Admission = 'join' | 'wait' | { leave: string; reason: EndedReason }
 
 /**
- * Whether a leg may enter its room now. A party dialled from within is admitted by whoever dialled. Others whom we have called wait for
- * no moderator, but a lock keeps them out.
+ * Whether a leg may enter its room now. A party dialled from within is admitted by whoever dialled, one that waited by the moderator who
+ * came. Others whom we have called wait for no moderator, but a lock keeps them out.
  */
 export function admission(
   { call, participant, room }: LegRows,
@@ -14,11 +14,9 @@ export function admission(
 ): Admission {
   if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
   const isCalled = call.direction === 'outbound'
-  if ((isCalled && participant.admitted === 1) || participant.role === 'moderator') return 'join'
-  const settings = settingsOf(room)
-  if (!isCalled && settings.wait_for_moderator && !session.hasModerator) return 'wait'
+  if (participant.admitted === 1 || participant.role === 'moderator') return 'join'
   if (session.isRunning && session.isLocked) return { leave: 'room-locked', reason: 'rejected' }
-  return 'join'
+  return !isCalled && settingsOf(room).wait_for_moderator && !session.hasModerator ? 'wait' : 'join'
 }
 
 /** Members join muted where the room says so; moderators never. */

@@ -59,18 +59,19 @@ export class Seating {
     const running = room === null ? undefined : await ownSession(db, room)
     const session = running?.id === closed ? undefined : running
     const hasModerator = session !== undefined && (await isModerated(db, session))
-    const locked = room !== null && session !== undefined && (await isLocked(db, session, room))
+    const waited = participant.step === 'waiting'
+    const locked = room !== null && session !== undefined && (await isLocked(db, session, room, waited))
     const verdict = admission(rows, { isRunning: session !== undefined, hasModerator, isLocked: locked })
     if (room === null || typeof verdict === 'object') {
       const refused = typeof verdict === 'object' ? verdict : ({ leave: 'room-closed', reason: 'rejected' } as const)
       return this.#change(rows, leaving(refused.leave, refused.reason))
     }
     if (verdict === 'wait') {
-      return participant.step === 'waiting' ? NOTHING : this.#change(rows, { step: 'waiting', prompted: 0 })
+      return waited ? NOTHING : this.#change(rows, { step: 'waiting', prompted: 0 })
     }
-    if (participant.step === 'waiting') {
+    if (waited) {
       await media.request('leg.stop_play', { legId })
-      return this.#change(rows, { step: 'joining' })
+      return this.#change(rows, { step: 'joining', admitted: 1 })
     }
     // A new session is opened while the room's next leg waits; that leg then joins it.
     if (session === undefined) return this.#move(rows, room, session, media)

@@ -267,6 +267,32 @@ test('phone callers wait for a moderator before being seated', async () => {
   await world.close()
 })
 
+test('who waited for the moderator is seated as the room starts, though it locks then; who comes later is kept out', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, pinRoom } = world
+  const settings = { wait_for_moderator: true, lock_on_start: true }
+  await control.ask(`PATCH /v1/conference_rooms/${pinRoom}`, { settings })
+  const come = async (leg: string, pin: string) => {
+    media.dialIn(leg, '1000')
+    await media.command('leg.collect', leg)
+    media.press(leg, pin)
+  }
+  await come('part_1', '1234')
+  assert.equal((await media.command('leg.play', 'part_1')).sources[0], { kind: 'prompt', name: 'wait-moderator' })
+  await come('part_2', '98765')
+  const { room } = await media.command('leg.move', 'part_2')
+  assert.is((await media.command('leg.move', 'part_1')).room.roomId, room.roomId)
+  const kept = async (leg: string) => {
+    await come(leg, '1234')
+    return (await media.command('leg.play', leg)).sources[0]
+  }
+  assert.equal(await kept('part_3'), { kind: 'prompt', name: 'room-locked' })
+  media.hangUp('part_2', 'caller_hangup')
+  await media.committed()
+  assert.equal(await kept('part_4'), { kind: 'prompt', name: 'room-locked' }, 'nor does it wait for another moderator')
+  await world.close()
+})
+
 test('a room locked on start lets only moderators in', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
