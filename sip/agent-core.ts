@@ -331,9 +331,9 @@ export class AgentCore {
     return (hash >>> 0) / 2 ** 32
   }
 
-  respond(transaction: ServerTransaction, parts: ResponseParts, now: number): Uint8Array | null {
+  respond(transaction: ServerTransaction, { headers = [], ...parts }: ResponseParts, now: number): Uint8Array | null {
     const server = ['Server', this.options.name] as const
-    return this.transactions.respond(transaction, { ...parts, headers: [server, ...(parts.headers ?? [])] }, now)
+    return this.transactions.respond(transaction, { headers: [server, ...headers], ...parts }, now)
   }
 
   /** A refusal outside of any session: To gets a tag of its own. */

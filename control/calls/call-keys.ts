@@ -30,7 +30,8 @@ export function keysOf({ to_address, from_address, metadata }: KeyedCall): CallK
 export const metadataKey = (key: string): string => `metadata.${key}`
 
 export async function insertCallKeys(trx: Trx, tenant: Tenant, call: KeyedCall & { id: string }): Promise<void> {
-  const whose = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, call_id: call.id }
-  const keys = keysOf(call).map(key => ({ ...whose, ...key }))
+  const { organisationId: organisation_id } = tenant
+  const livemode = tenant.livemode ? 1 : 0
+  const keys = keysOf(call).map(key => ({ organisation_id, livemode, call_id: call.id, ...key }))
   await together(trx, 'call_keys', keys, rows => insertRows(trx, 'call_keys', rows))
 }

@@ -138,7 +138,7 @@ export async function insertParty(
 ): Promise<{ call: CallRow; participant: ParticipantRow }> {
   const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
   const { queueId = null, roomId, program } = party
-  const wanted = await decideCapture(trx, tenant, { ...party.capture, queueId, roomId, ...program })
+  const wanted = await decideCapture(trx, tenant, { queueId, roomId, ...party.capture, ...program })
   const address = party.direction === 'inbound' ? party.from : party.to
   const decided = await allowedCapture(trx, tenant, wanted, { address, at })
   const call: CallRow = {

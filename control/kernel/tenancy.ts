@@ -68,10 +68,8 @@ export function forTenant(db: Db, tenant: Tenant): TenantDb {
           .where('id' as never, '=', place('id'))
       return (await rowOf(db, `find ${table}`, build, { id, ...valuesOf(tenant) })) as never
     },
-    findBy: (table, values) => {
-      const mine = { organisation_id: tenant.organisationId, livemode }
-      return rowBy(db, table, { ...mine, ...values } as never)
-    },
+    findBy: (table, values) =>
+      rowBy(db, table, { organisation_id: tenant.organisationId, livemode, ...values } as never),
     change: async (table, id, columns) => {
       const names = Object.entries(columns).flatMap(([name, value]) => (value === undefined ? [] : [name]))
       const build = (place: Place) => {

@@ -61,7 +61,7 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
           // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
           .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
           .returningAll(),
-      { ...ids.values, ...leaseFrom(now, leaseMs), at },
+      Object.assign({ at }, ids.values, leaseFrom(now, leaseMs)),
     )
     const deliveries = claimed.map(delivery => {
       const place = places.get(delivery.id)!
@@ -146,7 +146,7 @@ export type Settlement = Partial<Omit<WebhookDeliveryRow, 'id' | 'organisation_i
 
 /** Writes the outcome and ends the lease. False when the lease was lost meanwhile: then another attempt decides. */
 export async function settle(db: Db, claimed: WebhookDeliveryRow, settlement: Settlement): Promise<boolean> {
-  const change = { ...settlement, lease: null, leased_until: null }
+  const change = { lease: null, ...settlement, leased_until: null }
   const columns = Object.keys(change)
   const build = (place: In) =>
     db

@@ -35,7 +35,7 @@ export async function httpPost(request: PostRequest, options: PostOptions): Prom
   given.addEventListener('abort', giveUp)
   if (given.aborted) giveUp()
   try {
-    const asked = { ...request, reach, isRepeatable, signal: abort.signal }
+    const asked = { reach, isRepeatable, signal: abort.signal, ...request }
     // The status alone decides, so a body that is too long, too slow or breaks off changes nothing.
     const { status, headers, body, isFromPublic } = await exchange(asked, MAX_BODY_BYTES)
     return { status, body: body.toString('utf8'), retryAfter: headers['retry-after']?.toString(), isFromPublic }

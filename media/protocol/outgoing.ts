@@ -85,7 +85,7 @@ export async function exchange(
   return overClient(request, async ({ client, asked, isKept, giveBack }) => {
     const { isWhole, ...answer } = await client.exchange(asked, maxBytes, request.signal)
     giveBack(isKept && isWhole)
-    return { ...answer, isFromPublic: client.isFromPublic() }
+    return { isFromPublic: client.isFromPublic(), ...answer }
   })
 }
 
@@ -119,7 +119,7 @@ async function overClient<A>(
     else void client.destroy()
   }
   try {
-    return await use({ client, isKept, asked: { ...asked, reset: !isKept }, giveBack })
+    return await use({ client, isKept, asked: { reset: !isKept, ...asked }, giveBack })
   } catch (error) {
     void client.destroy()
     // Its far end has closed it while nobody used it.
@@ -213,7 +213,7 @@ function shortAnswer(
     const end = (isWhole: boolean, error?: Error): void => {
       signal.removeEventListener('abort', giveUp)
       if (head === null) reject(error ?? new Error('the connection was closed'))
-      else resolve({ ...head, body: Buffer.concat(parts).subarray(0, maxBytes), isWhole })
+      else resolve({ body: Buffer.concat(parts).subarray(0, maxBytes), isWhole, ...head })
     }
     const giveUp = (): void => end(false, signal.reason as Error)
     if (signal.aborted) return giveUp()

@@ -157,11 +157,11 @@ export const capabilitiesOf = (line: Described, fingerprint: string | null): Cap
     ? {}
     : {
         webrtc: {
-          ...line.ice,
           fingerprint: { hash: 'sha-256', value: fingerprint },
           ssrc: line.ssrc,
           codecs: [OPUS],
           isOffered: line.isWebRtc,
+          ...line.ice,
         },
       }),
 })

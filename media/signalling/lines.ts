@@ -150,7 +150,9 @@ export class Lines {
     line.engine = engine
     line.own = own
     const opened = await engine.request('leg.open', {
-      ...{ legId, affinity, host: own.host },
+      legId,
+      affinity,
+      host: own.host,
       ...(sound && { sound }),
       ...(begin && { begin }),
     })

@@ -38,6 +38,11 @@ export const packetsOf = ({ own, port }: Pick<Line, 'own' | 'port'>, log: Packet
   log === null || own === null ? null : { ...log, local: { host: own.advertised, port } }
 
 const onChannel = ({ packets, ...trace }: LegTrace): SipLegTrace => ({
+  packets: packets === null ? null : asText(packets),
   ...trace,
-  packets: packets === null ? null : { ...packets, records: Buffer.from(packets.records).toString('base64') },
+})
+
+const asText = ({ records, ...packets }: LegPackets) => ({
+  records: Buffer.from(records).toString('base64'),
+  ...packets,
 })

@@ -211,11 +211,11 @@ function ourMedia(
   rtcpMux: boolean,
 ): MediaDescription {
   return {
-    ...nothingMore(),
     kind: 'audio',
     port: capabilities.port,
     protocol: 'RTP/AVP',
     formats: payloads.map(payload => String(payload.payloadType)),
+    ...nothingMore(),
     payloads,
     host: capabilities.host,
     direction,

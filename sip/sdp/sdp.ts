@@ -163,11 +163,11 @@ function parseMediaLine(value: string): MediaDescription | null {
   const formats = match[4]!.split(' ').filter(token => token !== '')
   if (formats.length === 0 || formats.length > MAX_FORMATS) return null
   return {
-    ...nothingMore(),
     kind: match[1]!.toLowerCase(),
     port,
     protocol: match[3]!,
     formats,
+    ...nothingMore(),
   }
 }
 

@@ -187,7 +187,7 @@ export class Transactions {
     // The 2xx to an INVITE is repeated by its call (RFC 6026 §7.1).
     const isRepeated = request.method !== 'INVITE' || status >= 300
     const final = isRepeated ? bytes.toString('latin1') : null
-    const settled = { ...absorbing, final, toTag: request.to.tag ?? toTag }
+    const settled = { final, toTag: request.to.tag ?? toTag, ...absorbing }
     this.#servers.set(settled.key, settled)
     return settled
   }

@@ -59,5 +59,5 @@ export const unstartedStreams = (db: Db, call: CallRow): Promise<MediaStreamRow[
         .selectAll()
         .where('call_id', '=', place('call'))
         .where('status', '=', 'connecting'),
-    { ...valuesOf(tenantOf(call)), call: call.id },
+    { call: call.id, ...valuesOf(tenantOf(call)) },
   )

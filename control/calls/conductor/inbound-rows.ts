@@ -82,7 +82,7 @@ export async function routesFor(
         .where('livemode', '=', 1)
         .where('organisation_id', 'in', organisations.places(place))
         .where(eb => eb.or([eb('match_to', 'is', null), eb('match_to', 'in', patterns.places(place))])),
-    { ...organisations.values, ...patterns.values },
+    Object.assign({}, organisations.values, patterns.values),
   )
 }
 

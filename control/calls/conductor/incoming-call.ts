@@ -98,7 +98,7 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
     })
   }
   const led = programOf(route)
-  const { participant, call } = await insertParty(trx, tenant, { ...party, program: led ?? {} }, at)
+  const { participant, call } = await insertParty(trx, tenant, { program: led ?? {}, ...party }, at)
   const { callId, queueId = null } = party
   if (queueId !== null && (await centre.refuses(trx, tenant, { callId, legId, queueId, at }))) {
     return follow(trx, callId, async ({ media }) => {

@@ -57,7 +57,7 @@ export class TraceKeeper {
         .filter(({ id }) => !kept.some(row => row.id === id))
         .map(leg => {
           const index = ids.indexOf(leg.id)
-          return { ...leg, dropped: traces[index]!.dropped, content: contents[index]! }
+          return { dropped: traces[index]!.dropped, content: contents[index]!, ...leg }
         })
       if (rows.length > 0) await insertRows(trx, 'sip_traces', rows)
     })

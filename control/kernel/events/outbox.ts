@@ -50,13 +50,11 @@ async function enqueueAll(trx: Trx, all: readonly Due[]): Promise<void> {
       const delivery = deliveryOf(tenant, id, event, at)
       // One that fails is tried by turns with its organisation's others.
       const claim = isFailing ? null : claimFor(trx, delivery)
-      rows.push({ ...delivery, ...(claim ?? UNCLAIMED) })
+      rows.push({ lease: null, leased_until: null, ...delivery, ...claim })
     }
   }
   await insertRows(trx, 'webhook_deliveries', rows)
 }
-
-const UNCLAIMED = { lease: null, leased_until: null }
 
 /** Puts events into the outbox of one endpoint, due at once. Returns the deliveries' IDs. */
 export async function enqueueFor(

@@ -30,7 +30,7 @@ export interface Sender {
   /** Null: it has no room, or others wait for it. */
   claim(delivery: NewDelivery): Claim | null
   /** It is committed. */
-  begin(delivery: NewDelivery & Claim): void
+  begin(delivery: NewDelivery, claim: Claim): void
   /** It was rolled back. */
   giveUp(delivery: NewDelivery): void
 }
@@ -119,7 +119,7 @@ export function claimFor<DB>(trx: Kysely<DB>, delivery: NewDelivery): Claim | nu
   const { sender } = listeners.outbox
   const claim = sender?.claim(delivery) ?? null
   if (sender === null || claim === null) return null
-  tasks.push(() => sender.begin({ ...delivery, ...claim }))
+  tasks.push(() => sender.begin(delivery, claim))
   undoing.push(() => sender.giveUp(delivery))
   return claim
 }

@@ -370,15 +370,15 @@ export class SipEndpoint {
     const peer = this.#reach.from(from)
     const isKnown = isDialled(from) || this.#gate.isKnown(from.host, now)
     if (this.#proxies.has(from.host)) this.#receiveThrough(bytes, peer, now)
-    else this.#perform(this.#agent.receive(bytes, isKnown ? { ...peer, isKnown } : peer, now))
+    else this.#perform(this.#agent.receive(bytes, isKnown ? { isKnown, ...peer } : peer, now))
   }
 
   /** Whoever is behind a proxy is as well known as without it, and has no more room. */
   #receiveThrough(bytes: Uint8Array, peer: Peer, now: number): void {
     const origin = this.#proxies.originOf(bytes)
     const isKnown = origin === null || this.#gate.isKnown(origin, now)
-    const through = { ...peer, proxy: { origin } }
-    this.#perform(this.#agent.receive(bytes, isKnown ? { ...through, isKnown } : through, now))
+    const through = { proxy: { origin }, ...peer }
+    this.#perform(this.#agent.receive(bytes, isKnown ? { isKnown, ...through } : through, now))
   }
 
   #perform(actions: Action[]): void {

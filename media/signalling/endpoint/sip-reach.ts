@@ -16,7 +16,7 @@ export class SipReach {
 
   /** Who calls from a public address leads us to public addresses only; those of our own network may name each other. */
   from(source: Peer): Peer {
-    return isPublicAddress(source.host) ? { ...source, publicOnly: true } : source
+    return isPublicAddress(source.host) ? { publicOnly: true, ...source } : source
   }
 
   /** Whether an address may be sent to; a name is judged by each address that it leads to. */
