@@ -75,7 +75,7 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   const tenant = tenantOf(rows.call)
   const scoped = forTenant(trx, tenant)
   const isAnswer = decision.call.answered_at != null && rows.call.started_ms === null
-  const changed = { ...decision.call, ...(isAnswer ? startOf(trx) : {}) }
+  const changed = isAnswer ? Object.assign(startOf(trx), decision.call) : decision.call
   const call = { ...rows.call, ...changed }
   const participant = { ...rows.participant, ...decision.participant }
   if (Object.keys(changed).length > 0) await scoped.change('calls', call.id, changed)

@@ -144,7 +144,7 @@ export class Legs implements LegHooks {
     if (this.#needsOpus(legId, begin.media)) await this.#openOpus(legId)
     // The room is there for whoever hears of it.
     this.#world.emit('leg.answered', { legId })
-    return { ...opened, begun: this.#connectNow({ legId, ...begin }) }
+    return { begun: this.#connectNow({ legId, ...begin }), ...opened }
   }
 
   #has(legId: string): boolean {
@@ -196,7 +196,7 @@ export class Legs implements LegHooks {
     const owner = () => ({ legId: leg.id, callId: callId(), affinity })
     const dialogue = new Dialogue(
       leg,
-      { prompts, now, hearing: { ...hearing, now, owner }, counters: this.heard },
+      { prompts, now, hearing: { now, owner, ...hearing }, counters: this.heard },
       { emit, end, agreed: capture => this.#agreed(leg.id, capture) },
     )
     const keyRate = new RateLimit(KEYS)

@@ -146,7 +146,7 @@ export class Prompts {
     if ('error' in clip) return clip
     this.#texts ??= readTexts(join(this.#fixturesDir, 'prompts', 'texts.json'))
     const text = (await this.#texts)[language]?.[name]
-    return text === undefined ? clip : { ...clip, text }
+    return text === undefined ? clip : { text, ...clip }
   }
 
   /** A file that may be replaced while the process runs: the key includes its version. */

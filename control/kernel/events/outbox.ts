@@ -40,7 +40,8 @@ async function enqueueAll(trx: Trx, all: readonly Due[]): Promise<void> {
     if (endpoints === undefined) {
       const enabled = await rowsOf(trx, 'enabled endpoints', build, valuesOf(tenant))
       endpoints = enabled.map(({ id, event_types, failing_since }) => ({
-        ...{ id, isFailing: failing_since !== null },
+        id,
+        isFailing: failing_since !== null,
         types: JSON.parse(event_types) as string[],
       }))
       known.set(whose, endpoints)
