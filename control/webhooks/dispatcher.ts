@@ -232,7 +232,9 @@ export class WebhookDispatcher implements Sender {
     if (looksBehind) this.#lookedBehindAt = performance.now()
     this.#unclaimed = new Set()
     const { deliveries, wereBehind, waiting } = await claimDue(store.db, {
-      ...{ now: now(), leaseMs, shares: this.#shares },
+      now: now(),
+      leaseMs,
+      shares: this.#shares,
       looksBehind,
     })
     this.#waiting = waiting
