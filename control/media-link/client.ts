@@ -313,11 +313,8 @@ export class MediaClient implements MediaPort {
   }
 
   #source(socket: Socket): EventSource {
-    const isOpen = (): boolean => this.#socket === socket
     return {
-      get isOpen() {
-        return isOpen()
-      },
+      isOpen: () => this.#socket === socket,
       acknowledge: seq => this.#write({ type: 'ack', seq }),
       fail: () => void socket.destroy(),
     }

@@ -53,7 +53,7 @@ export interface EventSink {
 /** The connection that the events came over. */
 export interface EventSource {
   /** False once it broke: the other end keeps what was not acknowledged. */
-  readonly isOpen: boolean
+  isOpen(): boolean
   /** Every event up to this one is committed. */
   acknowledge(seq: number): void
   /** The database is away, so that what follows an event could not be done: the comparison with the next connection's snapshot finds it again. */
@@ -186,7 +186,7 @@ export class MediaEvents {
   /** Deals with what waits, batch after batch, up to the event `through`. Throws when one could not be handled. */
   async drain(source: EventSource, through = Number.POSITIVE_INFINITY): Promise<void> {
     this.#source = source
-    while (source.isOpen) {
+    while (source.isOpen()) {
       const { events, marks } = this.#take(through)
       if (events.length === 0 && marks.length === 0) return
       if (events.length > 0) await this.#untilTaken(source, events, marks)
@@ -199,7 +199,7 @@ export class MediaEvents {
   /** While the store is away nothing is given up but the waiting for it: the events are tried until it takes them. */
   async #untilTaken(source: EventSource, batch: readonly NumberedEvent[], marks: (() => void)[]): Promise<void> {
     let events = batch
-    for (let tries = 0; source.isOpen; tries++) {
+    for (let tries = 0; source.isOpen(); tries++) {
       try {
         await this.#deliver(source, events)
         this.#isWaiting = false
@@ -232,7 +232,7 @@ export class MediaEvents {
   async #owe(source: EventSource): Promise<void> {
     if (this.#isOwed) return
     this.#isOwed = true
-    while (source.isOpen && this.#isOwed) {
+    while (source.isOpen() && this.#isOwed) {
       await sleep(STORELESS_MS)
       const isBack = await this.#sink.write().then(
         () => true,
@@ -265,7 +265,7 @@ export class MediaEvents {
   async #deliver(source: EventSource, events: readonly NumberedEvent[]): Promise<void> {
     if (events.length > 1 && (await this.#deliverTogether(source, events))) return
     for (const one of events) {
-      if (!source.isOpen) return
+      if (!source.isOpen()) return
       await this.#deliverOne(source, one)
     }
   }
@@ -301,7 +301,7 @@ export class MediaEvents {
       if (isTaken) return this.#conclude(source, [numbered])
       if (attempt < MAX_ATTEMPTS) await sleep(attempt * RETRY_MS)
       // Media sends it again over the next connection.
-      if (!source.isOpen) return
+      if (!source.isOpen()) return
     }
     this.counters.skipped++
     this.#log.error({ seq, event: name }, 'a media event was set aside')
@@ -313,14 +313,14 @@ export class MediaEvents {
     this.counters.events += events.length
     this.counters.batches++
     this.#sizes[SIZE_BOUNDS.findIndex(bound => events.length <= bound)]!++
-    if (source.isOpen) source.acknowledge(events.at(-1)!.seq)
+    if (source.isOpen()) source.acknowledge(events.at(-1)!.seq)
     if (this.#sink.followUps.pending >= MAX_PENDING) await this.#sink.followUps.room()
   }
 
   /** A command that cannot be sent now is found by the comparison with the next connection's snapshot. */
   async #perform(task: FollowUpTask): Promise<void> {
     const source = this.#source
-    if (source === null || !source.isOpen) return
+    if (source === null || !source.isOpen()) return
     try {
       await this.#sink.perform(task, this.#media)
     } catch (error) {
