@@ -108,10 +108,19 @@ function replyPeer(request: SipRequest, from: Peer): Peer {
   return { ...from, port: via.port ?? (from.transport === 'tls' ? 5061 : 5060) }
 }
 
-/** Statelessly answers 400 or 505 to a request that could not be parsed; ACK is never answered. */
-export function refuseBroken(core: AgentCore, broken: BrokenRequest, status: number, from: Peer): void {
-  if (broken.method === 'ACK') core.counters.dropped++
-  else core.send(formatResponse(broken, null, { status, toTag: core.options.random() }), from)
+/**
+ * Statelessly refuses a request that could not be parsed; ACK is never answered. `atMostBytes`: a longer answer is not given, lest somebody
+ * has more sent to others than he sends.
+ */
+export function refuseBroken(
+  core: AgentCore,
+  broken: BrokenRequest,
+  { status, atMostBytes = Infinity }: { status: number; atMostBytes?: number },
+  from: Peer,
+): void {
+  const answer = broken.method === 'ACK' ? null : formatResponse(broken, null, { status, toTag: core.options.random() })
+  if (answer === null || answer.length > atMostBytes) core.counters.dropped++
+  else core.send(answer, from)
 }
 
 function onCancel(core: AgentCore, asked: Asked, now: number): void {

@@ -18,7 +18,7 @@ import { acceptCall, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
 import { sendInfo } from './info.ts'
 import { ownFields } from './message/format.ts'
-import { type ParseFailure, parseMessage } from './message/parse.ts'
+import { type ParseErrorCode, type ParseFailure, parseMessage } from './message/parse.ts'
 import { cancelCall, startCall } from './outbound-call.ts'
 import { sendReinvite, withdrawReinvite } from './own-reinvite.ts'
 import { acceptReinvite, rejectReinvite } from './peer-reinvite.ts'
@@ -33,6 +33,13 @@ import { answerRefer, notifyRefer } from './transfer/peer-refer.ts'
 import { Watches } from './watches.ts'
 
 export type * from './agent-types.ts'
+
+const TOO_LARGE: ReadonlySet<ParseErrorCode> = new Set([
+  'too_large',
+  'head_too_large',
+  'header_too_large',
+  'too_many_headers',
+])
 
 /**
  * A SIP user agent without sockets, clock or timers: bytes and the time go in, actions come out (RFC 3261 §8, §12 to §15).
@@ -74,7 +81,7 @@ export class UserAgent {
     const core = this.#core
     core.sender = from
     const message = parseMessage(bytes)
-    if (message.kind === 'failure') this.#broken(message, from)
+    if (message.kind === 'failure') this.#broken(message, bytes.length, from)
     else if (message.kind === 'request') {
       core.counters.requestsReceived++
       onRequest(core, message, from, now)
@@ -87,14 +94,15 @@ export class UserAgent {
     return core.take()
   }
 
-  #broken(failure: ParseFailure, from: Peer): void {
+  #broken({ error, request }: ParseFailure, atMostBytes: number, from: Peer): void {
     const { counters } = this.#core
-    if (failure.error === 'empty') return
-    const oversized = ['too_large', 'header_too_large', 'too_many_headers'].includes(failure.error)
-    if (oversized) counters.oversized++
-    else counters.malformed++
-    if (oversized || failure.request === null) counters.dropped++
-    else refuseBroken(this.#core, failure.request, failure.error === 'bad_version' ? 505 : 400, from)
+    if (error === 'empty') return
+    const tooLarge = error === 'body_too_large' ? 413 : TOO_LARGE.has(error) ? 513 : null
+    if (tooLarge === null) counters.malformed++
+    else counters.oversized++
+    if (request === null) counters.dropped++
+    else if (tooLarge !== null) refuseBroken(this.#core, request, { status: tooLarge, atMostBytes }, from)
+    else refuseBroken(this.#core, request, { status: error === 'bad_version' ? 505 : 400 }, from)
   }
 
   /** Fires due timers. */

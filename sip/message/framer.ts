@@ -1,7 +1,7 @@
-import { MAX_MESSAGE_BYTES } from './parse.ts'
+import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES } from './parse.ts'
 
 export type FramerEvent =
-  /** One complete message, the framer's own copy. */
+  /** One complete message, the framer's own copy; before `close` also as much of one that is too large as tells who is to hear so. */
   | { kind: 'message'; bytes: Uint8Array }
   /** A keep-alive: the peer sent a double CRLF; answer with PONG (RFC 5626 §3.5.1). */
   | { kind: 'ping' }
@@ -19,8 +19,6 @@ export const PONG: Uint8Array = Buffer.from('\r\n', 'latin1')
 
 const CR = 13
 const LF = 10
-/** Maximum size of a head, to bound the memory and search time of a peer. */
-const MAX_HEAD_BYTES = 32_768
 const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*)/i
 
 /** Cuts the byte stream of one connection into messages by Content-Length (RFC 3261 §18.3). Holds at most one message. */
@@ -98,14 +96,14 @@ export class StreamFramer {
     const at = this.#buffer.subarray(0, this.#end).indexOf('\r\n\r\n', from, 'latin1')
     this.#searched = this.#end
     const headBytes = (at < 0 ? this.#end : at + 4) - this.#start
-    if (headBytes > MAX_HEAD_BYTES) return this.#close(events, 'head_too_large')
+    if (headBytes > MAX_HEAD_BYTES) return this.#tooLarge(events, 'head_too_large', MAX_HEAD_BYTES)
     if (at < 0) return false
     const head = this.#buffer.toString('latin1', this.#start, at)
     const value = CONTENT_LENGTH.exec(head)?.[1]?.trim()
     if (value === undefined) return this.#close(events, 'no_content_length')
     if (!/^\d{1,10}$/.test(value)) return this.#close(events, 'bad_content_length')
     const total = headBytes + Number(value)
-    if (total > MAX_MESSAGE_BYTES) return this.#close(events, 'message_too_large')
+    if (total > MAX_MESSAGE_BYTES) return this.#tooLarge(events, 'message_too_large', headBytes)
     this.#messageBytes = total
     return true
   }
@@ -118,6 +116,12 @@ export class StreamFramer {
       this.#end = 0
       this.#searched = 0
     }
+  }
+
+  #tooLarge(events: FramerEvent[], reason: FramerError, length: number): false {
+    const bytes = Uint8Array.prototype.slice.call(this.#buffer, this.#start, this.#start + length)
+    events.push({ kind: 'message', bytes })
+    return this.#close(events, reason)
   }
 
   #close(events: FramerEvent[], reason: FramerError): false {

@@ -5,13 +5,17 @@ import { isToken } from './params.ts'
 export const MAX_MESSAGE_BYTES = 65_536
 export const MAX_HEADER_BYTES = 8192
 export const MAX_HEADERS = 128
+/** Maximum size of a head in a stream, to bound the memory and search time of a peer. */
+export const MAX_HEAD_BYTES = 32_768
 
 export type ParseErrorCode =
   /** Only line ends: a keep-alive, not an error of the sender. */
   | 'empty'
   | 'too_large'
+  | 'head_too_large'
   | 'header_too_large'
   | 'too_many_headers'
+  | 'body_too_large'
   | 'incomplete_head'
   | 'bad_start_line'
   | 'bad_version'
@@ -63,8 +67,10 @@ export function parseMessage(bytes: Uint8Array): SipMessage | ParseFailure {
   if (start === bytes.length) return failure('empty')
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const headEnd = view.indexOf('\r\n\r\n', start, 'latin1')
-  if (headEnd < 0) return failure('incomplete_head')
-  const head = view.toString('latin1', start, headEnd)
+  // All that a stream hands over of a head that is too long: enough to refuse it, its last line cut off somewhere.
+  const isCut = headEnd < 0 && bytes.length >= MAX_HEAD_BYTES
+  if (headEnd < 0 && !isCut) return failure('incomplete_head')
+  const head = view.toString('latin1', start, isCut ? view.lastIndexOf('\r\n') : headEnd)
   const lineEnd = head.indexOf('\r\n')
   const startLine = parseStartLine(lineEnd < 0 ? head : head.slice(0, lineEnd))
   if ('error' in startLine && startLine.error === 'bad_start_line' && startLine.method === null) {
@@ -72,9 +78,10 @@ export function parseMessage(bytes: Uint8Array): SipMessage | ParseFailure {
   }
   const headers = new Headers()
   const headerError = lineEnd < 0 ? null : readHeaders(head, lineEnd + 2, headers)
-  const broken = brokenRequest(startLine, headers)
+  const broken = headerError === 'lost_via' ? null : brokenRequest(startLine, headers)
   if ('error' in startLine) return failure(startLine.error, broken)
-  if (headerError !== null) return failure(headerError, broken)
+  if (isCut) return failure('head_too_large', broken)
+  if (headerError !== null) return failure(headerError === 'lost_via' ? 'header_too_large' : headerError, broken)
   return assemble(startLine, headers, bytes, headEnd + 4, broken)
 }
 
@@ -111,8 +118,13 @@ function parseStartLine(line: string): StartLine | { error: ParseErrorCode; meth
   return { kind: 'request', method, uri }
 }
 
-/** Reads the lines from `at` to the end of the head into `headers`; a line that starts with white space continues the previous one. */
-function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode | null {
+const VIA_LINE = /\r\n(?:via|v)[ \t]*:/i
+
+/**
+ * Reads the lines from `at` to the end of the head into `headers`; a line that starts with white space continues the previous one.
+ * `lost_via`: there is too much of it, and the way back is not complete.
+ */
+function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode | 'lost_via' | null {
   let error: ParseErrorCode | null = null
   while (at < head.length) {
     let end = lineEndFrom(head, at)
@@ -121,8 +133,14 @@ function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode
       end = lineEndFrom(head, end + 2)
       folded = true
     }
-    if (end - at > MAX_HEADER_BYTES) return 'header_too_large'
-    if (headers.size === MAX_HEADERS) return 'too_many_headers'
+    if (headers.size === MAX_HEADERS) return VIA_LINE.test(head.slice(at - 2)) ? 'lost_via' : 'too_many_headers'
+    if (end - at > MAX_HEADER_BYTES) {
+      // Refused, but read on: the refusal copies what comes after.
+      if (VIA_LINE.test(head.slice(at - 2, at + 10))) return 'lost_via'
+      error = 'header_too_large'
+      at = end + 2
+      continue
+    }
     // Lines after a bad one are still read, so that a 400 can copy Via and the rest.
     if (!readHeader(folded ? head.slice(at, end).replace(/\r\n[ \t]+/g, ' ') : head.slice(at, end), headers)) {
       error ??= 'bad_header'
@@ -206,5 +224,6 @@ function readBody(contentLength: string | null, bytes: Uint8Array, start: number
   if (contentLength === null) return bytes.subarray(start)
   const length = parseCount(contentLength, 2 ** 32)
   if (length === null) return 'bad_content_length'
+  if (start + length > MAX_MESSAGE_BYTES) return 'body_too_large'
   return start + length > bytes.length ? 'body_truncated' : bytes.subarray(start, start + length)
 }

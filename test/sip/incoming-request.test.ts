@@ -335,6 +335,53 @@ test('malformed, oversized and unmatched messages are counted', () => {
   assert.is(statusOf(bob.sent.map(({ text }) => text)), 400)
 })
 
+const MANY = Array.from({ length: 300 }, () => 'X: a')
+const LONG = [`X: ${'a'.repeat(20_000)}`]
+
+test('a message that is too long is refused with 513, one with too long a body with 413 (RFC 3261 §21.5.7, §21.4.11)', () => {
+  const bob = party()
+  const cut = raw('INVITE', { extra: Array.from({ length: 90 }, () => `X: ${'a'.repeat(500)}`) }).subarray(0, 32_768)
+  const cases: [Uint8Array, number][] = [
+    [raw('INVITE', { extra: LONG }), 513],
+    [raw('OPTIONS', { extra: MANY }), 513],
+    [cut, 513],
+    [Buffer.from(Buffer.from(raw('INVITE')).toString().replace('Length: 0', 'Length: 70000')), 413],
+  ]
+  for (const [bytes, status] of cases) {
+    const texts = feed(bob, bytes)
+    assert.is(statusOf(texts), status)
+    assert.match(texts[0]!, /^Via: .*\r\nFrom: .*tag=p\r\nTo: .*;tag=.*\r\nCall-ID: call1\r\nCSeq: 1 /m)
+  }
+  assert.equal([bob.agent.counters.oversized, bob.agent.counters.dropped], [4, 0])
+  assert.equal([bob.agent.transactionCount, bob.events.length], [0, 0])
+})
+
+test('what comes after a header that is too long is copied as well', () => {
+  const bytes = Buffer.from(raw('INVITE')).toString().replace('From:', `${LONG[0]}\r\nFrom:`)
+  assert.is(statusOf(feed(party(), Buffer.from(bytes))), 513)
+})
+
+test('a message that is too long is dropped if it is an ACK, a response, lacks its way back, or draws more than it has', () => {
+  const bob = party()
+  const via = 'SIP/2.0/UDP 10.0.0.5:5060;branch=z9hG4bKa'
+  const compact = Buffer.from(raw('INVITE'))
+    .toString()
+    .replace(/^Via: .*\r\n/m, 'v:a\r\n'.repeat(124))
+  const dropped = [
+    raw('ACK', { extra: LONG }),
+    Buffer.from(
+      Buffer.from(raw('INVITE', { extra: LONG }))
+        .toString()
+        .replace(/^INVITE .*/, 'SIP/2.0 200 OK'),
+    ),
+    raw('INVITE', { extra: [`v: ${via}${LONG[0]}`] }),
+    raw('INVITE', { extra: [...MANY, `Via: ${via}`] }),
+    Buffer.from(compact),
+  ]
+  for (const bytes of dropped) assert.equal(feed(bob, bytes), [])
+  assert.equal([bob.agent.counters.oversized, bob.agent.counters.dropped], [dropped.length, dropped.length])
+})
+
 test('a quoted NUL is refused with 400, wherever it stands, and does not go out again', () => {
   for (const to of ['"a\\\0b" <sip:bob@192.0.2.2>', '<sip:bob@192.0.2.2>;x="\\\0"']) {
     const answers = feed(party(), raw('OPTIONS', { to }))

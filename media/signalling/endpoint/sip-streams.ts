@@ -17,6 +17,8 @@ const MAX_UNSENT_BYTES = 1024 * 1024
 /** A connection without traffic is closed after this [ms]. */
 const IDLE_MS = 10 * 60 * 1000
 const CONNECT_TIMEOUT_MS = 5000
+/** One that we leave has this long to take our last word [ms]. */
+const LEAVE_MS = 2000
 
 export interface SipStreamCounters {
   connectionsRefused: number
@@ -46,6 +48,8 @@ export interface SipStreamsOptions {
 
 interface Connection {
   id: string
+  /** Its host and port. */
+  farEnd: string
   socket: Socket
   /** Of our addresses the one that it came to. */
   local: string | undefined
@@ -173,19 +177,15 @@ export class SipStreams {
 
   #adopt(socket: Socket, id: string, local: string | undefined): Connection {
     const framer = new StreamFramer()
-    const connection: Connection = { id, socket, local, framer, hasSpoken: false, patience: undefined }
+    const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
+    const connection: Connection = { id, farEnd, socket, local, framer, hasSpoken: false, patience: undefined }
     this.#connections.set(id, connection)
     socket.setTimeout(IDLE_MS)
     socket.on('timeout', () => socket.destroy())
     socket.on('data', bytes => this.#read(connection, bytes))
     socket.on('error', () => this.#options.counters.sendErrors++)
-    const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
     if (socket.remoteAddress !== undefined) this.#byFarEnd.set(farEnd, connection)
-    socket.on('close', () => {
-      clearTimeout(connection.patience)
-      if (this.#connections.get(id) === connection) this.#connections.delete(id)
-      if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
-    })
+    socket.on('close', () => this.#forget(connection))
     return connection
   }
 
@@ -206,10 +206,25 @@ export class SipStreams {
         connection.patience = undefined
         this.#options.receive(event.bytes, from)
       } else if (event.kind === 'ping') this.#write(socket, PONG)
-      else socket.destroy()
+      else this.#leave(connection)
     }
     // One that drips does not begin anew with each byte.
-    if (framer.isAmid && connection.patience === undefined && !socket.destroyed) this.#await(connection)
+    if (framer.isAmid && connection.patience === undefined && socket.writable) this.#await(connection)
+  }
+
+  /** Says the last word and goes; what still comes is thrown away meanwhile, or the system would take that word back. */
+  #leave(connection: Connection): void {
+    const { socket } = connection
+    this.#forget(connection)
+    socket.end()
+    setTimeout(() => socket.destroy(), LEAVE_MS).unref()
+  }
+
+  #forget(connection: Connection): void {
+    const { id, farEnd, patience } = connection
+    clearTimeout(patience)
+    if (this.#connections.get(id) === connection) this.#connections.delete(id)
+    if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
   }
 
   #write(socket: Socket, bytes: Uint8Array): void {

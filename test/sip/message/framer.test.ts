@@ -43,13 +43,27 @@ test('a stream that cannot be followed is closed, and nothing comes after', () =
     ['MESSAGE x SIP/2.0\r\nl: x\r\n\r\n', 'bad_content_length'],
     ['MESSAGE x SIP/2.0\r\nl: -1\r\n\r\n', 'bad_content_length'],
     ['MESSAGE x SIP/2.0\r\nFoo: x\r\n\r\n', 'no_content_length'],
-    ['MESSAGE x SIP/2.0\r\nContent-Length : 70000\r\n\r\n', 'message_too_large'],
-    [`MESSAGE x SIP/2.0\r\n${'a'.repeat(40_000)}`, 'head_too_large'],
     ['\rx', 'bad_line_end'],
   ]
   for (const [bytes, reason] of cases) {
     const framer = new StreamFramer()
     assert.equal(text(framer.push(Buffer.from(bytes))), [reason])
+    assert.equal(framer.push(Buffer.from(one('a'))), [])
+  }
+})
+
+test('of a message that is too large comes what tells who is to hear so, and the stream is closed', () => {
+  const long = `MESSAGE x SIP/2.0\r\n${'a'.repeat(40_000)}`
+  const cases: [string, string, string][] = [
+    ['MESSAGE x SIP/2.0\r\nContent-Length : 70000\r\n\r\nabc', 'message_too_large', '\r\n\r\n'],
+    [long, 'head_too_large', 'aaa'],
+    [`${long}\r\nl: 0\r\n\r\n`, 'head_too_large', 'aaa'],
+  ]
+  for (const [bytes, reason, end] of cases) {
+    const framer = new StreamFramer()
+    const [head, close, ...more] = text(framer.push(Buffer.from(bytes)))
+    assert.equal([close, more], [reason, []])
+    assert.ok(bytes.startsWith(head!) && head!.endsWith(end) && head!.length <= 32_768)
     assert.equal(framer.push(Buffer.from(one('a'))), [])
   }
 })

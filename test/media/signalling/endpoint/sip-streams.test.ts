@@ -77,6 +77,29 @@ test('who has brought a message stays, and its keep-alives owe nothing', async (
   streams.close()
 })
 
+test('whoever sends a message that is too large is told so, however much more comes, and the connection is closed', async () => {
+  const REFUSAL = 'SIP/2.0 513 Message Too Large\r\nContent-Length: 0\r\n\r\n'
+  let received = 0
+  const { streams, open } = await listening({
+    receive: (_, from) => {
+      received++
+      streams.send(Buffer.from(REFUSAL), from)
+    },
+  })
+  const client = await open()
+  let heard = ''
+  client.on('data', bytes => {
+    heard += bytes
+  })
+  const ended = once(client, 'end')
+  client.write(`OPTIONS sip:a@b SIP/2.0\r\nX: ${'a'.repeat(500_000)}`)
+  client.write(MESSAGE)
+  await ended
+  await closed(client)
+  assert.equal([heard, received], [REFUSAL, 1])
+  streams.close()
+})
+
 test('one address has so many connections, and a place again when one of them is closed', async () => {
   const { streams, counters, open } = await listening({ maxPerNetwork: 2 })
   const [first, second] = [await open(), await open()]
