@@ -55,6 +55,9 @@ const SWEEP_ROWS = 1000
 /** How long running attempts may finish when the process stops. */
 const CLOSE_WAIT_MS = 2000
 
+/** A delivery without any attempt. */
+const UNTRIED = { last_attempt_at: null, response_status: null, response_body: null, duration_ms: null, error: null }
+
 /**
  * Delivers what the outbox holds. Any number of control processes may run one each on the same database. A delivery for which there is
  * room is claimed while it is written, unless others wait for the same room; all others are looked for.
@@ -124,16 +127,7 @@ export class WebhookDispatcher implements Sender {
   }
 
   begin(delivery: NewDelivery, claim: Claim): void {
-    const untried = {
-      last_attempt_at: null,
-      response_status: null,
-      response_body: null,
-      duration_ms: null,
-      error: null,
-      ...delivery,
-      ...claim,
-    }
-    this.#beginInTurn({ delivery: untried, place: this.#placeOf(delivery) })
+    this.#beginInTurn({ delivery: Object.assign({}, UNTRIED, delivery, claim), place: this.#placeOf(delivery) })
   }
 
   #beginInTurn(claimed: ClaimedDelivery): void {

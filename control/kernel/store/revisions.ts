@@ -15,8 +15,11 @@ export class Revisions {
   readonly #byTable = new Map<string, number>()
   readonly #dataVersion: BetterSqlite3.Statement<[], number>
   #seenVersion: number | undefined
-  /** The open transaction has its view of the database: what others commit does not change it (https://sqlite.org/isolation.html). */
-  #isViewFixed = false
+  /**
+   * Whether what SQLite said last was said inside a transaction; null: it is to be asked again. Inside, what others commit does not change the
+   * view (https://sqlite.org/isolation.html). Outside, nothing of theirs can have reached us before the next callback of the event loop.
+   */
+  #askedInside: boolean | null = null
   /** For all tables. */
   #ofAll = 0
   #ofTriggers: ReadonlySet<string> | null = null
@@ -80,20 +83,22 @@ export class Revisions {
 
   /** Grows with every write that may affect any table. */
   ofAll(): number {
-    if (this.#isViewFixed && this.#sqlite.inTransaction) return this.#ofAll
+    const isInside = this.#sqlite.inTransaction
+    if (this.#askedInside === isInside) return this.#ofAll
     const version = this.#dataVersion.get()
     if (version !== this.#seenVersion) {
       this.#seenVersion = version
       this.#ofAll++
     }
     // The question itself was a read.
-    this.#isViewFixed = this.#sqlite.inTransaction
+    this.#askedInside = isInside
+    if (!isInside) process.nextTick(() => this.noteBegin())
     return this.#ofAll
   }
 
   /** To be called when a transaction begins. */
   noteBegin(): void {
-    this.#isViewFixed = false
+    this.#askedInside = null
   }
 
   /** Grows with every write to one of these tables. */
