@@ -90,7 +90,8 @@ async function setPci(
     return answer(deps, context, call, reply, 'not_paused')
   }
   if (others.length > 0) return conflict('already_paused', 'The call is paused already.')
-  const destination = await destinationOf(store.db, context, call, { named: body.destination_participant_id, settings })
+  const asked = { named: body.destination_participant_id, payer: targetId(target), settings }
+  const destination = await destinationOf(store.db, context, call, asked)
   if (isProblem(destination)) return destination
   const maxSeconds = Math.min(body.max_seconds ?? settings.maxSeconds, settings.maxSeconds)
   const reply = await media.request('capture.pause', {
@@ -151,27 +152,24 @@ async function destinationOf(
   db: Db,
   tenant: Tenant,
   call: CallRow,
-  { named, settings }: { named: string | undefined; settings: PciSettings },
+  { named, payer, settings }: { named: string | undefined; payer: string; settings: PciSettings },
 ): Promise<string | null | Problem> {
   const present = await participantsOf(db, tenant, call)
   if (named !== undefined) {
     const line = present.find(participant => participant.id === named)
-    const isAllowed = !settings.numbersOnly || (line !== undefined && (await isOnPaymentNumber(db, tenant, line)))
-    if (line !== undefined && isAllowed) return named
-    if (line !== undefined) {
-      const message =
-        'The organisation accepts payments only on its payment numbers (`payment_line`), and this is not one.'
-      return problem('parameter_invalid', message, { param: 'destination_participant_id' })
-    }
-    return problem('parameter_invalid', 'No participant of this call has this ID.', {
-      param: 'destination_participant_id',
-    })
+    if (line === undefined) return unfit('No participant of this call has this ID.')
+    if (await isOnPaymentNumber(db, tenant, line)) return named
+    if (settings.numbersOnly) return unfit('The organisation accepts payments only on its `payment_line` numbers.')
+    return named === payer ? unfit('This is the party who pays. Name the one who is to receive its keys.') : named
   }
   for (const participant of present) {
     if (await isOnPaymentNumber(db, tenant, participant)) return participant.id
   }
   return null
 }
+
+const unfit = (message: string): Problem =>
+  problem('parameter_invalid', message, { param: 'destination_participant_id' })
 
 /** We called the party there. A party that has dialled the number is its caller, and a caller's own number is only a claim. */
 async function isOnPaymentNumber(db: Db, tenant: Tenant, participant: ParticipantRow): Promise<boolean> {

@@ -138,13 +138,23 @@ test('destination_participant_id must be a participant of the call or of its ses
   media.dialIn('part_3', '1002')
   await media.command('leg.answer', 'part_3')
   await media.committed()
-  const own = media.sent('leg.answer')[0]!.room.roomId
+  const own = media.sent('leg.answer').find(({ legId }) => legId === 'part_1')!.room.roomId
   const pay = (destination_participant_id: string) =>
     control.ask(`POST /v1/calls/${own}/pci`, { action: 'pause', destination_participant_id })
   const refused = await pay('part_3')
   assert.equal([refused.status, refused.body.error.param], [400, 'destination_participant_id'])
   const paused = await pay('part_2')
   assert.equal([paused.status, paused.body.destination_participant_id], [200, 'part_2'])
+  await world.close()
+})
+
+test('destination_participant_id must not be the party who pays: its keys would reach nobody', async () => {
+  const { world, pay } = await payingCall()
+  const refused = await pay({ action: 'pause', destination_participant_id: 'part_1' })
+  assert.equal([refused.status, refused.body.error.param], [400, 'destination_participant_id'])
+  assert.match(refused.body.error.message, /party who pays/)
+  assert.equal(world.media.sent('capture.pause'), [])
+  assert.is((await pay({ action: 'pause' })).status, 200)
   await world.close()
 })
 
