@@ -175,6 +175,7 @@ export type UaEvent =
       to: string
       /** The dialog that the call is to replace; with its session if it is one of ours. */
       replaces: (NamedDialog & { sessionId: string | null }) | null
+      /** A URI; null: not stated, or private. */
       referredBy: string | null
     }
   /** 2xx to our REFER. */

@@ -163,7 +163,7 @@ export const COMMANDS = {
   ),
   /**
    * Asks the leg's far end to call somebody else: `leg.refer_progress`. `inPlaceOf`: whoever talks on that leg, in its place (then `to`
-   * is where that one is).
+   * is where that one is). With the ID of a far end's REFER it says who has asked for it (RFC 3892).
    */
   'leg.refer': ok(
     'main',
@@ -172,7 +172,6 @@ export const COMMANDS = {
       referId: id,
       to: sipUri,
       inPlaceOf: nullable(id),
-      referredBy: nullable(sipUri),
     }),
   ),
   /** The caller of an incoming leg takes the place of a leg's far end; its own leg ends. */

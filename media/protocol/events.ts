@@ -44,8 +44,6 @@ export interface Events {
     referId: string
     to: SipParty
     replaces: { legId: string | null; dialog: string } | null
-    /** Referred-By, as it came. */
-    referredBy: string | null
   }
   /** How `leg.refer` or `leg.refer_bridge` gets on, as a SIP status of the target; 408: nothing was told in time. */
   'leg.refer_progress': { legId: string; referId: string; sipCode: number; isOver: boolean }

@@ -98,6 +98,7 @@ export class CallsIn {
     line.reliability = event.reliability
     line.signed = signedOf(event)
     line.maxForwards = hopsOf(event)
+    line.isPrivate = event.identity.privacy.some(value => value !== 'none' && value !== 'critical')
     this.#options.admission.waits(line.legId)
     line.timer = setTimeout(() => {
       this.refused++

@@ -83,6 +83,8 @@ export interface Line {
   room: RoomSpec | null
   /** Beside its connection, until it has had a turn of it. Absent: nothing more. */
   pace?: Rate
+  /** Its caller wishes to be told to nobody (RFC 3323). */
+  isPrivate: boolean
   /** Its audio before the answer; null: none, or it is answered. */
   early: Early | null
   /** As its audio was last described; null: it is not answered. */

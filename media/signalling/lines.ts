@@ -104,6 +104,7 @@ export class Lines {
       isRung: false,
       opening: null,
       signed: null,
+      isPrivate: false,
       sdpId: String(randomInt(1, 2 ** 47)),
       description: null,
       held: false,

@@ -14,6 +14,8 @@ interface Asked {
   line: Line
   /** As the user agent knows it. */
   sipId: string
+  /** Who has asked for it, a URI, where others may know; null: not stated. */
+  referredBy: string | null
   /** Until control has decided; null: it is accepted. */
   timer: NodeJS.Timeout | null
 }
@@ -55,7 +57,7 @@ export class Transfers {
   asked(line: Line, { referId: sipId, to, replaces, referredBy }: Of<'refer'>): void {
     const referId = `xfer_${newUlid()}`
     const timer = setTimeout(() => this.#answer(referId, 503), DECISION_MS)
-    this.#asked.set(referId, { line, sipId, timer })
+    this.#asked.set(referId, { line, sipId, referredBy: line.isPrivate ? null : referredBy, timer })
     const { lines } = this.#options
     const named = replaces === null || replaces.sessionId === null ? undefined : lines.ofSession(replaces.sessionId)
     const { callId, toTag, fromTag, earlyOnly } = replaces ?? {}
@@ -65,7 +67,6 @@ export class Transfers {
       referId,
       to: partyOf(to),
       replaces: replaces === null ? null : { legId: named?.legId ?? null, dialog },
-      referredBy,
     })
   }
 
@@ -108,10 +109,12 @@ export class Transfers {
     if (asked === undefined || asked.line.legId !== legId) return notAsked(referId)
     // It is under way.
     if (asked.timer === null) return {}
-    const { line } = asked
+    const { line, referredBy } = asked
     if (isOver(line) || line.state !== 'answered') return notFound(legId)
     this.#answer(referId, 202)
-    this.#options.replacing.call(line, { targets: [target, ...alternatives], timeoutS }, sipCode => {
+    const by = referredBy === null ? {} : { referredBy: `<${referredBy}>` }
+    const targets = [target, ...alternatives].map(one => ({ ...one, ...by }))
+    this.#options.replacing.call(line, { targets, timeoutS }, sipCode => {
       this.#notify(referId, sipCode)
       this.#options.lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: sipCode >= 200 })
     })
@@ -121,7 +124,7 @@ export class Transfers {
   // ------------------------------------------------------------------ we ask
 
   /** Asks a far end to call somebody else, in the place of a leg of ours where one is named. */
-  refer({ legId, referId, to, inPlaceOf, referredBy }: Request<'leg.refer'>): Reply<'leg.refer'> | Failure {
+  refer({ legId, referId, to, inPlaceOf }: Request<'leg.refer'>): Reply<'leg.refer'> | Failure {
     const { lines, sip } = this.#options
     if ([...this.#sent.values()].some(sent => sent.referId === referId)) return {}
     const line = lines.get(legId)
@@ -137,6 +140,7 @@ export class Transfers {
       }
       const replaces =
         dialog === null ? null : `${dialog.callId};to-tag=${dialog.remoteTag};from-tag=${dialog.localTag}`
+      const referredBy = this.#asked.get(referId)?.referredBy ?? null
       const asked = { to: dialog?.remoteTarget ?? to, replaces, referredBy }
       const { referId: sipId, actions } = agent.refer(line.sessionId, asked, now)
       if (sipId === null) failure = conflict('the far end cannot be asked now')

@@ -3,6 +3,7 @@ import type { Body, HeaderFields, Peer } from '../agent-types.ts'
 import { dialogOfRequest } from '../dialog.ts'
 import { sendInDialog } from '../in-dialog-request.ts'
 import { reasonOf } from '../message/format.ts'
+import { parseNameAddr } from '../message/headers.ts'
 import type { SipRequest } from '../message/message.ts'
 import { toText } from '../message/message.ts'
 import { paramValue } from '../message/params.ts'
@@ -13,6 +14,7 @@ import { referTarget } from './refer-to.ts'
 const EXPIRES_S = 180
 /** Of one call. */
 const MAX_OPEN = 2
+const MAX_URI = 500
 const SIPFRAG = 'message/sipfrag;version=2.0'
 
 /** A REFER inside a call, or beside a call that its Target-Dialog names. */
@@ -41,15 +43,22 @@ export function onRefer(core: AgentCore, session: Session, transaction: ServerTr
   }
   core.peerRefers.set(refer.id, refer)
   const { replaces } = target
-  const referredBy = request.headers.get('referred-by')
   core.emit({
     kind: 'refer',
     sessionId: session.id,
     referId: refer.id,
     to: toText(target.uri),
     replaces: replaces === null ? null : { ...replaces, sessionId: core.findNamed(replaces)?.id ?? null },
-    referredBy: referredBy === null ? null : toText(referredBy),
+    referredBy: referredByOf(request),
   })
+}
+
+/** A URI; null: not stated, or not to be told (RFC 3323 §4.2). Proof of it (`cid`) is not passed on: it is for the one who got it. */
+function referredByOf({ headers }: SipRequest): string | null {
+  const value = headers.get('referred-by')
+  const isPrivate = headers.list('privacy').some(list => /\b(?:id|user|header)\b/i.test(list))
+  const uri = value === null || isPrivate ? undefined : parseNameAddr(value)?.uri
+  return uri === undefined || uri.length > MAX_URI ? null : toText(uri)
 }
 
 /** The call named by a REFER outside of any dialog (RFC 4538), if the REFER comes from where that call's far end is. */

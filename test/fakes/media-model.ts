@@ -200,7 +200,7 @@ export class MediaModel {
   refer(legId: string, to: string, replaces: { legId: string | null; dialog: string } | null = null): string {
     const referId = `xfer_${++this.#referred}_${legId}`
     this.refers.set(referId, { legId, accepted: false })
-    this.emit('leg.refer_asked', { legId, referId, to: partyOf(to), replaces, referredBy: null })
+    this.emit('leg.refer_asked', { legId, referId, to: partyOf(to), replaces })
     return referId
   }
 

@@ -125,7 +125,7 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
     },
     timeoutS: 1,
   },
-  'leg.refer': { legId, referId: 'xfer_2', to: 'sip:nobody@127.0.0.1:9', inPlaceOf: null, referredBy: null },
+  'leg.refer': { legId, referId: 'xfer_2', to: 'sip:nobody@127.0.0.1:9', inPlaceOf: null },
   'leg.replace': { legId, byLegId: 'part_of_nobody' },
   'leg.hangup': { legId, reason: 'api_hangup' },
   'leg.move': {

@@ -68,7 +68,7 @@ export async function pass(store: Store, media: MediaPort, id: string, at: strin
   const plan = row === undefined ? null : planOf(row)
   if (row === undefined || plan?.kind !== 'pass') return
   const { legId, to, inPlaceOf } = plan
-  const reply = await media.request('leg.refer', { legId, referId: id, to, inPlaceOf, referredBy: null })
+  const reply = await media.request('leg.refer', { legId, referId: id, to, inPlaceOf })
   if (!isFailure(reply) || isUndecided(reply)) return
   await store.transaction(async trx => {
     const still = await findTransfer(trx, id)

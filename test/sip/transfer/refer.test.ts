@@ -38,13 +38,38 @@ function call({ answer = 202 }: { answer?: number | null } = {}) {
 
 const stateOf = (text: string) => /^Subscription-State: (.*)\r$/m.exec(text)?.[1]
 
+test('who has asked is a URI, whatever stands beside it, and nobody where the REFER wants privacy (RFC 3892, RFC 3323)', () => {
+  const { pipe, alice, bob, referred, refer, notify } = call()
+  refer()
+  pipe.run(200)
+  const { text } = alice.sentLike('REFER')[0]!
+  const cases: [string, string | null][] = [
+    ['"A, B" <sip:a@192.0.2.1>;cid="x@y"', 'sip:a@192.0.2.1'],
+    ['sip:a@192.0.2.1;cid="x@y"', 'sip:a@192.0.2.1'],
+    ['<sip:a@192.0.2.1>\r\nPrivacy: none', 'sip:a@192.0.2.1'],
+    ['<sip:a@192.0.2.1>\r\nPrivacy: id;critical', null],
+    ['rubbish', null],
+  ]
+  for (const [at, [value, wanted]] of cases.entries()) {
+    notify(200)
+    pipe.run(pipe.now + 100)
+    const again = text
+      .replace(/^Referred-By: .*/m, `Referred-By: ${value}`)
+      .replace(/branch=\w+/, `branch=z9hG4bK${at}`)
+      .replace(/^CSeq: (\d+)/m, (_, number) => `CSeq: ${Number(number) + 1 + at}`)
+    bob.do(bob.agent.receive(Buffer.from(again, 'latin1'), alice.peer, pipe.now))
+    assert.is(referred.at(-1)!.referredBy, wanted, value)
+    assert.is(referred.length, at + 2)
+  }
+})
+
 test('RFC 3515 §2.4: who is asked hears where to and by whom, and tells by NOTIFY how it goes until it is over', () => {
   const { pipe, alice, bob, referred, refer, notify, heard } = call()
   refer()
   pipe.run(200)
   assert.equal(
     [referred[0]!.to, referred[0]!.replaces, referred[0]!.referredBy],
-    ['sip:carol@192.0.2.3', null, '<sip:alice@192.0.2.1>'],
+    ['sip:carol@192.0.2.3', null, 'sip:alice@192.0.2.1'],
   )
   assert.is(bob.sentLike('SIP/2.0 202').length, 1)
   assert.is(alice.event('referAccepted').kind, 'referAccepted')

@@ -432,7 +432,6 @@ test('a REFER that was answered for us, since nobody decided in time, is not car
     referId: 'xfer_late',
     to: { uri: 'sip:302@tandem.test', user: '302', host: 'tandem.test' },
     replaces: null,
-    referredBy: null,
   })
   await world.settle()
   assert.is(world.ringing(bob).length, 0)
