@@ -11,6 +11,7 @@ import {
 import type { Body } from '../../sip/user-agent.ts'
 import type { EarlyAudio, EngineLeg, LegBeginning } from '../engine/engine-protocol.ts'
 import { type Family, familyOf, isAny } from '../kernel/own-addresses.ts'
+import type { LegMedia } from '../legs/leg-media.ts'
 import type { EndedReason, EventName, Events, Failure } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
@@ -163,10 +164,14 @@ export class Descriptions {
     return { media: line.media, enter }
   }
 
-  /** Its far end has gone, and another is to come: nothing is sent to where it was. */
-  async silence({ legId, engine, media }: Line): Promise<void> {
+  /** Its far end has gone, and `next` is to come: nothing is sent to where it was, and of the next one is heard what comes before the answer. */
+  async hear({ legId, engine, media: before }: Line, next: Line): Promise<void> {
+    const early = next.early?.media
+    const media = early == null ? before : legMediaOf(early, next, this.#options.mayReach)
     if (media === null) return
-    await engine!.request('leg.connect', { legId, media: { ...media, direction: 'inactive' }, enter: null })
+    const mayHear = early != null && (media.direction === 'sendrecv' || media.direction === 'recvonly')
+    const heard: LegMedia = { ...media, direction: mayHear ? 'recvonly' : 'inactive' }
+    await engine!.request('leg.connect', { legId, media: heard, enter: null })
   }
 
   /** Its audio is as negotiated: reports whether the far end holds it. */

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isWebSocket } from '../../sip/destination.ts'
-import type { Body, UaEvent } from '../../sip/user-agent.ts'
+import type { Body, Peer, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, LegCause, Reply, Request } from '../protocol.ts'
 import { type EndedReason, isFailure } from '../protocol.ts'
@@ -9,7 +9,7 @@ import { fieldsOfReason } from './causes.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { invitationOf } from './invitation.ts'
-import { isOver, type Line, partyOf } from './line.ts'
+import { type Early, isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
 import { Resting, type Sign, type Way, Ways } from './ways.ts'
@@ -181,6 +181,7 @@ export class Replacing {
     if (event.kind === 'provisional') {
       if (next.way !== null) ways.heard(next.way)
       if (event.status >= 180) attempt.told(event.status)
+      if (event.body !== null && event.earlyMedia !== 'denied') this.#early(attempt, event.body, event.peer)
     } else if (event.kind === 'reinvite') this.#updated(attempt, event.offer)
     else if (event.kind === 'answered') {
       this.#attempts.delete(event.sessionId)
@@ -188,6 +189,7 @@ export class Replacing {
       this.#lines.beside(line, this.#answered(attempt, event.body))
     } else if (event.kind === 'rejected') {
       this.#attempts.delete(event.sessionId)
+      if (next.early !== null) this.#hear(attempt, null)
       const mayGoOn = !isOver(line) && next.way !== null && ways.mayGoOn(next.way, event)
       if (mayGoOn) this.#lines.beside(line, this.#placeNext(attempt, event.status))
       else this.#over(attempt, event.status)
@@ -195,8 +197,23 @@ export class Replacing {
     return true
   }
 
+  #early(attempt: Attempt, body: Body, peer: Peer): void {
+    const { next } = attempt
+    const media = this.#options.descriptions.agreed(next, body)
+    if (media === null) return
+    next.peer = peer
+    this.#hear(attempt, { media, isSettled: false })
+  }
+
+  /** Its audio before the answer. Those in the room hear it once nobody else is at the line's far end. */
+  #hear({ line, next, left }: Attempt, early: Early | null): void {
+    next.early = early
+    if (left !== null) this.#lines.beside(line, this.#options.descriptions.hear(line, next))
+  }
+
   /** It changes the session before it answers (RFC 3311): its audio is heard from then on. */
-  #updated({ next }: Attempt, offer: Body | null): void {
+  #updated(attempt: Attempt, offer: Body | null): void {
+    const { next } = attempt
     const { sessionId } = next
     const agreed = offer === null ? null : this.#options.descriptions.answer(next, offer)
     if (agreed === null || 'error' in agreed) {
@@ -204,7 +221,7 @@ export class Replacing {
       return
     }
     next.description = agreed.answer
-    next.early = { media: agreed.media, isSettled: true }
+    this.#hear(attempt, { media: agreed.media, isSettled: true })
     const body: Body = { type: SDP, bytes: agreed.answer }
     this.#options.sip().do((agent, now) => agent.acceptReinvite(sessionId, body, now))
   }
@@ -273,7 +290,7 @@ export class Replacing {
     if (attempt === undefined) return false
     attempt.left = cause
     this.#lines.bind(line, '')
-    this.#lines.beside(line, this.#options.descriptions.silence(line))
+    this.#hear(attempt, attempt.next.early)
     return true
   }
 

@@ -138,6 +138,29 @@ for (const [how, end, told] of [
   )
 }
 
+wireTest(
+  'bridge: whoever has asked is gone, and the other party hears the target before it answers (early media)',
+  () =>
+    withMember(async (phone, account) => {
+      const connections = (await product.ok('GET', '/connections')).data as { id: string; transfers: string }[]
+      for (const { id } of connections) await product.ok('PATCH', `/connections/${id}`, { transfers: 'bridge' })
+      const { call: member, outside } = await callOutside(phone, account, TARGET, 440)
+      assert.ok(await hears(member, 440))
+      outside.refer(`sip:${OTHER}@127.0.0.1`)
+      const target = await carrier.next()
+      await outside.hangup()
+      target.say(tone(700))
+      target.early()
+      assert.ok(await hears(member, 700), 'before the answer')
+      target.answer()
+      member.say(tone(900))
+      assert.equal([await hears(target, 900), await hears(member, 700)], [true, true])
+      await member.hangup()
+      await target.ended
+      for (const { id, transfers } of connections) await product.ok('PATCH', `/connections/${id}`, { transfers })
+    }),
+)
+
 /** An outgoing call over a connection with `follow` to a SIPp, which is answered. */
 async function followed(scenario: string, act: (callId: string) => Promise<void>): Promise<void> {
   const sipp = await Sipp.callee(scenario)
