@@ -1,5 +1,5 @@
 import { judgePin } from '../calls/conductor/rooms/pin-verdict.ts'
-import { runningSession } from '../calls/conductor/rooms/sessions.ts'
+import { runningSession, seatedIn } from '../calls/conductor/rooms/sessions.ts'
 import { scheduleOf } from '../calls/settings.ts'
 import { openingOf } from '../calls/steps/join-window.ts'
 import type { CallRow, ConferenceRoomRow, ParticipantRow } from '../calls/tables.ts'
@@ -88,7 +88,8 @@ export async function guestState(db: Db, room: ConferenceRoomRow, callId: string
     .where('call_id', '=', callId)
     .limit(1)
     .executeTakeFirst()
-  return { ...progressOf(call, participant), participants: await seatedIn(db, room) }
+  const session = await runningSession(db, room)
+  return { ...progressOf(call, participant), participants: session === undefined ? 0 : await seatedIn(db, session) }
 }
 
 function progressOf(call?: CallRow, participant?: ParticipantRow): Pick<GuestState, 'state' | 'reason'> {
@@ -103,17 +104,4 @@ function progressOf(call?: CallRow, participant?: ParticipantRow): Pick<GuestSta
     default:
       return { state: 'connecting', reason: null }
   }
-}
-
-async function seatedIn(db: Db, room: ConferenceRoomRow): Promise<number> {
-  const session = await runningSession(db, room)
-  if (session === undefined) return 0
-  const { count } = await forTenant(db, tenantOf(room))
-    .select('participants')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('session_call_id', '=', session.id)
-    .where('joined_at', 'is not', null)
-    .where('left_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return Number(count)
 }

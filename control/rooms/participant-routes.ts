@@ -72,7 +72,8 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
       path: '/conference_rooms/:id/participants',
       id: 'inviteConferenceParticipant',
       summary: 'Dial somebody into a conference room',
-      description: 'Joins when it answers, without a PIN.',
+      description:
+        'Joins when it answers, without a PIN. 409 with `details.reason` `room_full` if the room has reached `max_participants`.',
       tag: 'Conference rooms',
       scope: 'conference:write',
       body: inviteBody,

@@ -77,6 +77,36 @@ test('nobody is rung for a room that is locked, or outside its join window', asy
   await world.close()
 })
 
+test('nobody is rung for a room that is full: 409 room_full; once somebody has left, they are', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { max_participants: 2 } })
+  const lines = [
+    ['POST /v1/calls', { to: 'sip:bob@192.0.2.1', room_id: openRoom }],
+    [`POST /v1/conference_rooms/${openRoom}/participants`, { to: 'sip:bob@192.0.2.1' }],
+  ] as const
+  media.dialIn('part_1', '1001')
+  await media.command('leg.move', 'part_1')
+  await media.committed()
+  // One who is only being dialled takes no place.
+  assert.is((await control.ask(...lines[0])).status, 201)
+  media.dialIn('part_2', '1001')
+  await media.command('leg.move', 'part_2')
+  await media.committed()
+  for (const [line, body] of lines) {
+    const { status, body: answer } = await control.ask(line, body)
+    assert.equal(
+      [status, answer.error?.code, answer.error?.details],
+      [409, 'resource_conflict', { reason: 'room_full' }],
+    )
+  }
+  assert.is(media.sent('leg.dial').length, 1)
+  media.hangUp('part_2')
+  await media.committed()
+  for (const [line, body] of lines) assert.is((await control.ask(line, body)).status, 201)
+  await world.close()
+})
+
 test('who was called into a room that was locked meanwhile is not let in', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world

@@ -2,11 +2,11 @@ import { conflict, type Problem } from '../../../http/errors.ts'
 import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import { isLocked } from '../../session-state.ts'
-import { scheduleOf } from '../../settings.ts'
+import { scheduleOf, settingsOf } from '../../settings.ts'
 import { isJoinable } from '../../steps/join-window.ts'
 import type { ConferenceRoomRow } from '../../tables.ts'
 import { otherNode } from '../other-node.ts'
-import { ownSession, runningSession } from './sessions.ts'
+import { ownSession, runningSession, seatedIn } from './sessions.ts'
 
 /**
  * Why nobody can be brought into a room now, checked before anybody is rung for it. `isInvited`: from within, where a lock keeps
@@ -25,6 +25,10 @@ export async function roomProblem(
   const session = (await ownSession(db, room)) ?? (await runningSession(db, room))
   const node = session?.node_id ?? null
   if (node !== null && node !== nodeOf(db)) return otherNode(node)
-  if (isInvited || session === undefined || !(await isLocked(db, session, room))) return null
+  if (session === undefined) return null
+  if ((await seatedIn(db, session)) >= settingsOf(room).max_participants) {
+    return conflict('room_full', 'The conference room has reached its `max_participants`.')
+  }
+  if (isInvited || !(await isLocked(db, session, room))) return null
   return conflict('room_locked', 'The session in the conference room is locked.')
 }

@@ -27,6 +27,18 @@ const runningSessions = (db: Db, room: RoomKey) =>
     .orderBy('id', 'desc')
     .limit(1)
 
+/** Those being dialled, or at the door, take no place yet. */
+export async function seatedIn(db: Db, session: CallRow): Promise<number> {
+  const { count } = await forTenant(db, tenantOf(session))
+    .select('participants')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('session_call_id', '=', session.id)
+    .where('joined_at', 'is not', null)
+    .where('left_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 export async function isModerated(db: Db, session: CallRow): Promise<boolean> {
   const moderator = await forTenant(db, tenantOf(session))
     .select('participants')
