@@ -28,14 +28,14 @@ export async function urlProblem(
   resolve: Resolve,
   param: string,
 ): Promise<Problem | null> {
+  const refused = (must: string): Problem => problem('parameter_invalid', `${param} must ${must}.`, { param })
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !protocols.includes(url.protocol) || url.hostname === '') {
     const allowed = protocols.map(protocol => `${protocol}//`).join(' or ')
-    return problem('parameter_invalid', `${param} must be a ${allowed} URL.`, { param })
+    return refused(`be a ${allowed} URL`)
   }
-  if (url.username !== '' || url.password !== '') {
-    return problem('parameter_invalid', `${param} must not contain a user name or password.`, { param })
-  }
+  if (url.username !== '' || url.password !== '') return refused('not contain a user name or password')
+  if (protocols.includes('ws:') && text.includes('#')) return refused('not contain a fragment, `#` (RFC 6455 §3)')
   if (!policy.publicOnly) return null
   const host = bare(url.hostname)
   const addresses = isIP(host) === 0 ? await resolve(host) : [host]

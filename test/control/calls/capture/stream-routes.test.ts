@@ -79,6 +79,8 @@ for (const [url, addresses] of [
   ['wss://inside.test/', ['10.1.2.3']],
   ['wss://half.test/', ['93.184.216.34', '192.168.1.1']],
   ['https://receiver.test/', []],
+  ['wss://receiver.test/in#part', ['93.184.216.34']],
+  ['wss://receiver.test/in#', ['93.184.216.34']],
   ['nonsense', []],
 ] as const) {
   test(`live mode refuses ${url}`, async () => {
