@@ -139,7 +139,7 @@ export interface ParticipantTable extends TenantColumns {
   /** The prompt of the step has been heard to its end. */
   prompted: number
   pin_tries: number
-  /** It proved the PIN beforehand, on a guest page. */
+  /** 1: dialled from within, or a guest page has proved the PIN. 2: it has waited, and the moderator came. */
   admitted: Generated<number>
   /** `agent`, `party` and `supervisor` were rung for the call: they are additional to the call's own leg. */
   role: 'member' | 'moderator' | 'agent' | 'party' | 'supervisor'

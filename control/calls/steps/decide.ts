@@ -74,7 +74,7 @@ function afterAnswer({ call, room, participant }: LegRows, at: string): LegChang
     case 'room':
       if (room === null || room.active === 0) return leaving('room-closed', 'rejected')
       if (!isJoinable(scheduleOf(room), new Date(at))) return leaving('room-closed', 'rejected')
-      if (call.direction === 'outbound' || participant.role === 'moderator' || participant.admitted === 1)
+      if (call.direction === 'outbound' || participant.role === 'moderator' || participant.admitted > 0)
         return { step: 'joining' }
       return { step: room.pin_hash === null && room.moderator_pin_hash === null ? 'joining' : 'pin' }
   }

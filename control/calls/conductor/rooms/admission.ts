@@ -14,7 +14,7 @@ export function admission(
 ): Admission {
   if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
   const isCalled = call.direction === 'outbound'
-  if (participant.admitted === 1 || participant.role === 'moderator') return 'join'
+  if (participant.admitted > (isCalled ? 0 : 1) || participant.role === 'moderator') return 'join'
   if (session.isRunning && session.isLocked) return { leave: 'room-locked', reason: 'rejected' }
   return !isCalled && settingsOf(room).wait_for_moderator && !session.hasModerator ? 'wait' : 'join'
 }

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client'
 import * as assert from 'uvu/assert'
 import { toFigures } from '../../../../control/calls/call-schema.ts'
+import { admission } from '../../../../control/calls/conductor/rooms/admission.ts'
 import { CallMetrics } from '../../../../control/wiring/call-metrics.ts'
 import { QUALITY } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
@@ -290,6 +291,24 @@ test('who waited for the moderator is seated as the room starts, though it locks
   media.hangUp('part_2', 'caller_hangup')
   await media.committed()
   assert.equal(await kept('part_4'), { kind: 'prompt', name: 'room-locked' }, 'nor does it wait for another moderator')
+  await world.close()
+})
+
+test('a guest page has proved the PIN and no more: its guest waits for the moderator, and a lock keeps it out', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom, store } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { wait_for_moderator: true } })
+  media.dialIn('part_1', '1001')
+  assert.equal((await media.command('leg.play', 'part_1')).sources[0], { kind: 'prompt', name: 'wait-moderator' })
+  await media.committed()
+  const call = await store.db.selectFrom('calls').selectAll().executeTakeFirstOrThrow()
+  const leg = await store.db.selectFrom('participants').selectAll().executeTakeFirstOrThrow()
+  const room = await store.db.selectFrom('conference_rooms').selectAll().where('id', '=', openRoom).executeTakeFirst()
+  const rows = { call, participant: { ...leg, admitted: 1 }, room: room ?? null }
+  const running = { isRunning: true, hasModerator: true, isLocked: true }
+  assert.is(admission(rows, { ...running, hasModerator: false, isLocked: false }), 'wait')
+  assert.is(admission(rows, { ...running, isLocked: false }), 'join')
+  assert.equal(admission(rows, running), { leave: 'room-locked', reason: 'rejected' })
   await world.close()
 })
 
