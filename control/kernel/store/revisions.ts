@@ -15,11 +15,8 @@ export class Revisions {
   readonly #byTable = new Map<string, number>()
   readonly #dataVersion: BetterSqlite3.Statement<[], number>
   #seenVersion: number | undefined
-  /**
-   * Whether what SQLite said last was said inside a transaction; null: it is to be asked again. Inside, what others commit does not change the
-   * view (https://sqlite.org/isolation.html). Outside, nothing of theirs can have reached us before the next callback of the event loop.
-   */
-  #askedInside: boolean | null = null
+  /** The open transaction has its view of the database: what others commit does not change it (https://sqlite.org/isolation.html). */
+  #isViewFixed = false
   /** For all tables. */
   #ofAll = 0
   #ofTriggers: ReadonlySet<string> | null = null
@@ -83,22 +80,20 @@ export class Revisions {
 
   /** Grows with every write that may affect any table. */
   ofAll(): number {
-    const isInside = this.#sqlite.inTransaction
-    if (this.#askedInside === isInside) return this.#ofAll
+    if (this.#isViewFixed && this.#sqlite.inTransaction) return this.#ofAll
     const version = this.#dataVersion.get()
     if (version !== this.#seenVersion) {
       this.#seenVersion = version
       this.#ofAll++
     }
     // The question itself was a read.
-    this.#askedInside = isInside
-    if (!isInside) process.nextTick(() => this.noteBegin())
+    this.#isViewFixed = this.#sqlite.inTransaction
     return this.#ofAll
   }
 
   /** To be called when a transaction begins. */
   noteBegin(): void {
-    this.#askedInside = null
+    this.#isViewFixed = false
   }
 
   /** Grows with every write to one of these tables. */
