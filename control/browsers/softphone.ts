@@ -14,10 +14,11 @@ import { agentStatusOf, setWish } from '../queues/agent-status.ts'
 import { type PlacingDeps, placeMembersCall } from '../queues/agents/placed-calls.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
-import { type Handling, hold, type PartyTarget, transferBlind } from '../queues/call-handling.ts'
+import { type Handling, hold, transferBlind } from '../queues/call-handling.ts'
 import { isCaller } from '../queues/ringing/rings.ts'
 import type { Side } from '../queues/ringing/sides.ts'
 import type { AgentWish, RingRow } from '../queues/tables.ts'
+import type { RungParty } from '../queues/targets.ts'
 import { bookForAgent } from './agent-callback.ts'
 import { clientTokenKey, insertClientToken, signClientToken } from './client-token.ts'
 import { actOnCopilot } from './copilot-desktop.ts'
@@ -212,7 +213,7 @@ export class Softphones {
   }
 
   /** A number, or the extension of a member: as by dialling, no SIP address of a stranger is reached. */
-  async #target(session: BrowserSessionRow, to: string): Promise<PartyTarget | Problem> {
+  async #target(session: BrowserSessionRow, to: string): Promise<RungParty | Problem> {
     if (E164.test(to)) return { type: 'number', to }
     const user = EXTENSION.test(to)
       ? await forTenant(this.#deps.store.db, tenantOf(session))

@@ -1,7 +1,7 @@
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
 import { outsideProblem, strayProblem } from '../calls/dial.ts'
 import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
-import { isLeadable } from '../calls/steps/table.ts'
+import { isLeadable, STEPS } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
 import type { Trx } from '../kernel/store/store.ts'
@@ -11,11 +11,11 @@ import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
 import { superviseAs } from './ringing/bridge.ts'
 import { wayOn } from './ringing/dial.ts'
-import { agentFree, takeBack, takeOver } from './ringing/purposes.ts'
+import { endRingsOf, takeBack, takeOver } from './ringing/purposes.ts'
 import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
 import type { RingRow } from './tables.ts'
-import { leadTo, ringParty, type Target, tellCall } from './targets.ts'
+import { leadTo, type RungParty, ringParty, type Target, tellCall } from './targets.ts'
 import { askFarEnd, followedBy } from './transfers/out.ts'
 import { findCall, leaveQueue } from './waiting-calls.ts'
 
@@ -30,21 +30,32 @@ export interface Handling {
   request: { requestId: string; idempotencyKey: string | null }
 }
 
-export type PartyTarget = { type: 'user'; id: string } | { type: 'number'; to: string }
-
 type Found = { call: CallRow; leg: ParticipantRow }
 
 async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | Problem> {
   const call = await findCall(trx, tenant, callId)
   if (call === undefined) return missing('call', callId)
   const leg = await mainLeg(trx, tenant, callId)
-  if (leg?.step === 'consent' && call.ended_at === null) {
+  const isFound = call.ended_at === null && leg !== undefined && isLeadable(leg.step)
+  return isFound ? { call, leg } : unled(call, leg)
+}
+
+const isInRoom = (call: CallRow, leg: ParticipantRow | undefined): boolean =>
+  call.kind === 'conference' || (leg !== undefined && STEPS[leg.step].leads === 'room')
+
+/** Why nothing is done with a call. */
+function unled(call: CallRow, leg: ParticipantRow | undefined): Problem {
+  if (call.ended_at !== null) return conflict('not_running', 'The call has ended.')
+  if (leg?.step === 'consent') {
     return conflict('being_asked', 'The recording announcement or question is being played to the caller.')
   }
-  if (call.ended_at !== null || leg === undefined || !isLeadable(leg.step)) {
-    return conflict('not_running', 'The call is not in progress, or is a conference.')
+  if (isInRoom(call, leg)) {
+    const path = `/v1/conference_rooms/${call.room_id}/participants`
+    const words = 'The call is in a conference room, where calls are neither transferred nor supervised.'
+    return conflict('in_room', `${words} ${path} holds and removes participants, and dials in others.`)
   }
-  return { call, leg }
+  if (call.answered_at === null || leg === undefined) return conflict('not_running', 'The call is not answered yet.')
+  return conflict('not_running', `Not now: the party of the call ${STEPS[leg.step].means}.`)
 }
 
 // ---------------------------------------------------------------------------------------------------- transfer
@@ -71,11 +82,8 @@ export async function transferBlind(
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   await leaveQueue(trx, tenant, callId, { outcome: 'transferred', at })
-  const rings = await ringsOf(trx, tenant, callId)
-  await endRings(
-    handling,
-    rings.filter(ring => !isCaller(ring)),
-  )
+  const others = (await ringsOf(trx, tenant, callId)).filter(ring => !isCaller(ring))
+  await endRingsOf(trx, tenant, others, { reason: 'transfer_completed', at })
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
   await resume(handling, found.call)
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
@@ -112,15 +120,8 @@ async function unreachable({ deps, trx, tenant, at }: Handling, userId: string):
   return ring === undefined ? null : conflict('agent_busy', 'The member is on another call.')
 }
 
-async function endRings({ trx, tenant, at }: Handling, rings: readonly RingRow[]): Promise<void> {
-  for (const ring of rings) {
-    await finishRing(trx, tenant, ring, { reason: 'transfer_completed' })
-    await agentFree(trx, tenant, ring, at)
-  }
-}
-
 /** Asks somebody while the caller is on hold. */
-export async function transferAttended(handling: Handling, target: PartyTarget): Promise<Problem | null> {
+export async function transferAttended(handling: Handling, target: RungParty): Promise<Problem | null> {
   const { deps, trx, tenant, callId, at } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
@@ -141,7 +142,7 @@ export async function transferAttended(handling: Handling, target: PartyTarget):
 /** A phone's REFER: the target is rung while the caller waits. The member keeps the call until there is an answer. */
 export async function transferReferred(
   handling: Handling,
-  target: PartyTarget,
+  target: RungParty,
   side: Side,
   replaces: string | null,
 ): Promise<RingRow | Problem> {
@@ -179,15 +180,12 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   if (joined !== null) return joined === 'asked' ? null : joined
   await resume(handling, found.call)
   if (how === 'complete') {
-    await endRings(
-      handling,
-      rings.filter(ring => ring.open_call !== null),
-    )
+    const talking = rings.filter(ring => ring.open_call !== null)
+    await endRingsOf(trx, tenant, talking, { reason: 'transfer_completed', at })
     await takeOver(trx, tenant, asked, at)
     return null
   }
-  await finishRing(trx, tenant, asked, { reason: 'api_hangup' })
-  await agentFree(trx, tenant, asked, at)
+  await endRingsOf(trx, tenant, [asked], { reason: 'api_hangup', at })
   await takeBack(trx, tenant, callId)
   return null
 }
@@ -270,14 +268,14 @@ export async function supervise(
   const { deps, trx, tenant, callId, at } = handling
   const call = await findCall(trx, tenant, callId)
   if (call === undefined) return missing('call', callId)
-  if (call.ended_at !== null || call.answered_at === null || call.kind !== 'party') {
-    return conflict('not_running', 'The call is not in progress, or is a conference.')
-  }
+  const leg = await mainLeg(trx, tenant, callId)
+  const rings = await ringsOf(trx, tenant, callId)
+  const there = rings.find(ring => ring.purpose === 'supervise' && ring.user_id === userId)
+  const isInProgress = call.ended_at === null && call.answered_at !== null
+  if (!isInProgress || (there === undefined && isInRoom(call, leg))) return unled(call, leg)
   if (mode === 'whisper' && (await mainRing(trx, tenant, callId))?.state !== 'talking') {
     return conflict('no_agent', 'Nobody is talking with the caller, so there is nobody to whisper to.')
   }
-  const rings = await ringsOf(trx, tenant, callId)
-  const there = rings.find(ring => ring.purpose === 'supervise' && ring.user_id === userId)
   if (mode === 'stop') {
     if (there === undefined) return conflict('not_supervising', 'The member is not supervising this call.')
     await finishRing(trx, tenant, there, { reason: 'api_hangup' })

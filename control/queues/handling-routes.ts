@@ -61,7 +61,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       id: 'holdCall',
       summary: 'Put a call on hold',
       description:
-        'The caller hears music, and can neither hear nor be heard by others. 409 if it is already on hold, or talks with nobody.',
+        'The caller hears music, and can neither hear nor be heard by others. 409 if it is already on hold, talks with nobody, or is in a conference room (`in_room`), where the room holds its participant.',
       handler: (context, { params }) => act(context, params.id, handling => hold(handling, true)),
     }),
     route({
@@ -79,7 +79,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       id: 'transferCall',
       summary: 'Transfer a call',
       description:
-        'The call stays the same object. Whoever talked with the caller becomes free. 409 if the call is not in progress, or the member cannot be rung.',
+        'The call stays the same object. Whoever talked with the caller becomes free. 409 if the call is not in progress, is in a conference room (`in_room`), or the member cannot be rung.',
       body: transferBody,
       handler: (context, { params, body }) => transfer(deps, context, params.id, body),
     }),
@@ -109,7 +109,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       id: 'superviseCall',
       summary: 'Supervise a call',
       description:
-        "Rings the supervisor and adds them to the call. A repeated request with another mode changes the mode. The recording of the caller's audio is not affected.",
+        "Rings the supervisor and adds them to the call. A repeated request with another mode changes the mode. The recording of the caller's audio is not affected. 409 with `details.reason` `in_room` for a call in a conference room: dial the supervisor in.",
       body: superviseBody,
       handler: async (context, { params, body }) => {
         const { mode, user_id: userId } = body

@@ -113,11 +113,8 @@ const led: Purpose = {
 /** By REFER: once they answer, whoever has asked for it is free; until then it has the call. */
 const referred: Purpose = {
   async answered({ trx, tenant, ring, at }) {
-    const before = (await ringsOf(trx, tenant, ring.call_id)).find(one => one.open_call !== null)
-    if (before !== undefined) {
-      await finishRing(trx, tenant, before, { reason: 'transfer_completed' })
-      await agentFree(trx, tenant, before, at)
-    }
+    const before = (await ringsOf(trx, tenant, ring.call_id)).filter(one => one.open_call !== null)
+    await endRingsOf(trx, tenant, before, { reason: 'transfer_completed', at })
     await goOn(trx, tenant, ring.call_id, at)
     await takeOver(trx, tenant, { ...ring, state: 'talking' }, at)
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
@@ -239,7 +236,7 @@ async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: End
 const endedBecause = (reason: EndedReason): EndedReason =>
   reason === 'busy' || reason === 'rejected' || reason === 'not_found' || reason === 'no_answer' ? reason : 'no_answer'
 
-/** A call has lost its own leg: all that rings or talks for it ends. */
+/** All of these stop to ring or talk for their call. */
 export async function endRingsOf(
   trx: Trx,
   tenant: Tenant,

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
 import { setLeg } from '../../../control/calls/legs.ts'
+import type { LegStep } from '../../../control/calls/steps/table.ts'
+import type { Problem } from '../../../control/http/errors.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import {
@@ -229,6 +231,56 @@ test('supervise: monitor is heard by nobody, whisper by the agent, barge by all;
   await listen('stop')
   assert.is(world.legOf(bob), undefined)
   assert.ok(world.media.legs.has(legId))
+  await world.close()
+})
+
+test('a call in a room is led there: hold, transfer and supervision say where; others say what the call does', async () => {
+  const { world, ann, bob, callId } = await talk()
+  const own = forTenant(world.store.db, world.tenant)
+  const by = { tenant: world.tenant, callId, request: { requestId: 'req_1', idempotencyKey: null } }
+  const refusals = async (
+    step: LegStep,
+    changes: object = { answered_at: world.clock.now().toISOString() },
+  ): Promise<string[][]> => {
+    await own
+      .update('participants')
+      .set({ step } as never)
+      .where('call_id', '=', callId)
+      .where('ring_id', 'is', null)
+      .execute()
+    await own.update('calls').set(changes).where('id', '=', callId).execute()
+    const operations: ((handling: Handling) => Promise<unknown>)[] = [
+      handling => hold(handling, true),
+      handling => transferBlind(handling, { type: 'user', id: bob }),
+      handling => transferAttended(handling, { type: 'user', id: bob }),
+      handling => endConsultation(handling, 'cancel'),
+      handling => supervise(handling, { mode: 'monitor', userId: bob }),
+    ]
+    const problems: string[][] = []
+    for (const run of operations) {
+      const refused = await world.centre().handle(by, run)
+      problems.push([reason(refused), (refused as Problem).message])
+    }
+    return problems
+  }
+  const ofRoom = { room_id: 'room_1', target: 'room' as const }
+  for (const step of ['pin', 'joining', 'waiting', 'seated'] as const) {
+    for (const [why, words = ''] of await refusals(step, ofRoom)) {
+      assert.is(why, 'in_room', step)
+      assert.match(words, '/v1/conference_rooms/room_1/participants')
+    }
+  }
+  assert.is(world.ringing(bob).length, 0)
+  const [held, ...others] = await refusals('leaving')
+  assert.equal(held, ['not_running', 'Not now: the party of the call hears why it must go, and goodbye.'])
+  assert.equal(others.slice(0, 3), [held, held, held])
+  const ended = ['not_running', 'The call has ended.']
+  assert.equal(await refusals('leaving', { ended_at: world.clock.now().toISOString() }), Array(5).fill(ended))
+  const unanswered = ['not_running', 'The call is not answered yet.']
+  assert.equal(await refusals('dialing', { ended_at: null, answered_at: null }), Array(5).fill(unanswered))
+  const ofSession = await refusals('leaving', { kind: 'conference' })
+  assert.ok(ofSession.every(([why]) => why === 'in_room'))
+  assert.ok(world.legOf(ann))
   await world.close()
 })
 
