@@ -77,6 +77,7 @@ export class MediaClient implements MediaPort {
   readonly #inner: MediaPort = {
     request: (name, body, deadlineMs) => this.#send(name, body, deadlineMs),
     settled: () => Promise.resolve(),
+    waitingSince: '',
   }
   readonly #events: MediaEvents
   /** The subjects of unanswered commands. */
@@ -158,6 +159,10 @@ export class MediaClient implements MediaPort {
     const settled = this.#events.mark()
     this.#pump()
     return settled
+  }
+
+  get waitingSince(): string | null {
+    return this.#state === 'ready' ? this.#events.waitingSince : ''
   }
 
   // ------------------------------------------------------------------ connection

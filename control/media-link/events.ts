@@ -25,6 +25,8 @@ export interface CommandPort<C extends CommandName> {
   request<N extends C>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
   /** Resolves when every event that has arrived by now is committed, or the channel broke. */
   settled(): Promise<void>
+  /** When media told the oldest event that is not handled, ISO 8601; null: all are. The empty string: it may be of any time. */
+  readonly waitingSince: string | null
 }
 
 export type MediaPort = CommandPort<CommandName>
@@ -87,6 +89,8 @@ export class MediaEvents {
   readonly #media: MediaPort
   readonly #log: Logger
   #jobs: Job[] = []
+  /** Taken out of `#jobs`, and not committed yet. */
+  #inHand: readonly NumberedEvent[] = []
   /** Of the current connection; null before the first. */
   #source: EventSource | null = null
   readonly #outage: StoreOutage
@@ -121,6 +125,11 @@ export class MediaEvents {
   /** How many events were committed together, and how often. */
   get batchSizes(): BatchSizes {
     return { bounds: SIZE_BOUNDS, counts: this.#sizes, sum: this.counters.events, count: this.counters.batches }
+  }
+
+  get waitingSince(): string | null {
+    const [oldest = this.#jobs.find(job => job.kind === 'event')] = this.#inHand
+    return oldest?.event?.at ?? null
   }
 
   get isEmpty(): boolean {
@@ -181,6 +190,7 @@ export class MediaEvents {
   clear(): void {
     for (const job of this.#jobs) if (job.kind === 'mark') job.resolve()
     this.#jobs = []
+    this.#inHand = []
   }
 
   /** Deals with what waits, batch after batch, up to the event `through`. Throws when one could not be handled. */
@@ -189,7 +199,9 @@ export class MediaEvents {
     while (source.isOpen()) {
       const { events, marks } = this.#take(through)
       if (events.length === 0 && marks.length === 0) return
+      this.#inHand = events
       if (events.length > 0) await this.#untilTaken(source, events, marks)
+      this.#inHand = []
       for (const resolve of marks) resolve()
       // What follows from these comes first: no caller's answer waits for the transaction of later events.
       if (this.#jobs.length > 0) await nextTurn()

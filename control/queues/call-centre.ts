@@ -298,7 +298,7 @@ export class CallCentre implements CallCentrePort {
         await this.#blame(callId, media, error)
       }
     }
-    await doDuties(store.db, at, step, (trx, ring, reason) =>
+    await doDuties(store.db, at, media.waitingSince, step, (trx, ring, reason) =>
       ringFailed(this.#deps, trx, ring, reason, at.toISOString()),
     )
     await faults.guard(null, null, async () => this.#deps.followDevices?.(store.db, at, step))

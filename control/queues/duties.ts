@@ -16,6 +16,7 @@ import type { RingRow } from './tables.ts'
 export async function doDuties(
   db: Db,
   now: Date,
+  waitingSince: string | null,
   step: Step,
   fail: (trx: Trx, ring: RingRow, reason: EndedReason) => Promise<void>,
 ): Promise<void> {
@@ -25,8 +26,10 @@ export async function doDuties(
   for (const leg of await ringingTooLong(db, now)) {
     await step(leg.call_id, trx => setLeg(trx, tenantOf(leg), leg.id, { unanswered: 'now' }))
   }
-  // Media ends what rings too long. This is for rings that media never learnt of, which nobody missed.
-  await failAll(await lateRings(db, at), 'media_failed', step, fail)
+  // Media ends what rings too long. This is for rings that media never learnt of, which nobody missed. What it told while the database
+  // was away comes first: it may be that somebody has answered.
+  const late = await lateRings(db, waitingSince !== null && waitingSince < at ? waitingSince : at)
+  await failAll(late, 'media_failed', step, fail)
   for (const before of await legless(db)) {
     await step(before.call_id, async trx => {
       const ring = (await legless(trx)).find(({ id }) => id === before.id)
@@ -92,6 +95,7 @@ const placesDue = (db: Db, at: string): Promise<ParticipantRow[]> =>
     { node: nodeOf(db), at },
   )
 
+/** Of this node, whose media process alone knows them; those of a lost node end with it. */
 const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
   rowsOf(
     db,
@@ -101,9 +105,10 @@ const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
         .selectFrom('rings')
         .selectAll()
         .where('state', '=', 'ringing')
+        .where('node_id', '=', place('node'))
         .where('deadline', '<=', place('at'))
         .orderBy('id'),
-    { at },
+    { node: nodeOf(db), at },
   )
 
 /** For callbacks that were cancelled, completed or expired while the agent's phone rang. */

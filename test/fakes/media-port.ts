@@ -61,6 +61,7 @@ export function willingMedia(): WillingMedia {
     state: 'ready',
     counters: { eventsLost: 0 },
     settled: async () => {},
+    waitingSince: null,
     request: async (name, body) => {
       double.prepare(name, body as About)
       return double.carryOut(name, body)

@@ -38,6 +38,10 @@ export class PocketMedia extends MediaDouble implements MediaPort {
     return Promise.resolve()
   }
 
+  get waitingSince(): string | null {
+    return this.unacknowledged[0]?.event.at ?? null
+  }
+
   async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
     if (this.#fuse <= 0) throw new Killed()
     this.#fuse -= 0.5

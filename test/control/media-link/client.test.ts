@@ -287,6 +287,31 @@ test('settled resolves when the events that came before it are committed', async
   await close()
 })
 
+test('it is known since when what media told waits, those in hand and those behind them; while it may be of any time, no time is told', async () => {
+  const { media, handler, client, close } = await connected()
+  assert.is(client.waitingSince, null)
+  handler.hold = true
+  media.emit('leg.ringing', { legId: 'part_1' })
+  const { at } = media.unacknowledged[0]!.event
+  await until(() => handler.log.includes('begin leg.ringing 1'))
+  assert.is(client.waitingSince, at)
+  await until(() => new Date().toISOString() !== at)
+  media.emit('leg.ringing', { legId: 'part_2' })
+  const later = media.unacknowledged[1]!.event.at
+  await client.request('media.stats', {})
+  handler.release()
+  await until(() => handler.log.includes('begin leg.ringing 2'))
+  assert.is(client.waitingSince, later)
+  handler.hold = false
+  handler.release()
+  await client.settled()
+  assert.is(client.waitingSince, null)
+  media.disconnect()
+  await until(() => client.state === 'disconnected')
+  assert.is(client.waitingSince, '')
+  await close()
+})
+
 test('a leg whose commands hang holds up itself alone: what follows the events of others is done, and its own in order', async () => {
   const { media, handler, client, close } = await connected()
   media.overrides.set('leg.hold', body => ((body as { legId: string }).legId === 'part_1' ? 'silence' : {}))

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { newId } from '../../../control/kernel/ids.ts'
 import { phrasesOf } from '../../../control/kernel/phrases.ts'
+import { nodeOf } from '../../../control/kernel/store/node.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { agentStatusOf } from '../../../control/queues/agent-status.ts'
 import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
@@ -471,6 +472,41 @@ test('what an agent sets during a call counts when it is over', async () => {
   world.media.hangUp(caller)
   await world.settle()
   assert.is(await world.status(ann), 'away')
+  await world.close()
+})
+
+test('a phone that answers while the database is away is connected when it is back, however long that was', async () => {
+  const { world, queue, agents } = await withAgents({ ring_timeout_seconds: 15 }, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  world.clock.advance(60_000)
+  // The clock has its turn before what has happened meanwhile.
+  await world.centre().run(world.media)
+  await world.settle()
+  assert.is(world.legOf(ann)!.roomId, world.media.legs.get(caller)!.roomId)
+  assert.is(await world.status(ann), 'busy')
+  await world.close()
+})
+
+test('a ring that media never learnt of ends by the clock; one of another node is for that node to end', async () => {
+  const { world, queue, agents } = await withAgents({ ring_timeout_seconds: 15 }, 'ann')
+  const { db } = world.store
+  await world.call(queue)
+  await world.settle()
+  for (const { legId } of world.ringing(agents[0]!)) world.media.legs.delete(legId)
+  const rings = () => db.selectFrom('rings').select('id').execute()
+  await db.updateTable('rings').set({ node_id: 'other' }).execute()
+  world.clock.advance(60_000)
+  await world.centre().run(world.media)
+  assert.is((await rings()).length, 1)
+  await db
+    .updateTable('rings')
+    .set({ node_id: nodeOf(db) })
+    .execute()
+  await world.centre().run(world.media)
+  assert.equal(await rings(), [])
   await world.close()
 })
 
