@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { missing } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
+import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import type { RequestLogRow } from '../http/wire/request-log.ts'
 import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
@@ -58,12 +58,10 @@ export function requestLogRoutes({ store, written }: RequestLogDeps): Route[] {
       reply: listOf(requestLogSchema),
       handler: async (context, { query: asked }) => {
         await written()
-        let rows = forTenant(store.db, context).select('request_logs').selectAll()
-        if (asked.method !== undefined) rows = rows.where('method', '=', asked.method)
-        if (asked.operation !== undefined) rows = rows.where('operation', '=', asked.operation)
-        if (asked.status !== undefined) rows = rows.where('status', '=', asked.status)
-        if (asked.api_key_id !== undefined) rows = rows.where('api_key_id', '=', asked.api_key_id)
-        return page(rows, asked, '/v1/request_logs', toRequestLog)
+        const { method, operation, status, api_key_id } = asked
+        const where = { method, operation, status, api_key_id }
+        const rows = { db: store.db, tenant: context, table: 'request_logs', where } as const
+        return pageOf(rows, asked, '/v1/request_logs', toRequestLog)
       },
     }),
     route({

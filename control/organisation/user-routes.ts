@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
+import { listOf, listParameters, pageOf } from '../http/list.ts'
 import type { Exists } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
@@ -52,11 +52,9 @@ export function userRoutes(deps: UserDeps): Route[] {
       query: userListQuery,
       reply: listOf(userSchema),
       handler: (context, { query }) => {
-        let rows = forTenant(store.db, context).select('users').selectAll()
-        if (query.role !== undefined) rows = rows.where('role', '=', query.role)
-        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
-        if (query.team_id !== undefined) rows = rows.where('team_id', '=', query.team_id)
-        return page(rows, query, '/v1/users', toUser)
+        const { role, status, team_id } = query
+        const where = { role, status, team_id }
+        return pageOf({ db: store.db, tenant: context, table: 'users', where }, query, '/v1/users', toUser)
       },
     }),
     route({

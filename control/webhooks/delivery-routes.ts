@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
-import { listOf, listParameters, page } from '../http/list.ts'
+import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { oneOf } from '../kernel/schema.ts'
@@ -46,11 +46,10 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
       ),
       reply: listOf(webhookDeliverySchema),
       handler: (context, { query }) => {
-        let rows = forTenant(store.db, context).select('webhook_deliveries').selectAll()
-        if (query.endpoint_id !== undefined) rows = rows.where('endpoint_id', '=', query.endpoint_id)
-        if (query.event_id !== undefined) rows = rows.where('event_id', '=', query.event_id)
-        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
-        return page(rows, query, '/v1/webhook_deliveries', toWebhookDelivery)
+        const { endpoint_id, event_id, status } = query
+        const rows = { db: store.db, tenant: context, table: 'webhook_deliveries' } as const
+        const where = { endpoint_id, event_id, status }
+        return pageOf({ ...rows, where }, query, '/v1/webhook_deliveries', toWebhookDelivery)
       },
     }),
     retrieveRoute(plain),

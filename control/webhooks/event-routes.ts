@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
-import { listOf, listParameters, listQuery, page } from '../http/list.ts'
+import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
@@ -42,10 +42,8 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       ),
       reply: listOf(eventSchema()),
       handler: (context, { query }) => {
-        let rows = forTenant(store.db, context).select('events').selectAll()
-        if (query.type !== undefined) rows = rows.where('type', '=', query.type)
-        if (query.object_id !== undefined) rows = rows.where('object_id', '=', query.object_id)
-        return page(rows, query, '/v1/events', shownTo(context))
+        const where = { type: query.type, object_id: query.object_id }
+        return pageOf({ db: store.db, tenant: context, table: 'events', where }, query, '/v1/events', shownTo(context))
       },
     }),
     retrieveRoute({

@@ -1,5 +1,11 @@
 import { always, CALLBACK_NODES, type FlowTemplate, otherwise, outcome, picks } from './template.ts'
 
+/** Keeps what is said under its own name. */
+const asks = (key: string, script: string, next: string) => ({
+  ...{ key, type: 'collect', script, save_as: key, input: { modes: ['speech' as const] } },
+  transitions: [always(next)],
+})
+
 export const appointment: FlowTemplate = {
   id: 'appointment',
   name: 'Appointment',
@@ -11,30 +17,9 @@ export const appointment: FlowTemplate = {
     variables: [{ name: 'company', label: 'Name of the company', sample: 'our company' }],
     nodes: [
       { key: 'start', type: 'start', transitions: [always('service')] },
-      {
-        key: 'service',
-        type: 'collect',
-        script: 'Hello, this is {{company}}. What is the appointment for?',
-        save_as: 'service',
-        input: { modes: ['speech'] },
-        transitions: [always('day')],
-      },
-      {
-        key: 'day',
-        type: 'collect',
-        script: 'Which day and time suit you?',
-        save_as: 'day',
-        input: { modes: ['speech'] },
-        transitions: [always('name')],
-      },
-      {
-        key: 'name',
-        type: 'collect',
-        script: 'What is your name?',
-        save_as: 'name',
-        input: { modes: ['speech'] },
-        transitions: [always('confirm')],
-      },
+      asks('service', 'Hello, this is {{company}}. What is the appointment for?', 'day'),
+      asks('day', 'Which day and time suit you?', 'name'),
+      asks('name', 'What is your name?', 'confirm'),
       {
         key: 'confirm',
         type: 'menu',
