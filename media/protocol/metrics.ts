@@ -81,6 +81,7 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   sip_connections_stalled_total: 'SIP connections that were closed because no message came, or not all of one',
   sip_send_errors_total: 'SIP messages that could not be sent, and errors of SIP connections',
   sip_slow_peers_total: 'SIP connections that were closed because the far end did not read',
+  sip_frames_too_large_total: 'SIP connections over WebSocket that were closed at a message of more than 64 KiB',
   sip_addresses_refused_total:
     'SIP messages that were not sent because their address is not allowed or of a family that we have none of',
   main_busy_seconds_total: 'Time that the main thread of media has worked, or has waited for a core',

@@ -88,6 +88,7 @@ export class SipEndpoint {
     connectionsStalled: 0,
     sendErrors: 0,
     slowPeers: 0,
+    framesTooLarge: 0,
     addressesRefused: 0,
   }
   readonly #options: SipEndpointOptions
@@ -133,7 +134,11 @@ export class SipEndpoint {
       isKnown: host => this.#gate.isKnown(host, performance.now()),
       counters: this.counters,
     }
-    this.#webSockets = new SipWebSockets({ ...shared, gone: peer => options.onGone?.(peer) })
+    this.#webSockets = new SipWebSockets({
+      ...shared,
+      counters: this.counters,
+      gone: peer => options.onGone?.(peer),
+    })
     const { tls } = options
     this.#tcp = new SipStreams({
       ...shared,

@@ -33,7 +33,8 @@ export interface SipWebSocketsOptions {
   failed: (to: Peer) => void
   /** A client that has spoken is gone: nothing leads to it any more. */
   gone: (from: Peer) => void
-  counters: SipStreamCounters
+  /** `framesTooLarge`: of messages that were too long, at which their clients are cut off. */
+  counters: SipStreamCounters & { framesTooLarge: number }
   /** Instead of `PATIENCE_MS`, `PING_EVERY_MS` and `PONG_WITHIN_MS`. */
   patienceMs?: number
   pingEveryMs?: number
@@ -103,7 +104,7 @@ export class SipWebSockets {
   }
 
   #adopt(ws: WebSocket, peer: Peer): void {
-    const { patienceMs = PATIENCE_MS, isKnown, gone } = this.#options
+    const { patienceMs = PATIENCE_MS, isKnown, gone, counters } = this.#options
     const connection: Connection = {
       peer,
       ws,
@@ -119,7 +120,11 @@ export class SipWebSockets {
     ws.on('pong', () => {
       connection.isAwaited = false
     })
-    ws.on('error', () => this.#options.counters.sendErrors++)
+    // It is closed with 1009 (RFC 6455 §7.4.1): the frame says its length first, and of what is never read no request can be answered.
+    ws.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') counters.framesTooLarge++
+      else counters.sendErrors++
+    })
     ws.on('close', () => {
       clearTimeout(connection.timer)
       this.#connections.delete(keyOf(peer))

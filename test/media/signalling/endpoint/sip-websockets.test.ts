@@ -13,7 +13,7 @@ const MESSAGE = 'OPTIONS sip:a@b.invalid SIP/2.0\r\n\r\n'
 const OWN = 'https://tandem.test'
 
 async function listening(more: Partial<SipWebSocketsOptions> = {}, origins = [OWN]) {
-  const counters = { connectionsRefused: 0, connectionsStalled: 0, sendErrors: 0, slowPeers: 0 }
+  const counters = { connectionsRefused: 0, connectionsStalled: 0, sendErrors: 0, slowPeers: 0, framesTooLarge: 0 }
   const received: { text: string; from: Peer }[] = []
   const failed: Peer[] = []
   const gone: Peer[] = []
@@ -177,14 +177,15 @@ test('behind a proxy that is believed, a client has its own address, a port of i
   close()
 })
 
-test('a message that is too long ends the connection', async () => {
-  const { received, open, close } = await listening()
+test('a message that is too long ends the connection with 1009, and is counted as that', async () => {
+  const { received, counters, open, close } = await listening()
   const client = open()
   await once(client, 'open')
   client.send(`${MESSAGE}${'x'.repeat(70_000)}`)
   const [code] = await once(client, 'close')
   assert.is(code, 1009)
   assert.is(received.length, 0)
+  assert.equal([counters.framesTooLarge, counters.sendErrors], [1, 0])
   close()
 })
 
