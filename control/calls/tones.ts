@@ -1,12 +1,10 @@
-import type { Commands, PlaySource } from '../../media/protocol.ts'
+import type { Commands, ToneSource } from '../../media/protocol.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CallRow } from './tables.ts'
 
-type Tone = PlaySource & { kind: 'tone' }
-
 /** Ringing and busy tone of the country of the call's connection, else of the organisation's. */
-export async function toneOf(db: Db, name: 'ringback' | 'busy', call: CallRow): Promise<Tone> {
+export async function toneOf(db: Db, name: 'ringback' | 'busy', call: CallRow): Promise<ToneSource> {
   const scoped = forTenant(db, tenantOf(call))
   const connection = call.connection_id === null ? undefined : await scoped.find('connections', call.connection_id)
   const own = connection?.number_country ?? null

@@ -13,6 +13,7 @@ import type {
   Quality,
   RoomCapture,
   RoomSpec,
+  ToneSource,
 } from '../protocol.ts'
 import type { KeySource } from '../rooms/leg.ts'
 import type { RoomPause } from '../rooms/room.ts'
@@ -129,10 +130,17 @@ export interface EngineCommands extends Pick<Commands, ForwardedCommand | 'strea
   /**
    * Starts or changes the audio as negotiated in SDP; null for a browser's leg, unless it is for its WebRTC. `enter`: the room that the leg
    * enters with this command, unless it is in one. `early`: the call is unanswered; the caller hears early media, or the called party is
-   * heard and hears nobody.
+   * heard and hears nobody. `ringing`: its room hears this tone while nothing comes from the far end.
    */
   'leg.connect': {
-    request: { legId: string; media: LegMedia | null; enter: RoomSpec | null; early?: EarlyAudio; link?: LinkSpec }
+    request: {
+      legId: string
+      media: LegMedia | null
+      enter: RoomSpec | null
+      early?: EarlyAudio
+      ringing?: ToneSource
+      link?: LinkSpec
+    }
     reply: EngineLeg
   }
   /** The only other party of its room, if T.38 can pass between them: neither is encrypted, and nothing is hidden from anybody. */

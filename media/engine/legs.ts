@@ -14,9 +14,11 @@ import {
   type Request,
   type RoomCapture,
   type RoomSpec,
+  type ToneSource,
 } from '../protocol.ts'
 import { Annex } from '../rooms/annex.ts'
 import type { Leg, LegHooks } from '../rooms/leg.ts'
+import type { Source } from '../rooms/source.ts'
 import { KEY_MS } from '../rtp/key-sender.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
 import type { RtpReceiver } from '../rtp/rtp-socket.ts'
@@ -216,9 +218,16 @@ export class Legs implements LegHooks {
   }
 
   #connect(request: EngineCommands['leg.connect']['request']): EngineLeg | Failure | Promise<EngineLeg | Failure> {
-    const { legId, media } = request
+    const { legId, media, ringing } = request
+    if (ringing !== undefined) return this.#ring(request, ringing)
     if (!this.#needsOpus(legId, media)) return this.#connectNow(request)
     return this.#openOpus(legId).then(() => this.#connectNow(request))
+  }
+
+  async #ring(request: EngineCommands['leg.connect']['request'], tone: ToneSource): Promise<EngineLeg | Failure> {
+    const clips = await this.#options.prompts.loadAll([tone])
+    if (this.#needsOpus(request.legId, request.media)) await this.#openOpus(request.legId)
+    return this.#connectNow(request, 'error' in clips ? null : playerOf(clips, true))
   }
 
   #needsOpus(legId: string, media: LegMedia | null): boolean {
@@ -232,7 +241,10 @@ export class Legs implements LegHooks {
     else codec.close()
   }
 
-  #connectNow({ legId, media, enter, early, link }: EngineCommands['leg.connect']['request']): EngineLeg | Failure {
+  #connectNow(
+    { legId, media, enter, early, link }: EngineCommands['leg.connect']['request'],
+    ringing: Source | null = null,
+  ): EngineLeg | Failure {
     const { members, rooms } = this.#world
     return members.with<EngineLeg | Failure>(legId, member => {
       const room = enter === null || link !== undefined ? undefined : rooms.get(enter.roomId)
@@ -242,6 +254,8 @@ export class Legs implements LegHooks {
       if (media !== null) this.#packetsOf(legId)?.connect(media, this.#options.now(), early !== undefined)
       if (early === 'from_called' || leg.isEarly) leg.deaf = early === 'from_called'
       leg.isEarly = early !== undefined
+      // The tone goes on where it is.
+      leg.standIn = ringing === null ? null : (leg.standIn ?? ringing)
       if (enter === null) return readingOf(member)
       if (isInside || early !== undefined) this.#enterEarly(member, enter, early === undefined, link)
       else this.#enter(member, enter, link)

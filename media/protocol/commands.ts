@@ -24,6 +24,7 @@ import {
   srtpPolicy,
   streamSpec,
   target,
+  toneSource,
 } from './parts.ts'
 import { boolean, id, integer, jsonObject, line, list, MAX_TIMER_MS, nullable, oneOf, text } from './schema.ts'
 import type { CaptureState, LegSnapshot, MediaSnapshot, MediaStats, SipLegTrace, StreamSnapshot } from './shapes.ts'
@@ -150,7 +151,10 @@ export const COMMANDS = {
   'leg.refer_answer': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(200, 699) })),
   /** Reports the progress to the sender of a REFER, as a status of its target; 200 and above are final. */
   'leg.refer_notify': ok('main', Type.Object({ legId: id, referId: id, sipCode: integer(100, 699) })),
-  /** Accepts it, and calls the target in the place of the leg's far end: `leg.refer_progress`, then `leg.replaced`. */
+  /**
+   * Accepts it, and calls the target in the place of the leg's far end: `leg.refer_progress`, then `leg.replaced`. `ringback`: what the room
+   * hears while it rings, once nobody else is there.
+   */
   'leg.refer_bridge': ok(
     'main',
     Type.Object({
@@ -159,6 +163,7 @@ export const COMMANDS = {
       target: dialTarget,
       alternatives: Type.Optional(list(dialTarget, 20)),
       timeoutS: integer(1, 3600),
+      ringback: Type.Optional(toneSource),
     }),
   ),
   /**

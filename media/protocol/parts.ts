@@ -265,6 +265,14 @@ export const roomSpec = Type.Object({
 })
 export type RoomSpec = Static<typeof roomSpec>
 
+/** `country`: as it sounds there, ISO 3166-1; absent: by ITU-T E.180. */
+export const toneSource = Type.Object({
+  kind: Type.Literal('tone'),
+  name: oneOf('ringback', 'busy', 'beep'),
+  country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$' })),
+})
+export type ToneSource = Static<typeof toneSource>
+
 /** Something that can be heard. */
 const playSource = Type.Union([
   /**
@@ -275,12 +283,7 @@ const playSource = Type.Union([
   /** A WAV file, mono or more, any rate of `codecs/wav.ts`. */
   Type.Object({ kind: Type.Literal('file'), path: line(4096) }),
   Type.Object({ kind: Type.Literal('music') }),
-  /** `country`: as it sounds there, ISO 3166-1; absent: by ITU-T E.180. */
-  Type.Object({
-    kind: Type.Literal('tone'),
-    name: oneOf('ringback', 'busy', 'beep'),
-    country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$' })),
-  }),
+  toneSource,
   Type.Object({ kind: Type.Literal('silence'), ms: integer(0, MAX_TIMER_MS) }),
   /**
    * Text to speech, sentence by sentence. `voice`: a name of the engine's; null or unknown: its default. `language`: BCP

@@ -64,6 +64,8 @@ export abstract class Leg {
   /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
   onHold = false
   holdAudio: Source | null = null
+  /** Its room hears this while nothing comes from the party, who is yet to answer; null: nothing. */
+  standIn: Source | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
   /** The same as received, before `sound`: for speech recognition. */
@@ -159,6 +161,7 @@ export abstract class Leg {
   get isPlain(): boolean {
     if (this.muted || this.deaf || this.onHold || this.heardBy !== null || this.hears !== null) return false
     if (this.player !== null || this.waiter !== null || this.sound !== null || this.#isMasked) return false
+    if (this.standIn !== null) return false
     return this.sinks.length === 0 && (this.chorus?.isEmpty ?? true)
   }
   /** Tells the far end that the audio ends. Before `close`. */
@@ -171,14 +174,15 @@ export abstract class Leg {
    * keys (during the pause's tail nobody may, in any case).
    */
   pull(now: number, paused: boolean, maskTones: boolean): void {
-    const raw = this.receive(now)
+    const received = this.receive(now)
+    const raw = received ?? this.standIn?.pull() ?? null
     this.raw = raw
     this.said = raw
     if (paused || this.#isMasked) this.#takeTonesOut(paused, maskTones, now)
     this.plain = this.said
     if (this.sound !== null && !this.isLeftAlone) this.said = this.#processed(this.sound, paused)
     // After processing only the lower band is right.
-    this.saidUpper = this.said === raw && raw !== null ? this.upper : null
+    this.saidUpper = this.said === received && received !== null ? this.upper : null
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {

@@ -12,7 +12,7 @@ import type { Body } from '../../sip/user-agent.ts'
 import type { EarlyAudio, EngineLeg, LegBeginning } from '../engine/engine-protocol.ts'
 import { type Family, familyOf, isAny } from '../kernel/own-addresses.ts'
 import type { LegMedia } from '../legs/leg-media.ts'
-import type { EndedReason, EventName, Events, Failure } from '../protocol.ts'
+import type { EndedReason, EventName, Events, Failure, ToneSource } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { capabilitiesOf, type Described, isOver, type Line, legMediaOf, type MayReach } from './line.ts'
@@ -164,14 +164,17 @@ export class Descriptions {
     return { media: line.media, enter }
   }
 
-  /** Its far end has gone, and `next` is to come: nothing is sent to where it was, and of the next one is heard what comes before the answer. */
-  async hear({ legId, engine, media: before }: Line, next: Line): Promise<void> {
+  /**
+   * Its far end has gone, and `next` is to come: nothing is sent to where it was, and of the next one is heard what comes before the answer,
+   * or `ringing`.
+   */
+  async hear({ legId, engine, media: before }: Line, next: Line, ringing: ToneSource | undefined): Promise<void> {
     const early = next.early?.media
     const media = early == null ? before : legMediaOf(early, next, this.#options.mayReach)
     if (media === null) return
     const mayHear = early != null && (media.direction === 'sendrecv' || media.direction === 'recvonly')
     const heard: LegMedia = { ...media, direction: mayHear ? 'recvonly' : 'inactive' }
-    await engine!.request('leg.connect', { legId, media: heard, enter: null })
+    await engine!.request('leg.connect', { legId, media: heard, enter: null, ...(ringing && { ringing }) })
   }
 
   /** Its audio is as negotiated: reports whether the far end holds it. */

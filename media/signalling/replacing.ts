@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { isWebSocket } from '../../sip/destination.ts'
 import type { Body, Peer, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
-import type { DialTarget, Failure, LegCause, Reply, Request } from '../protocol.ts'
+import type { DialTarget, Failure, LegCause, Reply, Request, ToneSource } from '../protocol.ts'
 import { type EndedReason, isFailure } from '../protocol.ts'
 import { type CallPace, ratesOf } from './call-pace.ts'
 import { fieldsOfReason } from './causes.ts'
@@ -30,6 +30,9 @@ interface Attempt {
   ways: Ways
   timer: NodeJS.Timeout
   told: Told
+  /** Heard while it rings, where nobody else is at the line's far end. */
+  ringback: ToneSource | undefined
+  isRinging: boolean
   isOver: boolean
   /** The line's far end has hung up meanwhile, with this cause; null: it is there. */
   left: LegCause | null
@@ -100,7 +103,11 @@ export class Replacing {
   }
 
   /** Calls somebody in the place of a line's far end, which stays until there is an answer. */
-  call(line: Line, request: { targets: readonly DialTarget[]; timeoutS: number }, told: Told): void {
+  call(
+    line: Line,
+    request: { targets: readonly DialTarget[]; timeoutS: number; ringback: ToneSource | undefined },
+    told: Told,
+  ): void {
     const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
     const attempt: Attempt = {
       line,
@@ -111,6 +118,8 @@ export class Replacing {
       }),
       timer: setTimeout(() => this.#giveUp(attempt, 408), request.timeoutS * 1000),
       told,
+      ringback: request.ringback,
+      isRinging: false,
       isOver: false,
       left: null,
     }
@@ -180,7 +189,7 @@ export class Replacing {
     const { line, next, ways } = attempt
     if (event.kind === 'provisional') {
       if (next.way !== null) ways.heard(next.way)
-      if (event.status >= 180) attempt.told(event.status)
+      if (event.status >= 180) this.#rings(attempt, event.status)
       if (event.body !== null && event.earlyMedia !== 'denied') this.#early(attempt, event.body, event.peer)
     } else if (event.kind === 'reinvite') this.#updated(attempt, event.offer)
     else if (event.kind === 'answered') {
@@ -189,12 +198,21 @@ export class Replacing {
       this.#lines.beside(line, this.#answered(attempt, event.body))
     } else if (event.kind === 'rejected') {
       this.#attempts.delete(event.sessionId)
-      if (next.early !== null) this.#hear(attempt, null)
+      const wasHeard = next.early !== null || attempt.isRinging
+      attempt.isRinging = false
+      if (wasHeard) this.#hear(attempt, null)
       const mayGoOn = !isOver(line) && next.way !== null && ways.mayGoOn(next.way, event)
       if (mayGoOn) this.#lines.beside(line, this.#placeNext(attempt, event.status))
       else this.#over(attempt, event.status)
     } else if (event.kind === 'ended') this.#attempts.delete(event.sessionId)
     return true
+  }
+
+  #rings(attempt: Attempt, status: number): void {
+    attempt.told(status)
+    if (attempt.isRinging) return
+    attempt.isRinging = true
+    this.#hear(attempt, attempt.next.early)
   }
 
   #early(attempt: Attempt, body: Body, peer: Peer): void {
@@ -206,9 +224,10 @@ export class Replacing {
   }
 
   /** Its audio before the answer. Those in the room hear it once nobody else is at the line's far end. */
-  #hear({ line, next, left }: Attempt, early: Early | null): void {
+  #hear({ line, next, left, ringback, isRinging }: Attempt, early: Early | null): void {
     next.early = early
-    if (left !== null) this.#lines.beside(line, this.#options.descriptions.hear(line, next))
+    if (left === null) return
+    this.#lines.beside(line, this.#options.descriptions.hear(line, next, isRinging ? ringback : undefined))
   }
 
   /** It changes the session before it answers (RFC 3311): its audio is heard from then on. */

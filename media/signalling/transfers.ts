@@ -104,7 +104,7 @@ export class Transfers {
 
   /** Accepts it, and calls the target in place of the requester. */
   bridge(request: Request<'leg.refer_bridge'>): Reply<'leg.refer_bridge'> | Failure {
-    const { legId, referId, target, alternatives = [], timeoutS } = request
+    const { legId, referId, target, alternatives = [], timeoutS, ringback } = request
     const asked = this.#asked.get(referId)
     if (asked === undefined || asked.line.legId !== legId) return notAsked(referId)
     // It is under way.
@@ -114,7 +114,7 @@ export class Transfers {
     this.#answer(referId, 202)
     const by = referredBy === null ? {} : { referredBy: `<${referredBy}>` }
     const targets = [target, ...alternatives].map(one => ({ ...one, ...by }))
-    this.#options.replacing.call(line, { targets, timeoutS }, sipCode => {
+    this.#options.replacing.call(line, { targets, timeoutS, ringback }, sipCode => {
       this.#notify(referId, sipCode)
       this.#options.lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: sipCode >= 200 })
     })

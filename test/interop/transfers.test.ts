@@ -138,9 +138,11 @@ for (const [how, end, told] of [
   )
 }
 
-wireTest(
-  'bridge: whoever has asked is gone, and the other party hears the target before it answers (early media)',
-  () =>
+for (const [how, what] of [
+  ['is heard', 'the target (early media)'],
+  ['rings', 'our ringing tone'],
+] as const) {
+  wireTest(`bridge: whoever has asked is gone; until a target that ${how} answers, the other party hears ${what}`, () =>
     withMember(async (phone, account) => {
       const connections = (await product.ok('GET', '/connections')).data as { id: string; transfers: string }[]
       for (const { id } of connections) await product.ok('PATCH', `/connections/${id}`, { transfers: 'bridge' })
@@ -149,9 +151,13 @@ wireTest(
       outside.refer(`sip:${OTHER}@127.0.0.1`)
       const target = await carrier.next()
       await outside.hangup()
+      if (how === 'rings') {
+        target.ring()
+        // Of E.180; it is quieter than who speaks.
+        assert.ok(await hears(member, 425, HEARD_DBOV - 5), 'while it rings')
+      } else target.early()
       target.say(tone(700))
-      target.early()
-      assert.ok(await hears(member, 700), 'before the answer')
+      if (how === 'is heard') assert.ok(await hears(member, 700), 'before the answer')
       target.answer()
       member.say(tone(900))
       assert.equal([await hears(target, 900), await hears(member, 700)], [true, true])
@@ -159,7 +165,8 @@ wireTest(
       await target.ended
       for (const { id, transfers } of connections) await product.ok('PATCH', `/connections/${id}`, { transfers })
     }),
-)
+  )
+}
 
 /** An outgoing call over a connection with `follow` to a SIPp, which is answered. */
 async function followed(scenario: string, act: (callId: string) => Promise<void>): Promise<void> {
@@ -220,8 +227,8 @@ async function withMember(
 }
 let members = 0
 
-async function hears(call: PhoneCall, hz: number): Promise<boolean> {
-  for (let tries = 0; tries < 20; tries++) if (levelAt(hz, await call.heard.next(300)) > HEARD_DBOV) return true
+async function hears(call: PhoneCall, hz: number, dbov = HEARD_DBOV): Promise<boolean> {
+  for (let tries = 0; tries < 20; tries++) if (levelAt(hz, await call.heard.next(300)) > dbov) return true
   return false
 }
 

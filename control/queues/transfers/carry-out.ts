@@ -1,6 +1,7 @@
 import { isFailure, isUndecided } from '../../../media/protocol.ts'
 import { findLeg } from '../../calls/legs.ts'
 import { decideAnew } from '../../calls/steps/follow.ts'
+import { toneOf } from '../../calls/tones.ts'
 import type { Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Trx } from '../../kernel/store/store.ts'
@@ -55,7 +56,8 @@ async function bridge(
   const other = call === undefined ? undefined : call.direction === 'inbound' ? call.to_address : call.from_address
   const from = other?.startsWith('+') ? other : undefined
   const target = { ...targetOver(connection, to, from, vault), ...(replaces === null ? {} : { replaces }) }
-  return media.request('leg.refer_bridge', { legId, referId, target, timeoutS: TIMEOUT_S })
+  const heard = call === undefined ? {} : { ringback: await toneOf(store.db, 'ringback', call) }
+  return media.request('leg.refer_bridge', { legId, referId, target, timeoutS: TIMEOUT_S, ...heard })
 }
 
 async function begin(deps: CallCentreParts, trx: Trx, row: CallTransferRow, plan: Plan, at: string): Promise<void> {

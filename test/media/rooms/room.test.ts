@@ -66,6 +66,19 @@ test('a deaf party hears nobody and is heard by all others', () => {
   assertHears(parties, (listener, speaker) => listener !== speaker && listener !== 1)
 })
 
+test('a party that only rings is heard as the tone in its place, and as itself while it is heard; two others need no packet of it', () => {
+  const { room, parties } = roomOf(2)
+  const [waiting, rung] = parties as [Party, Party]
+  const standIn = { tick: 0, pull: () => toneFrame(425, standIn.tick++) }
+  rung.leg.standIn = standIn
+  const speaks = (tick: number): boolean => tick >= SETTLED + SECOND
+  run(room, 2 * (SETTLED + SECOND), (tick, now) => speaks(tick) && rung.speak(toneFrame(1000, tick), now))
+  const [before, after] = [waiting.heard(SETTLED, SECOND), waiting.heard(SETTLED * 2 + SECOND, 2 * SECOND)]
+  assert.ok(levelOf(425, before) > -13 && levelOf(1000, before) < -60, `${levelOf(425, before)} dBov`)
+  assert.ok(levelOf(1000, after) > -13 && levelOf(425, after) < -60, `${levelOf(1000, after)} dBov`)
+  assert.ok(levelOf(425, rung.heard(SETTLED, SECOND)) < -60, 'nobody hears himself')
+})
+
 test('in an echo room a party hears itself', () => {
   const { room, parties } = roomOf(1, { kind: 'echo' })
   run(room, SETTLED + SECOND, speakTones(parties))
