@@ -17,6 +17,8 @@ export interface UserDeps {
   teamExists: Exists
   /** A deactivated member answers no more calls. */
   signOut: (trx: Trx, context: Context, userId: string) => Promise<void>
+  /** The member may answer other queues now. */
+  teamChanged: (trx: Trx, tenant: Tenant, userId: string) => Promise<void>
 }
 
 const changeBody = input({
@@ -114,13 +116,8 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
     const changed: UserRow = { ...row, ...same, ...flags }
     const refused = await memberProblem(trx, context, changed, deps.teamExists)
     if (refused !== null) return refused
-    if (Object.keys(body).length > 0) {
-      await forTenant(trx, context)
-        .update('users')
-        .set({ ...same, ...flags })
-        .where('id', '=', id)
-        .execute()
-    }
+    if (Object.keys(body).length > 0) await forTenant(trx, context).change('users', id, { ...same, ...flags })
+    if (body.team_id !== undefined) await deps.teamChanged(trx, context, id)
     if (body.status === 'deactivated') await deps.signOut(trx, context, id)
     return toUser(changed)
   })

@@ -70,7 +70,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
       id: 'setAgentStatus',
       summary: "Set an agent's presence",
       description:
-        'During a call the change takes effect after the call; a wrap-up ends at once. 409 for a member who is not active.',
+        'During a call the change takes effect after the call; a wrap-up ends at once. A phone that rings for a queue stops when its member is `away` or `offline`, and the next one rings. 409 for a member who is not active.',
       tag: 'Agents',
       scope: 'agents:write',
       params,

@@ -6,7 +6,7 @@ import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { UserRow } from '../organisation/tables.ts'
 import type { AgentStatus } from './agent-schema.ts'
-import { allQueues, answeredBy } from './settings/store.ts'
+import { allQueues, answeredBy, recallRings } from './settings/store.ts'
 import type { AgentStatusRow, AgentWish } from './tables.ts'
 
 /**
@@ -110,6 +110,7 @@ export async function setWish(
     ...(isBack ? { idle_since: at } : {}),
   }
   await save(trx, tenant, row, change, at, request)
+  await recallRings(trx, tenant, 'user_id', userId)
 }
 
 /** The agent talks. */
@@ -235,11 +236,7 @@ async function save(
   const since = isFirst ? at : row.since!
   const steady = isFirst ? { since_ms: steadyMsOf(trx), since_on: nodeOf(trx) } : {}
   if (row.since !== null) {
-    await scoped
-      .update('agent_statuses')
-      .set({ ...change, since, ...steady })
-      .where('id', '=', row.id)
-      .execute()
+    await scoped.change('agent_statuses', row.id, { ...change, since, ...steady })
   } else {
     const { organisation_id: _o, livemode: _l, ...fresh } = row
     await scoped.insert('agent_statuses', { ...fresh, ...change, since, ...steady })

@@ -26,8 +26,8 @@ export async function doDuties(
   for (const leg of await ringingTooLong(db, now)) {
     await step(leg.call_id, trx => setLeg(trx, tenantOf(leg), leg.id, { unanswered: 'now' }))
   }
-  // Media ends what rings too long. This is for rings that media never learnt of, which nobody missed. What it told while the database
-  // was away comes first: it may be that somebody has answered.
+  // Media ends what rings too long. This is for rings that are recalled or that media never learnt of, which nobody missed. What it told
+  // while the database was away comes first: it may be that somebody has answered.
   const late = await lateRings(db, waitingSince !== null && waitingSince < at ? waitingSince : at)
   await failAll(late, 'media_failed', step, fail)
   for (const before of await legless(db)) {

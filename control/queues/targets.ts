@@ -85,11 +85,7 @@ export async function leadTo(
     case 'number':
       return leadToParty(deps, trx, tenant, led, target, purpose)
     case 'room':
-      await forTenant(trx, tenant)
-        .update('calls')
-        .set({ target: 'room', room_id: target.id })
-        .where('id', '=', led.callId)
-        .execute()
+      await forTenant(trx, tenant).change('calls', led.callId, { target: 'room', room_id: target.id })
       return setLeg(trx, tenant, led.legId, { step: 'joining' })
     case 'end':
       return turnAway(trx, tenant, led.legId, target.reason)
@@ -145,11 +141,7 @@ async function leadToParty(
   purpose: RingPurpose,
 ): Promise<void> {
   const userId = target.type === 'user' ? target.id : null
-  await forTenant(trx, tenant)
-    .update('calls')
-    .set({ target: target.type, user_id: userId })
-    .where('id', '=', led.callId)
-    .execute()
+  await forTenant(trx, tenant).change('calls', led.callId, { target: target.type, user_id: userId })
   await setLeg(trx, tenant, led.legId, { step: 'calling' })
   const ring = await ringParty(deps, trx, tenant, { callId: led.callId, target, purpose, at: led.at })
   if (ring !== null) return

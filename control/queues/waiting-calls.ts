@@ -60,11 +60,7 @@ export async function offerFailed(trx: Trx, tenant: Tenant, callId: string, user
   const row = await scoped.find('queue_calls', callId)
   if (row === undefined) return
   const tried = [...new Set([...triedOf(row), userId])]
-  await scoped
-    .update('queue_calls')
-    .set({ offered_to: null, tried: JSON.stringify(tried) })
-    .where('id', '=', callId)
-    .execute()
+  await scoped.change('queue_calls', callId, { offered_to: null, tried: JSON.stringify(tried) })
 }
 
 /** Takes a call out of the line; null when it is in none. */

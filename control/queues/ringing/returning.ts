@@ -128,11 +128,8 @@ async function attemptFailed(
 }
 
 async function dialPerson(trx: Trx, tenant: Tenant, row: CallbackRow, callId: string, at: string): Promise<void> {
-  const target: RingTarget & { timeoutS: number } = {
-    kind: 'address',
-    to: row.phone,
-    from: null,
-    timeoutS: CUSTOMER_TIMEOUT_S,
+  const target = { kind: 'address', to: row.phone, from: null, timeoutS: CUSTOMER_TIMEOUT_S } satisfies RingTarget & {
+    timeoutS: number
   }
   await insertParty(
     trx,

@@ -17,7 +17,7 @@ import type { AgentStatusRow, QueueCallRow, QueueRow } from '../tables.ts'
 import { leadTo, overflowTarget } from '../targets.ts'
 import { leaveQueue, offerTo, triedOf, waitedMs } from '../waiting-calls.ts'
 import { triedOf as callbackTried, dialForAssistant, offerCallback } from './returning.ts'
-import { startRing } from './rings.ts'
+import { type NewRing, startRing } from './rings.ts'
 
 /** One round of an organisation's queues: reads the rows, decides by `distributor.ts`, and writes the decisions. */
 
@@ -248,27 +248,9 @@ async function apply(
   }
   const call = rows.calls.find(one => one.id === decision.id)
   if (call === undefined) return false
-  const ring = await startRing(
-    trx,
-    tenant,
-    {
-      callId: call.id,
-      purpose: 'queue',
-      userId: decision.agentId,
-      queueId: call.queue_id,
-      callbackId: null,
-      mode: null,
-      targets: await deps.devicesOf(trx, tenant, decision.agentId, new Date(at)),
-      role: 'agent',
-      address: decision.agentId,
-      timeoutS: timeoutOf(rows, call.queue_id),
-    },
-    at,
-  )
-  if (ring === null) return false
-  await offerTo(trx, tenant, call.id, decision.agentId, at)
-  await markOffered(trx, tenant, decision.agentId, at)
-  return true
+  const offer = { purpose: 'queue', callId: call.id, queueId: call.queue_id, callbackId: null } as const
+  const isRung = await ringAgent(deps, trx, tenant, { offer, userId: decision.agentId, rows, at })
+  return isRung && offerTo(trx, tenant, call.id, decision.agentId, at)
 }
 
 async function ringForCallback(
@@ -277,23 +259,32 @@ async function ringForCallback(
   tenant: Tenant,
   { row, userId, rows, at }: { row: CallbackRow; userId: string; rows: RoundRows; at: string },
 ): Promise<boolean> {
-  const targets = await deps.devicesOf(trx, tenant, userId, new Date(at))
-  if (targets.length === 0) return false
   const callId = newId('call')
-  const ring = {
-    callId,
-    purpose: 'callback' as const,
+  const offer = { purpose: 'callback', callId, queueId: row.queue_id, callbackId: row.id } as const
+  const isRung = await ringAgent(deps, trx, tenant, { offer, userId, rows, at })
+  return isRung && offerCallback(trx, tenant, row, { userId, callId, at })
+}
+
+async function ringAgent(
+  deps: CallCentreParts,
+  trx: Trx,
+  tenant: Tenant,
+  {
+    offer,
     userId,
-    queueId: row.queue_id,
-    callbackId: row.id,
-    mode: null,
-    targets,
-    role: 'agent' as const,
-    address: userId,
-    timeoutS: timeoutOf(rows, row.queue_id),
-  }
-  if ((await startRing(trx, tenant, ring, at)) === null) return false
-  await offerCallback(trx, tenant, row, { userId, callId, at })
+    rows,
+    at,
+  }: {
+    offer: Pick<NewRing, 'purpose' | 'callId' | 'queueId' | 'callbackId'>
+    userId: string
+    rows: RoundRows
+    at: string
+  },
+): Promise<boolean> {
+  const targets = await deps.devicesOf(trx, tenant, userId, new Date(at))
+  const timeoutS = timeoutOf(rows, offer.queueId)
+  const ring = { ...offer, userId, mode: null, targets, role: 'agent' as const, address: userId, timeoutS }
+  if (targets.length === 0 || (await startRing(trx, tenant, ring, at)) === null) return false
   await markOffered(trx, tenant, userId, at)
   return true
 }

@@ -1,10 +1,11 @@
 import { NO_AUDIO_DEFAULTS } from '../../calls/sound/audio-schema.ts'
+import { decideAnew } from '../../calls/steps/follow.ts'
 import { NO_CAPTURE } from '../../capture-settings/settings.ts'
 import type { UsesOf } from '../../http/references.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import type { QueueRow } from '../tables.ts'
+import { forTenant, type Tenant, type TenantDb } from '../../kernel/tenancy.ts'
+import type { QueueRow, RingRow } from '../tables.ts'
 import { isAnsweredBy, useOf } from './queue.ts'
 import { type Queue, type QueueSettings, queueSchema } from './schema.ts'
 
@@ -45,7 +46,29 @@ export async function saveSettings(
   id: string,
   change: Partial<Pick<QueueRow, 'name' | 'settings' | 'updated'>>,
 ): Promise<void> {
-  await forTenant(trx, tenant).update('queues').set(change).where('id', '=', id).execute()
+  await forTenant(trx, tenant).change('queues', id, change)
+  await recallRings(trx, tenant, 'queue_id', id)
+}
+
+/** A phone that rings for a queue stops, and the next one rings, if its member is away or no longer answers the queue: its time is over. */
+export async function recallRings(trx: Trx, tenant: Tenant, of: 'queue_id' | 'user_id', id: string): Promise<void> {
+  const scoped = forTenant(trx, tenant)
+  const rings = scoped.select('rings').selectAll().where(of, '=', id).where('state', '=', 'ringing')
+  for (const ring of await rings.where('purpose', 'in', ['queue', 'callback']).execute()) {
+    if (await isWanted(scoped, ring)) continue
+    await scoped.change('rings', ring.id, { deadline: ring.started_at })
+    decideAnew(trx)
+  }
+}
+
+async function isWanted(scoped: TenantDb, { user_id, queue_id, callback_id }: RingRow): Promise<boolean> {
+  const status = (await scoped.find('agent_statuses', user_id ?? ''))?.status
+  if (status === 'away' || status === 'offline') return false
+  const user = await scoped.find('users', user_id ?? '')
+  const queue = await scoped.find('queues', queue_id ?? '')
+  const callback = await scoped.find('callbacks', callback_id ?? '')
+  if (user === undefined || queue === undefined || callback?.route === 'agent') return true
+  return isAnsweredBy(settingsOf(queue), { id: user.id, teamId: user.team_id })
 }
 
 /** The calls that wait in a queue, in the order in which they are answered. */

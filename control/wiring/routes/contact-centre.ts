@@ -32,7 +32,7 @@ import { sipCredentialRoutes } from '../../queues/agents/credential-routes.ts'
 import { devicesOf } from '../../queues/agents/devices.ts'
 import { queueRoutes } from '../../queues/settings/routes.ts'
 import { queueStatsRoutes } from '../../queues/settings/stats.ts'
-import { queuesUsing, removeTeam } from '../../queues/settings/store.ts'
+import { queuesUsing, recallRings, removeTeam } from '../../queues/settings/store.ts'
 import { siteRoutes } from '../../sites/routes.ts'
 import { sitesUsing } from '../../sites/uses.ts'
 import { toolsTransferringTo } from '../../tools/store.ts'
@@ -86,6 +86,7 @@ export function contactCentre(
       now,
       teamExists: exists.team,
       signOut: (trx, context, id) => signOut(agents, trx, context, id),
+      teamChanged: (trx, tenant, id) => recallRings(trx, tenant, 'user_id', id),
     }),
     ...messageRoutes({ store, vault, now, sipHost: sipHostOf(config) }),
     ...sipCredentialRoutes({

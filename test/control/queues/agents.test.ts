@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { insertApiKey } from '../../../control/organisation/api-key-routes.ts'
+import { findRing, startRing } from '../../../control/queues/ringing/rings.ts'
 import { suite } from '../../harness.ts'
 import { START } from '../app-harness.ts'
 import { addMember, makeWholeApp, refusal } from '../whole-app.ts'
@@ -57,6 +58,33 @@ test('a member who is not active has no status to set, and one who is deactivate
   await live(`PATCH /v1/users/${ann}`, { status: 'deactivated' })
   assert.is((await live(`GET /v1/agents/${ann}/status`)).body.status, 'offline')
   assert.is((await events('agent.status.changed')).length, 2)
+  await close()
+})
+
+test('whoever leaves a queue, a team of it, or the desk, while its phone rings: the time of that ring is over', async () => {
+  const { live, store, ours, close } = await makeWholeApp()
+  const tenant = { organisationId: ours.organisationId, livemode: true }
+  const ringing = { purpose: 'queue' as const, callbackId: null, mode: null, targets: [], role: 'agent' as const }
+  const ways: ((user: string, team: string, queue: string) => Promise<unknown>)[] = [
+    (_user, _team, queue) => live(`PATCH /v1/queues/${queue}`, { member_team_ids: [] }),
+    user => live(`PATCH /v1/users/${user}`, { team_id: null }),
+    (_user, team) => live(`DELETE /v1/teams/${team}`),
+    user => live(`PUT /v1/agents/${user}/status`, { status: 'away' }),
+  ]
+  for (const [i, leave] of ways.entries()) {
+    const team = (await live('POST /v1/teams', { name: `Team ${i}` })).body.id
+    const user = await addMember(live, `${i}@example.com`, { team_id: team })
+    await live(`PUT /v1/agents/${user}/status`, { status: 'available' })
+    const queue = (await live('POST /v1/queues', { name: 'Help', member_team_ids: [team] })).body.id
+    const ring = { ...ringing, callId: `call_${i}`, userId: user, queueId: queue, address: user, timeoutS: 20 }
+    const at = new Date().toISOString()
+    const { id } = (await store.transaction(trx => startRing(trx, tenant, ring, at)))!
+    const isDue = async () => ((await findRing(store.db, tenant, id))?.deadline ?? '') <= at
+    await live(`PATCH /v1/queues/${queue}`, { name: 'Helpdesk' })
+    assert.not.ok(await isDue(), String(leave))
+    await leave(user, team, queue)
+    assert.ok(await isDue(), String(leave))
+  }
   await close()
 })
 

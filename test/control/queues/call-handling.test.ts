@@ -12,6 +12,8 @@ import {
   transferAttended,
   transferBlind,
 } from '../../../control/queues/call-handling.ts'
+import { DEFAULT_SETTINGS } from '../../../control/queues/settings/queue.ts'
+import { saveSettings } from '../../../control/queues/settings/store.ts'
 import { suite } from '../../harness.ts'
 import { until } from '../calls-world.ts'
 import { makeQueueWorld, type QueueWorld } from './queue-world.ts'
@@ -306,7 +308,8 @@ test('a deactivated agent finishes the call that is under way; then the softphon
   await world.close()
 })
 
-test('what rings at an agent who is deactivated rings at the next one', async () => {
+/** Ann's phone rings for a caller of her queue; Bob answers that too. */
+async function ringingAtAnn() {
   const world = await makeQueueWorld()
   const [ann, bob] = [await world.addAgent('ann'), await world.addAgent('bob')]
   const queue = await world.addQueue({ member_user_ids: [ann, bob] })
@@ -314,11 +317,45 @@ test('what rings at an agent who is deactivated rings at the next one', async ()
     await world.setStatus(id, 'available')
     world.clock.advance(1000)
   }
-  await world.call(queue)
+  const legId = await world.call(queue)
   await world.settle()
   assert.equal([world.ringing(ann).length, world.ringing(bob).length], [1, 0])
+  return { world, ann, bob, queue, legId }
+}
+
+test('what rings at an agent who is deactivated rings at the next one', async () => {
+  const { world, ann, bob } = await ringingAtAnn()
   await deactivate(world, ann)
   assert.equal([world.ringing(ann).length, world.ringing(bob).length], [0, 1])
+  await world.close()
+})
+
+test('a phone stops ringing once its member is away, or answers the queue no more: the next one rings at once', async () => {
+  for (const how of ['away', 'offline', 'removed'] as const) {
+    const { world, ann, bob, queue, legId } = await ringingAtAnn()
+    if (how === 'removed') {
+      const settings = JSON.stringify({ ...DEFAULT_SETTINGS, max_wait_seconds: 0, member_user_ids: [bob] })
+      await world.store.transaction(trx => saveSettings(trx, world.tenant, queue, { settings }))
+    } else await world.setStatus(ann, how)
+    await world.settle()
+    assert.equal([world.ringing(ann).length, world.ringing(bob).length], [0, 1], how)
+    assert.is(await world.status(ann), how === 'removed' ? 'available' : how)
+    world.media.pickUp(world.ringing(bob)[0]!.legId)
+    await world.settle()
+    assert.is(roomOf(world, bob), world.media.legs.get(legId)!.roomId, how)
+    await world.close()
+  }
+})
+
+test('a phone rings on for who calls its member directly, away or not, and for the queue that it still answers', async () => {
+  const { world, ann, bob, queue } = await ringingAtAnn()
+  await world.callUser(bob)
+  await world.settle()
+  await world.setStatus(bob, 'away')
+  const settings = JSON.stringify({ ...DEFAULT_SETTINGS, max_wait_seconds: 0, member_user_ids: [ann] })
+  await world.store.transaction(trx => saveSettings(trx, world.tenant, queue, { settings }))
+  await world.settle()
+  assert.equal([world.ringing(ann).length, world.ringing(bob).length], [1, 1])
   await world.close()
 })
 
