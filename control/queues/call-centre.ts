@@ -221,7 +221,8 @@ export class CallCentre implements CallCentrePort {
   /** Whether a leg is rung for a call, or waits for one that is: nobody else resumes it. */
   async owns(legId: string): Promise<boolean> {
     const leg = await findLeg(this.#deps.store.db, legId)
-    return leg !== undefined && (leg.ring_id !== null || OWN_STEPS.includes(leg.step))
+    if (leg === undefined || leg.step === 'ended') return false
+    return leg.ring_id !== null || OWN_STEPS.includes(leg.step)
   }
 
   async rungLegs(): Promise<string[]> {

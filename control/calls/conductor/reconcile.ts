@@ -144,7 +144,7 @@ export class Reconciler {
     if (await this.#deps.centre.owns(leg.legId)) return
     const rows = await loadLeg(this.#deps.store.db, leg.legId)
     if (rows === null && (await resumeSandboxLeg(leg, media))) return
-    if (rows === null || rows.call.ended_at !== null) {
+    if (rows === null || rows.call.ended_at !== null || rows.participant.step === 'ended') {
       await this.#turnAway(leg, rows?.call ?? null, media)
       return
     }

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { endAll } from '../../../control/calls/conductor/end-all.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import { phrasesOf } from '../../../control/kernel/phrases.ts'
 import { nodeOf } from '../../../control/kernel/store/node.ts'
@@ -507,6 +508,28 @@ test('a ring that media never learnt of ends by the clock; one of another node i
     .execute()
   await world.centre().run(world.media)
   assert.equal(await rings(), [])
+  await world.close()
+})
+
+test('what others have ended as of a lost node is hung up at once when it is back, callers and called alike', async () => {
+  const { world, queue, agents } = await withAgents({}, 'ann', 'bob')
+  const { store, media, clock } = world
+  await world.call(queue)
+  await world.settle()
+  media.pickUp(world.ringing(agents[0]!)[0]!.legId)
+  await world.settle()
+  await world.call(queue)
+  await world.settle()
+  assert.is(media.legs.size, 4)
+  const end = { reason: 'node_lost', at: clock.now().toISOString() } as const
+  // None of our commands reaches our media: others do it.
+  world.killAfter(0)
+  await endAll(store.db, world.centre(), end, (_legId, run) => store.transaction(run))
+  await store.followUps.idle()
+  assert.is(media.legs.size, 4)
+  media.revive()
+  await world.driver().reconcile(media.snapshot(), media)
+  assert.equal([...media.legs.keys()], [])
   await world.close()
 })
 
