@@ -1,3 +1,4 @@
+import { ArrayLease } from '../../codecs/arrays.ts'
 import type { FaxTone } from '../../codecs/detectors/fax-tones.ts'
 import { OpusCodec } from '../../codecs/packets/opus.ts'
 import { BrowserLeg } from '../legs/browser-leg.ts'
@@ -138,9 +139,11 @@ export class Legs implements LegHooks {
       return noLeg(legId)
     }
     const { random, sendKey, identity = null } = this.#options
-    const leg = new RtpLeg(legId, socket, this, random, (key, ms) => sendKey(legId, key, ms), identity)
+    const arrays = new ArrayLease()
+    const send = (key: string, ms: number): void => sendKey(legId, key, ms)
+    const leg = arrays.during(() => new RtpLeg(legId, socket, this, random, send, identity))
     socket.listen(leg, error => this.broke(legId, error))
-    this.#add(leg, affinity, () => socket.close(), sound)
+    this.#add(leg, affinity, () => socket.close(), sound, arrays)
     const opened = { port: socket.port, ssrc: leg.ssrc }
     if (begin === undefined) return opened
     if (this.#needsOpus(legId, begin.media)) await this.#openOpus(legId)
@@ -191,7 +194,7 @@ export class Legs implements LegHooks {
   }
 
   /** @param affinity the leg's owner */
-  #add(leg: Leg, affinity: string, disconnect: () => void, sound?: LegSound): void {
+  #add(leg: Leg, affinity: string, disconnect: () => void, sound?: LegSound, arrays = new ArrayLease()): void {
     const { prompts, hearing, now, end } = this.#options
     const { members, emit } = this.#world
     const callId = (): string | null => members.get(leg.id)?.room?.spec.roomId ?? null
@@ -202,7 +205,7 @@ export class Legs implements LegHooks {
       { emit, end, agreed: capture => this.#agreed(leg.id, capture) },
     )
     const keyRate = new RateLimit(KEYS)
-    const member: Member = { leg, disconnect, owner, room: null, dialogue, keyRate }
+    const member: Member = { leg, disconnect, arrays, owner, room: null, dialogue, keyRate }
     members.add(member)
     if (sound !== undefined) this.#world.sounds.change(member, sound)
   }
@@ -251,7 +254,10 @@ export class Legs implements LegHooks {
       const isInside = member.room !== null
       if (!isInside && room !== undefined && rooms.isFull(room, legId)) return roomFull(room.spec.roomId)
       const { leg } = member
-      if (media !== null) this.#packetsOf(legId)?.connect(media, this.#options.now(), early !== undefined)
+      if (media !== null) {
+        const packets = this.#packetsOf(legId)
+        member.arrays.during(() => packets?.connect(media, this.#options.now(), early !== undefined))
+      }
       if (early === 'from_called' || leg.isEarly) leg.deaf = early === 'from_called'
       leg.isEarly = early !== undefined
       // The tone goes on where it is.
@@ -413,6 +419,8 @@ export class Legs implements LegHooks {
         () => leg.goodbye(now),
         () => leg.close(),
         disconnect,
+        // Its last packet has left with the socket, and a closed leg touches none of them.
+        () => member.arrays.end(),
       )
       return closed
     })

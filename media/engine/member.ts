@@ -1,3 +1,4 @@
+import type { ArrayLease } from '../../codecs/arrays.ts'
 import type { Failure, RateLimit } from '../protocol.ts'
 import type { Room } from '../rooms/room.ts'
 import type { Party } from '../sinks/sink-kind.ts'
@@ -13,6 +14,8 @@ export interface Seated extends Party {
 export interface Member extends Seated {
   /** Closes its connection. */
   readonly disconnect: () => void
+  /** What its audio is in: after its close the next one's. */
+  readonly arrays: ArrayLease
   /** Whose turn it uses in speech synthesis and recognition. */
   readonly owner: () => SpeechOwner
   readonly dialogue: Dialogue

@@ -563,6 +563,9 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   override close(): void {
+    // Its arrays are another leg's from now on: packets that still come, and relays of others, find nothing here.
+    this.#media = null
+    this.#audio = null
     super.close()
     this.#stopPassing()
     this.leaveFax()

@@ -294,6 +294,7 @@ export abstract class Leg {
     this.sound = null
     this.player = null
     this.chorus = null
+    this.said = this.plain = this.raw = this.saidUpper = null
   }
 }
 

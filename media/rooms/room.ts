@@ -1,4 +1,3 @@
-import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -61,7 +60,6 @@ export class Room {
   /** For a listener who hears a different selection from the others; created when needed. */
   #private: Mixer | null = null
   readonly #shared = new SharedMix()
-  readonly #tapped: Frame = int16Array(LEG_SAMPLES)
   readonly #tapLimiter = new Limiter()
   readonly #waiting: Source[] = []
   /** The mix above 4 kHz, also for single listeners; null: not worth it. */
@@ -159,10 +157,10 @@ export class Room {
     if (this.sinks.length === 0) return
     const paused = this.pause !== null
     const hasVoices = this.#mixer.voices > 0 && !paused
-    if (hasVoices) this.#mixer.all(this.#tapped, this.#tapLimiter)
+    if (hasVoices) this.#mixer.all(TAPPED, this.#tapLimiter)
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
-      sink.write('inbound', hasVoices ? this.#tapped : SILENCE)
+      sink.write('inbound', hasVoices ? TAPPED : SILENCE)
       sink.write('outbound', paused || announced === null ? SILENCE : announced)
     }
   }
@@ -287,6 +285,9 @@ export class Room {
     this.chorus = null
   }
 }
+
+/** What sinks get: all rooms share it, which therefore stays in the cache. */
+const TAPPED: Frame = new Int16Array(LEG_SAMPLES)
 
 /** Its voice is in the mix of the room. */
 const isHeardByAll = (leg: Leg): boolean => !leg.muted && !leg.onHold && leg.heardBy === null

@@ -1,20 +1,23 @@
-import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { LEG_SAMPLES } from './leg.ts'
 import type { Mixer } from './mixer.ts'
 
+/** What one room has mixed in its tick: all rooms share them, which therefore stay in the cache. */
+const FRAME: Frame = new Int16Array(LEG_SAMPLES)
+const ENCODED: Record<LawName, Uint8Array> = {
+  PCMU: new Uint8Array(LEG_SAMPLES),
+  PCMA: new Uint8Array(LEG_SAMPLES),
+}
+
 /**
  * The mix that all silent listeners of a room share: made, and encoded in each law, at most once per tick. In a large
  * room most members are silent, so most of the encoding is saved, and the result is identical to the sample.
  */
 export class SharedMix {
-  readonly frame: Frame = int16Array(LEG_SAMPLES)
-  readonly #encoded: Record<LawName, Uint8Array> = {
-    PCMU: uint8Array(LEG_SAMPLES),
-    PCMA: uint8Array(LEG_SAMPLES),
-  }
+  /** Borrowed until the next room's tick. */
+  readonly frame: Frame = FRAME
   readonly #limiter = new Limiter()
   /** The tick that it belongs to. */
   #tick = -1
@@ -36,7 +39,7 @@ export class SharedMix {
 
   /** The frame of the last `of`, encoded. */
   encoded(codec: LawName): Uint8Array {
-    const bytes = this.#encoded[codec]
+    const bytes = ENCODED[codec]
     if (!this.#ready[codec]) {
       LAWS[codec].encode(this.frame, bytes)
       this.#ready[codec] = true
