@@ -103,7 +103,10 @@ function arraysOf<T extends Erasable>(Kind: ArrayKind<T>): (length: number) => T
     if (bytes <= SHORT) return new Kind(length)
     if (current === null) return make(length, bytes)
     let shelf = shelves.get(length)
-    if (shelf === undefined) shelves.set(length, (shelf = []))
+    if (shelf === undefined) {
+      shelf = []
+      shelves.set(length, shelf)
+    }
     return current.take(shelf, () => make(length, bytes))
   }
 }
