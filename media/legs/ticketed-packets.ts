@@ -6,6 +6,8 @@ import { Unwrapper } from '../rtp/rtp.ts'
 
 /** As many as a jitter buffer holds. */
 const SLOTS = 64
+/** Steps in a row from packet to packet that show another clock than the one counted on: one alone may be a pause. */
+const TELLING_STEPS = 2
 /** `recovered`: what was lost is in the next packet once more. `lost`: a part of it is, and the codec cannot conceal it. */
 export type Played = 'played' | 'recovered' | 'lost'
 /** A ticket without audio: larger than every slot number. */
@@ -22,10 +24,23 @@ export class TicketedPackets {
   /** Packets that were not of the codec, or too long. */
   refused = 0
   readonly #codec: PacketCodec
-  /** Units of its clock per unit of 8 kHz, and samples likewise. */
-  readonly #clockUnits: number
+  /** Units of the sender's clock per unit of 8 kHz, and samples likewise. */
+  #clockUnits: number
   readonly #samples: number
   readonly #timestamps = new Unwrapper(32)
+  /** Some senders count the samples of G.722, which are of 16 kHz, and not what RFC 3551 §4.5.2 says. */
+  readonly #mayCountSamples: boolean
+  /** The last timestamp, on the wire and in units of 8 kHz; and from where on they are converted. */
+  #wire = 0
+  #fromWire = 0
+  #fromUnits = 0
+  /** The last packet: where it began and ended, in units of 8 kHz. */
+  #lastSequence = -1
+  #lastTimestamp = 0
+  #lastUnits = 0
+  /** Steps that showed another clock, and how far they led. */
+  #tellingSteps = 0
+  #told = 0
   readonly #bytes: Uint8Array
   readonly #lengths = uint16Array(SLOTS)
   readonly #sequences = int32Array(SLOTS).fill(-1)
@@ -43,13 +58,15 @@ export class TicketedPackets {
     this.#codec = codec
     this.#clockUnits = codec.clockRateHz / NARROWBAND_HZ
     this.#samples = codec.sampleRateHz / NARROWBAND_HZ
+    this.#mayCountSamples = codec.clockRateHz < codec.sampleRateHz
     this.#bytes = uint8Array(SLOTS * codec.maxPacketBytes)
     this.#pcm = int16Array(MAX_PACKET_SAMPLES * this.#samples)
   }
 
   /** Converts a timestamp of the wire to units of 8 kHz, with wrap-around like that of the wire. */
   timestampOf(timestamp: number): number {
-    return Math.floor(this.#timestamps.unwrap(timestamp) / this.#clockUnits) >>> 0
+    this.#wire = this.#timestamps.unwrap(timestamp)
+    return (this.#fromUnits + Math.floor((this.#wire - this.#fromWire) / this.#clockUnits)) >>> 0
   }
 
   /** @param timestamp in units of 8 kHz */
@@ -70,14 +87,45 @@ export class TicketedPackets {
       jitter.skip(sequence)
       return
     }
+    const at8k = this.#mayCountSamples ? this.#onItsClock(jitter, sequence, timestamp, units) : timestamp
     const slot = this.#nextSlot
     this.#tickets.fill(slot, 0, units)
-    if (jitter.push(sequence, timestamp, this.#tickets, 0, units, now, isBegin) !== 'ok') return
+    if (jitter.push(sequence, at8k, this.#tickets, 0, units, now, isBegin) !== 'ok') return
     const at = slot * maxPacketBytes
     for (let i = 0; i < length; i++) this.#bytes[at + i] = bytes[offset + i]!
     this.#lengths[slot] = length
     this.#sequences[slot] = sequence
     this.#nextSlot = (slot + 1) % SLOTS
+  }
+
+  /**
+   * From packet to packet, timestamps go on by as much as the packet holds; where it is twice or half of that again and again, the sender's clock
+   * runs at another rate than was thought, and its audio is played anew from here.
+   *
+   * @returns the packet's timestamp by the clock that the sender has
+   */
+  #onItsClock(jitter: JitterBuffer, sequence: number, timestamp: number, units: number): number {
+    const step = (timestamp - this.#lastTimestamp) | 0
+    const isNext = sequence === ((this.#lastSequence + 1) & 0xffff)
+    const isTelling = isNext && step === (this.#clockUnits === 1 ? 2 * this.#lastUnits : this.#lastUnits / 2)
+    this.#told = isTelling ? this.#told + step : 0
+    this.#tellingSteps = isTelling ? this.#tellingSteps + 1 : 0
+    this.#lastSequence = sequence
+    this.#lastTimestamp = timestamp
+    this.#lastUnits = units
+    return this.#tellingSteps < TELLING_STEPS ? timestamp : this.#turn(jitter)
+  }
+
+  #turn(jitter: JitterBuffer): number {
+    const span = this.#clockUnits === 1 ? this.#told / 2 : this.#told * 2
+    this.#clockUnits = this.#clockUnits === 1 ? 2 : 1
+    this.#fromWire = this.#wire
+    this.#fromUnits = (this.#lastTimestamp - this.#told + span) >>> 0
+    this.#lastTimestamp = this.#fromUnits
+    this.#tellingSteps = 0
+    this.#told = 0
+    jitter.reset()
+    return this.#fromUnits
   }
 
   /** Turns the output of the jitter buffer into a frame. */
@@ -132,6 +180,12 @@ export class TicketedPackets {
   /** Another source: nothing continues. */
   reset(): void {
     this.#timestamps.reset()
+    this.#clockUnits = this.#codec.clockRateHz / NARROWBAND_HZ
+    this.#fromWire = 0
+    this.#fromUnits = 0
+    this.#lastSequence = -1
+    this.#tellingSteps = 0
+    this.#told = 0
     this.#sequences.fill(-1)
     this.#slot = -1
     this.#codec.reset()

@@ -98,6 +98,71 @@ test('what is lost is concealed: a tone has no hole, and is itself again after i
   }
 })
 
+/** A sender of G.722 whose clock has `clockHz(packet)`; what the leg plays of it, each 20 ms. `skips`: packets that are not sent. */
+function playG722(
+  ms: number,
+  packets: number,
+  clockHz: (packet: number) => number,
+  skips: (packet: number) => boolean = () => false,
+): { leg: RtpLeg; frames: Int16Array[] } {
+  const coder = packetCodec('G722')
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+  const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+  const types = { payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }
+  leg.connect({ ...mediaOf('10.0.0.1'), codec: 'G722', ...types }, 0)
+  const samples = 16 * ms
+  // The timestamp wraps on the way.
+  const sender = new RtpSender({ ssrc: 9, sequence: 65_500, timestamp: 0xffffffff - 80_000, maxPayload: samples / 2 })
+  const frames: Int16Array[] = []
+  let packet = 0
+  for (let now = 20; now <= packets * ms; now += 20) {
+    for (; packet * ms < now; packet++) {
+      const from = packet * samples
+      const frame = Int16Array.from({ length: samples }, (_, i) =>
+        Math.round(11_600 * Math.sin((2 * Math.PI * HZ * (from + i)) / 16_000)),
+      )
+      coder.encode(frame, sender.packet.subarray(12, 12 + samples / 2))
+      if (!skips(packet)) {
+        leg.rtp(sender.write(PAYLOAD_TYPE, samples / 2).slice(0, 12 + samples / 2), '10.0.0.1', 4000, packet * ms + 3)
+      }
+      sender.advance((clockHz(packet) * ms) / 1000)
+    }
+    leg.pull(now, false, false)
+    frames.push(Int16Array.from(leg.raw ?? new Int16Array(160)))
+  }
+  return { leg, frames }
+}
+
+test('G.722 whose timestamps count its samples of 16 kHz, a fault of some devices, is played whole (RFC 3551 §4.5.2 has 8 kHz)', () => {
+  for (const ms of [10, 20, 40]) {
+    const { leg, frames } = playG722(ms, 6000 / ms, () => 16_000)
+    for (const [at, frame] of frames.entries()) {
+      if (at >= 10) assert.ok(loudness(frame) > -13, `${ms} ms: a hole at ${at * 20} ms`)
+    }
+    const whole = Int16Array.from(frames.slice(25).flatMap(frame => [...frame]))
+    assert.ok(purity(whole, 8000) > 33, `${ms} ms: ${purity(whole, 8000)} dB`)
+    const { packetsLost, packetsLate, jitterMs, delayMs } = leg.quality
+    assert.equal([packetsLost, packetsLate], [0, 0])
+    assert.ok(jitterMs < 5 && delayMs < 60, `jitter ${jitterMs} ms, delay ${delayMs} ms`)
+  }
+})
+
+test('a sender of G.722 that changes its clock is followed, and a pause of a packet is no other clock', () => {
+  const { frames } = playG722(20, 400, packet => (packet < 200 ? 16_000 : 8000))
+  for (const [at, frame] of frames.entries()) {
+    if (at >= 10 && (at < 195 || at > 210)) assert.ok(loudness(frame) > -13, `a hole at ${at * 20} ms`)
+  }
+  const { leg, frames: paused } = playG722(
+    20,
+    200,
+    () => 8000,
+    packet => packet % 5 === 4,
+  )
+  for (const [at, frame] of paused.entries()) if (at >= 10) assert.ok(loudness(frame) > -14, `a hole at ${at * 20} ms`)
+  // By another clock every step would have been one of its own.
+  assert.ok(leg.quality.jitterMs < 1, `${leg.quality.jitterMs} ms`)
+})
+
 test('what is lost of a frame, in packets of 10 or 30 ms, is concealed in step with what is around it', () => {
   const lawful = {
     encode: (frame: Int16Array, into: Uint8Array) => PCMU.encode(frame, into),
