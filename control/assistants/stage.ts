@@ -1,5 +1,6 @@
 import type { CommandName, Failure, Reply, Request } from '../../media/protocol.ts'
 import { isUndecided } from '../../media/protocol.ts'
+import { isPaused } from '../calls/pci.ts'
 import { insertSteps, type TimedStep } from '../calls/programs/records.ts'
 import type { CallProgramRow } from '../calls/programs/tables.ts'
 import type { CallRow } from '../calls/tables.ts'
@@ -78,6 +79,11 @@ export class Stage {
 
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** A card payment is being made: nobody is expected to answer. */
+  isPaused(): Promise<boolean> {
+    return isPaused(this.db, this.tenant, this.call.id)
   }
 
   now(): Date {

@@ -67,6 +67,12 @@ export const pausesOf = (db: Db, tenant: Tenant, callId: string): Promise<Captur
     .orderBy('id')
     .execute()
 
+/** A card payment is being made in the call: nothing that is said or typed is for us. */
+export async function isPaused(db: Db, tenant: Tenant, callId: string): Promise<boolean> {
+  const pauses = forTenant(db, tenant).select('capture_pauses').select('id').where('call_id', '=', callId)
+  return (await pauses.limit(1).executeTakeFirst()) !== undefined
+}
+
 /** The last pause of the call, and its event; undefined: there was none. */
 export async function lastPause(
   db: Db,

@@ -209,7 +209,8 @@ export class Conversation<A> {
       if (input === 'nudged') continue
       if (input === null) {
         if (turn !== null && isSpoken(turn)) return { kind: 'spoken', turn: this.#close(turn) }
-        if (turn === null && !this.#isCallerSpeaking) return { kind: 'silence' }
+        const isSilent = turn === null && !this.#isCallerSpeaking
+        if (isSilent && !(await this.#parts.stage.isPaused())) return { kind: 'silence' }
         this.#isCallerSpeaking = false
         continue
       }

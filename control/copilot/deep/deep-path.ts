@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { isPaused } from '../../calls/pci.ts'
 import { newId } from '../../kernel/ids.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
@@ -8,15 +9,7 @@ import { ask } from '../../models/ask.ts'
 import { type ChatModel, isModelFailure } from '../../models/model.ts'
 import { count } from '../../usage/ledger.ts'
 import { passagesOn } from '../sessions/knowledge.ts'
-import {
-  apply,
-  findSession,
-  isPaused,
-  type RecordParts,
-  sessionMs,
-  settingsOfSession,
-  stateOf,
-} from '../sessions/records.ts'
+import { apply, findSession, type RecordParts, sessionMs, settingsOfSession, stateOf } from '../sessions/records.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
 import type { ModelParts } from './answer.ts'
 import { CLOSING_MS, closingWords } from './closing.ts'

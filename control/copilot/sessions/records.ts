@@ -126,9 +126,3 @@ async function notify({ now }: RecordParts, trx: Trx, row: CopilotSessionRow, { 
 
 export const findSession = (db: Db, tenant: Tenant, id: string): Promise<CopilotSessionRow | undefined> =>
   forTenant(db, tenant).find('copilot_sessions', id)
-
-/** A card payment is being made in the call: nothing said or typed there is for the copilot. */
-export async function isPaused(db: Db, tenant: Tenant, callId: string): Promise<boolean> {
-  const pauses = forTenant(db, tenant).select('capture_pauses').select('id').where('call_id', '=', callId)
-  return (await pauses.limit(1).executeTakeFirst()) !== undefined
-}

@@ -1,4 +1,5 @@
 import { findLeg, mainLeg, setLeg } from '../../calls/legs.ts'
+import { isPaused } from '../../calls/pci.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
 import type { Trx } from '../../kernel/store/store.ts'
@@ -49,9 +50,4 @@ export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Pr
 
 export async function place(trx: Trx, tenant: Tenant, legId: string, ringId: string | null): Promise<void> {
   await forTenant(trx, tenant).update('participants').set({ ring_id: ringId }).where('id', '=', legId).execute()
-}
-
-export async function isPaused(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
-  const pauses = forTenant(trx, tenant).select('capture_pauses').select('id').where('call_id', '=', callId)
-  return (await pauses.limit(1).executeTakeFirst()) !== undefined
 }

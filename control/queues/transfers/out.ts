@@ -1,4 +1,5 @@
 import { isFailure, isUndecided } from '../../../media/protocol.ts'
+import { isPaused } from '../../calls/pci.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
@@ -8,7 +9,6 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { uriAt } from '../../trunks/outbound.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
-import { isPaused } from '../ringing/sides.ts'
 import { findTransfer, insertTransfer, planOf, transferBegun, transferOver } from './records.ts'
 import type { CallTransferRow } from './tables.ts'
 

@@ -16,7 +16,7 @@ const said: ProgramInput = {
 } as ProgramInput
 
 /** A stage on which these events happen, and then none. `held`: state that its commits keep. */
-function stageOf(happens: ProgramInput[], held = new Set<ProgramInput>()): Stage {
+function stageOf(happens: (ProgramInput | null)[], held = new Set<ProgramInput>(), pauses: boolean[] = []): Stage {
   const stage: Partial<Stage> = {
     hold: input => void held.add(input),
     release: input => void held.delete(input),
@@ -26,10 +26,14 @@ function stageOf(happens: ProgramInput[], held = new Set<ProgramInput>()): Stage
     signal: new AbortController().signal,
     now: () => new Date(),
     nudge: () => {},
-    next: async () => happens.shift() ?? (await new Promise<never>(() => {})),
+    isPaused: async () => pauses.shift() === true,
+    next: async () => {
+      const input = happens.shift()
+      return input === undefined ? new Promise<never>(() => {}) : input
+    },
     poll: async wanted => {
       const input = happens[0]
-      const found = input === undefined ? null : wanted(input)
+      const found = input == null ? null : wanted(input)
       if (found !== null) happens.shift()
       return found
     },
@@ -86,6 +90,15 @@ test('whatever is committed while a turn is being said tells how far it was hear
   void conversation.next()
   await new Promise(setImmediate)
   assert.is(Turn.restored(JSON.parse(JSON.stringify(saved)) as StoredTurn).heardText, 'I see.')
+})
+
+test('a caller who pays by card is not asked whether they are still there: patience begins anew until the payment is over', async () => {
+  const happens = [null, null, null, said, null]
+  const conversation = conversationOn(stageOf(happens, new Set(), [true, true, false]), () => {})
+  assert.is((await conversation.next(9000)).kind, 'silence')
+  assert.is(happens.length, 2, 'the third time that nothing is said, the payment is over')
+  assert.is((await conversation.next(9000)).kind, 'answered')
+  assert.is((await conversation.next(9000)).kind, 'silence')
 })
 
 test('an answer that waits until we have spoken stays stored until it is taken', async () => {
