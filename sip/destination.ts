@@ -1,6 +1,6 @@
 import type { Destination, Peer, Transport } from './agent-types.ts'
 import type { ByteString } from './message/message.ts'
-import { parseUri, uriParam } from './message/uri.ts'
+import { parseUri, type SipUri, uriParam } from './message/uri.ts'
 
 /** The transports that a URI may select. */
 const TRANSPORTS: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls'])
@@ -9,10 +9,18 @@ const TRANSPORTS: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls'])
 export function destinationOfUri(text: ByteString): Destination | null {
   const uri = parseUri(text)
   if ('error' in uri || (uri.scheme !== 'sip' && uri.scheme !== 'sips')) return null
+  const { host } = maddrOf(uri) ?? uri
   const named = uriParam(uri, 'transport')?.toLowerCase() ?? ''
   const plain = TRANSPORTS.has(named) ? (named as Transport) : null
-  if (uri.scheme === 'sip') return { transport: plain, host: uri.host, port: uri.port }
-  return { transport: 'tls', host: uri.host, port: uri.port, secure: true }
+  if (uri.scheme === 'sip') return { transport: plain, host, port: uri.port }
+  return { transport: 'tls', host, port: uri.port, secure: true }
+}
+
+/** What is sent there goes to this host in place of its own (RFC 3261 §19.1.1); null: none is named. */
+function maddrOf(uri: SipUri): SipUri | null {
+  const named = uriParam(uri, 'maddr')
+  const maddr = named === null ? null : parseUri(`sip:${named}`)
+  return maddr !== null && 'host' in maddr ? maddr : null
 }
 
 /** 5060, over TLS 5061 (RFC 3261 §19.1.2). */

@@ -111,6 +111,20 @@ test('ACK and BYE follow the Record-Route of the 200 in reverse, to its Contact'
   assert.match(alice.sentLike('BYE')[0]!.text, 'CSeq: 2 BYE')
 })
 
+test('what goes to a URI with maddr is sent to that address, and names the URI as it is (RFC 3261 §19.1.1)', () => {
+  for (const [maddr, host] of [
+    ['192.0.2.7', '192.0.2.7'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['no%20host', '10.9.9.9'],
+  ] as const) {
+    const { alice } = dial()
+    answer(alice, 200, 'b', [`Contact: <sip:bob@10.9.9.9:5070;maddr=${maddr}>`], 'answer')
+    const { text, to } = alice.sentLike('ACK')[0]!
+    assert.ok(text.startsWith(`ACK sip:bob@10.9.9.9:5070;maddr=${maddr} SIP`))
+    assert.equal([to.host, to.port], [host, 5070])
+  }
+})
+
 test('a 2xx that comes again is acknowledged again with the same bytes', () => {
   const { alice } = dial()
   answer(alice, 200, 'b', ['Contact: <sip:bob@10.9.9.9>'], 'answer')
