@@ -187,11 +187,11 @@ function inDialog(core: AgentCore, session: Session, transaction: ServerTransact
   else if (request.method === 'OPTIONS')
     core.respond(transaction, { ...optionsAnswer(core), toTag: session.localTag }, now)
   else if (session.phase === 'over') core.respond(transaction, { status: 481 }, now)
+  else if (request.method === 'INFO') onInfo(core, session, transaction, now)
   else if (early !== undefined) onEarlyRequest(core, session, early, transaction, now)
   else if (request.method === 'PRACK') onPrack(core, session, transaction, now)
   else if (request.method === 'REFER') onRefer(core, session, transaction, now)
   else if (request.method === 'NOTIFY') onReferNotify(core, session, transaction, now)
-  else if (request.method === 'INFO') onInfo(core, session, transaction, now)
   else onReinvite(core, session, transaction, now)
 }
 

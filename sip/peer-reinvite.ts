@@ -58,7 +58,9 @@ export function onEarlyRequest(
 ): void {
   const { request } = transaction
   const offer = bodyOf(request)
-  if (request.method !== 'UPDATE') core.respond(transaction, { status: 481 }, now)
+  // Our own INVITE is open (RFC 3261 §14.2). A 481 would end the dialog.
+  if (request.method === 'INVITE') core.respond(transaction, { status: 491 }, now)
+  else if (request.method !== 'UPDATE') core.respond(transaction, { status: 481 }, now)
   else if (offer === null) {
     refreshTarget(early.dialog, request.headers)
     core.respond(transaction, { status: 200, headers: successHeaders(core, session, early.dialog, NO_TIMER) }, now)

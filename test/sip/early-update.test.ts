@@ -76,6 +76,16 @@ test('one without an offer is answered at once; before an answer, or beside anot
   assert.match(asks('UPDATE', 'other', 1), / 481 /)
 })
 
+test('whom we call may send INFO before its answer (RFC 6086), and its INVITE waits for ours (RFC 3261 §14.2): a 481 would end its dialog', () => {
+  const { alice, answer, asks } = dialled()
+  answer(180, 'b')
+  assert.match(asks('INFO', 'b', 1), /^SIP\/2\.0 200 /)
+  assert.match(asks('INVITE', 'b', 2, 'offer'), /^SIP\/2\.0 491 /)
+  assert.match(asks('INFO', 'other', 1), / 481 /)
+  answer(200, 'b', 'answer')
+  assert.is(alice.event('answered').kind, 'answered')
+})
+
 test('a call that fails while an UPDATE waits for us ends both', () => {
   const { alice, answer, asks } = dialled()
   answer(183, 'b', 'answer', RELIABLE)
