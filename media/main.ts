@@ -33,6 +33,7 @@ import { FarEnds } from './signalling/far-ends.ts'
 import { Names } from './signalling/names.ts'
 import { Phones } from './signalling/phones.ts'
 import { REALM, Registrar } from './signalling/registrar.ts'
+import { rehearse } from './signalling/rehearsal.ts'
 import { Switchboard } from './signalling/switchboard.ts'
 import { TraceDesk } from './signalling/trace-desk.ts'
 import { SpeechClient } from './speech/speech-client.ts'
@@ -403,3 +404,4 @@ process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
 log.info({ hosts: config.sipHosts, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
 process.send?.({ type: 'ready' })
+if (config.warmsUp) rehearse().catch(error => log.error({ err: error }, 'calls could not be rehearsed'))

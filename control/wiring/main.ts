@@ -44,6 +44,7 @@ import {
 import type { ControlReady } from './banner.ts'
 import { describeNumbers } from './demo.ts'
 import { firstStart, unknownKeys } from './first-start.ts'
+import { rehearse } from './rehearsal.ts'
 import { alongside, askingBy, buildPrograms, centreOf, embeddingsOf, ledBy } from './wire-programs.ts'
 
 /** The banner waits this long for the channel; after that the API answers 503 until media is there. */
@@ -242,4 +243,6 @@ export async function main(): Promise<void> {
   const numbers = await describeNumbers(store, { organisationId, livemode: true })
   const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
   process.send?.(ready)
+  if (config.warmUp)
+    void rehearse(parts).catch((error: Error) => log.error({ err: error }, 'calls could not be rehearsed'))
 }

@@ -84,7 +84,7 @@ const options: EngineOptions = {
 }
 
 // Before the thread reports ready, so that the first minute is as good as the tenth.
-if (config.warmsUp) await warmUp(options, work => datagrams.sendTogether(work))
+const warm = config.warmsUp ? await warmUp(options, work => datagrams.sendTogether(work)) : null
 await comeForwardForAudio()
 const engine = new Engine(options)
 
@@ -94,3 +94,4 @@ port.on('message', async ({ id, name, body }: ToEngine) => {
   if (name === 'engine.close') await prompts.close()
   post({ type: 'reply', id, body: reply })
 })
+warm?.rehearse().catch(error => post({ type: 'fault', error: stackOf(error), legIds: [] }))

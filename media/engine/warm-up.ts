@@ -2,6 +2,7 @@ import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { dtmfTone } from '../../codecs/tones.ts'
 import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
+import { inTurns, REHEARSAL, type RehearsalOptions } from '../kernel/rehearsal.ts'
 import type { LegMedia } from '../legs/leg-media.ts'
 import type { RoomSpec } from '../protocol.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
@@ -151,12 +152,12 @@ class WarmParty implements LegSocket {
  * Runs simulated calls through an engine of their own, with a clock of their own, so that the path of packets and frames
  * is compiled before the first call, and stays so. Otherwise its first minute would be interpreted, many times slower. Nothing that they leave behind does anything.
  * @param together what is sent during `work` may be sent together, as in a slot of the clock
- * @returns number of frames run
+ * @returns number of frames run; `rehearse`: makes calls, beside real ones, so that what begins and ends a leg is compiled too
  */
 export async function warmUp(
   options: EngineOptions,
   together: (work: () => void) => void = work => work(),
-): Promise<number> {
+): Promise<{ ticks: number; rehearse: (calls?: RehearsalOptions) => Promise<void> }> {
   let now = 0
   let opening: WarmParty | null = null
   const streams = await WarmStreams.open(roomOf(FORKED))
@@ -196,7 +197,20 @@ export async function warmUp(
   }
   await streams?.close()
   kept.splice(0, kept.length, engine, streams)
-  return tick
+
+  const visitor = new WarmParty(KINDS[0]!, parties.length)
+
+  /** Somebody calls to hear themselves, is told so, and hangs up. */
+  async function visit(legId: string): Promise<void> {
+    opening = visitor
+    const begin = { media: visitor.media, enter: { ...ROOM, roomId: legId, kind: 'echo' as const } }
+    await engine.do('leg.open', { legId, affinity: '', host: '', begin })
+    const sources = [{ kind: 'prompt' as const, name: 'echo' as const }]
+    engine.do('leg.play', { legId, playId: 'echo', sources, loop: false, hangupAfter: null })
+    await engine.do('leg.close', { legId })
+  }
+
+  return { ticks: tick, rehearse: (calls = REHEARSAL) => inTurns(calls, visit) }
 }
 
 const roomOf = (call: number): string => `warm_${call}`

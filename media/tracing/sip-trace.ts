@@ -13,7 +13,7 @@ const MAX_UNCLAIMED_CHARS = 8 * 1024 * 1024
 /** Legs that have ended and whose trace nobody has fetched; then the oldest is dropped and counted. */
 const MAX_ENDED = 20_000
 /** A trace is whole once what follows the end has passed: answers to a BYE, the last ACK [ms]. */
-const LINGER_MS = 2000
+export const LINGER_MS = 2000
 /** Limit of one fetch: a batch is one message of the channel and one transaction. */
 const BATCH_LEGS = 64
 const BATCH_CHARS = 512 * 1024

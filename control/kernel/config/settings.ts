@@ -156,7 +156,7 @@ export const SETTINGS: Settings = {
   warmUp: {
     name: 'TANDEM_WARM_UP',
     default: 'yes',
-    help: 'compile the path of packets and media streams before the first call (0.4 s of a core per thread, which talks to itself over 127.0.0.1); no: during the first calls',
+    help: 'compile the path of packets and media streams before the first call (0.4 s of a core per thread, which talks to itself over 127.0.0.1), that of calls in the seconds after the start (some 4 s of a core); no: during the first calls',
     parse: yesOrNo,
   },
   publicIps: {

@@ -44,6 +44,8 @@ export interface SipEndpointOptions {
   port: number
   /** Opens its UDP sockets. Absent: as Node's. */
   openUdp?: OpenDoor
+  /** Listens for UDP alone. */
+  isUdpOnly?: boolean
   names: NameService
   /** SIP over TLS: absent, it is not listened for, but connected out. Without a certificate handshakes are refused until `renewTls`. */
   tls?: { port: number } & Partial<TlsCredential>
@@ -201,7 +203,7 @@ export class SipEndpoint {
    * server that does so in our place.
    */
   async listen(): Promise<void> {
-    const { port, tls, drachtio } = this.#options
+    const { port, tls, drachtio, isUdpOnly = false } = this.#options
     if (drachtio !== undefined) {
       this.#drachtio = await DrachtioWire.connect({
         server: drachtio,
@@ -212,6 +214,7 @@ export class SipEndpoint {
       return
     }
     for (const { host } of this.#options.addresses.all) this.#udp.set(host, await this.#openUdp(host))
+    if (isUdpOnly) return
     await this.#tcp.listen(port)
     if (tls !== undefined) await this.#tls.listen(tls.port)
   }

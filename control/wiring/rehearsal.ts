@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pino from 'pino'
+import type { CommandName, EventName, Events, MediaEvent } from '../../media/protocol.ts'
+import { newId } from '../kernel/ids.ts'
+import { openStore, type Trx } from '../kernel/store/store.ts'
+import { forTenant } from '../kernel/tenancy.ts'
+import { CURRENT_VERSION } from '../kernel/versions/current.ts'
+import { passageSearch } from '../knowledge/passage-search.ts'
+import { type EventSource, MediaEvents, type MediaPort } from '../media-link/events.ts'
+import { WebhookDispatcher } from '../webhooks/dispatcher.ts'
+import type { Post } from '../webhooks/http-post.ts'
+import { newSigningKey } from '../webhooks/sign.ts'
+import { buildDriver } from './background.ts'
+import { seedDemo } from './demo.ts'
+import { addOrganisation } from './first-start.ts'
+import type { AppParts } from './parts.ts'
+
+/** After so many most of what a call takes is compiled; `afterMs`: what else a start has to do is done by then [ms]. */
+const REHEARSAL = { calls: 1000, afterMs: 3000 }
+/** So many at once, and a pause in which everybody else gets their turn [ms]. */
+const TOGETHER = 4
+const PAUSE_MS = 10
+
+const party = (user: string) => ({ uri: `sip:${user}@127.0.0.1`, user, host: '127.0.0.1' })
+const QUALITY = {
+  ...{ codec: 'PCMU' as const, packetsReceived: 50, packetsSent: 50, packetsLost: 0, packetsLate: 0, lossPct: 0 },
+  ...{ concealedPct: 0, burstRatio: 1, jitterMs: 0, roundTripMs: null, delayMs: 20, driftPpm: 0, mos: 4.4 },
+}
+
+/** What media tells of callers who hear themselves, and hang up. */
+class Callers implements MediaPort {
+  readonly waitingSince = null
+  readonly #events: MediaEvents
+  readonly #source: EventSource = { isOpen: () => true, acknowledge: () => {}, fail: () => {} }
+  #seq = 0
+
+  constructor(parts: Parameters<typeof buildDriver>[0]) {
+    this.#events = new MediaEvents(buildDriver(parts), this, parts.log, '')
+  }
+
+  async call(legIds: readonly string[]): Promise<void> {
+    const [to, from] = [party('1002'), party('+4930123456')]
+    for (const legId of legIds)
+      this.#tell('leg.incoming', { legId, to, from, source: { host: to.host }, sipCallId: legId, digest: null })
+    await this.#dealWith()
+    for (const legId of legIds)
+      this.#tell('leg.ended', { legId, reason: 'caller_hangup', sipCode: null, quality: QUALITY })
+    await this.#dealWith()
+  }
+
+  /** Whatever is asked for is done. */
+  async request(name: CommandName, body: object): Promise<never> {
+    const { legId } = body as { legId: string }
+    if (name === 'leg.answer') this.#tell('leg.answered', { legId })
+    return { legId, state: 'answered', quality: QUALITY } as never
+  }
+
+  async settled(): Promise<void> {}
+
+  #tell<N extends EventName>(name: N, body: Events[N]): void {
+    this.#events.push({ seq: ++this.#seq, event: { name, at: new Date().toISOString(), body } as MediaEvent })
+  }
+
+  async #dealWith(): Promise<void> {
+    while (!this.#events.isEmpty) {
+      await this.#events.drain(this.#source)
+      await this.#events.idle()
+    }
+  }
+}
+
+/**
+ * Calls in a database in memory, of which nothing is left: what a call and its webhooks take is compiled before callers come. Otherwise the
+ * first second of many is interpreted while their calls wait.
+ */
+export async function rehearse(
+  given: Pick<AppParts, 'config' | 'vault' | 'now'>,
+  { calls, afterMs } = REHEARSAL,
+  post: Post = async () => ({ status: 204, body: '', retryAfter: undefined, isFromPublic: true }),
+): Promise<void> {
+  await sleep(afterMs)
+  const parts = { ...given, store: await openStore(':memory:'), log: pino({ level: 'silent' }) }
+  const { store, vault, now } = parts
+  const at = now().toISOString()
+
+  async function seed(trx: Trx): Promise<void> {
+    const { organisationId } = await addOrganisation(trx, { name: 'Rehearsal', pciEnabled: true, now: now() })
+    const tenant = { organisationId, livemode: true }
+    const pins = { pinHash: '', moderatorPinHash: '' }
+    await seedDemo(trx, tenant, { pins, search: passageSearch(store.engine), at })
+    const id = newId('webhook_endpoint')
+    const { algorithm, secret, publicKey } = newSigningKey('hmac')
+    await forTenant(trx, tenant).insert('webhook_endpoints', {
+      ...{ id, url: 'https://127.0.0.1/', description: null, status: 'enabled', event_types: '["*"]', metadata: '{}' },
+      ...{ api_version: CURRENT_VERSION, algorithm, signing_key: vault.seal(secret, id), public_key: publicKey },
+      ...{ created: at, updated: at },
+    })
+  }
+
+  await store.transaction(seed)
+  const dispatcher = new WebhookDispatcher({ ...parts, post, allowedNetworks: [], random: Math.random })
+  dispatcher.start()
+  const callers = new Callers(parts)
+  for (let begun = 0; begun < calls; begun += TOGETHER) {
+    await callers.call(Array.from({ length: Math.min(TOGETHER, calls - begun) }, () => newId('participant')))
+    await sleep(PAUSE_MS)
+  }
+  await dispatcher.close()
+  await store.close()
+}
