@@ -103,7 +103,7 @@ export class Registration implements Watching {
     }
     this.#core.report(this.watch.watchId, 'registered', null, serviceRoute)
     const share = REFRESH_SHARE + REFRESH_SPREAD * this.#core.fraction()
-    this.#again(Math.max(MIN_REFRESH_S, grantedS * share), now)
+    this.#again(Math.max(MIN_REFRESH_S, Math.min(grantedS, MAX_EXPIRES_S) * share), now)
   }
 
   /** The time of our own contact among all that the registrar lists (RFC 3261 §10.2.4). */

@@ -54,6 +54,14 @@ const field = (text: string, name: string): string => new RegExp(`^${name}: (.*)
 const challenge = (algorithm: string, more = ''): string =>
   `WWW-Authenticate: Digest realm="r", nonce="n1", qop="auth", algorithm=${algorithm}${more}`
 
+test('however long a registrar grants, a day is renewed within the day: a timer knows no longer time than 24 of them', () => {
+  const desk = Desk.open()
+  desk.answer(200, 'Contact: <sip:r123@192.0.2.1>;expires=4294967295')
+  desk.pipe.run(60_000)
+  const next = desk.party.agent.nextDeadline()!
+  assert.ok(next > 3_600_000 && next < 86_400_000, `${next}`)
+})
+
 test('a Service-Route of the 200 is told, a changed one again, and one that is no way of loose routers is none (RFC 3608)', () => {
   const desk = Desk.open()
   const routes = () => desk.reports.map(({ status, serviceRoute }) => [status, serviceRoute])
