@@ -4,7 +4,7 @@ import { dialogOfRequest } from './dialog.ts'
 import { ended, finish, stopProvisionals } from './ending.ts'
 import { readIdentity } from './identity/received.ts'
 import { earlyMediaFields } from './message/early-media.ts'
-import type { NameAddr } from './message/headers.ts'
+import { type NameAddr, parseDeltaSeconds } from './message/headers.ts'
 import { type SipRequest, toText } from './message/message.ts'
 import { parseUri } from './message/uri.ts'
 import { noteAllow, noteMinSe, runSessionTimer, timerFor } from './own-reinvite.ts'
@@ -15,6 +15,8 @@ import type { ServerTransaction } from './transaction/transactions.ts'
 import { replacedBy } from './transfer/replaces.ts'
 
 const PROVISIONAL_REPEAT_MS = 60_000
+/** Nobody rings for longer. */
+const MAX_INVITATION_S = 3600
 
 const party = (address: NameAddr): Party => ({
   uri: toText(address.uri),
@@ -45,6 +47,7 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
   core.add(session)
   core.byInvite.set(transaction, session)
   core.respond(transaction, { status: 100 }, now)
+  expireInvitation(core, session, request, now)
   core.emit({
     kind: 'incoming',
     sessionId: session.id,
@@ -59,6 +62,17 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
     reliability: reliabilityOf(request),
     peer,
     ...(replaced === null ? {} : { replaces: replaced.session.id }),
+  })
+}
+
+/** Whoever calls does not wait for longer than that (RFC 3261 §13.3.1): then it is as if it had hung up. */
+function expireInvitation(core: AgentCore, session: Session, { headers }: SipRequest, now: number): void {
+  const seconds = parseDeltaSeconds(headers.get('expires') ?? '')
+  // Who says 0 means no time, for nobody could answer in it.
+  if (seconds === null || seconds === 0 || seconds > MAX_INVITATION_S) return
+  session.expireAt = core.deadlines.set(now + seconds * 1000, at => {
+    finish(core, session, ended(session, 'remote', 'cancel'), at)
+    core.forget(session)
   })
 }
 

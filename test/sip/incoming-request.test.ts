@@ -287,6 +287,31 @@ test('a re-INVITE can be cancelled and the call goes on', () => {
   assert.is(bob.agent.sessionCount, 1)
 })
 
+test('an invitation that is not answered when its Expires is over ends with 487 (RFC 3261 §13.3.1); 0, and more than an hour, are no time', () => {
+  for (const [expires, at] of [
+    ['20', 20_000],
+    ['0', null],
+    ['4294967295', null],
+  ] as const) {
+    const bob = party()
+    feed(bob, raw('INVITE', { extra: [`Expires: ${expires}`] }))
+    bob.do(bob.agent.provisional(bob.event('incoming').sessionId, 180, null, 0))
+    bob.do(bob.agent.advance((at ?? 50_000) - 1))
+    assert.is(bob.sentLike('SIP/2.0 487').length, 0)
+    bob.do(bob.agent.advance(at ?? 50_000))
+    assert.is(bob.sentLike('SIP/2.0 487').length, at === null ? 0 : 1)
+    if (at !== null) assert.equal([bob.event('ended').by, bob.event('ended').cause], ['remote', 'cancel'])
+  }
+  const bob = party()
+  const extra = ['Expires: 20']
+  feed(bob, raw('INVITE', { extra }))
+  bob.do(bob.agent.accept(bob.event('incoming').sessionId, body('answer'), 10_000))
+  const to = toOf(bob.sentLike('SIP/2.0 200')[0]!.text)
+  feed(bob, raw('ACK', { to }), PHONE, 10_000)
+  bob.do(bob.agent.advance(30_000))
+  assert.is(bob.agent.sessionCount, 1, 'an answered call has no such time')
+})
+
 test('BYE before our 200 ends the INVITE with 487', () => {
   const bob = party()
   feed(bob, raw('INVITE'))
