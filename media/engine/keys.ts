@@ -3,7 +3,7 @@ import type { EventName, Events, Failure, Reply, Request } from '../protocol.ts'
 import { Annex } from '../rooms/annex.ts'
 import { guestsIn } from '../rooms/guest-leg.ts'
 import type { KeySource, Leg } from '../rooms/leg.ts'
-import type { Room } from '../rooms/room.ts'
+import { lineOf, type Room } from '../rooms/room.ts'
 import type { CrossMessage, EngineCommands, EngineHandlers } from './engine-protocol.ts'
 import type { Member, Members } from './member.ts'
 
@@ -103,8 +103,9 @@ export class Keys {
   #toPaymentLine({ pause, spec, legs }: Room, leg: Leg, key: string, source: KeySource, isSecret: boolean): void {
     if (pause === null || source === 'inband') return
     const isForAll = !pause.maskDtmf && spec.kind === 'call' && !isSecret
+    const line = lineOf(pause, leg.id)
     for (const other of legs) {
-      if (other !== leg && (isForAll || other.id === pause.destinationLegId)) other.sendKey(key)
+      if (other !== leg && (isForAll || other.id === line)) other.sendKey(key)
     }
   }
 

@@ -81,12 +81,15 @@ export class Captures {
   /** The combined pause of a room and its legs, or null. */
   over(roomId: string, legIds: Iterable<string>): RoomPause | null {
     if (this.#entries.size === 0) return null
-    const ids = [targetId({ roomId }), ...Array.from(legIds, legId => targetId({ legId }))]
-    const states = ids.flatMap(id => this.#entries.get(id)?.pause.state ?? [])
-    if (states.length === 0) return null
+    const targets: Target[] = [{ roomId }, ...Array.from(legIds, legId => ({ legId }))]
+    const entries = targets.flatMap(target => this.#entries.get(targetId(target)) ?? [])
+    if (entries.length === 0) return null
+    const states = entries.map(({ pause }) => pause.state)
+    const lines = Object.fromEntries(entries.flatMap(lineOfPayer))
     return {
       maskDtmf: states.some(state => state.maskDtmf),
       destinationLegId: states.find(state => state.destinationLegId !== null)?.destinationLegId ?? null,
+      ...(Object.keys(lines).length > 0 && { lines }),
       reason: states[0]!.reason ?? '',
     }
   }
@@ -94,4 +97,11 @@ export class Captures {
   list(): { target: Target; state: CaptureState }[] {
     return [...this.#entries.values()].map(({ target, pause }) => ({ target, state: pause.state }))
   }
+}
+
+/** A flow's payment line has the pause itself, and a session's has no payer. */
+function lineOfPayer({ target, pause }: Entry): [string, string][] {
+  const { destinationLegId } = pause.state
+  if (!('legId' in target) || destinationLegId === null || destinationLegId === target.legId) return []
+  return [[target.legId, destinationLegId]]
 }

@@ -40,9 +40,9 @@ export class PauseBoard {
 
   /** Writes this thread's pause. */
   write(pause: RoomPause | null): void {
-    const { maskDtmf = false, destinationLegId = null, reason = '' } = pause ?? {}
+    const { maskDtmf = false, destinationLegId = null, lines, reason = '' } = pause ?? {}
     const text =
-      pause === null ? '' : JSON.stringify({ destinationLegId, reason: reason.slice(0, MAX_REASON), maskDtmf })
+      pause === null ? '' : JSON.stringify({ destinationLegId, lines, reason: reason.slice(0, MAX_REASON), maskDtmf })
     if (text === this.#written) return
     this.#written = text
     const { words, details } = this.#slots[this.#own]!
@@ -79,6 +79,7 @@ export class PauseBoard {
 const bothOf = (one: RoomPause, other: RoomPause): RoomPause => ({
   maskDtmf: one.maskDtmf || other.maskDtmf,
   destinationLegId: one.destinationLegId ?? other.destinationLegId,
+  lines: { ...other.lines, ...one.lines },
   reason: one.reason,
 })
 

@@ -19,7 +19,20 @@ export interface RoomPause {
   maskDtmf: boolean
   /** The payment line: the only leg that still hears the keys. */
   destinationLegId: string | null
+  /** The lines of those who pay by pauses of their own, by their legs. Each hears its payer; absent: there is one line at most. */
+  lines?: Readonly<Record<string, string>>
   reason: string
+}
+
+/** Who hears the keys of this leg in a pause; null: nobody. */
+export const lineOf = ({ lines, destinationLegId }: RoomPause, legId: string): string | null =>
+  lines?.[legId] ?? destinationLegId
+
+/** Whether it hears anybody's keys. */
+function isLine({ lines, destinationLegId }: RoomPause, legId: string): boolean {
+  if (destinationLegId === legId) return true
+  for (const payer in lines) if (lines[payer] === legId) return true
+  return false
 }
 
 /** Hears what the product itself plays in a room, and counts the ticks, as the timeline of a recording. */
@@ -179,7 +192,7 @@ export class Room {
 
   /** In a pause, whoever is not heard by all only listens in on it, as a recording does. */
   #isShutOut(leg: Leg): boolean {
-    return this.pause !== null && leg.heardBy !== null && this.pause.destinationLegId !== leg.id
+    return this.pause !== null && leg.heardBy !== null && !isLine(this.pause, leg.id)
   }
 
   /** The audio in a law, if it was just mixed. */
@@ -227,7 +240,7 @@ export class Room {
     const mixer = this.#mixer
     const said = isHeardByAll(leg) ? leg.said : null
     const own = this.spec.kind === 'echo' ? null : said
-    const isPaymentLine = this.pause !== null && this.pause.destinationLegId === leg.id
+    const isPaymentLine = this.pause !== null && isLine(this.pause, leg.id)
     if (extra === null && !isPaymentLine) {
       if (mixer.voices - (own === null ? 0 : 1) === 0) return null
       if (own === null) return this.#shared.of(mixer)
@@ -248,9 +261,8 @@ export class Room {
     this.#private ??= new Mixer(LEG_SAMPLES)
     const mixer = this.#private
     mixer.clear(this.#mixer.tick)
-    const isPaymentLine = this.pause !== null && this.pause.destinationLegId === listener.id
     for (const leg of this.legs) {
-      const said = isPaymentLine ? leg.raw : leg.said
+      const said = this.#isPayerOf(listener, leg) ? leg.raw : leg.said
       if (said !== null && this.#reaches(leg, listener)) mixer.add(said)
     }
     if (announced !== null) mixer.add(announced)
@@ -269,12 +281,16 @@ export class Room {
   /** In the sum, replaces the audio without keypad tones by the audio with them, and back. */
   #swapRaw(listener: Leg, direction: 'in' | 'out'): void {
     for (const leg of this.legs) {
-      if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw) continue
+      if (leg === listener || !isHeardByAll(leg) || leg.said === leg.raw || !this.#isPayerOf(listener, leg)) continue
       const before = direction === 'in' ? leg.said : leg.raw
       const after = direction === 'in' ? leg.raw : leg.said
       if (before !== null) this.#mixer.remove(before)
       if (after !== null) this.#mixer.add(after)
     }
+  }
+
+  #isPayerOf(listener: Leg, leg: Leg): boolean {
+    return this.pause !== null && lineOf(this.pause, leg.id) === listener.id
   }
 
   /** Idempotent. */

@@ -48,13 +48,13 @@ const pause = (changes: Partial<Request<'capture.pause'>> = {}) =>
     ...changes,
   })
 
-/** The caller holds a key for some ticks, as a tone in the audio. */
-function holdKey(key: DtmfKey, ticks: number): void {
+/** The caller, or somebody else, holds a key for some ticks, as a tone in the audio. */
+function holdKey(key: DtmfKey, ticks: number, who = caller): void {
   const tone = createTone(dtmfPlan(key, ticks * 20), 8000)
   const frame = new Int16Array(160)
   engine.run(ticks, () => {
     tone.pull(frame)
-    caller.speaker.speak(frame, engine.now)
+    who.speaker.speak(frame, engine.now)
   })
 }
 
@@ -62,11 +62,11 @@ function silence(ticks: number): void {
   engine.run(ticks, () => caller.speaker.speak(new Int16Array(160), engine.now))
 }
 
-/** The caller presses a key as a telephone event: five packets and three ends. */
-function pressKey(code: number): void {
+/** The caller, or somebody else, presses a key as a telephone event: five packets and three ends. */
+function pressKey(code: number, who = caller): void {
   for (let i = 0; i < 5; i++)
-    engine.run(1, () => caller.speaker.press(code, i === 0 ? 'start' : 'middle', 160 * i, engine.now))
-  for (let i = 0; i < 3; i++) engine.run(1, () => caller.speaker.press(code, 'end', 960, engine.now))
+    engine.run(1, () => who.speaker.press(code, i === 0 ? 'start' : 'middle', 160 * i, engine.now))
+  for (let i = 0; i < 3; i++) engine.run(1, () => who.speaker.press(code, 'end', 960, engine.now))
 }
 
 /** The loudest level of any DTMF frequency in any 10 ms of what was heard. */
@@ -222,6 +222,41 @@ test('RFC 4733 events reach the payment line and nobody else, and are masked in 
       { key: '*', masked: true },
     ],
   )
+})
+
+test('of two who pay in one room, each by a pause of its own, each payment line hears its payer and not the other one', async () => {
+  const [OTHER, OTHER_LINE] = ['part_other', 'part_other_pay']
+  const other = await engine.join(OTHER)
+  const otherLine = await engine.join(OTHER_LINE)
+  const everybody = [caller, agent, payment, other, otherLine]
+  silence(SETTLED)
+  pause()
+  pause({ target: { legId: OTHER }, destinationLegId: OTHER_LINE })
+  for (const [payer, line] of [
+    [caller, payment],
+    [other, otherLine],
+  ] as const) {
+    const from = engine.ticks
+    const before = new Map(everybody.map(one => [one, one.received.events.length]))
+    holdKey('5', 5, payer)
+    silence(SETTLED)
+    pressKey(8, payer)
+    engine.run(40)
+    assert.is(keysIn(line, from - 1), '5')
+    assert.ok(line.received.events.slice(before.get(line)).some(event => event.code === 8))
+    for (const one of everybody.filter(far => far !== line && far !== payer)) {
+      assert.is(one.received.events.length, before.get(one))
+      assert.ok(loudestTone(one, from - 1) < NOTHING)
+    }
+  }
+  engine.engine.do('capture.resume', { target: { legId: CALLER } })
+  pressKey(3, other)
+  engine.run(40)
+  assert.ok(
+    otherLine.received.events.some(event => event.code === 3),
+    'the other goes on paying',
+  )
+  assert.not.ok(payment.received.events.some(event => event.code === 3))
 })
 
 test('SIP INFO digits of a pause reach the payment line and nobody else', () => {
