@@ -26,7 +26,7 @@ import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
 import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
-import { recoverRecordings } from './recordings/recording-writer.ts'
+import { leftBehind, recoverRecordings } from './recordings/recording-writer.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
 import { FarEnds } from './signalling/far-ends.ts'
@@ -288,6 +288,7 @@ const commands = new CommandTable({
   threads,
   speech: new SpeechClient(speech.port(), abilitiesOf(config.speech)),
   seq: () => channel.seq,
+  unfinished: () => unfinished,
   stats,
 })
 const channel = new Channel(ulid(), (name, body) => commands.run(name, body))
@@ -346,6 +347,7 @@ async function announce(recovered: ReturnType<typeof recoverRecordings>): Promis
   const at = new Date().toISOString()
   for (const body of ready) emit({ name: 'recording.ready', at, body })
   for (const body of failed) emit({ name: 'recording.failed', at, body })
+  unfinished.clear()
 }
 
 /** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. */
@@ -369,6 +371,7 @@ async function drain(): Promise<void> {
 const hosts = config.sipHosts.join(', ')
 
 // Looks at the directory before the first call can begin a new recording in it.
+const unfinished = new Set(leftBehind(config.dataDir))
 const recovery = recoverRecordings(config.dataDir)
 
 // Nobody calls before the threads of the audio are ready for it.

@@ -9,7 +9,7 @@ import { onCallTold } from '../callbacks/want-summary.ts'
 import { onConsent } from '../calls/capture/consent-changed.ts'
 import { sweepRecordings } from '../calls/capture/recording-files.ts'
 import { CallDriver, type CallPrograms } from '../calls/conductor/driver.ts'
-import { endAll } from '../calls/conductor/end-all.ts'
+import { endAll, endRecordings } from '../calls/conductor/end-all.ts'
 import { Dialler } from '../campaigns/dialler.ts'
 import { onCampaignCall } from '../campaigns/follow-calls.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
@@ -208,6 +208,7 @@ export const lostNodes = (
   beats: new Beats(),
   endAll: async (db, at, step) => {
     await endAll(db, centre, { reason: 'node_lost', at }, step)
+    await endRecordings(db, at, step)
     await endLostPrograms(vault, db, at, run => step(null, run))
   },
   guard: (legId, at, run) => centre.faults.endingAt(at).guard(legId, null, run),

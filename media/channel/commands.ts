@@ -48,6 +48,8 @@ export interface CommandsOptions {
   threads: Pick<Threads, 'all' | 'ofRoom'>
   /** The number of the latest event. */
   seq: () => number
+  /** Recordings of an earlier process that are being finished. Absent: none. */
+  unfinished?: () => Iterable<string>
   /** Counters of the main thread. */
   stats: () => MediaStats
   speech: TextToSpeech
@@ -273,6 +275,7 @@ export class CommandTable {
     const { switchboard, browsers, threads } = this.#options
     // The number and the list of legs are consistent: the end of a missing leg is among the events up to the number.
     const seq = this.#options.seq()
+    const unfinished = Array.from(this.#options.unfinished?.() ?? [], recordingId => ({ recordingId }))
     const [legs, ...replies] = await Promise.all([
       this.#read([...switchboard.lines.keys(), ...browsers.lines.keys()]),
       ...threads.all.map(engine => engine.request('engine.snapshot', {})),
@@ -286,7 +289,7 @@ export class CommandTable {
       rooms: parts.flatMap(part => part.rooms),
       captures: parts.flatMap(part => part.captures),
       streams: parts.flatMap(part => part.streams),
-      recordings: parts.flatMap(part => part.recordings),
+      recordings: [...unfinished, ...parts.flatMap(part => part.recordings)],
       browserIds: browsers.browserIds,
       refers: switchboard.transfers.open,
     }

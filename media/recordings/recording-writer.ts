@@ -79,7 +79,8 @@ export async function recoverRecordings(dataDir: string): Promise<Recovered> {
   return recovered
 }
 
-function leftBehind(dataDir: string): string[] {
+/** The recordings that a crash interrupted. */
+export function leftBehind(dataDir: string): string[] {
   try {
     return readdirSync(partialsDir(dataDir)).filter(isRecordingId).sort()
   } catch {

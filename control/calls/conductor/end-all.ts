@@ -20,8 +20,8 @@ export const NOT_PAUSED = {
 export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
 
 /**
- * Ends everything that ran at the node of `db`: every call, stream, pause and recording, at the time `at`, or at its own beginning if
- * that was later.
+ * Ends everything that ran at the node of `db`: every call, stream and pause, at the time `at`, or at its own beginning if that was later.
+ * Recordings are finished by the next media process from what it finds on the disk, and judged by its first snapshot.
  */
 export async function endAll(
   db: Db,
@@ -34,7 +34,6 @@ export async function endAll(
     await step(null, trx => applyCapture(trx, call, { id, state: NOT_PAUSED }, at))
   }
   for (const row of await runningStreams(db)) await step(null, trx => endStream(trx, row, at))
-  for (const { call_id } of await runningRecordings(db)) await step(null, trx => applyRecording(trx, call_id, null, at))
   for (const id of await runningLegs(db, isPast)) {
     const call = (await loadLeg(db, id))?.call
     const end = { reason, sipCode: null, quality: null, isPast }
@@ -44,6 +43,11 @@ export async function endAll(
   for (const session of await runningSessions(db)) {
     await step(null, trx => closeSession(trx, session, { reason, at: notBefore(session, at), isPast }))
   }
+}
+
+/** Of a node whose disk is out of reach. */
+export async function endRecordings(db: Db, at: string, step: EndStep): Promise<void> {
+  for (const { call_id } of await runningRecordings(db)) await step(null, trx => applyRecording(trx, call_id, null, at))
 }
 
 /** A call may have begun after its node was last seen. */

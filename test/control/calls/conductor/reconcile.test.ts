@@ -121,6 +121,30 @@ test('while control is dead events wait, and the API tells the truth as soon as 
   await world.close()
 })
 
+test('a recording that the next media process finds on the disk is ready once that has finished it', async () => {
+  const world = await makeCallsWorld()
+  const { media, control, openRoom } = world
+  await control.ask(`PATCH /v1/conference_rooms/${openRoom}`, { settings: { record: true } })
+  media.dialIn('part_1', '1001')
+  const { roomId: recordingId } = (await media.command('leg.move', 'part_1')).room
+  await media.committed()
+  await media.die('boot-2')
+  await until(() => control.client.state !== 'ready')
+  media.recordings.add(recordingId)
+  await media.listen()
+  await ready(world)
+  const recording = async () => (await control.ask(`GET /v1/calls/${recordingId}/recording`)).body
+  assert.is((await control.ask(`GET /v1/calls/${recordingId}`)).body.ended_reason, 'media_failed')
+  assert.is((await recording()).status, 'recording')
+  const file = { file: `${recordingId}.wav`, sampleRateHz: 8000, durationMs: 4000, sizeBytes: 64_044 }
+  media.emit('recording.ready', { recordingId, ...file, channels: [{ legId: 'part_1' }], segments: [] })
+  await media.committed()
+  assert.equal([(await recording()).status, (await recording()).duration_ms], ['ready', 4000])
+  const told = (await eventTypes(world)).filter(type => type.startsWith('call.recording'))
+  assert.equal(told, ['call.recording.ready'])
+  await world.close()
+})
+
 test('when media has died, its calls, sessions, streams, pauses and recordings end as media_failed', async () => {
   const world = await makeCallsWorld()
   const { media, control, openRoom } = world
