@@ -101,6 +101,8 @@ export class Ways {
   #later: Way[] = []
   #redirects = 0
   #named: Named | null = null
+  /** What the last 3xx has led to. */
+  #contacts: ReadonlySet<DialTarget> = new Set()
   /** None of the targets that a far end named may be called: the call ends with that reason. */
   refusal: EndedReason | null = null
 
@@ -151,7 +153,16 @@ export class Ways {
     const isOfNoUse = origin === 'local' || status === 503
     if (isOfNoUse) this.#options.resting.add(peer, refusal)
     const isCause = origin === 'local' || (target.tryNextOn ?? TRY_NEXT_ON).includes(status)
-    return isCause && this.hasMore
+    return isCause ? this.hasMore : status < 600 && this.#mayTryNextContact(target)
+  }
+
+  /** Where one of the contacts of a 3xx fails, the next is tried, unless nobody can be reached anywhere (RFC 3261 §8.1.3.4). */
+  #mayTryNextContact(failed: DialTarget): boolean {
+    const next = this.#targets[0]
+    if (next === undefined || !this.#contacts.has(failed) || !this.#contacts.has(next)) return false
+    this.#found = []
+    this.#hosts = []
+    return true
   }
 
   /** It has answered, in whatever way. */
@@ -178,7 +189,9 @@ export class Ways {
       this.refusal = reason
     }
     // Targets named by a far end have the far end's restrictions.
-    this.#targets.unshift(...to.map(uri => ({ ...sentOn(by, redirects, uri), ...contacts.get(uri), uri })))
+    const named = to.map(uri => ({ ...sentOn(by, redirects, uri), ...contacts.get(uri), uri }))
+    this.#contacts = new Set(named)
+    this.#targets.unshift(...named)
   }
 }
 

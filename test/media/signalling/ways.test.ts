@@ -120,6 +120,17 @@ test('a redirection is followed where the target allows it, without our password
   assert.equal(await tries(scene([target('a')]).ways(), () => moved), ['a'])
 })
 
+test('where a contact of a redirection is refused the next is tried, until a 6xx; no other address of it, and no other target (RFC 3261 §8.1.3.4)', async () => {
+  const moved = refusal(302, { contacts: ['sip:bob@m', 'sip:bob@n', 'sip:bob@o'] })
+  const { ways } = scene([target('a', { followRedirects: true }), target('b')], { m: ['m1', 'm2'] })
+  const outcome =
+    (status: number) =>
+    ({ peer }: Way): Refusal =>
+      peer.host === 'a' ? moved : refusal(peer.host === 'n' ? status : 486)
+  assert.equal(await tries(ways(), outcome(404)), ['a', 'm1', 'n', 'o'])
+  assert.equal(await tries(ways(), outcome(603)), ['a', 'm1', 'n'])
+})
+
 test('a number that a redirection names (`tel:`) is called at the same far end, with our password', async () => {
   const moved = refusal(302, { contacts: ['sip:bob@m', 'tel:+1-555-0177', 'tel:+1-555-0178'] })
   const { ways } = scene([target('x:5070;transport=tcp', { hosts: [host('a')], followRedirects: true })])
