@@ -9,7 +9,7 @@ import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
-import { NOT_JUDGED } from '../trunks/caller-identity.ts'
+import { HIDDEN_CALLER } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
 import { numbersAt, type OutgoingCall, takesOut, type WayOut, waysOut } from '../trunks/outbound.ts'
@@ -121,9 +121,7 @@ export async function placeCall(
         direction: 'outbound',
         to: request.to,
         from: way.from,
-        ...(request.isAnonymous === true && {
-          identity: { anonymous: true, name: null, asserted: null, ...NOT_JUDGED },
-        }),
+        ...(request.isAnonymous === true && { identity: HIDDEN_CALLER }),
         target: request.target?.type ?? 'park',
         roomId: idOf(request, 'room'),
         queueId: idOf(request, 'queue'),

@@ -66,7 +66,7 @@ const NOBODY: SipParty = { uri: ANONYMOUS, user: 'anonymous', host: 'anonymous.i
 /** Values of Privacy that hide the caller (RFC 3323 §4.2, RFC 3325 §9.3). */
 const HIDING = ['id', 'header', 'user']
 
-const isNobody = ({ user, host }: SipParty): boolean =>
+export const isNobody = ({ user, host }: SipParty): boolean =>
   (user === '' && host === '') || user.toLowerCase() === 'anonymous' || host.toLowerCase() === 'anonymous.invalid'
 
 const isNumber = ({ user }: SipParty): boolean => /^\+?[0-9]+$/.test(user)
@@ -83,7 +83,7 @@ export function callerOf(
 ): ShownCaller {
   const redirectedFrom = redirectsOf(identity)
   const asserted = connection.trust_identity === 1 ? assertedOf(identity) : null
-  const isPrivate = HIDING.some(value => identity?.privacy.includes(value))
+  const isPrivate = wantsPrivacy(identity)
   const isProven = asserted !== null && isSignedFor(verification, asserted, connection)
   const isFrom = !isNobody(from) && !(isProven && !isSignedFor(verification, from, connection))
   const known = isFrom ? from : (asserted ?? NOBODY)
@@ -108,6 +108,12 @@ type Verdict = Pick<CallIdentity, 'verification' | 'attestation' | 'verification
 
 /** For a call whose signature was not verified. */
 export const NOT_JUDGED: Verdict = { verification: null, attestation: null, verification_failure: null }
+
+export const wantsPrivacy = (identity: ClaimedIdentity | undefined): boolean =>
+  HIDING.some(value => identity?.privacy.includes(value))
+
+/** Of a call of ours whose caller is told to nobody. */
+export const HIDDEN_CALLER = { anonymous: true, name: null, asserted: null, ...NOT_JUDGED }
 
 const verdictOf = (verification: Verification | null): Verdict =>
   verification === null

@@ -8,6 +8,7 @@ import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { MediaPort } from '../../media-link/events.ts'
+import { isNobody, wantsPrivacy } from '../../trunks/caller-identity.ts'
 import { takeMembersCall } from '../transfers/taking.ts'
 import { type NotPlaced, type PlacingDeps, placeMembersCall } from './placed-calls.ts'
 import type { SipCredentialRow } from './tables.ts'
@@ -49,7 +50,9 @@ export class PhoneCalls {
 
   /** False: no account of ours calls. */
   async incoming(trx: Trx, { body }: Of<'leg.incoming'>): Promise<boolean> {
-    const names = [body.digest?.username, body.from.user].filter(name => name !== undefined && USERNAME.test(name))
+    // Phones that hide their From name themselves in P-Preferred-Identity (RFC 3325 §9.2).
+    const said = [body.digest?.username, body.from.user, ...(body.identity?.asserted ?? []).map(({ user }) => user)]
+    const names = said.filter(name => name !== undefined && USERNAME.test(name))
     for (const username of names) {
       const account = await trx
         .selectFrom('sip_credentials')
@@ -74,7 +77,7 @@ export class PhoneCalls {
   }
 
   async #judge(
-    { legId, digest, source, to, replaces }: Incoming,
+    { legId, digest, source, from, to, replaces, identity }: Incoming,
     account: SipCredentialRow,
     media: MediaPort,
   ): Promise<void> {
@@ -100,7 +103,8 @@ export class PhoneCalls {
     }
     if (replaces !== undefined) return takeMembersCall(this.#deps, media, { tenant, userId: user.id, legId, replaces })
     const device = { kind: 'leg' as const, legId }
-    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user })
+    const isAnonymous = wantsPrivacy(identity) || isNobody(from)
+    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user, isAnonymous })
     log.info({ ...fields, to: to.user, refused: refused?.failure }, "a phone's call")
     if (refused !== null) await media.request('leg.reject', { legId, ...answerTo(refused) })
   }

@@ -36,6 +36,8 @@ export interface Placing {
   device: CallingDevice
   /** The dialled extension, name or number. */
   dialled: string
+  /** The member asks for privacy outside. */
+  isAnonymous?: boolean
   /** Of the call; absent: none. */
   metadata?: Record<string, string>
 }
@@ -78,7 +80,7 @@ const partyAt = (user: string, host: string): SipParty => ({ uri: `sip:${user}@$
 
 async function callOutside(
   trx: Trx,
-  { tenant, user, device, metadata = {} }: Placing,
+  { tenant, user, device, isAnonymous = false, metadata = {} }: Placing,
   { onward }: Extract<Destination, { kind: 'outside' }>,
   at: string,
 ): Promise<boolean> {
@@ -94,7 +96,7 @@ async function callOutside(
     role: 'agent' as const,
     address: user.id,
     timeoutS: DEVICE_TIMEOUT_S,
-    onward: { ...onward, metadata },
+    onward: { ...onward, isAnonymous, metadata },
   }
   const started = await startRing(trx, tenant, ring, at)
   if (started === null || device.kind !== 'leg') return started !== null

@@ -113,7 +113,9 @@ async function dialTarget(
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
-    const asked = { to: target.to, from: from ?? undefined, redirectedFrom: sentOn(target, call), shown, legId: leg.id }
+    const { to, isAnonymous = false } = target
+    const told = { redirectedFrom: sentOn(target, call), shown, isAnonymous }
+    const asked = { to, from: from ?? undefined, ...told, legId: leg.id }
     const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
     if ('problem' in way) return { failure: 'invalid', message: way.message }
     const startMs = nowMs + waitOf(target, nowMs)

@@ -5,6 +5,7 @@ import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { HIDDEN_CALLER } from '../../trunks/caller-identity.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { becomeBusy, endWork, missedRing } from '../agent-status.ts'
 import type { CallCentreParts } from '../deps.ts'
@@ -157,10 +158,12 @@ export async function callOnward(
   { callId, userId, onward, at }: { callId: string; userId: string; onward: Onward; at: string },
 ): Promise<void> {
   await becomeBusy(trx, tenant, userId, at)
-  const { to, from, connectionId, metadata = {} } = onward
-  const dial = { kind: 'address', to, from: from.startsWith('+') ? from : null, timeoutS: OUT_TIMEOUT_S }
+  const { to, from, connectionId, isAnonymous = false, metadata = {} } = onward
+  const number = from.startsWith('+') ? from : null
+  const dial = { kind: 'address', to, from: number, isAnonymous, timeoutS: OUT_TIMEOUT_S }
   const party = { callId, legId: newId('participant'), direction: 'outbound' as const, to, from, userId, connectionId }
-  const what = { target: 'number' as const, roomId: null, dial: JSON.stringify(dial) }
+  const identity = isAnonymous ? HIDDEN_CALLER : null
+  const what = { target: 'number' as const, roomId: null, dial: JSON.stringify(dial), identity }
   await insertParty(trx, tenant, { ...party, ...what, metadata, role: 'member', muted: false }, at)
 }
 

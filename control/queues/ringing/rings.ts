@@ -41,6 +41,8 @@ export type RingTarget =
       from: string | null
       /** For a transfer: the caller is shown, not the number that was called. */
       showsCaller?: boolean
+      /** The caller asks for privacy. */
+      isAnonymous?: boolean
       /** The dialog of elsewhere whose place the call takes. */
       replaces?: string
       /** Goes out then, Unix time [ms]. Absent: at once. */
@@ -54,6 +56,7 @@ export interface Onward {
   to: string
   from: string
   connectionId: string | null
+  isAnonymous?: boolean
   /** Of the call; absent: none. */
   metadata?: Record<string, string>
 }

@@ -250,12 +250,12 @@ export async function makeQueueWorld(
 export async function phoneDials(
   { store, clock, tenant, media, centre }: QueueWorld,
   userId: string,
-  { legId, dialled }: { legId: string; dialled: string },
+  { legId, dialled, isAnonymous = false }: { legId: string; dialled: string; isAnonymous?: boolean },
 ) {
   media.add(legId)
   const user = (await forTenant(store.db, tenant).find('users', userId))!
   const deps = { store, now: clock.now, sipHost: 'tandem.test', vault: VAULT, centre: centre() }
-  return placeMembersCall(deps, { tenant, user, device: { kind: 'leg', legId }, dialled })
+  return placeMembersCall(deps, { tenant, user, device: { kind: 'leg', legId }, dialled, isAnonymous })
 }
 
 const isOf = (leg: ModelLeg, userId: string): boolean => leg.dialled.includes(userId)

@@ -135,6 +135,19 @@ for (const to of ['310', OUTSIDE]) {
   })
 }
 
+test('a phone that asks for privacy is named to nobody outside', async () => {
+  const world = await makeQueueWorld()
+  const ann = await world.addAgent('ann')
+  await forTenant(world.store.db, world.tenant).insert('connections', trunkRow('carrier'))
+  assert.is(await phoneDials(world, ann, { legId: PHONE, dialled: OUTSIDE, isAnonymous: true }), null)
+  await world.settle()
+  const { target } = world.media.handled.find(({ name }) => name === 'leg.dial')!
+    .body as Commands['leg.dial']['request']
+  assert.ok('identity' in target && target.identity?.isPrivate === true)
+  assert.is(JSON.parse((await callOf(world)).identity!).anonymous, true)
+  await world.close()
+})
+
 test('a number that does not exist has the phone refused at once: it is not told before that it rings', async () => {
   const { world } = await calling(OUTSIDE)
   assert.equal(sent(world), [])
