@@ -1,7 +1,7 @@
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
 const MAX_MISSING = 25
 const MAX_SAMPLES = 4000
-/** Arrivals are remembered for this many packets; a later packet is dropped. */
+/** Arrivals are remembered for this many packets. Later ones do not come over a network: the sender has begun to count anew. */
 const WINDOW = 32
 
 /** A leg to which packets are relayed. */
@@ -52,8 +52,9 @@ export class PacketRelay {
     return 'here'
   }
 
-  #placeLate(before: number): 'here' | 'again' | 'late' {
-    if (before >= WINDOW || this.samples >= 0) return 'late'
+  #placeLate(before: number): 'here' | 'again' | 'late' | 'astray' {
+    if (before >= WINDOW) return 'astray'
+    if (this.samples >= 0) return 'late'
     if (((this.#seen >>> before) & 1) === 1) return 'again'
     this.#seen |= 1 << before
     return 'here'

@@ -421,6 +421,8 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   #newSource(audio: WireAudio, ssrc: number): void {
     if (this.#sourceSsrc !== -1) {
+      // Its numbers have nothing to do with those of the one before, behind which they may lie.
+      this.#stopPassing()
       audio.reset()
       this.#silence.isOn = false
       this.#keys.reset()

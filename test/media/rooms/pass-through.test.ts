@@ -50,27 +50,35 @@ class Pair {
   }
 
   /** Speaks so many frames; `before` each tick. */
-  talk(frames: number, { isLost = () => false, before = () => {} }: Talk = {}): this {
+  talk(frames: number, { isLost = () => false, before = () => {}, rewrite = () => {} }: Talk = {}): this {
     for (const end = this.#frame + frames; this.#frame < end; this.#frame++) {
       const now = this.#frame * FRAME_MS
       this.other.speak(toneFrame(440, this.#frame), now + COMES_AT)
-      this.#say(isLost(this.#frame), now + COMES_AT)
+      this.#say(isLost(this.#frame), now + COMES_AT, rewrite)
       before(this.#frame, now + COMES_AT)
       this.room.tick(now + TICK_AT)
     }
     return this
   }
 
-  #say(isLost: boolean, now: number): void {
+  #say(isLost: boolean, now: number, rewrite: (packet: DataView) => void): void {
     const { leg } = this.one
     const rtp = leg.rtp
     if (isLost) leg.rtp = () => {}
+    else {
+      leg.rtp = (packet, ...from) => {
+        rewrite(new DataView(packet.buffer, packet.byteOffset))
+        rtp.call(leg, packet, ...from)
+      }
+    }
     this.one.speak(frameOf(this.#frame), now)
     leg.rtp = rtp
   }
 }
 
 interface Talk {
+  /** Of the first one's packets. */
+  rewrite?: (packet: DataView) => void
   isLost?: (frame: number) => boolean
   before?: (frame: number, now: number) => void
 }
@@ -296,5 +304,30 @@ test('a leg whose packets pass is known by the same figures', () => {
   assert.ok(Math.abs(b.concealedPct - a.concealedPct) < 1, `${a.concealedPct} and ${b.concealedPct}`)
   assert.ok(b.delayMs <= a.delayMs)
 })
+
+/** Sequence number and SSRC (RFC 3550 §5.1) [bytes]. */
+const [SEQUENCE_AT, SSRC_AT] = [2, 8]
+
+const setBack = (packet: DataView): void => packet.setUint16(SEQUENCE_AT, packet.getUint16(SEQUENCE_AT) - 1000)
+
+for (const [what, ssrc] of [
+  ['another source, whose numbers lie behind those of the last,', 8],
+  ['the same source, which begins to count anew,', 7],
+] as const) {
+  test(`${what} is heard, and passes again after a second`, () => {
+    const pair = new Pair().talk(BEGUN)
+    assert.ok(pair.isPassing)
+    pair.talk(2 * BEGUN, {
+      rewrite: packet => {
+        setBack(packet)
+        packet.setUint32(SSRC_AT, ssrc)
+      },
+    })
+    const missing = upTo(3 * BEGUN - 4).filter(n => !pair.heard.includes(n))
+    assert.ok(missing.length <= 3, `${missing}`)
+    assert.equal(pair.changes, [true, false, true])
+    assert.is(pair.one.leg.quality.packetsLate, 0)
+  })
+}
 
 test.run()
