@@ -183,12 +183,13 @@ export class HeardFrames {
     if (!isHeard && !isConcealed && Number.isNaN(this.#before)) this.#before = this.#missing()
   }
 
-  /** A packet was relayed, after this many missing ones, which the receiver conceals. */
+  /** A packet was relayed, after this many missing ones, which the receiver conceals; negative: it is one of those, overtaken by others. */
   passed(missing: number): void {
     this.played++
     if (missing === 0) return
-    this.bursts++
-    this.concealed += missing
+    if (missing > 0) this.bursts++
+    this.concealed = Math.max(0, this.concealed + Math.max(missing, -1))
+    this.bursts = Math.min(this.bursts, this.concealed)
   }
 
   #goesOn(): void {

@@ -326,7 +326,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       return true
     }
     audio.hear!(received, received.timestamp, bytes, now)
-    this.#reports.heard.frames.passed(Math.max(relay.ahead, 0))
+    this.#reports.heard.frames.passed(relay.ahead)
     to.takePacket(bytes, received.payloadOffset, relay.ahead, relay.samples, received.marker)
     return true
   }
