@@ -102,9 +102,13 @@ export class OpusCodec implements PacketCodec {
     return this.#into(into, () => this.#decoder.decode(packet))
   }
 
-  recover(next: Uint8Array, into: Int16Array): number {
+  repeats(next: Uint8Array, samples: number): boolean {
     // For frames of another length libopus makes something up instead.
-    if (!repeats(next) || 2 * frameSamples(next[0]!) !== into.length) return 0
+    return repeats(next) && 2 * frameSamples(next[0]!) === samples
+  }
+
+  recover(next: Uint8Array, into: Int16Array): number {
+    if (!this.repeats(next, into.length)) return 0
     return this.#into(into, () => this.#decoder.decode(next, { decodeFec: true, frameSize: into.length }))
   }
 

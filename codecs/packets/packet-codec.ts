@@ -15,6 +15,8 @@ export interface PacketCodec {
   decode(packet: Uint8Array, into: Int16Array): number
   /** The frame before a packet, from what that says of it once more. @returns how many samples were written; 0: it says nothing */
   recover(next: Uint8Array, into: Int16Array): number
+  /** Whether `recover` would bring so many samples. Absent: never. */
+  repeats?(next: Uint8Array, samples: number): boolean
   /** Conceals a lost frame. @returns how many samples were written; 0: the caller must conceal it */
   conceal(into: Int16Array): number
   /**

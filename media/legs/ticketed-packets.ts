@@ -8,6 +8,13 @@ import { Unwrapper } from '../rtp/rtp.ts'
 const SLOTS = 64
 /** Steps in a row from packet to packet that show another clock than the one counted on: one alone may be a pause. */
 const TELLING_STEPS = 2
+/**
+ * A lost frame is in the next packet once more, which on a calm network comes when its turn is over. Where that happens twice within ten seconds, and is
+ * not outweighed by repeats that came in time, a frame more is kept waiting for a minute [packets of 20 ms].
+ */
+const SOON_AGAIN = 500
+const KEPT_FOR = 3000
+const TOO_LATE = 2
 /** `recovered`: what was lost is in the next packet once more. `lost`: a part of it is, and the codec cannot conceal it. */
 export type Played = 'played' | 'recovered' | 'lost'
 /** A ticket without audio: larger than every slot number. */
@@ -53,6 +60,15 @@ export class TicketedPackets {
   #decoded = 0
   /** Of the last frame that was played, or was due. */
   #sequence = -1
+  /** The packet after a frame that was made up, and how long that was [samples]; -1: it has been seen. */
+  #awaited = -1
+  #madeUp = 0
+  /** Repeats that came too late, less those in time; and the packet of the last one, counted from the first. */
+  #tooLate = 0
+  #tooLateAt = 0
+  #count = 0
+  /** A frame more is kept since then; negative: it is not. */
+  #keptAt = -1
 
   constructor(codec: PacketCodec) {
     this.#codec = codec
@@ -96,6 +112,23 @@ export class TicketedPackets {
     this.#lengths[slot] = length
     this.#sequences[slot] = sequence
     this.#nextSlot = (slot + 1) % SLOTS
+    this.#count++
+    if (sequence === this.#awaited) this.#cameLate(jitter, slot)
+    if (this.#keptAt >= 0 && this.#count - this.#keptAt > KEPT_FOR) {
+      this.#keptAt = -1
+      jitter.reserve(0)
+    }
+  }
+
+  /** The packet after a frame that has been made up. */
+  #cameLate(jitter: JitterBuffer, slot: number): void {
+    this.#awaited = -1
+    if (this.#codec.repeats?.(this.#packet(slot), this.#madeUp) !== true) return
+    if (this.#count - this.#tooLateAt > SOON_AGAIN) this.#tooLate = 0
+    this.#tooLateAt = this.#count
+    if (++this.#tooLate < TOO_LATE) return
+    this.#keptAt = this.#count
+    jitter.reserve(1)
   }
 
   /**
@@ -171,7 +204,12 @@ export class TicketedPackets {
     this.#slot = -1
     this.#sequence = (this.#sequence + 1) & 0xffff
     const next = this.#sequences.indexOf((this.#sequence + 1) & 0xffff)
-    if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) return 'recovered'
+    if (next >= 0 && this.#codec.recover(this.#packet(next), frame) > 0) {
+      this.#tooLate = Math.max(0, this.#tooLate - 1)
+      return 'recovered'
+    }
+    this.#awaited = next >= 0 ? -1 : (this.#sequence + 1) & 0xffff
+    this.#madeUp = frame.length
     if (this.#codec.conceal(frame) > 0) return 'played'
     frame.fill(0)
     return 'lost'
@@ -187,6 +225,7 @@ export class TicketedPackets {
     this.#tellingSteps = 0
     this.#told = 0
     this.#sequences.fill(-1)
+    this.#awaited = -1
     this.#slot = -1
     this.#codec.reset()
   }

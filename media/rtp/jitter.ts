@@ -138,6 +138,11 @@ export class JitterBuffer {
     return this.#delay.spareMs
   }
 
+  /** So many frames more are kept, for what comes behind a lost packet and repeats it. */
+  reserve(frames: number): void {
+    this.#delay.reserve(frames * this.#frameMs)
+  }
+
   /** What must remain of it where the delay is reduced: more on an unsteady network [ms]. */
   get enoughMs(): number {
     return this.#delay.enoughMs

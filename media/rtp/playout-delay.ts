@@ -42,6 +42,8 @@ export interface Spares {
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
   excess = 0
+  /** So much of the spare time is kept for the packet after a lost one, which repeats it [ms]. */
+  #reserveMs = 0
   /** How much more spare time packets have than those at the beginning had at the same transit time [ms]. */
   shiftMs = 0
   readonly spares: Spares = {
@@ -82,7 +84,18 @@ export class PlayoutDelay {
   /** The spare time of nearly all recent packets [ms]; null: not known yet. */
   get spareMs(): number | null {
     const known = Math.min(this.#groups, GROUPS)
-    return known < FIRST_GROUPS ? null : this.#usualLeastMs + this.shiftMs
+    return known < FIRST_GROUPS ? null : this.#spareMs
+  }
+
+  get #spareMs(): number {
+    return this.#usualLeastMs + this.shiftMs - this.#reserveMs
+  }
+
+  /** Keeps so much of the spare time in any case [ms]. */
+  reserve(ms: number): void {
+    if (ms === this.#reserveMs) return
+    this.#reserveMs = ms
+    this.#judge()
   }
 
   /** What must remain of the spare time after a reduction: more on an unsteady network [ms]. */
@@ -171,7 +184,7 @@ export class PlayoutDelay {
       this.excess = 0
       return
     }
-    const spareMs = this.#usualLeastMs + this.shiftMs
+    const spareMs = this.#spareMs
     const frames = Math.floor((spareMs - this.#enoughMs) / this.#frameMs)
     if (frames <= 0) this.#spareFor = 0
     if (spareMs < TOO_LITTLE_MS) {

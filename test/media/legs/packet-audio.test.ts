@@ -2,8 +2,10 @@ import * as assert from 'uvu/assert'
 import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { writeL16be } from '../../../codecs/l16.ts'
+import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import { packetCodec } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
+import type { Quality } from '../../../media/protocol.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
@@ -161,6 +163,54 @@ test('a sender of G.722 that changes its clock is followed, and a pause of a pac
   for (const [at, frame] of paused.entries()) if (at >= 10) assert.ok(loudness(frame) > -14, `a hole at ${at * 20} ms`)
   // By another clock every step would have been one of its own.
   assert.ok(leg.quality.jitterMs < 1, `${leg.quality.jitterMs} ms`)
+})
+
+/** Opus with FEC over a calm network; `isLost`: which packets do not come. Its figures every ten seconds. */
+async function playOpus(packets: number, isLost: (packet: number) => boolean): Promise<Quality[]> {
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+  const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
+  leg.useOpus(await OpusCodec.open())
+  const types = { payloadType: PAYLOAD_TYPE, receivePayloadTypes: [PAYLOAD_TYPE] }
+  leg.connect({ ...mediaOf('10.0.0.1'), codec: 'opus', ...types }, 0)
+  const far = await OpusCodec.open()
+  const sender = new RtpSender({ ssrc: 9, sequence: 1, timestamp: 1, maxPayload: 200 })
+  const figures: Quality[] = []
+  for (let packet = 0; packet < packets; packet++) {
+    const now = packet * 20
+    // A voice: harmonics that rise and fall.
+    const frame = Int16Array.from({ length: 320 }, (_, i) => {
+      const t = (packet * 320 + i) / 16_000
+      const voice = [1, 2, 3, 5, 8].reduce((sum, h) => sum + Math.sin(2 * Math.PI * 130 * h * t) / h, 0)
+      return 4000 * voice * (0.6 + 0.4 * Math.sin(2 * Math.PI * 4 * t))
+    })
+    const length = far.encode(frame, sender.packet.subarray(12))
+    const sent = sender.write(PAYLOAD_TYPE, length).slice(0, 12 + length)
+    sender.advance(960)
+    if (!isLost(packet)) leg.rtp(sent, '10.0.0.1', 4000, now + 3)
+    leg.pull(now + 20, false, false)
+    if (packet % 500 === 499) figures.push(leg.quality)
+  }
+  leg.close()
+  far.close()
+  return figures
+}
+
+test('on a calm network, too, a lost packet of Opus is repaired by the next, for which a frame more waits as long as packets are lost', async () => {
+  // Of the first half minute a twentieth is lost.
+  const figures = await playOpus(5500, packet => packet < 1500 && packet % 20 === 19)
+  const { lossPct, concealedPct, delayMs, mos } = figures[2]!
+  assert.ok(lossPct > 4.8, `${lossPct} % lost`)
+  assert.ok(concealedPct < 2.5, `${concealedPct} % made up`)
+  assert.ok(mos! > 4.1, `MOS ${mos}`)
+  const last = figures.at(-1)!
+  assert.ok(delayMs - last.delayMs > 15 && delayMs - last.delayMs < 25, `${delayMs} ms, then ${last.delayMs} ms`)
+  assert.is(last.packetsLost, 75)
+})
+
+test('without losses, and where those are few, nothing more waits', async () => {
+  const [first, , last] = await playOpus(1500, packet => packet % 600 === 599)
+  assert.is(last!.packetsLost, 2)
+  assert.ok(Math.abs(last!.delayMs - first!.delayMs) < 2, `${first!.delayMs} ms, then ${last!.delayMs} ms`)
 })
 
 test('what is lost of a frame, in packets of 10 or 30 ms, is concealed in step with what is around it', () => {
