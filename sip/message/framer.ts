@@ -19,7 +19,8 @@ export const PONG: Uint8Array = Buffer.from('\r\n', 'latin1')
 
 const CR = 13
 const LF = 10
-const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*)/i
+/** Its value may stand in the next line (RFC 3261 §7.3.1). */
+const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:(?:\r\n(?=[ \t])|[ \t])*([^\r\n]*)/i
 
 /** Cuts the byte stream of one connection into messages by Content-Length (RFC 3261 §18.3). Holds at most one message. */
 export class StreamFramer {
@@ -101,7 +102,7 @@ export class StreamFramer {
     const head = this.#buffer.toString('latin1', this.#start, at)
     const value = CONTENT_LENGTH.exec(head)?.[1]?.trim()
     if (value === undefined) return this.#close(events, 'no_content_length')
-    if (!/^\d{1,10}$/.test(value)) return this.#close(events, 'bad_content_length')
+    if (!/^0*\d{1,10}$/.test(value)) return this.#close(events, 'bad_content_length')
     const total = headBytes + Number(value)
     if (total > MAX_MESSAGE_BYTES) return this.#tooLarge(events, 'message_too_large', headBytes)
     this.#messageBytes = total

@@ -38,6 +38,13 @@ test('a double CRLF is a ping, a single one is not', () => {
   assert.equal(text(framer.push(Buffer.from(one('a')))), [one('a')])
 })
 
+test('the length of a message may be folded, and begin with zeros (RFC 3261 §7.3.1, §20.14)', () => {
+  for (const length of ['\r\n 3', ' \r\n\t 3', ' 000000000003', ' 3\r\n ']) {
+    const folded = `MESSAGE x SIP/2.0\r\nContent-Length :${length}\r\n\r\nabc`
+    assert.equal(text(new StreamFramer().push(Buffer.from(`${folded}${one('b')}`))), [folded, one('b')])
+  }
+})
+
 test('a stream that cannot be followed is closed, and nothing comes after', () => {
   const cases: [string, string][] = [
     ['MESSAGE x SIP/2.0\r\nl: x\r\n\r\n', 'bad_content_length'],
