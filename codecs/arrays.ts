@@ -9,13 +9,11 @@ const BUFFER_BYTES = 32_768
 const LONG = BUFFER_BYTES / 8
 /** Arrays begin where a line of the cache does [bytes]. */
 const LINE = 64
-/** Shorter ones V8 keeps in its heap, where they cost nothing extra [bytes]. */
-const SHORT = 64
 
 /** No more is kept for whoever comes next: several hundred legs [bytes]. */
 const MOST_KEPT = 8_388_608
 /** A leg that changes its codec again and again does not gather the arrays of all of them. */
-const MOST_IN_LEASE = 64
+const MOST_IN_LEASE = 96
 
 let buffer = new ArrayBuffer(BUFFER_BYTES)
 let used = 0
@@ -100,7 +98,6 @@ function arraysOf<T extends Erasable>(Kind: ArrayKind<T>): (length: number) => T
   }
   return length => {
     const bytes = length * Kind.BYTES_PER_ELEMENT
-    if (bytes <= SHORT) return new Kind(length)
     if (current === null) return make(length, bytes)
     let shelf = shelves.get(length)
     if (shelf === undefined) {

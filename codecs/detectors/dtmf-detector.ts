@@ -1,4 +1,4 @@
-import { int16Array } from '../arrays.ts'
+import { float64Array, int16Array } from '../arrays.ts'
 import type { Frame } from '../audio.ts'
 import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
 import type { DtmfKey } from '../tones.ts'
@@ -35,6 +35,8 @@ const AFTER = [-0.03, 0.32] as const
 
 /** The analysed window: two frames of the caller. */
 const LINE = new Float64Array(2 * WINDOW)
+/** What it is looked at with. All detectors share them, because nothing of one look is needed for the next. */
+const PAIR = new DtmfPair()
 
 /**
  * Finds the keys of in-band DTMF (ITU-T Q.23, Q.24) in 8 kHz audio: tones and pauses of 40 ms and more, ±1.5 %, high group +4 … -8 dB
@@ -50,14 +52,13 @@ export class DtmfDetector {
   ended: DtmfKey | null = null
   /** The last frame; and with the newest one in a line, where looks are taken: one ends in the middle of that, and one at its end. */
   readonly #last = int16Array(WINDOW)
-  readonly #pair = new DtmfPair()
   /** The sines of the candidate in its last look. */
-  readonly #before = new Float64Array(4)
+  readonly #before = float64Array(4)
   #candidate: DtmfKey | null = null
   #hits = 0
   #misses = 0
   /** Energy of a block of the key while it sounded, and quiet blocks in a row since: doubles in an array are not allocated anew. */
-  readonly #level = new Float64Array(1)
+  readonly #level = float64Array(1)
   #quietBlocks = 0
 
   /** No key sounds or may have begun: frames outside the limits of `TONAL` may be left out. */
@@ -78,8 +79,8 @@ export class DtmfDetector {
     LINE.set(before)
     LINE.set(frame, WINDOW)
     // Of two consecutive looks, one sees a whole frame. If it finds nothing, the other is not needed.
-    if (isIdle && this.#pair.look(LINE, WINDOW) === null) return
-    for (let from = WINDOW - HOP; from <= WINDOW; from += HOP) this.#judge(this.#pair.look(LINE, from), from)
+    if (isIdle && PAIR.look(LINE, WINDOW) === null) return
+    for (let from = WINDOW - HOP; from <= WINDOW; from += HOP) this.#judge(PAIR.look(LINE, from), from)
   }
 
   /** @param from where the window of this look begins */
@@ -87,7 +88,7 @@ export class DtmfDetector {
     const whole = found !== null && this.#isWhole(from)
     const goesOn = whole && found === this.#candidate && this.#isSteady()
     this.#hits = !whole ? 0 : goesOn ? this.#hits + 1 : 1
-    if (whole) this.#before.set(this.#pair.sines)
+    if (whole) this.#before.set(PAIR.sines)
     this.#candidate = whole ? found : null
     if (this.key !== null) this.#follow(found, from)
     if (this.key === null && this.#hits >= LOOKS) {
@@ -111,7 +112,7 @@ export class DtmfDetector {
   }
 
   #isSteady(): boolean {
-    const { sines } = this.#pair
+    const { sines } = PAIR
     for (let n = 0; n < 2; n++) {
       const change = sines[n + 2]! / this.#before[n + 2]!
       if (Math.abs(sines[n]! - this.#before[n]!) > STEADY_HZ) return false

@@ -1,4 +1,3 @@
-import { float64Array } from '../arrays.ts'
 import { goertzelCoefficient, goertzelPowers } from '../goertzel.ts'
 import type { DtmfKey } from '../tones.ts'
 
@@ -68,7 +67,7 @@ const newSine = (): Sine => ({ powers: new Float64Array(4), found: new Float64Ar
 export class DtmfPair {
   /** Frequencies [Hz] and amplitudes of the low and the high sine of the last key that was found. */
   readonly sines = new Float64Array(4)
-  readonly #window = float64Array(WINDOW)
+  readonly #window = new Float64Array(WINDOW)
   readonly #rows = new Float64Array(4)
   readonly #columns = new Float64Array(4)
   readonly #low = newSine()

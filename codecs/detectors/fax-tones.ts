@@ -1,3 +1,4 @@
+import { float64Array } from '../arrays.ts'
 import type { Frame } from '../audio.ts'
 import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
 import { TONAL } from './tonal.ts'
@@ -40,6 +41,9 @@ const CNG_SIN = wave(CNG_HZ, 1)
 const ANSWER_COS = wave(ANSWER_HZ, 0)
 const ANSWER_SIN = wave(ANSWER_HZ, 1)
 
+/** The result of a look: the phases of both halves. All legs share it, because nothing of one look is needed for the next. */
+const LOOK = new Float64Array(2)
+
 /** Hears the tones by which fax machines and modems call and answer, in 8 kHz audio by frames of 20 ms. */
 export class FaxTones {
   #cngFrames = 0
@@ -49,9 +53,7 @@ export class FaxTones {
   #reversals = 0
   #framesSinceReversal = 0
   /** Phase of the answer tone in the last half of a frame, by how much it moves from half to half, and least and most energy of steady frames. */
-  readonly #answer = new Float64Array(4)
-  /** The result of a look: the phases of both halves. */
-  readonly #look = new Float64Array(2)
+  readonly #answer = float64Array(4)
 
   /** No tone may have begun: frames outside the limits of `TONAL` may be left out. */
   get isIdle(): boolean {
@@ -72,7 +74,7 @@ export class FaxTones {
   }
 
   #calls(frame: Frame, isSine: boolean, isIdle: boolean, energy: number): 'cng' | null {
-    if (isSine && share(frame, CNG_COS, CNG_SIN, energy, this.#look) > CNG_SHARE) {
+    if (isSine && share(frame, CNG_COS, CNG_SIN, energy, LOOK) > CNG_SHARE) {
       // The tone again, before it was quiet for long enough: no such machine.
       this.#cngFrames = this.#quietFrames > 1 ? 1 : this.#cngFrames + 1
       this.#quietFrames = 0
@@ -92,8 +94,7 @@ export class FaxTones {
   }
 
   #answers(frame: Frame, isSine: boolean, energy: number): FaxTone | null {
-    const look = this.#look
-    const part = isSine ? share(frame, ANSWER_COS, ANSWER_SIN, energy, look) : 0
+    const part = isSine ? share(frame, ANSWER_COS, ANSWER_SIN, energy, LOOK) : 0
     if (part < ANSWER_SHARE) {
       if (this.#answerFrames > 0 && ++this.#broken > MAX_BROKEN) this.#answerFrames = 0
       return null
@@ -101,12 +102,12 @@ export class FaxTones {
     if (this.#answerFrames === 0) {
       this.#reversals = 0
       this.#framesSinceReversal = 0
-      this.#answer[0] = look[0]!
+      this.#answer[0] = LOOK[0]!
       this.#answer[1] = 0
       this.#answer[2] = Number.POSITIVE_INFINITY
       this.#answer[3] = 0
-    } else this.#followPhase(look[0]!, 2 * this.#broken + 1)
-    this.#followPhase(look[1]!, 1)
+    } else this.#followPhase(LOOK[0]!, 2 * this.#broken + 1)
+    this.#followPhase(LOOK[1]!, 1)
     this.#framesSinceReversal++
     this.#broken = 0
     this.#answerFrames++

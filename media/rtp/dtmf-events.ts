@@ -1,4 +1,4 @@
-import { uint16Array } from '../../codecs/arrays.ts'
+import { uint8Array, uint16Array } from '../../codecs/arrays.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
 import { readUint32 } from './rtp.ts'
 
@@ -207,14 +207,14 @@ export interface DtmfPacket {
 export class DtmfEventWriter {
   /** keys that did not fit in the queue */
   refused = 0
-  readonly packet: DtmfPacket = { send: false, marker: false, timestamp: 0, payload: new Uint8Array(DTMF_EVENT_BYTES) }
+  readonly packet: DtmfPacket = { send: false, marker: false, timestamp: 0, payload: uint8Array(DTMF_EVENT_BYTES) }
   readonly #frameUnits: number
   readonly #frameMs: number
   readonly #toneMs: number
   readonly #maxToneMs: number
   readonly #gapTicks: number
   readonly #volume: number
-  readonly #codes = new Uint8Array(DTMF_QUEUE_KEYS)
+  readonly #codes = uint8Array(DTMF_QUEUE_KEYS)
   readonly #tones = uint16Array(DTMF_QUEUE_KEYS)
   #first = 0
   #queued = 0

@@ -253,10 +253,12 @@ const FRAME_SAMPLES = 160
 const MAX_FRAMES = 3
 const MAX_PAYLOAD = 1280
 
+const NOTHING = new Uint8Array(0)
+
 /** Packs the frames of one stream into packets of the duration that the far end wants (`a=ptime`, RFC 8866 §6.4). */
 export class Packetizer {
   /** The last packet; send as many of its first bytes as returned. */
-  sent: Uint8Array = new Uint8Array(0)
+  sent: Uint8Array = NOTHING
   readonly #sender: RtpSender
   readonly #payload = uint8Array(FRAME_SAMPLES)
   /** Of each frame, or of the longest [bytes]. */

@@ -9,7 +9,7 @@ const PLAN = { legs: 300, roomSize: 3 }
  * Of what is alive [KB]. A call's signalling, and what is not collected yet, take as much and half as much again: of the process a leg is to take
  * less than 100.
  */
-const MOST = { plain: 32, encrypted: 40 }
+const MOST = { plain: 26, encrypted: 34 }
 
 const test = suite('media/rtp/leg-memory')
 
