@@ -25,7 +25,7 @@ import { heapGauges } from './kernel/heap-gauges.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
-import { type MediaEvent, type MediaStats, readyToSend } from './protocol.ts'
+import { type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, readyToSend } from './protocol.ts'
 import { leftBehind, recoverRecordings } from './recordings/recording-writer.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
@@ -407,4 +407,5 @@ process.on('SIGINT', () => {})
 process.on('disconnect', () => process.exit(0))
 log.info({ hosts: config.sipHosts, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
 process.send?.({ type: 'ready' })
+await sleep(REHEARSAL_AFTER_MS)
 if (config.warmsUp) rehearse().catch(error => log.error({ err: error }, 'calls could not be rehearsed'))

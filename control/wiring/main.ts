@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { REHEARSAL_AFTER_MS } from '../../media/protocol.ts'
 import { endLostNodes } from '../assistants/lost-nodes.ts'
 import { CopilotDesktops } from '../browsers/copilot-desktop.ts'
 import { RunningCalls } from '../calls/conductor/running-calls.ts'
@@ -82,7 +83,7 @@ function configuration(): Config {
   return 'errors' in read ? fail(read.errors.join('\n')) : read.config
 }
 
-/** The control process. Resolves once it serves, with media or without. */
+/** The control process. Resolves once it serves, with media or without, and its path of a call is compiled. */
 export async function main(): Promise<void> {
   const config = configuration()
   const now = (): Date => new Date()
@@ -243,6 +244,7 @@ export async function main(): Promise<void> {
   const numbers = await describeNumbers(store, { organisationId, livemode: true })
   const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }
   process.send?.(ready)
-  if (config.warmUp)
-    void rehearse(parts).catch((error: Error) => log.error({ err: error }, 'calls could not be rehearsed'))
+  if (!config.warmUp) return
+  await sleep(REHEARSAL_AFTER_MS)
+  await rehearse(parts).catch((error: Error) => log.error({ err: error }, 'calls could not be rehearsed'))
 }

@@ -1,6 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
-import type { CommandName, EventName, Events, MediaEvent } from '../../media/protocol.ts'
+import {
+  type CommandName,
+  type EventName,
+  type Events,
+  inTurns,
+  type MediaEvent,
+  REHEARSED_CALLS,
+} from '../../media/protocol.ts'
 import { newId } from '../kernel/ids.ts'
 import { openStore, type Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -15,12 +21,6 @@ import { seedDemo } from './demo.ts'
 import { addOrganisation } from './first-start.ts'
 import type { AppParts } from './parts.ts'
 
-/** After so many most of what a call takes is compiled; `afterMs`: what else a start has to do is done by then [ms]. */
-const REHEARSAL = { calls: 1000, afterMs: 3000 }
-/** So many at once, and a pause in which everybody else gets their turn [ms]. */
-const TOGETHER = 4
-const PAUSE_MS = 10
-
 const party = (user: string) => ({ uri: `sip:${user}@127.0.0.1`, user, host: '127.0.0.1' })
 const QUALITY = {
   ...{ codec: 'PCMU' as const, packetsReceived: 50, packetsSent: 50, packetsLost: 0, packetsLate: 0, lossPct: 0 },
@@ -32,18 +32,23 @@ class Callers implements MediaPort {
   readonly waitingSince = null
   readonly #events: MediaEvents
   readonly #source: EventSource = { isOpen: () => true, acknowledge: () => {}, fail: () => {} }
+  readonly #calling: string[] = []
   #seq = 0
 
   constructor(parts: Parameters<typeof buildDriver>[0]) {
     this.#events = new MediaEvents(buildDriver(parts), this, parts.log, '')
   }
 
-  async call(legIds: readonly string[]): Promise<void> {
+  async call(legId: string): Promise<void> {
     const [to, from] = [party('1002'), party('+4930123456')]
-    for (const legId of legIds)
-      this.#tell('leg.incoming', { legId, to, from, source: { host: to.host }, sipCallId: legId, digest: null })
+    this.#tell('leg.incoming', { legId, to, from, source: { host: to.host }, sipCallId: legId, digest: null })
+    this.#calling.push(legId)
+  }
+
+  /** Until they have hung up. */
+  async end(): Promise<void> {
     await this.#dealWith()
-    for (const legId of legIds)
+    for (const legId of this.#calling.splice(0))
       this.#tell('leg.ended', { legId, reason: 'caller_hangup', sipCode: null, quality: QUALITY })
     await this.#dealWith()
   }
@@ -75,10 +80,9 @@ class Callers implements MediaPort {
  */
 export async function rehearse(
   given: Pick<AppParts, 'config' | 'vault' | 'now'>,
-  { calls, afterMs } = REHEARSAL,
+  calls = REHEARSED_CALLS,
   post: Post = async () => ({ status: 204, body: '', retryAfter: undefined, isFromPublic: true }),
 ): Promise<void> {
-  await sleep(afterMs)
   const parts = { ...given, store: await openStore(':memory:'), log: pino({ level: 'silent' }) }
   const { store, vault, now } = parts
   const at = now().toISOString()
@@ -101,10 +105,11 @@ export async function rehearse(
   const dispatcher = new WebhookDispatcher({ ...parts, post, allowedNetworks: [], random: Math.random })
   dispatcher.start()
   const callers = new Callers(parts)
-  for (let begun = 0; begun < calls; begun += TOGETHER) {
-    await callers.call(Array.from({ length: Math.min(TOGETHER, calls - begun) }, () => newId('participant')))
-    await sleep(PAUSE_MS)
-  }
+  await inTurns(
+    calls,
+    legId => callers.call(legId),
+    () => callers.end(),
+  )
   await dispatcher.close()
   await store.close()
 }

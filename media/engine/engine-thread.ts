@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
@@ -8,6 +9,7 @@ import { loadResampler } from '../../codecs/resample.ts'
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { clockOriginMs } from '../kernel/clock-origin.ts'
 import { comeForwardForAudio } from '../kernel/thread-priority.ts'
+import { REHEARSAL_AFTER_MS } from '../protocol.ts'
 import { chooseDatagrams } from '../rtp/datagrams/choose.ts'
 import { PortPool } from '../rtp/port-pool.ts'
 import { RtpSocket } from '../rtp/rtp-socket.ts'
@@ -94,4 +96,5 @@ port.on('message', async ({ id, name, body }: ToEngine) => {
   if (name === 'engine.close') await prompts.close()
   post({ type: 'reply', id, body: reply })
 })
+await sleep(REHEARSAL_AFTER_MS)
 warm?.rehearse().catch(error => post({ type: 'fault', error: stackOf(error), legIds: [] }))

@@ -2,9 +2,8 @@ import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { dtmfTone } from '../../codecs/tones.ts'
 import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
-import { inTurns, REHEARSAL, type RehearsalOptions } from '../kernel/rehearsal.ts'
 import type { LegMedia } from '../legs/leg-media.ts'
-import type { RoomSpec } from '../protocol.ts'
+import { inTurns, REHEARSED_CALLS, type RoomSpec } from '../protocol.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
 import { RTP_HEADER_BYTES, RtpSender } from '../rtp/rtp.ts'
@@ -157,7 +156,7 @@ class WarmParty implements LegSocket {
 export async function warmUp(
   options: EngineOptions,
   together: (work: () => void) => void = work => work(),
-): Promise<{ ticks: number; rehearse: (calls?: RehearsalOptions) => Promise<void> }> {
+): Promise<{ ticks: number; rehearse: (calls?: number) => Promise<void> }> {
   let now = 0
   let opening: WarmParty | null = null
   const streams = await WarmStreams.open(roomOf(FORKED))
@@ -210,7 +209,7 @@ export async function warmUp(
     await engine.do('leg.close', { legId })
   }
 
-  return { ticks: tick, rehearse: (calls = REHEARSAL) => inTurns(calls, visit) }
+  return { ticks: tick, rehearse: (calls = REHEARSED_CALLS) => inTurns(calls, visit) }
 }
 
 const roomOf = (call: number): string => `warm_${call}`

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineThread } from '../engine/engine-client.ts'
 import { Threads } from '../engine/threads/threads.ts'
 import { OwnAddresses } from '../kernel/own-addresses.ts'
-import { inTurns, REHEARSAL } from '../kernel/rehearsal.ts'
-import { isFailure, type MediaEvent, type RoomSpec } from '../protocol.ts'
+import { inTurns, isFailure, type MediaEvent, REHEARSED_CALLS, type RoomSpec } from '../protocol.ts'
 import { NO_QUALITY } from '../rooms/leg.ts'
 import type { DoorOptions, OpenDoor } from '../rtp/datagrams/door-socket.ts'
 import { LINGER_MS } from '../tracing/sip-trace.ts'
@@ -92,7 +91,7 @@ const kept: Node[] = []
  * second of many is interpreted while their calls wait. The last call stays: what is compiled refers weakly to the layouts of objects
  * (`media/engine/warm-up.ts`).
  */
-export async function rehearse(asked = REHEARSAL): Promise<Rehearsed> {
+export async function rehearse(calls = REHEARSED_CALLS): Promise<Rehearsed> {
   const wire = new Wire()
   const count = { answered: 0, ended: 0 }
   const room = (roomId: string): RoomSpec => ({
@@ -107,7 +106,7 @@ export async function rehearse(asked = REHEARSAL): Promise<Rehearsed> {
   })
   const caller = new Node(wire, PORTS.caller, ({ name, body }) => {
     if (name !== 'leg.answered') return
-    const isLast = ++count.answered === asked.calls
+    const isLast = ++count.answered === calls
     if (!isLast) caller.switchboard.hangup({ legId: body.legId, reason: 'api_hangup' }).catch(() => {})
   })
   const nodes = [caller, called]
@@ -127,7 +126,7 @@ export async function rehearse(asked = REHEARSAL): Promise<Rehearsed> {
   const forgetTraces = (): void => {
     for (const node of nodes) node.forgetTraces()
   }
-  await inTurns(asked, call, forgetTraces)
+  await inTurns(calls, call, forgetTraces)
   await sleep(LINGER_MS)
   forgetTraces()
   kept.splice(0, kept.length, ...nodes)

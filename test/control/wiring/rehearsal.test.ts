@@ -16,7 +16,7 @@ test('before callers come, calls of which nobody hears are answered and end, and
   const parts = { config: read.config, vault: openVault(dataDir), now: () => new Date() }
   const ended: string[] = []
   const told: string[] = []
-  await rehearse(parts, { calls: 9, afterMs: 0 }, async ({ body = '{}' }) => {
+  await rehearse(parts, 9, async ({ body = '{}' }) => {
     const { type, data } = JSON.parse(body)
     told.push(type)
     if (type === 'call.ended') ended.push(data.object.ended_reason)

@@ -66,7 +66,7 @@ test('what every packet and every frame of a fork passes is run before the first
   const files = await executed.files(['codecs', 'media'], async () => {
     const warm = await warmUp({ ...world.options, ...effects, connections }, work => datagrams.sendTogether(work))
     frames = warm.ticks
-    await warm.rehearse({ calls: 9, afterMs: 0 })
+    await warm.rehearse(9)
   })
   executed.end()
   assert.is(frames, 400)

@@ -5,7 +5,7 @@ import { suite } from '../../harness.ts'
 const test = suite('media/signalling/rehearsal')
 
 test('before callers come, calls of which nobody hears are dialled, answered and hung up; the last one stays', async () => {
-  const rehearsed = await rehearse({ calls: 9, afterMs: 0 })
+  const rehearsed = await rehearse(9)
   rehearsed.close()
   const { answered, ended } = rehearsed
   assert.equal([answered, ended], [9, 8])
