@@ -49,7 +49,7 @@ export function pciRoutes(deps: PciDeps): Route[] {
       id: 'setCallPci',
       summary: 'Pause or resume capture for a card payment',
       description:
-        'During the pause, recordings and streams get silence and keys are masked. Whatever waits for keys in the call (a PIN, a menu, a flow) waits for the end of the pause. A pause requires `pci.enabled` of the organisation. `resume` accepts no other field than `action`. 409 with `details.reason` `already_paused` or `not_paused`.',
+        'During the pause, recordings and streams get silence and keys are masked. Whatever waits for keys in the call (a PIN, a menu, a flow) waits for the end of the pause. A pause requires `pci.enabled` of the organisation. `resume` accepts no other field than `action`. 409 with `details.reason` `already_paused`, `not_paused`, or `payment_in_progress`: a payment line that a flow has called ends its own pause.',
       tag: 'Card payments',
       scope: 'pci:write',
       body: pciBody,
@@ -87,6 +87,9 @@ async function setPci(
     const reply = await media.request('capture.resume', { target })
     // A flow's payment ends its own pause.
     if (!isFailure(reply) && others[0] !== undefined) return toCallPci(call.id, context.livemode, others[0])
+    if (others[0] !== undefined && isFailure(reply) && reply.failure === 'conflict' && !context.isResumed) {
+      return conflict('payment_in_progress', 'A payment line is in the call for a flow: the pause ends with it.')
+    }
     return answer(deps, context, call, reply, 'not_paused')
   }
   if (others.length > 0) return conflict('already_paused', 'The call is paused already.')

@@ -127,7 +127,7 @@ export async function transferAttended(handling: Handling, target: RungParty): P
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
   if (rings.find(ring => ring.open_call !== null)?.state !== 'talking') {
-    return conflict('no_agent', 'Nobody is talking with the caller, so nobody can consult the target first.')
+    return conflict('no_agent', 'No agent is talking with the caller, so nobody can consult the target first.')
   }
   if (rings.some(isAsking)) return conflict('already_consulting', 'A consultation is already in progress.')
   const refused = await targetProblem(handling, target, found.call)
@@ -215,7 +215,7 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
   const leg = side === 'answerer' ? found.leg : await answererOf(trx, tenant, callId)
   if ('problem' in leg) return leg
   if (side === 'answerer' && leg.step !== 'connected' && leg.step !== 'settled') {
-    return conflict('not_connected', 'The caller is talking with nobody and hears hold audio already.')
+    return conflict('not_connected', `No agent talks with the caller, who ${STEPS[leg.step].means}.`)
   }
   if ((leg.on_hold === 1) === isHeld) {
     return isHeld
@@ -274,7 +274,7 @@ export async function supervise(
   const isInProgress = call.ended_at === null && call.answered_at !== null
   if (!isInProgress || (there === undefined && isInRoom(call, leg))) return unled(call, leg)
   if (mode === 'whisper' && (await mainRing(trx, tenant, callId))?.state !== 'talking') {
-    return conflict('no_agent', 'Nobody is talking with the caller, so there is nobody to whisper to.')
+    return conflict('no_agent', 'No agent is talking with the caller, so there is nobody to whisper to.')
   }
   if (mode === 'stop') {
     if (there === undefined) return conflict('not_supervising', 'The member is not supervising this call.')

@@ -1,4 +1,6 @@
 import * as assert from 'uvu/assert'
+import { rowBy } from '../../../control/kernel/store/compiled.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { suite } from '../../harness.ts'
 import { type CallsWorld, eventTypes, makeCallsWorld } from '../calls-world.ts'
 
@@ -66,6 +68,19 @@ test('paused, pause: unchanged, 409 already_paused; running, resume: unchanged, 
   assert.equal([twice.status, twice.body.error.details.reason], [409, 'already_paused'])
   const resumed = await pay({ action: 'resume' })
   assert.equal([resumed.status, resumed.body.paused, resumed.body.resumes_at], [200, false, null])
+  await world.close()
+})
+
+test("a flow's payment is paused by its payment line, whose pause ends with it: resume says so, not that nothing is paused", async () => {
+  const { world, id, pay } = await payingCall()
+  const { organisation_id, livemode } = (await rowBy(world.store.db, 'calls', { id }))!
+  const at = world.clock.now().toISOString()
+  const line = { id: 'part_line', call_id: id, destination_participant_id: 'part_line', reason: 'payment' }
+  const tenant = { organisationId: organisation_id, livemode: livemode === 1 }
+  await forTenant(world.store.db, tenant).insert('capture_pauses', { ...line, paused_at: at, resumes_at: at })
+  const refused = async (action: string) => (await pay({ action })).body.error.details.reason
+  assert.is(await refused('pause'), 'already_paused')
+  assert.is(await refused('resume'), 'payment_in_progress')
   await world.close()
 })
 

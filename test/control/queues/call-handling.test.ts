@@ -89,6 +89,8 @@ test('blind transfer to a queue, an assistant, a number', async () => {
   const { world, queue, legId, callId, act } = await talk()
   await act(handling => transferBlind(handling, { type: 'queue', id: queue }))
   assert.is(world.media.legs.get(legId)!.playId, 'hold')
+  const refused = (await act(handling => hold(handling, true)))!
+  assert.is(refused.message, 'No agent talks with the caller, who waits in a queue, with its hold audio.')
   await act(handling => transferBlind(handling, { type: 'assistant', id: 'asst_1' }))
   assert.equal(world.handed.at(-1)!.program, { type: 'assistant', id: 'asst_1' })
   assert.equal(await world.store.db.selectFrom('queue_calls').selectAll().execute(), [])
