@@ -19,9 +19,9 @@ const FAULTS: [RegExp, DatabaseFault][] = [
   [/^(ENOSPC|EDQUOT|EIO|EROFS)$/, 'outage'],
 ]
 
-/** `pg` gives these no code. */
+/** `pg` gives these no code. A server that is there ends a statement by itself before its answer could be waited for in vain. */
 const LOST =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
 /** The only place that classifies database errors; null: none of the above, so a bug. */
 export function faultOf(error: unknown): DatabaseFault | null {

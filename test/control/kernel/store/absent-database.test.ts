@@ -1,6 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
+import { faultOf } from '../../../../control/kernel/store/faults.ts'
+import { connectionsTo, postgresDatabase } from '../../../../control/kernel/store/postgres.ts'
 import { openStore } from '../../../../control/kernel/store/store.ts'
 import { suite } from '../../../harness.ts'
 import { makeWorld } from '../../app-harness.ts'
@@ -45,8 +48,25 @@ async function makeWire(target: string) {
 const name =
   'while the database is away requests answer 503 store_unavailable, callers hear 503, a running call is hung up, and all of it is written'
 
-if (testEngine !== 'postgres') test.skip(name, 'SQLite is a file, and not away: see full-disk.test.ts')
-else {
+const silent =
+  'a database that says nothing any more, since its packets are lost, is away: what waits for it is at no fault'
+
+if (testEngine !== 'postgres') {
+  for (const one of [name, silent]) test.skip(one, 'SQLite is a file, and not away: see full-disk.test.ts')
+} else {
+  test(silent, async () => {
+    const database = await makeDatabase()
+    const db = postgresDatabase(
+      connectionsTo(database.target, { query_timeout: 50, statement_timeout: 0 }),
+      'n',
+      () => 0,
+    )
+    const error = await sql`select pg_sleep(2)`.execute(db).catch((thrown: unknown) => thrown)
+    assert.is(faultOf(error), 'outage', String(error))
+    await db.destroy()
+    await database.remove()
+  })
+
   test(
     name,
     async () => {
