@@ -163,6 +163,7 @@ export async function warmUp(
   const engine = new Engine({
     ...options,
     emit: () => {},
+    emitOwn: () => {},
     over: () => {},
     end: () => {},
     sendKey: () => {},

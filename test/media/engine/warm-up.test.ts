@@ -62,7 +62,11 @@ test('what every packet and every frame of a fork passes is run before the first
   await executed.begin()
   let frames = 0
   const done: string[] = []
-  const effects = { attend: () => done.push('attend'), cross: () => done.push('cross') }
+  const effects = {
+    attend: () => done.push('attend'),
+    cross: () => done.push('cross'),
+    emitOwn: () => done.push('emitOwn'),
+  }
   const files = await executed.files(['codecs', 'media'], async () => {
     const warm = await warmUp({ ...world.options, ...effects, connections }, work => datagrams.sendTogether(work))
     frames = warm.ticks
