@@ -250,11 +250,7 @@ async function offer(
   const token = newSecret(PREFIX)
   const token_hash = sha256(token)
   const expires_at = new Date(at.getTime() + INVITATION_DAYS * DAY_MS).toISOString()
-  await forTenant(trx, context)
-    .update('invitations')
-    .set({ token_hash, expires_at, revoked_at: null })
-    .where('id', '=', id)
-    .execute()
+  await forTenant(trx, context).change('invitations', id, { token_hash, expires_at, revoked_at: null })
   const answer: OfferedInvitation = {
     id,
     object: 'invitation',

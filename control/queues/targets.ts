@@ -12,7 +12,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallCentreParts, Program } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
 import { wayOn } from './ringing/dial.ts'
-import { startRing } from './ringing/rings.ts'
+import { finishRing, ringsOf, startRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import type { RingPurpose, RingRow } from './tables.ts'
 import { findCall, joinQueue } from './waiting-calls.ts'
@@ -85,6 +85,10 @@ export async function leadTo(
     case 'number':
       return leadToParty(deps, trx, tenant, led, target, purpose)
     case 'room':
+      // A room cannot be supervised: they would be alone in the call's own.
+      for (const ring of await ringsOf(trx, tenant, led.callId)) {
+        if (ring.purpose === 'supervise') await finishRing(trx, tenant, ring, { reason: 'transfer_completed' })
+      }
       await forTenant(trx, tenant).change('calls', led.callId, { target: 'room', room_id: target.id })
       return setLeg(trx, tenant, led.legId, { step: 'joining' })
     case 'end':

@@ -134,11 +134,7 @@ async function redactedTurn(trx: Trx, row: CallProgramRow, entry: Entry<'turn'>)
     rewrite: async ({ id, text: next }) => {
       const step = await scoped.find('call_steps', id)
       if (step === undefined) return
-      await scoped
-        .update('call_steps')
-        .set({ entry: withText(step.entry, next) })
-        .where('id', '=', id)
-        .execute()
+      await scoped.change('call_steps', id, { entry: withText(step.entry, next) })
     },
     retell: (object, next) => ({ ...object, turn: { ...(object.turn as object), text: next } }),
   })

@@ -82,11 +82,7 @@ export async function changeSound(
     const participants = forTenant(trx, context)
     const row = await participants.find('participants', id)
     if (row === undefined) return
-    await participants
-      .update('participants')
-      .set({ audio: changedAudio(row.audio, audio) })
-      .where('id', '=', id)
-      .execute()
+    await participants.change('participants', id, { audio: changedAudio(row.audio, audio) })
   })
   return null
 }

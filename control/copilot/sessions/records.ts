@@ -59,13 +59,7 @@ export async function apply(
   }
   const next = { ...row, state: JSON.stringify(state) }
   const tenant = tenantOf(row)
-  if (next.state !== row.state) {
-    await forTenant(trx, tenant)
-      .update('copilot_sessions')
-      .set({ state: next.state })
-      .where('id', '=', row.id)
-      .execute()
-  }
+  if (next.state !== row.state) await forTenant(trx, tenant).change('copilot_sessions', row.id, { state: next.state })
   await tell(parts, trx, row, messages)
   for (const notice of notices) await notify(parts, trx, row, notice)
   return next

@@ -288,6 +288,19 @@ test('a call in a room is led there: hold, transfer and supervision say where; o
   await world.close()
 })
 
+test('a call that is led into a room is supervised no more: its supervisor is not left alone', async () => {
+  const { world, bob, callId, legId, act } = await talk()
+  await act(handling => supervise(handling, { mode: 'monitor', userId: bob }))
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.ok(world.legOf(bob))
+  const led = { callId, legId, at: world.clock.now().toISOString() }
+  await world.store.transaction(trx => world.centre().leadTo(trx, world.tenant, led, { type: 'room', id: 'room_1' }))
+  await world.settle()
+  assert.is(world.legOf(bob), undefined)
+  await world.close()
+})
+
 /** As `PATCH /users/{id}` does; the call centre runs after it. */
 async function deactivate({ store, tenant, settle }: QueueWorld, userId: string): Promise<void> {
   await forTenant(store.db, tenant).update('users').set({ status: 'deactivated' }).where('id', '=', userId).execute()
