@@ -1,7 +1,7 @@
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
 const MAX_MISSING = 25
 const MAX_SAMPLES = 4000
-/** Arrivals are remembered for this many packets. Later ones do not come over a network: the sender has begun to count anew. */
+/** Arrivals are remembered for this many packets; a later one is dropped. Where the next goes on from it, the sender has begun to count anew (RFC 3550 §A.1). */
 const WINDOW = 32
 
 /** A leg to which packets are relayed. */
@@ -28,6 +28,8 @@ export class PacketRelay {
   /** The values of the next packet if none is missing. */
   #sequence: number
   #timestamp: number
+  /** What would go on from the last packet that was far too late. */
+  #afterJump = -1
   /** Bit n: packet n + 1 before the next one has arrived. */
   #seen = -1
 
@@ -44,7 +46,7 @@ export class PacketRelay {
     const samples = (timestamp - this.#timestamp) | 0
     this.ahead = ahead
     this.samples = samples
-    if (ahead < 0) return this.#placeLate(-ahead - 1)
+    if (ahead < 0) return this.#placeLate(sequence, -ahead - 1)
     if (ahead > MAX_MISSING || samples < 0 || samples > MAX_SAMPLES) return 'astray'
     this.#seen = (this.#seen << (ahead + 1)) | 1
     this.#sequence = (sequence + 1) & 0xffff
@@ -52,8 +54,12 @@ export class PacketRelay {
     return 'here'
   }
 
-  #placeLate(before: number): 'here' | 'again' | 'late' | 'astray' {
-    if (before >= WINDOW) return 'astray'
+  #placeLate(sequence: number, before: number): 'here' | 'again' | 'late' | 'astray' {
+    if (before >= WINDOW) {
+      const goesOn = sequence === this.#afterJump
+      this.#afterJump = (sequence + 1) & 0xffff
+      return goesOn ? 'astray' : 'late'
+    }
     if (this.samples >= 0) return 'late'
     if (((this.#seen >>> before) & 1) === 1) return 'again'
     this.#seen |= 1 << before
