@@ -66,6 +66,8 @@ export class CommandTable {
   readonly #threads = new Map<string, EngineThread>()
   /** Recordings and transcripts that have ended, by key: their call has ended too, so nobody can start them again. */
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
+  /** For each snapshot that is being made, the recordings that have ended meanwhile: their events come behind it. */
+  readonly #asking = new Set<Set<string>>()
   readonly #main: Handlers
   readonly #declared: Record<string, Command>
   readonly #checks = new Map<string, Validator>()
@@ -155,6 +157,7 @@ export class CommandTable {
     const key = keyOf(kind, id)
     this.#threads.delete(key)
     if (kind !== 'stream') this.#over.set(key, true)
+    if (kind === 'recording') for (const ended of this.#asking) ended.add(id)
   }
 
   #threadOfLeg(legId: string): EngineThread | undefined {
@@ -275,21 +278,23 @@ export class CommandTable {
     const { switchboard, browsers, threads } = this.#options
     // The number and the list of legs are consistent: the end of a missing leg is among the events up to the number.
     const seq = this.#options.seq()
-    const unfinished = Array.from(this.#options.unfinished?.() ?? [], recordingId => ({ recordingId }))
+    const unfinished = new Set(this.#options.unfinished?.())
+    this.#asking.add(unfinished)
     const [legs, ...replies] = await Promise.all([
       this.#read([...switchboard.lines.keys(), ...browsers.lines.keys()]),
       ...threads.all.map(engine => engine.request('engine.snapshot', {})),
-    ])
+    ]).finally(() => this.#asking.delete(unfinished))
     const failure = replies.find(isFailure)
     if (failure !== undefined) return failure
     const parts = replies.flatMap(reply => (isFailure(reply) ? [] : [reply]))
+    for (const { recordingId } of parts.flatMap(part => part.recordings)) unfinished.add(recordingId)
     return {
       seq,
       legs,
       rooms: parts.flatMap(part => part.rooms),
       captures: parts.flatMap(part => part.captures),
       streams: parts.flatMap(part => part.streams),
-      recordings: [...unfinished, ...parts.flatMap(part => part.recordings)],
+      recordings: Array.from(unfinished, recordingId => ({ recordingId })),
       browserIds: browsers.browserIds,
       refers: switchboard.transfers.open,
     }

@@ -45,6 +45,17 @@ test('a snapshot that is asked for after a call has the call in it, however long
   await phone.expect('INVITE')
 })
 
+test('a recording that ends while a snapshot is made is in it, for its event comes behind', async () => {
+  const asked = media.run('media.snapshot', {})
+  media.commands.over('recording', 'call_1')
+  const snapshot = await asked
+  assert.ok(!isFailure(snapshot))
+  assert.equal(snapshot.recordings, [{ recordingId: 'call_1' }])
+  const later = await media.run('media.snapshot', {})
+  assert.ok(!isFailure(later))
+  assert.equal(later.recordings, [])
+})
+
 test('of a connection that begins two calls a second the third INVITE leaves when the first is a second old, and a failed one counts', async () => {
   const begun = performance.now()
   const callIds = () =>
