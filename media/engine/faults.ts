@@ -13,8 +13,9 @@ export class Faults {
     this.#tell(error, legIds)
   }
 
-  /** Runs each step even if others fail: whatever a leg has opened is always closed. */
-  allOf(...steps: (() => void)[]): void {
+  /** Runs each step even if others fail: whatever a leg has opened is always closed. Whether none has failed. */
+  allOf(...steps: (() => void)[]): boolean {
+    const before = this.count
     for (const step of steps) {
       try {
         step()
@@ -22,5 +23,6 @@ export class Faults {
         this.tell(error, [])
       }
     }
+    return this.count === before
   }
 }

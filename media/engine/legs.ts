@@ -409,7 +409,7 @@ export class Legs implements LegHooks {
       members.delete(legId)
       this.#packetsRefused += leg.packetsRefused
       const now = this.#options.now()
-      faults.allOf(
+      const isClosed = faults.allOf(
         // What was heard of our last words is still transcribed.
         () => dialogue.leaveRoom(),
         () => rooms.leave(member),
@@ -419,9 +419,9 @@ export class Legs implements LegHooks {
         () => leg.goodbye(now),
         () => leg.close(),
         disconnect,
-        // Its last packet has left with the socket, and a closed leg touches none of them.
-        () => member.arrays.end(),
       )
+      // Its last packet has left with the socket, and a closed leg touches none of them. One that could not be closed might.
+      if (isClosed) member.arrays.end()
       return closed
     })
   }

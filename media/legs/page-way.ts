@@ -50,8 +50,11 @@ export class PageWay {
 
   /** Idempotent. */
   close(now: number): void {
-    this.packets.goodbye(now)
-    this.packets.close()
-    this.#socket.close()
+    try {
+      this.packets.goodbye(now)
+    } finally {
+      this.packets.close()
+      this.#socket.close()
+    }
   }
 }

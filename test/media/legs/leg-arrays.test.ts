@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as assert from 'uvu/assert'
+import { ArrayLease } from '../../../codecs/arrays.ts'
 import { dtmfTone } from '../../../codecs/tones.ts'
 import type { LegSocket } from '../../../media/engine/legs.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
@@ -66,6 +67,32 @@ test('nothing that a leg said is in what the next one hears', () =>
     const third = await call(world, 'leg_c', 3000)
     assert.ok(first.length > TALK_TICKS / 2, `${first.length} packets`)
     assert.equal(third, first)
+  }))
+
+test('the arrays of a leg that could not be closed go to nobody', () =>
+  withEngine(async world => {
+    const { end } = ArrayLease.prototype
+    let ended = 0
+    ArrayLease.prototype.end = function () {
+      ended++
+      end.call(this)
+    }
+    try {
+      await world.join('leg_a')
+      await world.engine.do('leg.close', { legId: 'leg_a' })
+      assert.is(ended, 1)
+      const farEnd = await world.join('leg_b')
+      Object.defineProperty(farEnd, 'closed', {
+        set: () => {
+          throw new Error('it stays open')
+        },
+      })
+      await world.engine.do('leg.close', { legId: 'leg_b' })
+      assert.is(world.faults.length, 1)
+      assert.is(ended, 1)
+    } finally {
+      ArrayLease.prototype.end = end
+    }
   }))
 
 test('a leg that comes after another has left takes less than 2 KB outside the heap', async () => {
