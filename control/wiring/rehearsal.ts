@@ -105,11 +105,14 @@ export async function rehearse(
   const dispatcher = new WebhookDispatcher({ ...parts, post, allowedNetworks: [], random: Math.random })
   dispatcher.start()
   const callers = new Callers(parts)
-  await inTurns(
-    calls,
-    legId => callers.call(legId),
-    () => callers.end(),
-  )
-  await dispatcher.close()
-  await store.close()
+  try {
+    await inTurns(
+      calls,
+      legId => callers.call(legId),
+      () => callers.end(),
+    )
+  } finally {
+    await dispatcher.close()
+    await store.close()
+  }
 }
