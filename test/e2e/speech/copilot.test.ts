@@ -64,6 +64,7 @@ interface Told {
   type: string
   data: Record<string, unknown>
   latency_ms: number | null
+  utterance_ids: string[]
   replaces: string | null
   withdraws: string | null
 }
@@ -109,6 +110,13 @@ class Desktop {
   has(type: string, key: string): Told | undefined {
     const gone = new Set(this.told.flatMap(({ replaces, withdraws }) => [replaces, withdraws]))
     return this.told.find(one => one.type === type && one.data.key === key && !gone.has(one.id))
+  }
+
+  /** Whether all of these utterances were said to their end. */
+  isFinal(utterances: readonly string[]): boolean {
+    const said = this.told.filter(({ type, data }) => type === 'transcript' && data.final === true)
+    const final = new Set(said.flatMap(({ utterance_ids }) => utterance_ids))
+    return utterances.every(id => final.has(id))
   }
 
   close(): void {
@@ -188,12 +196,8 @@ test(
       const [type = '', key = ''] = expected[at] ?? []
       const message = await product.until(`${key} is told`, async () => desktop.has(type, key), HEARD_MS)
       assert.type(message.latency_ms, 'number')
-      // What follows at once would be of the same utterance.
-      await product.until(
-        'the words are final',
-        async () => desktop.told.filter(({ type, data }) => type === 'transcript' && data.final === true)[at],
-        HEARD_MS,
-      )
+      // What follows at once would be of the same utterance, and supervisors are told of no words that may still change.
+      await product.until('its words are final', async () => desktop.isFinal(message.utterance_ids) || null, HEARD_MS)
     }
     const heard = knowledgeOf(await product.ok('GET', `/copilot_sessions/${id}`))
     assert.equal({ ...heard, alerts: alertsOf(desktop.told) }, await fedAsText())
