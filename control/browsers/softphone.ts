@@ -15,6 +15,7 @@ import { type PlacingDeps, placeMembersCall } from '../queues/agents/placed-call
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
 import { type Handling, hold, transferBlind } from '../queues/call-handling.ts'
+import { colleagueAt, outsideNumber } from '../queues/destinations.ts'
 import { isCaller } from '../queues/ringing/rings.ts'
 import type { Side } from '../queues/ringing/sides.ts'
 import type { AgentWish, RingRow } from '../queues/tables.ts'
@@ -43,8 +44,6 @@ const RENEWALS = { burst: 20, perSecond: 1 / 15 }
 /** Maximum length of a note to a callback [characters]. */
 const MAX_NOTE = 500
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
-const E164 = /^\+[1-9][0-9]{1,14}$/
-const EXTENSION = /^[0-9]{2,8}$/
 /** Possible targets of a dialled call: a number, an extension, or the name of a route. */
 const DIALLED = /^\+?[A-Za-z0-9._-]{1,64}$/
 
@@ -214,15 +213,12 @@ export class Softphones {
 
   /** A number, or the extension of a member: as by dialling, no SIP address of a stranger is reached. */
   async #target(session: BrowserSessionRow, to: string): Promise<RungParty | Problem> {
-    if (E164.test(to)) return { type: 'number', to }
-    const user = EXTENSION.test(to)
-      ? await forTenant(this.#deps.store.db, tenantOf(session))
-          .select('users')
-          .select('id')
-          .where('extension', '=', to)
-          .executeTakeFirst()
-      : undefined
-    if (user !== undefined) return { type: 'user', id: user.id }
+    const { db } = this.#deps.store
+    const tenant = tenantOf(session)
+    const colleague = await colleagueAt(db, tenant, to)
+    if (colleague !== undefined) return { type: 'user', id: colleague.id }
+    const outside = await outsideNumber(db, tenant, session.user_id, to)
+    if ('number' in outside) return { type: 'number', to: outside.number }
     return problem('parameter_invalid', 'That is not a number or extension.', { param: 'to' })
   }
 

@@ -210,6 +210,8 @@ const recording: CallRecording = {
   segments: [{ from_ms: 56_000, to_ms: 80_000, reason: 'payment' }],
   created: ANSWERED,
 }
+/** Before its file is written, or without one. */
+const fileless = { ...recording, sample_rate: null, duration_ms: null, size_bytes: null, channels: [], segments: [] }
 
 export const CALL_SAMPLES = {
   queuedCall,
@@ -233,34 +235,10 @@ export const CALL_SAMPLES = {
   reconnectingStream: { ...stream, status: 'reconnecting', frames_sent: 1500 },
   stoppedStream: { ...stream, status: 'stopped', frames_sent: 15_000, ended_reason: 'call_ended' },
   failedStream: { ...stream, status: 'failed', ended_reason: 'connect_failed' },
-  pausedRecording: {
-    ...recording,
-    status: 'paused',
-    sample_rate: null,
-    duration_ms: null,
-    size_bytes: null,
-    channels: [],
-    segments: [],
-  },
-  runningRecording: {
-    ...recording,
-    status: 'recording',
-    sample_rate: null,
-    duration_ms: null,
-    size_bytes: null,
-    channels: [],
-    segments: [],
-  },
+  pausedRecording: { ...fileless, status: 'paused' },
+  runningRecording: { ...fileless, status: 'recording' },
   recording,
-  failedRecording: {
-    ...recording,
-    status: 'failed',
-    sample_rate: null,
-    duration_ms: null,
-    size_bytes: null,
-    channels: [],
-    segments: [],
-  },
+  failedRecording: { ...fileless, status: 'failed' },
 } as const satisfies Record<string, object>
 
 /** The events of this noun (`docs` shows them from here). */

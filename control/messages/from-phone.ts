@@ -7,7 +7,7 @@ import type { Vault } from '../kernel/vault.ts'
 import { redactorOf } from '../organisation/redaction/settings.ts'
 import { devicesOf } from '../queues/agents/devices.ts'
 import type { TakeText } from '../queues/agents/phone-asks.ts'
-import { destinationOf } from '../queues/destinations.ts'
+import { destinationOf, partyAt } from '../queues/destinations.ts'
 import { suspensionOf } from '../usage/allowance.ts'
 import { count } from '../usage/ledger.ts'
 import { MAX_PHONES, type PhoneDevice, sendOn } from './delivery.ts'
@@ -93,9 +93,11 @@ async function targetOf(
   if (named !== undefined) return { userId: named.id }
   const user = await scoped.find('users', senderId)
   if (user === undefined) return null
-  const party = (name: string) => ({ uri: `sip:${name}@${sipHost}`, user: name, host: sipHost })
+  const [at, from] = [now(), partyAt(user.extension ?? PRODUCT, sipHost)]
   const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, {
-    ...{ to: party(to), from: party(user.extension ?? PRODUCT), at: now() },
+    to: partyAt(to, sipHost),
+    from,
+    at,
   })
   if ('failure' in found || found.kind === 'outside') return null
   return { userId: found.kind === 'user' ? found.userId : null }

@@ -1,5 +1,6 @@
 import type { Failure, SipParty } from '../../media/protocol.ts'
 import { freeWayTo, outsideProblem } from '../calls/dial.ts'
+import { countryOf, DIALLED, dialledPhone, E164 } from '../kernel/phone.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -17,12 +18,11 @@ export type Destination =
 export type Undialable = Pick<Failure, 'message'> & { failure: 'not_found' | 'capacity' }
 
 const EXTENSION = /^[0-9]{2,8}$/
-const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
- * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number
- * over the organisation's connections, or of the sandbox in test mode. Emergency numbers and SIP addresses of strangers are not
- * reachable.
+ * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number, as
+ * people dial it, over the organisation's connections, or of the sandbox in test mode. Emergency numbers and SIP addresses of strangers
+ * are not reachable.
  */
 export async function destinationOf(
   { db, sipHost, vault }: { db: Db; sipHost: string; vault: Vault },
@@ -30,57 +30,89 @@ export async function destinationOf(
   user: UserRow,
   { to, from, at }: { to: SipParty; from: SipParty; at: Date },
 ): Promise<Destination | Undialable> {
-  const scoped = forTenant(db, tenant)
-  if (EXTENSION.test(to.user)) {
-    const members = scoped.select('users').select('id').where('extension', '=', to.user)
-    const member = await members.where('status', '=', 'active').executeTakeFirst()
-    if (member !== undefined) return { kind: 'user', userId: member.id }
-  }
-  const route = await routeFor(db, tenant, { to, from, at })
+  const colleague = await colleagueAt(db, tenant, to.user)
+  if (colleague !== undefined) return { kind: 'user', userId: colleague.id }
+  const outside = await outsideNumber(db, tenant, user.id, to.user)
+  const isNumber = 'number' in outside
+  const inE164 = isNumber ? { ...to, user: outside.number } : to
+  const route = await routeFor(db, tenant, { to, inE164, from, at })
   if (route !== undefined) return { kind: 'route', route }
-  if (!E164.test(to.user)) return { failure: 'not_found', message: `No person has the address ${to.user}.` }
-  const number = await numberOf(db, tenant, user)
-  const refused = await outsideProblem(db, tenant, to.user)
+  if (!isNumber) return outside
+  const { number, own } = outside
+  const refused = await outsideProblem(db, tenant, number)
   if (refused !== null) return { failure: 'not_found', message: refused.message }
   if (!tenant.livemode) {
-    return { kind: 'outside', onward: { to: to.user, from: number ?? from.uri, connectionId: null } }
+    return { kind: 'outside', onward: { to: number, from: own ?? from.uri, connectionId: null } }
   }
-  const way = await freeWayTo(db, tenant, { to: to.user, from: number }, { sipHost, vault })
+  const way = await freeWayTo(db, tenant, { to: number, from: own }, { sipHost, vault })
   if ('problem' in way) {
     return { failure: way.problem === 'capacity_exhausted' ? 'capacity' : 'not_found', message: way.message }
   }
-  return { kind: 'outside', onward: { to: to.user, from: way.from, connectionId: way.connection?.id ?? null } }
+  return { kind: 'outside', onward: { to: number, from: way.from, connectionId: way.connection?.id ?? null } }
+}
+
+/** The active member with this extension. */
+export const colleagueAt = async (db: Db, tenant: Tenant, extension: string): Promise<UserRow | undefined> =>
+  EXTENSION.test(extension)
+    ? forTenant(db, tenant)
+        .select('users')
+        .selectAll()
+        .where('extension', '=', extension)
+        .where('status', '=', 'active')
+        .executeTakeFirst()
+    : undefined
+
+/** The number (E.164) that a member dials, read in the country of the organisation, or of the number that it calls from (`own`). */
+export async function outsideNumber(
+  db: Db,
+  tenant: Tenant,
+  userId: string,
+  dialled: string,
+): Promise<{ number: string; own: string | undefined } | Undialable> {
+  const own = await numberOf(db, tenant, userId)
+  if (E164.test(dialled)) return { number: dialled, own }
+  const organisation = db.selectFrom('organisations').select('country').where('id', '=', tenant.organisationId)
+  const country = (await organisation.executeTakeFirst())?.country ?? (own === undefined ? null : countryOf(own))
+  const number = dialledPhone(dialled, country)
+  if (number !== null) return { number, own }
+  const isNational = country === null && DIALLED.test(dialled)
+  const need = 'National numbers need a `country` of the organisation.'
+  return { failure: 'not_found', message: isNational ? need : `No person has the address ${dialled}.` }
 }
 
 /** A number counts only where a route names it in full: a prefix that takes calls in would keep all others from going out. */
 async function routeFor(
   db: Db,
   tenant: Tenant,
-  { to, from, at }: { to: SipParty; from: SipParty; at: Date },
+  { to, inE164, from, at }: { to: SipParty; inE164: SipParty; from: SipParty; at: Date },
 ): Promise<InboundRouteRow | undefined> {
   const rows = await forTenant(db, tenant)
     .select('inbound_routes')
     .selectAll()
     .where('match_to', 'is not', null)
     .execute()
-  const named = rows.filter(row => row.match_to !== '*' && (!E164.test(to.user) || !row.match_to?.endsWith('*')))
+  const isNumber = E164.test(inE164.user)
+  const named = rows.filter(row => row.match_to !== '*' && (!isNumber || !row.match_to?.endsWith('*')))
   const scored = named.flatMap(route => {
-    const score = isInHours(route, at) ? scoreOf(route, { to, from }) : null
+    const score = isInHours(route, at) ? (scoreOf(route, { to, from }) ?? scoreOf(route, { to: inE164, from })) : null
     return score === null ? [] : [{ route, score }]
   })
   scored.sort((a, b) => b.route.priority - a.route.priority || b.score - a.score || (a.route.id < b.route.id ? -1 : 1))
   return scored[0]?.route
 }
 
+/** The address here of a member, or of what one has dialled. */
+export const partyAt = (user: string, host: string): SipParty => ({ uri: `sip:${user}@${host}`, user, host })
+
 /** The number that leads to the member, else the organisation's first. */
-async function numberOf(db: Db, tenant: Tenant, user: UserRow): Promise<string | undefined> {
+async function numberOf(db: Db, tenant: Tenant, userId: string): Promise<string | undefined> {
   const scoped = forTenant(db, tenant)
   const numbers = (await scoped.select('phone_numbers').select('number').orderBy('id').execute()).map(row => row.number)
   const routes = await scoped
     .select('inbound_routes')
     .select('match_to')
     .where('target', '=', 'user')
-    .where('target_id', '=', user.id)
+    .where('target_id', '=', userId)
     .orderBy('id')
     .execute()
   const own = routes.find(row => row.match_to !== null && numbers.includes(row.match_to))

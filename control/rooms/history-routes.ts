@@ -55,16 +55,9 @@ async function listSessions(
   const recent = oldest === undefined ? sessions : sessions.where('id', '>=', oldest.id)
   const list = await page(recent.selectAll(), query, `/v1/conference_rooms/${roomId}/history`, row => row)
   if (isProblem(list)) return list
-  const counts = await participantCounts(
-    store.db,
-    context,
-    list.data.map(({ id }) => id),
-  )
-  const notes = await notesOf(
-    store.db,
-    context,
-    list.data.map(({ id }) => id),
-  )
+  const ids = list.data.map(({ id }) => id)
+  const counts = await participantCounts(store.db, context, ids)
+  const notes = await notesOf(store.db, context, ids)
   return {
     ...list,
     data: list.data.map(row =>

@@ -1,6 +1,6 @@
 import { type CountryCode, parsePhoneNumber } from 'libphonenumber-js'
 import type { DialTarget } from '../../media/protocol.ts'
-import { readPhone } from '../kernel/phone.ts'
+import { E164, readPhone } from '../kernel/phone.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -43,8 +43,6 @@ export interface OutgoingCall extends Partial<ToldOfCaller> {
 
 /** Connections that one call is tried over, at most. */
 const MAX_WAYS = 5
-
-const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
  * The connections for a number, best first. First the connection of the number that the call is from; then those whose `rates`

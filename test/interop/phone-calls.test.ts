@@ -248,6 +248,49 @@ baresipTest("a member's phone calls what an inbound route leads to, and nobody b
   }),
 )
 
+baresipTest(
+  'a phone dials as people do: national numbers need a country, and routes of its organisation come first',
+  () =>
+    withPhone('udp', async ({ userId, phone }) => {
+      const called = async (digits: string) => {
+        phone.events.length = 0
+        phone.dial(addressed(digits))
+        const outside = await trunk.next()
+        const { call } = await statusOf(userId, 'busy')
+        phone.hangup()
+        await outside.ended
+        await phone.until('CALL_CLOSED')
+        await statusOf(userId, 'offline')
+        return (await product.ok('GET', `/calls/${call.call_id}`)).to
+      }
+      const refused = async (digits: string) => {
+        phone.events.length = 0
+        phone.dial(addressed(digits))
+        return String((await phone.until('CALL_CLOSED')).param)
+      }
+      assert.is(await called('0049301234567'), '+49301234567')
+      assert.match(await refused('0301234567'), '404 National numbers need a `country`')
+      await product.ok('PATCH', '/organisation', { country: 'DE' })
+      try {
+        for (const digits of ['0301234567', '0049301234567']) {
+          assert.is(await called(digits), '+49301234567', digits)
+        }
+        // Without the zero it is a number of the caller's town, and 110 is a call for help.
+        for (const digits of ['301234567', '110', '112', '00112']) assert.match(await refused(digits), '404', digits)
+        await product.ok('POST', '/inbound_routes', { match: { to: '+49309876543' }, target: { type: 'echo' } })
+        phone.events.length = 0
+        phone.dial(addressed('0309876543'))
+        const { call } = await statusOf(userId, 'busy')
+        assert.is((await product.ok('GET', `/calls/${call.call_id}`)).direction, 'inbound')
+        phone.hangup()
+        await phone.until('CALL_CLOSED')
+        await statusOf(userId, 'offline')
+      } finally {
+        await product.ok('PATCH', '/organisation', { country: null })
+      }
+    }),
+)
+
 baresipTest('a phone with a wrong password calls nobody', () =>
   withPhone(
     'udp',

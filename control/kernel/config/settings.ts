@@ -45,6 +45,8 @@ export interface Setting<T> {
 
 type Settings = { [K in keyof Config]: Setting<Config[K]> }
 
+const keyOfProvider = { default: null, help: 'key of that provider', parse: ok, absent: null, secret: true } as const
+
 /** One table for parsing, error messages and `tandem --help`. */
 export const SETTINGS: Settings = {
   dataDir: {
@@ -248,14 +250,7 @@ export const SETTINGS: Settings = {
     parse: modelUrl,
     absent: null,
   },
-  modelKey: {
-    name: 'TANDEM_MODEL_KEY',
-    default: null,
-    help: 'key of that provider',
-    parse: ok,
-    absent: null,
-    secret: true,
-  },
+  modelKey: { name: 'TANDEM_MODEL_KEY', ...keyOfProvider },
   modelName: { name: 'TANDEM_MODEL_NAME', default: 'default', help: 'default model', parse: ok },
   modelNames: {
     name: 'TANDEM_MODEL_NAMES',
@@ -278,14 +273,7 @@ export const SETTINGS: Settings = {
     parse: modelUrl,
     absent: null,
   },
-  embeddingsKey: {
-    name: 'TANDEM_EMBEDDINGS_KEY',
-    default: null,
-    help: 'key of that provider',
-    parse: ok,
-    absent: null,
-    secret: true,
-  },
+  embeddingsKey: { name: 'TANDEM_EMBEDDINGS_KEY', ...keyOfProvider },
   embeddingsName: {
     name: 'TANDEM_EMBEDDINGS_NAME',
     default: 'text-embedding-3-small',
@@ -299,14 +287,7 @@ export const SETTINGS: Settings = {
     parse: modelUrl,
     absent: null,
   },
-  ttsKey: {
-    name: 'TANDEM_TTS_KEY',
-    default: null,
-    help: 'key of that provider',
-    parse: ok,
-    absent: null,
-    secret: true,
-  },
+  ttsKey: { name: 'TANDEM_TTS_KEY', ...keyOfProvider },
   ttsModel: { name: 'TANDEM_TTS_MODEL', default: 'gpt-4o-mini-tts', help: 'its model', parse: ok },
   ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'default voice', parse: ok },
   ttsVoices: {
@@ -322,14 +303,7 @@ export const SETTINGS: Settings = {
     parse: sttUrl,
     absent: null,
   },
-  sttKey: {
-    name: 'TANDEM_STT_KEY',
-    default: null,
-    help: 'key of that provider',
-    parse: ok,
-    absent: null,
-    secret: true,
-  },
+  sttKey: { name: 'TANDEM_STT_KEY', ...keyOfProvider },
   sttModel: { name: 'TANDEM_STT_MODEL', default: 'gpt-4o-mini-transcribe', help: 'its model', parse: ok },
   speechTimeoutMs: {
     name: 'TANDEM_SPEECH_TIMEOUT_MS',

@@ -32,7 +32,8 @@ const REFUSALS = {
 
 /** 403 where to try again is of no use; 480 where another call has to end first. */
 const answerTo = (refused: NotPlaced) => {
-  if (refused.failure !== 'not_allowed') return REFUSALS[refused.failure]
+  const phrase = refused.message.replaceAll(/\p{Cc}/gu, '').slice(0, 100)
+  if (refused.failure !== 'not_allowed') return { ...REFUSALS[refused.failure], phrase }
   const isForGood = ERRORS[refused.problem.problem].status === 403
   return { sipCode: isForGood ? 403 : 480, reason: 'capacity', retryAfterS: null } as const
 }
@@ -105,7 +106,7 @@ export class PhoneCalls {
     const device = { kind: 'leg' as const, legId }
     const isAnonymous = wantsPrivacy(identity) || isNobody(from)
     const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user, isAnonymous })
-    log.info({ ...fields, to: to.user, refused: refused?.failure }, "a phone's call")
+    log.info({ ...fields, to: to.user, refused: refused?.message }, "a phone's call")
     if (refused !== null) await media.request('leg.reject', { legId, ...answerTo(refused) })
   }
 }

@@ -1,4 +1,3 @@
-import type { SipParty } from '../../../media/protocol.ts'
 import type { CallCentrePort } from '../../calls/conductor/call-centre-port.ts'
 import { begin, programOf } from '../../calls/conductor/incoming-call.ts'
 import { setLeg } from '../../calls/legs.ts'
@@ -14,7 +13,7 @@ import type { UserRow } from '../../organisation/tables.ts'
 import type { InboundRouteRow } from '../../trunks/tables.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { becomeBusy } from '../agent-status.ts'
-import { type Destination, destinationOf, type Undialable } from '../destinations.ts'
+import { type Destination, destinationOf, partyAt, type Undialable } from '../destinations.ts'
 import { callOnward } from '../ringing/purposes.ts'
 import { holdLine, mayCallBeside, type RingTarget, startRing } from '../ringing/rings.ts'
 
@@ -75,8 +74,6 @@ export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Pro
     return isPlaced ? null : { failure: 'busy', message: 'You are on another call.' }
   })
 }
-
-const partyAt = (user: string, host: string): SipParty => ({ uri: `sip:${user}@${host}`, user, host })
 
 async function callOutside(
   trx: Trx,

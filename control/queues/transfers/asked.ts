@@ -1,4 +1,3 @@
-import type { SipParty } from '../../../media/protocol.ts'
 import { mayName } from '../../calls/dial.ts'
 import { findLeg, mainLeg } from '../../calls/legs.ts'
 import { isPaused } from '../../calls/pci.ts'
@@ -10,7 +9,7 @@ import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { uriAt } from '../../trunks/outbound.ts'
 import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
-import { destinationOf } from '../destinations.ts'
+import { destinationOf, partyAt } from '../destinations.ts'
 import { isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
 import type { RingRow } from '../tables.ts'
 import { carryOut } from './carry-out.ts'
@@ -89,9 +88,7 @@ async function planOfMember(
   if (replaces !== null && replaces.legId !== null) {
     return planOfJoin(trx, tenant, { userId: user.id, leg, otherLegId: replaces.legId })
   }
-  const name = user.extension ?? user.id
-  const from: SipParty = { uri: `sip:${name}@${deps.sipHost}`, user: name, host: deps.sipHost }
-  const dialled = { to: asked.to, from, at: new Date(at) }
+  const dialled = { to: asked.to, from: partyAt(user.extension ?? user.id, deps.sipHost), at: new Date(at) }
   const found = await destinationOf({ db: trx, sipHost: deps.sipHost, vault: deps.vault }, tenant, user, dialled)
   if ('failure' in found) return { status: found.failure === 'capacity' ? 503 : 404 }
   const dialog = replaces?.dialog ?? null

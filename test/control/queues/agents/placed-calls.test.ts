@@ -208,6 +208,24 @@ const desk = (target: 'queue' | 'echo', targetId: string | null) => async (world
   await forTenant(world.store.db, world.tenant).insert('inbound_routes', route)
 }
 
+test("a colleague's extension comes before the number outside that its digits are", async () => {
+  const { world } = await dialled('03012345', undefined, async ({ store, tenant }) => {
+    await store.db.updateTable('organisations').set({ country: 'DE' }).where('id', '=', tenant.organisationId).execute()
+    await forTenant(store.db, tenant)
+      .update('users')
+      .set({ extension: '03012345' })
+      .where('extension', '=', '310')
+      .execute()
+  })
+  assert.is((await callOf(world)).direction, 'inbound')
+  await world.close()
+  const outside = await dialled('03012345', undefined, async ({ store, tenant }) => {
+    await store.db.updateTable('organisations').set({ country: 'DE' }).where('id', '=', tenant.organisationId).execute()
+  })
+  assert.equal([...outside.world.media.legs.values()].filter(leg => leg.dialled.includes('+493012345')).length, 1)
+  await outside.world.close()
+})
+
 test('a phone that dials a queue rings, with the hold audio as early media, until an agent answers', async () => {
   const { world, bob } = await dialled('desk', undefined, async world => {
     const bob = await forTenant(world.store.db, world.tenant).findBy('users', { name: 'bob' })
