@@ -89,10 +89,6 @@ export async function settingsProblem(
   if (settings.local_presence && caller_ids.length === 0) {
     return problem('parameter_missing', 'local_presence needs caller_ids.', { param: 'caller_ids' })
   }
-  const flow = flow_id === null ? undefined : await forTenant(trx, tenant).find('flows', flow_id)
-  if (flow?.published_version === null) {
-    return problem('parameter_invalid', `The flow has not been published: ${flow_id}`, { param: 'flow_id' })
-  }
   return callersProblem(trx, tenant, caller_ids)
 }
 

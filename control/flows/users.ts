@@ -38,6 +38,13 @@ export const callerFlow: Exists = async (db, tenant, id) => {
   return flow === undefined ? false : (callerFault(flow) ?? true)
 }
 
+/** Whether a call can be led to a flow now. */
+export const publishedFlow: Exists = async (db, tenant, id) => {
+  const flow = await forTenant(db, tenant).find('flows', id)
+  if (flow === undefined) return false
+  return callerFault(flow) ?? (flow.published_version === null ? 'has not been published' : true)
+}
+
 /** Whether a flow may be the script of a human agent. */
 export const agentScript: Exists = async (db, tenant, id) => {
   const flow = await forTenant(db, tenant).find('flows', id)

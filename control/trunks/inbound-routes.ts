@@ -2,16 +2,17 @@ import { IANAZone } from 'luxon'
 import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
-import { callerFault } from '../flows/caller-fault.ts'
+import { publishedFlow } from '../flows/users.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Exists, existsIn, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { businessHours, changedHours } from '../organisation/hours-schema.ts'
 import { answerOf, answersOf, type RouteHours } from './inbound.ts'
 import type { InboundRouteRow } from './tables.ts'
@@ -33,7 +34,12 @@ const match = {
 }
 const target = {
   type: oneOf(['room', 'flow', 'assistant', 'queue', 'user', 'echo', 'announcement']),
-  id: nullable(Type.String({ maxLength: 200, description: 'Of the target; null for `echo` and `announcement`.' })),
+  id: nullable(
+    Type.String({
+      maxLength: 200,
+      description: 'Of the target, a published flow for example; null for `echo` and `announcement`.',
+    }),
+  ),
 }
 const priority = Type.Integer({
   minimum: -1000,
@@ -163,13 +169,13 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
   ]
 }
 
-/** The tables of the targets. */
-const TARGET_TABLES: Partial<Record<InboundRouteRow['target'], TableWithId>> = {
-  room: 'conference_rooms',
-  flow: 'flows',
-  assistant: 'assistants',
-  queue: 'queues',
-  user: 'users',
+/** Targets that are objects. */
+const TARGETS: Partial<Record<InboundRouteRow['target'], Exists>> = {
+  room: existsIn('conference_rooms'),
+  flow: publishedFlow,
+  assistant: existsIn('assistants'),
+  queue: existsIn('queues'),
+  user: existsIn('users'),
 }
 
 const EMPTY: Columns = {
@@ -229,15 +235,11 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
 async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise<Problem | null> {
   const { target: type, target_id: id, match_connection_id: connectionId, answer } = columns
   const scoped = forTenant(db, tenant)
-  const table = TARGET_TABLES[type]
-  if (table !== undefined) {
+  const exists = TARGETS[type]
+  if (exists !== undefined) {
     if (id === null) return problem('parameter_missing', `A route to a ${type} needs its ID.`, { param: 'target.id' })
-    if ((await scoped.find(table, id)) === undefined) {
-      return problem('parameter_invalid', `No such ${type}: ${id}`, { param: 'target.id' })
-    }
-    const flow = type === 'flow' ? await scoped.find('flows', id) : undefined
-    const fault = flow === undefined ? null : callerFault(flow)
-    if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param: 'target.id' })
+    const unknown = await referenceProblem(db, tenant, [{ param: 'target.id', id, kind: type, exists }])
+    if (unknown !== null) return unknown
   } else if (id !== null) {
     return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })
   }

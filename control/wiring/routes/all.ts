@@ -13,7 +13,7 @@ import { callRoutes } from '../../calls/routes.ts'
 import { callSpeechRoutes } from '../../calls/speech-routes.ts'
 import { traceRoutes } from '../../calls/tracing/trace-routes.ts'
 import { streamsProblem } from '../../capture-settings/streams-problem.ts'
-import { callerFlow } from '../../flows/users.ts'
+import { publishedFlow } from '../../flows/users.ts'
 import { nounRoutes } from '../../http/noun.ts'
 import { existsIn } from '../../http/references.ts'
 import type { Route } from '../../http/route.ts'
@@ -90,7 +90,7 @@ export function routes(
         user: existsIn('users'),
         queue: existsIn('queues'),
         assistant: existsIn('assistants'),
-        flow: callerFlow,
+        flow: publishedFlow,
         room: existsIn('conference_rooms'),
       },
     }),

@@ -13,7 +13,7 @@ import type { StreamsProblem } from '../../capture-settings/streams-problem.ts'
 import { consentRoutes } from '../../consents/routes.ts'
 import { copilotProfileRoutes } from '../../copilot/routes.ts'
 import { doNotCallRoutes } from '../../do-not-call/routes.ts'
-import { agentScript, callerFlow, hasVersion } from '../../flows/users.ts'
+import { agentScript, callerFlow, hasVersion, publishedFlow } from '../../flows/users.ts'
 import { existsIn } from '../../http/references.ts'
 import type { Route } from '../../http/route.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
@@ -129,7 +129,7 @@ export function contactCentre(
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),
     ...importRoutes({ store, now, targets: IMPORT_TARGETS, settings: organisationSettings }),
     ...consentRoutes({ store, now, settings: organisationSettings, callExists: exists.call }),
-    ...campaignRoutes({ store, now, exists, voices: new OfferedVoices(config) }),
+    ...campaignRoutes({ store, now, exists: { ...exists, flow: publishedFlow }, voices: new OfferedVoices(config) }),
     ...campaignContactRoutes({ store, now, countryOf }),
     ...campaignResultRoutes({ store, now }),
     ...campaignPreviewRoutes({ store, now, timezoneOf: clockOf, devicesOf }),

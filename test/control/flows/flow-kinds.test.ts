@@ -22,6 +22,21 @@ async function published({ live }: WholeApp, kind: 'voice' | 'ivr' | 'agent_scri
   return id
 }
 
+/** A call that is being had. */
+async function running({ store, ours: { organisationId } }: WholeApp) {
+  const tenant = { organisationId, livemode: true }
+  const [callId, legId] = [newId('call'), newId('participant')]
+  const party: NewParty = {
+    ...{ callId, legId, direction: 'inbound', to: '1002', from: '2001', target: 'park', roomId: null },
+    ...{ connectionId: null, metadata: {}, role: 'member', muted: false },
+  }
+  const at = '2026-11-22T10:00:00.000Z'
+  await store.transaction(trx => insertParty(trx, tenant, party, at))
+  const calls = forTenant(store.db, tenant)
+  await calls.update('calls').set({ status: 'in_progress', answered_at: at }).where('id', '=', callId).execute()
+  return { callId, calls }
+}
+
 test('an agent script leads no caller: calls, transfers, inbound routes and assistants refuse it, naming the field', async () => {
   const app = await makeWholeApp()
   const { live } = app
@@ -48,20 +63,34 @@ test('an agent script leads no caller: calls, transfers, inbound routes and assi
 test('a call that runs is transferred to no agent script, and goes on as it was', async () => {
   const app = await makeWholeApp()
   const script = await published(app, 'agent_script')
-  const tenant = { organisationId: app.ours.organisationId, livemode: true }
-  const [callId, legId] = [newId('call'), newId('participant')]
-  const party: NewParty = {
-    ...{ callId, legId, direction: 'inbound', to: '1002', from: '2001', target: 'park', roomId: null },
-    ...{ connectionId: null, metadata: {}, role: 'member', muted: false },
-  }
-  const at = '2026-11-22T10:00:00.000Z'
-  await app.store.transaction(trx => insertParty(trx, tenant, party, at))
-  const calls = forTenant(app.store.db, tenant)
-  await calls.update('calls').set({ status: 'in_progress', answered_at: at }).where('id', '=', callId).execute()
+  const { callId, calls } = await running(app)
   const answer = await app.live(`POST /v1/calls/${callId}/transfer`, { flow_id: script })
   assert.equal(refusal(answer).slice(0, 2), [400, 'flow_id'])
   assert.match(answer.body.error.message, /agent_script/)
   assert.is((await calls.find('calls', callId))?.status, 'in_progress')
+  await app.close()
+})
+
+test('a flow that has not been published leads no caller: inbound routes, campaigns and transfers refuse it until it is', async () => {
+  const app = await makeWholeApp()
+  const { live } = app
+  const { callId } = await running(app)
+  const id = (await live('POST /v1/flows', { name: 'new', kind: 'ivr', graph: GRAPH })).body.id
+  const routed = await live('POST /v1/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } })
+  const path = `PATCH /v1/inbound_routes/${routed.body.id}`
+  const target = { type: 'flow', id }
+  for (const [line, body, param] of [
+    ['POST /v1/inbound_routes', { match: { to: '8' }, target }, 'target.id'],
+    [path, { target }, 'target.id'],
+    ['POST /v1/campaigns', { name: 'c', flow_id: id }, 'flow_id'],
+    [`POST /v1/calls/${callId}/transfer`, { flow_id: id }, 'flow_id'],
+  ] as const) {
+    const refused = await live(line, body)
+    assert.equal(refusal(refused).slice(0, 2), [400, param], line)
+    assert.match(refused.body.error.message, 'has not been published')
+  }
+  await live(`POST /v1/flows/${id}/publish`, {})
+  assert.equal((await live(path, { target })).body.target, target)
   await app.close()
 })
 
