@@ -29,6 +29,11 @@ export class Periodic {
     this.#outage = new StoreOutage(parts.log)
   }
 
+  /** The last run found the store unavailable. */
+  get isStoreAway(): boolean {
+    return this.#outage.isOn
+  }
+
   start(): void {
     const { everyMs, firstMs = everyMs } = this.#parts
     this.#runIn(firstMs)

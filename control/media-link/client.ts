@@ -118,6 +118,11 @@ export class MediaClient implements MediaPort {
     return this.#events.batchSizes
   }
 
+  /** The store takes no events of media: callers are refused. */
+  get isStoreAway(): boolean {
+    return this.#events.isStoreAway
+  }
+
   /** Of the media process that is, or was last, connected. */
   get bootId(): string | null {
     return this.#bootId
@@ -155,7 +160,7 @@ export class MediaClient implements MediaPort {
 
   settled(): Promise<void> {
     const isIdle = this.#events.isEmpty && !this.#isPumping
-    if (this.#state !== 'ready' || isIdle || this.#events.isStuck) return Promise.resolve()
+    if (this.#state !== 'ready' || isIdle || this.isStoreAway) return Promise.resolve()
     const settled = this.#events.mark()
     this.#pump()
     return settled

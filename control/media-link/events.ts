@@ -118,7 +118,7 @@ export class MediaEvents {
   }
 
   /** The store is unavailable: events so far wait, and so would everybody waiting for them. */
-  get isStuck(): boolean {
+  get isStoreAway(): boolean {
     return this.#isAway
   }
 

@@ -18,7 +18,8 @@ import { routes } from './routes/all.ts'
 /** Builds and wires the whole HTTP side; listens to nothing, so that tests inject requests. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { store, media, now, log, rate = DEFAULT_RATE } = parts
-  const app = await createServer({ log, trustedProxies: parts.config.trustedProxies ?? [] })
+  const { trustedProxies = [] } = parts.config
+  const app = await createServer({ log, trustedProxies })
   const registry = measureRequests(app)
   const requestLog = new RequestLog({ store, now, log })
   await forgetStreams(store.db)
@@ -34,23 +35,14 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     request_logs: requestLog.counters,
     store: storeCounters(store.db),
   })
-  serveHealth(app, { store, media, registry, now, counters, speechPreload: parts.config.speechPreload ?? true })
+  const { isStoreAway = () => false } = parts
+  const speechPreload = parts.config.speechPreload ?? true
+  serveHealth(app, { store, media, registry, now, counters, isStoreAway, speechPreload })
   serveDocs(app, operations, now)
   serveInvitations(app, { store, now })
-  servePages(app, {
-    store,
-    vault: parts.vault,
-    now,
-    wsUrl: wsUrlOf(parts.config),
-    trustedProxies: parts.config.trustedProxies ?? [],
-  })
-  serveForms(app, {
-    store,
-    vault: parts.vault,
-    now,
-    settings: organisationSettings,
-    trustedProxies: parts.config.trustedProxies ?? [],
-  })
+  const pages = { store, vault: parts.vault, now, trustedProxies }
+  servePages(app, { ...pages, wsUrl: wsUrlOf(parts.config) })
+  serveForms(app, { ...pages, settings: organisationSettings })
   await app.ready()
   return app
 }

@@ -66,6 +66,8 @@ export interface HealthParts {
   registry: Registry
   now: () => Date
   counters: () => Counters
+  /** A full disk can be read, and takes no call. */
+  isStoreAway: () => boolean
   /** The offline engines are loaded at the start, not with the first word. */
   speechPreload: boolean
 }
@@ -81,7 +83,7 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   app.addHook('onClose', async () => unwatch())
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
-    const [isStoreUp, isMediaUp] = [await answers(store), media.state === 'ready']
+    const [isStoreUp, isMediaUp] = [!deps.isStoreAway() && (await answers(store)), media.state === 'ready']
     const ready = isStoreUp && isMediaUp
     const status = ready ? 'ready' : 'not_ready'
     const theirs = await stats.read()

@@ -140,7 +140,14 @@ export async function main(): Promise<void> {
   new CopilotDesktops({ store, log, feed, media })
   const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
   const running = new RunningCalls(store)
-  const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, running })
+  /** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
+  async function beatOnce(): Promise<void> {
+    if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
+  }
+
+  const heartbeat = new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: beatOnce, log })
+  const isStoreAway = () => media.isStoreAway || heartbeat.isStoreAway
+  const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, isStoreAway, running })
   const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
   // Its address may call in the next moment, and would be a stranger's.
   store.committed.add(only([CONNECTION_CHANGED], () => connections.hurry()))
@@ -149,13 +156,8 @@ export async function main(): Promise<void> {
   const lost = lostNodes(parts, centre)
   const dialler = buildDialler(parts)
 
-  /** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
-  async function heartbeat(): Promise<void> {
-    if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
-  }
-
   const nodes = [
-    new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: heartbeat, log }),
+    heartbeat,
     new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
     new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
     new Periodic({ name: 'SIP traces', everyMs: TRACES_MS, run: () => traceKeeper.run(media), log }),

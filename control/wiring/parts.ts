@@ -55,6 +55,8 @@ export interface AppParts {
   rate?: { burst: number; perSecond: number }
   /** Counters of the parts besides the app, for `/metrics`. */
   counters?: () => Counters
+  /** The store cannot be written, even if it can be read. */
+  isStoreAway?: () => boolean
   /** The one that the driver has too; absent: its own, for tests without calls. */
   centre?: CallCentre
   /** Hears the calls of agents; absent: copilot sessions exist, but nothing is heard. */

@@ -1,4 +1,5 @@
 import { type Failure, isFailure, isUndecided } from '../../../media/protocol.ts'
+import { afterCommit } from '../../kernel/store/after-commit.ts'
 import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -115,7 +116,9 @@ export class CallAudio {
   }
 
   async recordingFailed(trx: Trx, { body, at }: Of<'recording.failed'>): Promise<void> {
-    this.#deps.log.warn({ callId: body.recordingId, reason: body.message }, 'recording failed')
+    // A full disk takes neither: the event comes again every second until there is room.
+    const fields = { callId: body.recordingId, reason: body.message }
+    afterCommit(trx, () => this.#deps.log.warn(fields, 'recording failed'))
     await applyRecording(trx, body.recordingId, null, at)
   }
 }
