@@ -90,6 +90,8 @@ export class Dry implements Subject {
   readonly #packets: Uint8Array[]
   readonly #given: number[] = []
   sent = 0
+  /** What comes is lost. */
+  isDeaf = false
 
   constructor(name: string, plan: Plan, now: number) {
     const { legs, roomSize, isEncrypted } = plan
@@ -102,6 +104,7 @@ export class Dry implements Subject {
   }
 
   give(leg: number, packet: Uint8Array): void {
+    if (this.isDeaf) return
     if (this.#packets[leg]!.length !== packet.length) this.#packets[leg] = packet.slice()
     else this.#packets[leg]!.set(packet)
     this.#given.push(leg)

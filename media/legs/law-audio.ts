@@ -33,6 +33,9 @@ const OTHER_LAW = 2
 /** The other law, accepted for a while. */
 const STRAGGLER = 3
 
+/** What waits behind the last frame, until it has been sent: all legs share it. */
+const REST = new Uint8Array(LEG_SAMPLES)
+
 /** Maximum length of a gap that is analysed [samples]: enough to end any key. */
 const MAX_HOLE = 4 * LEG_SAMPLES
 
@@ -61,7 +64,6 @@ export class LawAudio implements WireAudio, FrameMaker {
   readonly #plc = new Plc()
   readonly #ear: LawEar
   readonly #meanings = uint8Array(128)
-  readonly #rest = uint8Array(LEG_SAMPLES)
   #law: G711
   #receivePayloadTypes: readonly number[] = []
   #stragglersUntil = Number.NEGATIVE_INFINITY
@@ -138,8 +140,8 @@ export class LawAudio implements WireAudio, FrameMaker {
     if (waiting > 0) {
       // The rest after a speed change is too short for a packet: together with the next frame it makes two.
       if (!jitter.takeWhole(octets)) return false
-      this.#law.encode(this.#playout.takeRest(), this.#rest)
-      const both = Uint8Array.of(...this.#rest.subarray(0, waiting), ...octets)
+      this.#law.encode(this.#playout.takeRest(), REST)
+      const both = Uint8Array.of(...REST.subarray(0, waiting), ...octets)
       take(both.subarray(0, both.length >> 1))
       take(both.subarray(both.length >> 1))
     }
@@ -213,6 +215,16 @@ const PLACE_BYTES = HEAD_BYTES + LEG_SAMPLES
 
 const placeAfter = (place: number): number => (place + 1 === PLAYED_FRAMES ? 0 : place + 1)
 
+/** The last frames of a stream, in which something was lost. */
+interface Mended {
+  readonly played: PlayedFrames
+  readonly plc: Plc
+}
+
+/** Those that no stream needs now. Each needs one for 100 ms after a loss, so all of them need few. */
+const free: Mended[] = []
+const MOST_FREE = 64
+
 /** Decoded for the listener. All legs share them, which therefore stay in the cache. */
 const HEARD: Frame = new Int16Array(LEG_SAMPLES)
 const BEFORE: Frame = new Int16Array(LEG_SAMPLES)
@@ -228,9 +240,8 @@ class LawEar {
   readonly #sent = uint8Array(PLAYED_FRAMES * PLACE_BYTES)
   /** The place of the newest. */
   #at = 0
-  /** The same decoded, and what is lost concealed: valid while one of them is. Created at the first loss. */
-  #mended: PlayedFrames | null = null
-  #plc: Plc | null = null
+  /** The same decoded, and what is lost concealed; null: none of them is. */
+  #mended: Mended | null = null
   /** So many frames more until none of them is. */
   #mendedFor = 0
   #filled = 0
@@ -289,7 +300,7 @@ class LawEar {
     this.#isFresh = false
     this.#filled = 0
     this.#sent.fill(law.silence)
-    this.#mendedFor = 0
+    this.#endMended()
     this.#sequence = (sequence - 1) & 0xffff
     this.#timestamp = timestamp
   }
@@ -336,8 +347,8 @@ class LawEar {
     const before = this.#at
     const place = placeAfter(before)
     this.#at = place
-    if (this.#mendedFor > 0) {
-      this.#hearMended(law, before, now)
+    if (this.#mended !== null) {
+      this.#hearMended(this.#mended, law, before, now)
       return
     }
     law.decodeOut(LEG_SAMPLES)
@@ -347,25 +358,36 @@ class LawEar {
     this.#isTone = this.#listener.hear(HEARD, BEFORE, now)
   }
 
-  #hearMended(law: G711, before: number, now: number): void {
-    const { frames } = this.#mended!
+  #hearMended({ played, plc }: Mended, law: G711, before: number, now: number): void {
+    const { frames } = played
     const frame = frames[this.#at]!
     this.#decode(law, this.#at, frame)
-    if (this.#plc!.isConcealing) this.#plc!.good(frame)
-    this.#mendedFor--
+    if (plc.isConcealing) plc.good(frame)
     this.#tell(frame, frames[before]!, now)
+    if (--this.#mendedFor === 0) this.#endMended()
+  }
+
+  #beginMended(law: G711): Mended {
+    const mended = free.pop() ?? { played: new PlayedFrames(LEG_SAMPLES), plc: new Plc() }
+    for (const [place, frame] of mended.played.frames.entries()) this.#decode(law, place, frame)
+    this.#mended = mended
+    return mended
+  }
+
+  #endMended(): void {
+    const mended = this.#mended
+    this.#mended = null
+    if (mended !== null && !mended.plc.isConcealing && free.length < MOST_FREE) free.push(mended)
   }
 
   #conceal(law: G711, now: number): void {
-    this.#plc ??= new Plc()
-    this.#mended ??= new PlayedFrames(LEG_SAMPLES)
-    const { frames } = this.#mended
-    if (this.#mendedFor === 0) for (const [place, frame] of frames.entries()) this.#decode(law, place, frame)
+    const { played, plc } = this.#mended ?? this.#beginMended(law)
+    const { frames } = played
     const before = this.#at
     this.#at = placeAfter(before)
     this.#sent.copyWithin(this.#at * PLACE_BYTES, before * PLACE_BYTES, (before + 1) * PLACE_BYTES)
-    this.#mended.at = this.#at
-    this.#plc.conceal(this.#mended)
+    played.at = this.#at
+    plc.conceal(played)
     // The first good one is joined to it.
     this.#mendedFor = PLAYED_FRAMES + 1
     this.#tell(frames[this.#at]!, frames[before]!, now)

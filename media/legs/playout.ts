@@ -1,5 +1,6 @@
 import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
+import { MAX_SAMPLES } from '../../codecs/kernels/frames.ts'
 import { levelDbov } from '../../codecs/level.ts'
 import { PLAYED_FRAMES, PlayedFrames } from '../../codecs/plc.ts'
 import { type Pace, TimeScale } from '../../codecs/time-scale.ts'
@@ -17,6 +18,9 @@ const PATIENCE_TICKS = { less: 500, more: 100 }
 const MOST_GROWTH_MS = 0.5
 /** Quieter is no voice [dBov]. */
 const QUIET_DBOV = -50
+
+/** What a frame that is back goes on from. It is used up in the same tick, so all streams share it. */
+const MORE: Frame = new Int16Array(MAX_SAMPLES)
 
 /** `lost`: to be concealed; `back`: continues the audio from before a loss; `joint`: does not continue what was played before. */
 export type FrameKind = 'audio' | 'lost' | 'back' | 'joint'
@@ -45,8 +49,6 @@ export class Playout {
   readonly #out: Frame
   readonly #scale: TimeScale
   readonly #overshoot: number
-  /** No period is longer than a frame. */
-  readonly #more: Int16Array
   #moreSamples = 0
   #isLost = false
   #isLeftAlone = false
@@ -65,7 +67,6 @@ export class Playout {
     this.#played = new PlayedFrames(samples)
     this.#out = int16Array(samples)
     this.#scale = new TimeScale(samples)
-    this.#more = int16Array(samples)
     this.#overshoot = samples / MAX_OVERSHOOT
   }
 
@@ -131,7 +132,7 @@ export class Playout {
     played.at = played.at + 1 === PLAYED_FRAMES ? 0 : played.at + 1
     this.#isLost = result === 'lost'
     const kind = this.#isLost ? 'lost' : this.#jitter.isJoint ? 'joint' : isBack ? 'back' : 'audio'
-    this.#moreSamples = this.#maker.make(kind, this.#payload, played, this.#more)
+    this.#moreSamples = this.#maker.make(kind, this.#payload, played, MORE)
     return played.frames[played.at]!
   }
 
@@ -162,7 +163,7 @@ export class Playout {
     let frame = this.#make(jitter.pull(this.#payload, now), isBack)
     if (frame === null && jitter.excess > 0) frame = this.#make(jitter.more(this.#payload), isBack)
     if (frame === null) return false
-    if (this.#moreSamples > 0) this.#add(this.#more.subarray(0, this.#moreSamples))
+    if (this.#moreSamples > 0) this.#add(MORE.subarray(0, this.#moreSamples))
     this.#add(frame)
     this.#isPause = false
     if (jitter.excess <= 0 || !jitter.isReady || this.#isLost || this.#scale.waiting > 2 * frame.length) return true

@@ -1,6 +1,9 @@
 import { type CryptoLine, formatCrypto, MAX_CRYPTO_LINES, parseCrypto } from './sdes.ts'
 import { pushSide, readSideLine, type SideLines, sideOf, type WebRtcSide } from './webrtc.ts'
 
+/** Gives each text memory of its own: a call keeps its description, and from the pool of `Buffer` it would keep 8 KB with it. */
+const UTF8 = new TextEncoder()
+
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
 /** One payload type of a media line: `a=rtpmap` and `a=fmtp`, or the static table of RFC 3551 §6. */
@@ -258,7 +261,7 @@ export function formatSdp(description: SessionDescription): Uint8Array {
     if (media.mid !== null) lines.push(`a=mid:${media.mid}`)
     if (media.port !== 0) pushAttributes(media, lines)
   }
-  return Buffer.from(`${lines.join('\r\n')}\r\n`, 'utf8')
+  return UTF8.encode(`${lines.join('\r\n')}\r\n`)
 }
 
 function pushAttributes(media: MediaDescription, lines: string[]): void {
