@@ -80,7 +80,7 @@ export class UserAgent {
   receive(bytes: Uint8Array, from: Peer, now: number): Action[] {
     const core = this.#core
     core.sender = from
-    const message = parseMessage(bytes)
+    const message = parseMessage(bytes, from.transport === 'tcp' || from.transport === 'tls')
     if (message.kind === 'failure') this.#broken(message, bytes.length, from)
     else if (message.kind === 'request') {
       core.counters.requestsReceived++

@@ -17,6 +17,9 @@ const MAX_RESTING = 10_000
 /** Redirections of one call that are followed (RFC 3261 §8.1.3.4). */
 const MAX_REDIRECTS = 5
 
+/** RFC 3261 §21.3.4. */
+const USE_PROXY = 305
+
 /** One address for a call, and the parameters of a call there. */
 export interface Way {
   target: DialTarget
@@ -170,10 +173,22 @@ export class Ways {
     this.#options.resting.remove(peer)
   }
 
-  #redirect(target: DialTarget, { contacts, redirects }: Refusal): boolean {
+  #redirect(target: DialTarget, { status, contacts, redirects }: Refusal): boolean {
+    if (status === USE_PROXY) return this.#useProxy(target, contacts)
     const named = contacts.flatMap(contact => namedBy(target, contact)).slice(0, MAX_REDIRECTS)
     if (named.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
     this.#named = { by: target, redirects, contacts: new Map(named) }
+    return true
+  }
+
+  /** The call goes to whom it was for, by way of this proxy: nobody else is called, so nobody is asked. */
+  #useProxy(target: DialTarget, contacts: readonly string[]): boolean {
+    const proxy = contacts.find(contact => destinationOfUri(contact) !== null)
+    if (proxy === undefined || this.#redirects++ >= MAX_REDIRECTS) return false
+    const route = [`<${/;lr\b/i.test(proxy) ? proxy : `${proxy};lr`}>`]
+    this.#found = []
+    this.#hosts = []
+    this.#targets.unshift({ ...target, ...ELSEWHERE, route })
     return true
   }
 

@@ -1,7 +1,7 @@
 import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES } from './parse.ts'
 
 export type FramerEvent =
-  /** One complete message, the framer's own copy; before `close` also as much of one that is too large as tells who is to hear so. */
+  /** One complete message, the framer's own copy; before `close` also as much of one without an end, or too large, as tells who is to hear so. */
   | { kind: 'message'; bytes: Uint8Array }
   /** A keep-alive: the peer sent a double CRLF; answer with PONG (RFC 5626 §3.5.1). */
   | { kind: 'ping' }
@@ -97,14 +97,14 @@ export class StreamFramer {
     const at = this.#buffer.subarray(0, this.#end).indexOf('\r\n\r\n', from, 'latin1')
     this.#searched = this.#end
     const headBytes = (at < 0 ? this.#end : at + 4) - this.#start
-    if (headBytes > MAX_HEAD_BYTES) return this.#tooLarge(events, 'head_too_large', MAX_HEAD_BYTES)
+    if (headBytes > MAX_HEAD_BYTES) return this.#refuse(events, 'head_too_large', MAX_HEAD_BYTES)
     if (at < 0) return false
     const head = this.#buffer.toString('latin1', this.#start, at)
     const value = CONTENT_LENGTH.exec(head)?.[1]?.trim()
-    if (value === undefined) return this.#close(events, 'no_content_length')
-    if (!/^0*\d{1,10}$/.test(value)) return this.#close(events, 'bad_content_length')
+    if (value === undefined) return this.#refuse(events, 'no_content_length', headBytes)
+    if (!/^0*\d{1,10}$/.test(value)) return this.#refuse(events, 'bad_content_length', headBytes)
     const total = headBytes + Number(value)
-    if (total > MAX_MESSAGE_BYTES) return this.#tooLarge(events, 'message_too_large', headBytes)
+    if (total > MAX_MESSAGE_BYTES) return this.#refuse(events, 'message_too_large', headBytes)
     this.#messageBytes = total
     return true
   }
@@ -119,7 +119,7 @@ export class StreamFramer {
     }
   }
 
-  #tooLarge(events: FramerEvent[], reason: FramerError, length: number): false {
+  #refuse(events: FramerEvent[], reason: FramerError, length: number): false {
     const bytes = Uint8Array.prototype.slice.call(this.#buffer, this.#start, this.#start + length)
     events.push({ kind: 'message', bytes })
     return this.#close(events, reason)

@@ -58,9 +58,9 @@ const failure = (error: ParseErrorCode, request: BrokenRequest | null = null): P
 
 /**
  * Parses one message (RFC 3261 §7, §25). The bytes after Content-Length are ignored, as datagrams demand (§18.3); without
- * Content-Length the body goes to the end. The body is a view of `bytes`. Never throws.
+ * Content-Length the body goes to the end. A message of a stream has to have one. The body is a view of `bytes`. Never throws.
  */
-export function parseMessage(bytes: Uint8Array): SipMessage | ParseFailure {
+export function parseMessage(bytes: Uint8Array, isOfStream = false): SipMessage | ParseFailure {
   if (bytes.length > MAX_MESSAGE_BYTES) return failure('too_large')
   let start = 0
   while (bytes[start] === CR || bytes[start] === LF) start++
@@ -82,6 +82,7 @@ export function parseMessage(bytes: Uint8Array): SipMessage | ParseFailure {
   if ('error' in startLine) return failure(startLine.error, broken)
   if (isCut) return failure('head_too_large', broken)
   if (headerError !== null) return failure(headerError === 'lost_via' ? 'header_too_large' : headerError, broken)
+  if (isOfStream && headers.get('content-length') === null) return failure('missing_header', broken)
   return assemble(startLine, headers, bytes, headEnd + 4, broken)
 }
 

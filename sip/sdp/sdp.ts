@@ -57,7 +57,8 @@ export type SdpError = { error: 'malformed' }
 const MALFORMED: SdpError = { error: 'malformed' }
 const MAX_BYTES = 65_536
 const MAX_MEDIA = 32
-const MAX_FORMATS = 64
+/** There are no more payload types (RFC 3550 §5.1). What comes after is not read. */
+const MAX_FORMATS = 128
 const DIRECTIONS: ReadonlySet<string> = new Set(['sendrecv', 'sendonly', 'recvonly', 'inactive'])
 const MID = /^[\w.+-]{1,64}$/
 const MAX_T38 = 24
@@ -163,8 +164,11 @@ function parseMediaLine(value: string): MediaDescription | null {
   const match = /^([\w-]+) +(\d{1,5})(?:\/\d{1,5})? +([\w/.-]+)((?: +[^\s]+)*)$/.exec(value)
   const port = Number(match?.[2])
   if (match === null || port > 65_535) return null
-  const formats = match[4]!.split(' ').filter(token => token !== '')
-  if (formats.length === 0 || formats.length > MAX_FORMATS) return null
+  const formats = match[4]!
+    .split(' ')
+    .filter(token => token !== '')
+    .slice(0, MAX_FORMATS)
+  if (formats.length === 0) return null
   return {
     kind: match[1]!.toLowerCase(),
     port,

@@ -45,16 +45,18 @@ test('the length of a message may be folded, and begin with zeros (RFC 3261 §7.
   }
 })
 
-test('a stream that cannot be followed is closed, and nothing comes after', () => {
-  const cases: [string, string][] = [
-    ['MESSAGE x SIP/2.0\r\nl: x\r\n\r\n', 'bad_content_length'],
-    ['MESSAGE x SIP/2.0\r\nl: -1\r\n\r\n', 'bad_content_length'],
-    ['MESSAGE x SIP/2.0\r\nFoo: x\r\n\r\n', 'no_content_length'],
-    ['\rx', 'bad_line_end'],
+test('a stream that cannot be followed is closed, after the head of what has no length, and nothing comes after', () => {
+  const cases: [string, string[]][] = [
+    ...['l: x', 'l: -1'].map((line): [string, string[]] => [
+      `MESSAGE x SIP/2.0\r\n${line}\r\n\r\nabc`,
+      [`MESSAGE x SIP/2.0\r\n${line}\r\n\r\n`, 'bad_content_length'],
+    ]),
+    ['MESSAGE x SIP/2.0\r\nFoo: x\r\n\r\n', ['MESSAGE x SIP/2.0\r\nFoo: x\r\n\r\n', 'no_content_length']],
+    ['\rx', ['bad_line_end']],
   ]
-  for (const [bytes, reason] of cases) {
+  for (const [bytes, said] of cases) {
     const framer = new StreamFramer()
-    assert.equal(text(framer.push(Buffer.from(bytes))), [reason])
+    assert.equal(text(framer.push(Buffer.from(bytes))), said)
     assert.equal(framer.push(Buffer.from(one('a'))), [])
   }
 })
