@@ -42,9 +42,10 @@ async function openSubjects(): Promise<Subject[]> {
 
 if (values.memory) {
   for (const isEncrypted of [false, true]) {
-    const { heap, buffers } = legMemoryKb({ ...plain, isEncrypted })
+    const { each, afterStall } = legMemoryKb({ ...plain, isEncrypted })
     console.log(
-      `${isEncrypted ? 'encrypted' : 'plain'} leg: ${heap.toFixed(1)} KB of heap, ${buffers.toFixed(1)} KB beside it`,
+      `${isEncrypted ? 'encrypted' : 'plain'} leg: ${each.heap.toFixed(1)} KB of heap, ${each.buffers.toFixed(1)} KB beside it; ` +
+        `all of them after a stall: ${afterStall.heap.toFixed(0)} and ${afterStall.buffers.toFixed(0)} KB more`,
     )
   }
   process.exit()

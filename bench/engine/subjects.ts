@@ -92,6 +92,8 @@ export class Dry implements Subject {
   sent = 0
   /** What comes is lost. */
   isDeaf = false
+  /** Packets come, and no room is mixed. */
+  isStalled = false
 
   constructor(name: string, plan: Plan, now: number) {
     const { legs, roomSize, isEncrypted } = plan
@@ -117,6 +119,7 @@ export class Dry implements Subject {
     }
     this.#receive.end()
     this.#given.length = 0
+    if (this.isStalled) return
     this.#tick.begin()
     mix(this.#rooms, slot, now)
     this.#tick.end()

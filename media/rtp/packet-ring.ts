@@ -195,8 +195,10 @@ export class PacketRing {
 /** Size of a packet of up to 20 ms with its header, and of the longest payload [bytes]. */
 const SMALL = 256
 const LARGE = 1024
-/** Blocks allocated at once. */
-const SLAB_BLOCKS = 64
+/** Blocks allocated at once: few, because one that is in use keeps the memory of the others. */
+const SLAB_BLOCKS = 8
+/** More are not kept: as many as a thread has legs need no more at a time, unless it has stood still, and all of them have gathered packets. */
+const MOST_FREE = 1024
 
 /** Space for one packet. */
 class PacketBlock {
@@ -243,7 +245,7 @@ export function takeBlock(payloadLength: number): PacketBlock {
 
 export function giveBlock(block: PacketBlock): void {
   const free = block.isSmall ? small : large
-  free.push(block)
+  if (free.length < MOST_FREE) free.push(block)
 }
 
 function fill(free: PacketBlock[], bytes: number): void {
