@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { ask } from './client.ts'
 import { takeFlag, type Words } from './flags.ts'
-import { operationHelp, usageOf } from './operation-help.ts'
-import { type Api, type Field, findOperation, loadApi, type Operation, parametersOf } from './operations.ts'
+import { commandsHelp, operationHelp, usageOf } from './operation-help.ts'
+import { type Field, findOperation, loadApi, type Operation, parametersOf } from './operations.ts'
 import { show } from './output.ts'
 import type { Account } from './profiles.ts'
 import { type Failed, failed, isFailed, refuse, type Terminal } from './terminal.ts'
@@ -25,12 +25,13 @@ export async function runOperation(terminal: Terminal, account: Account, words: 
   const wantsHelp = takeFlag(words, 'help') !== undefined
   const found = await find(terminal, account, words.words)
   if (isFailed(found)) return refuse(terminal, found)
-  const { operation, rest } = found
-  const parameters = parametersOf(operation)
   if (wantsHelp) {
-    terminal.out(operationHelp(operation))
+    terminal.out('below' in found ? commandsHelp(found.below) : operationHelp(found.operation))
     return 0
   }
+  if ('below' in found) return refuse(terminal, unknown(found.below, words.words))
+  const { operation, rest } = found
+  const parameters = parametersOf(operation)
   if (rest.length !== parameters.length) return refuse(terminal, failed(`Usage: ${usageOf(operation)}.`))
   const path = parameters.reduce(
     (filled, name, i) => filled.replace(`{${name}}`, encodeURIComponent(rest[i]!)),
@@ -39,20 +40,22 @@ export async function runOperation(terminal: Terminal, account: Account, words: 
   return send(terminal, account, { ...operation, path }, words)
 }
 
+/** The operation of these words; or, if they are the first word of some, those. */
 async function find(terminal: Terminal, account: Account, words: readonly string[]) {
   for (const isNew of [false, true]) {
     const api = await loadApi(terminal, account, isNew)
     if (isFailed(api)) return api
     const found = findOperation(api, words)
     if (found !== null) return found
-    if (isNew) return unknown(api, words)
+    const below = api.operations.filter(one => one.words[0] === words[0])
+    if (isNew) return below.length > 0 ? { below } : unknown(below, words)
   }
   throw new Error('the second round ends it')
 }
 
-/** Suggestions, by the words that are right. */
-function unknown({ operations }: Api, words: readonly string[]): Failed {
-  const near = operations.filter(one => one.words[0] === words[0]).map(one => one.words.slice(1).join(' '))
+/** Suggestions, by the word that is right. */
+function unknown(below: readonly Operation[], words: readonly string[]): Failed {
+  const near = below.map(one => one.words.slice(1).join(' '))
   const known = near.length === 0 ? '' : ` Of ${words[0]} there is: ${near.join(', ')}.`
   return failed(`There is no command "${words.join(' ')}".${known || ' See tandem --help.'}`)
 }

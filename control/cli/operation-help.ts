@@ -14,6 +14,10 @@ export function operationHelp(operation: Operation): string {
   return `${summary}\n\n  ${usageOf(operation)}\n${fields.join('')}`
 }
 
+/** What there is of one noun, a line for each. */
+export const commandsHelp = (operations: readonly Operation[]): string =>
+  operations.map(operation => `  ${usageOf(operation)}\n${INDENT}${operation.summary}\n`).join('')
+
 function helpOf({ name, isRequired, values, meaning }: Field, isFile: boolean): string {
   const kind = isFile ? 'the path of a file' : values
   const head = `  --${name}${kind === '' ? '' : `  ${kind}`}${isRequired ? ', required' : ''}\n`

@@ -24,6 +24,7 @@ export interface Account {
   from: string
 }
 
+export const NO_KEY = 'There is no key yet: set TANDEM_API_KEY, or run tandem profile add NAME --key KEY [--url URL].'
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
 const OWNER_ONLY = 0o600
 const OTHERS = 0o077
@@ -69,24 +70,23 @@ export function writeConfigFile(env: Env, config: ConfigFile): Failed | null {
 export function accountOf(env: Env, name: string | undefined): Account | Failed {
   const key = env.TANDEM_API_KEY
   if (name === undefined && key !== undefined && key !== '') {
-    return checked({ url: env.TANDEM_API_URL ?? DEFAULT_URL, key, from: 'TANDEM_API_KEY' })
+    return checked({ url: env.TANDEM_API_URL ?? DEFAULT_URL, key, from: 'TANDEM_API_KEY' }, 'TANDEM_API_URL')
   }
   const config = readConfigFile(env)
   if (isFailed(config)) return config
   const wanted = name ?? env.TANDEM_PROFILE ?? config.current
-  if (wanted === undefined) {
-    return failed('There is no key yet: set TANDEM_API_KEY, or run tandem profile add NAME --key KEY [--url URL].')
-  }
+  if (wanted === undefined) return failed(NO_KEY)
   const profile = config.profiles?.[wanted]
   if (profile === undefined) return failed(`There is no profile "${wanted}"; see tandem profile list.`)
-  return checked({ ...profile, from: `profile ${wanted}` })
+  const from = `profile ${wanted}`
+  return checked({ ...profile, from }, from)
 }
 
 export const isHttp = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 
-function checked(account: Account): Account | Failed {
+function checked(account: Account, urlFrom: string): Account | Failed {
   if (!isHttp(account.url)) {
-    return failed(`"${account.url}" (${account.from}) is no http or https address, such as ${DEFAULT_URL}.`)
+    return failed(`"${account.url}" (${urlFrom}) is no http or https address, such as ${DEFAULT_URL}.`)
   }
   return { ...account, url: account.url.replace(/\/+$/, '') }
 }

@@ -2,8 +2,9 @@ import { METHODS, runMethod, runOperation } from './call.ts'
 import { COMPLETE, complete, completionScript } from './completion.ts'
 import { runListen, runResend, runTrigger } from './event-commands.ts'
 import { readFlags, takeFlag } from './flags.ts'
+import { CLIENT_HELP } from './help.ts'
 import { runProfile } from './profile-command.ts'
-import { accountOf } from './profiles.ts'
+import { accountOf, NO_KEY } from './profiles.ts'
 import { failed, isFailed, refuse, type Terminal } from './terminal.ts'
 
 const EVENT_COMMANDS = { listen: runListen, resend: runResend, trigger: runTrigger }
@@ -25,6 +26,11 @@ export async function runClient(
   const profile = takeFlag(words, 'profile') ?? undefined
   const [command = '', ...rest] = words.words
   const behind = { ...words, words: rest }
+  const isOurs = COMMANDS.includes(command)
+  if (isOurs && takeFlag(behind, 'help') !== undefined) {
+    terminal.out(CLIENT_HELP)
+    return 0
+  }
   if (command === 'profile') return runProfile(terminal, behind)
   if (command === 'completion') {
     const script = completionScript(rest[0])
@@ -34,9 +40,8 @@ export async function runClient(
   }
   const account = accountOf(terminal.env, profile)
   if (isFailed(account)) {
-    const isOurs = COMMANDS.includes(command)
     const error = `There is no command "${args.join(' ')}" without a key; see tandem --help. ${account.error}`
-    return refuse(terminal, isOurs ? account : { error })
+    return refuse(terminal, isOurs || account.error !== NO_KEY ? account : { error })
   }
   if (METHODS.includes(command)) return runMethod(terminal, account, command, behind)
   const run = EVENT_COMMANDS[command as keyof typeof EVENT_COMMANDS]

@@ -95,6 +95,7 @@ function run(args: string[]): number | Promise<number> {
   const [command, ...rest] = args
   if (command === undefined || command === '--help' || command === 'help' || command === '-h') return print(HELP)
   if (command === '--version' || command === '-v') return print(`${VERSION}\n`)
+  if (COMMANDS.includes(command) && (rest.includes('--help') || rest.includes('-h'))) return print(HELP)
   if (command === 'start' && rest.length === 0) return withConfig(config => start(config, process.env))
   if (command === 'org') return runOrg(rest)
   if (command === 'key') return runKey(rest)

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import type { Failure, MediaStats } from '../../media/protocol.ts'
 import {
   counterLines,
@@ -38,24 +40,16 @@ class StatsReader {
     if (this.#media.state !== 'ready') return null
     const stats = await this.#media.request('media.stats', {})
     if ('failure' in stats) return null
-    if (isTally(stats.counters) && isTally(stats.gauges) && areSizes(stats.histograms)) return stats
+    if (Value.Check(statsSchema, stats)) return stats
     this.counters.badStats++
     return null
   }
 }
 
-const isTally = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  Object.values(value).every(one => typeof one === 'number')
-
-const areSizes = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  Object.values(value).every(
-    one => Array.isArray(one?.bounds) && Array.isArray(one.counts) && isTally({ sum: one.sum, count: one.count }),
-  )
+const tally = Type.Record(Type.String(), Type.Number())
+const numbers = Type.Array(Type.Number())
+const sizes = Type.Object({ bounds: numbers, counts: numbers, sum: Type.Number(), count: Type.Number() })
+const statsSchema = Type.Object({ counters: tally, gauges: tally, histograms: Type.Record(Type.String(), sizes) })
 
 /** Counters of this process's parts, by their names. */
 export type Counters = Readonly<Record<string, Readonly<Record<string, number>>>>
@@ -135,11 +129,7 @@ function certificateState(stats: MediaStats | null): 'current' | 'outdated' | nu
   return (stats.gauges.credential_files_outdated ?? 0) > 0 ? 'outdated' : 'current'
 }
 
-async function answers(store: Store): Promise<boolean> {
-  try {
-    await store.db.selectFrom('settings').select('name').limit(1).execute()
-    return true
-  } catch {
-    return false
-  }
+function answers({ db }: Store): Promise<boolean> {
+  const asked = db.selectFrom('settings').select('name').limit(1).execute()
+  return asked.then(() => true).catch(() => false)
 }

@@ -16,7 +16,7 @@ export function schemaTable(schema: Schema, showRequired: boolean): string {
     const need = showRequired && row.required ? ' <b>required</b>' : ''
     return `<tr><td><code>${escapeHtml(row.path)}</code></td><td><span class="type">${escapeHtml(row.type)}</span>${need}</td><td>${escapeHtml(row.notes)}</td></tr>`
   })
-  return `<table><thead><tr><th>Field</th><th>Type</th><th></th></tr></thead><tbody>${body.join('\n')}</tbody></table>`
+  return `<table><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${body.join('\n')}</tbody></table>`
 }
 
 function fieldRows(schema: Schema, prefix: string): Row[] {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
@@ -164,21 +165,12 @@ const waiting = (db: Db, tenant: Tenant, ids: string[]) =>
 const visits = (db: Db, tenant: Tenant, ids: string[], { from, serviceS }: Period) =>
   forTenant(db, tenant)
     .select('queue_visits')
-    .select(({ fn, eb }) => [
+    .select(({ fn }) => [
       'queue_id',
       'outcome',
       fn.countAll<number | string>().as('visits'),
       fn.sum<number | string>('wait_ms').as('wait_ms'),
-      fn
-        .sum<number | string>(
-          eb
-            .case()
-            .when('wait_ms', '<=', serviceS * 1000)
-            .then(1)
-            .else(0)
-            .end(),
-        )
-        .as('in_time'),
+      sql<number | string>`sum(case when wait_ms <= ${serviceS * 1000} then 1 else 0 end)`.as('in_time'),
     ])
     .where('queue_id', 'in', ids)
     .where('left_at', '>=', from)

@@ -90,6 +90,24 @@ test('what cannot be done is told in a line that says what to change', async () 
   assert.match(await says('trigger call.ended call.endet'), /There is no event "call.endet"; there are .*call.ended/)
 })
 
+test('--help behind the first words of operations lists them, and behind a command of the client the commands', async () => {
+  const calls = await tandem('calls --help')
+  assert.is(calls.code, 0, calls.err)
+  assert.match(calls.out, /^ {2}tandem calls hangup ID\n {6}\w/m)
+  assert.not.match(calls.out, 'tandem queues')
+  assert.match((await tandem('fly --help')).err, 'There is no command "fly"')
+  for (const one of ['listen', 'resend', 'trigger', 'get', 'profile', 'completion']) {
+    const { code, out } = await tandem(`${one} --help`, { TANDEM_API_KEY: '' })
+    assert.is(code, 0, one)
+    assert.match(out, `tandem ${one === 'get' ? 'get|post' : one}`)
+  }
+})
+
+test('an address that is none is told by the name of its variable, whatever the command', async () => {
+  const { err } = await tandem('calls list', { TANDEM_API_URL: 'nonsense' })
+  assert.is(err, '"nonsense" (TANDEM_API_URL) is no http or https address, such as http://127.0.0.1:8080.\n')
+})
+
 test('--help behind an operation has what it takes: what each may be, what it means, what is required', async () => {
   const { out } = await tandem('campaigns create --help')
   assert.match(out, /^ {2}tandem campaigns create$/m)

@@ -30,6 +30,7 @@ test('--help lists commands and variables, --version the version', () => {
   assert.is(help.code, 0)
   assert.match(help.out, 'tandem org add NAME')
   assert.match(help.out, 'TANDEM_SIP_PORT')
+  for (const one of ['start', 'org', 'key']) assert.is(tandem([one, '--help']).out, help.out)
   assert.is(tandem(['--version']).out, `${VERSION}\n`)
 })
 
