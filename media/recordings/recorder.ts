@@ -135,8 +135,11 @@ export class Recorder {
 
   /** From now on the sinks get silence for this reason. */
   pauseBegan(reason: string): void {
-    if (this.#length !== null || this.#segments.at(-1)?.toFrame === null) return
-    this.#segments.push({ fromFrame: this.#frames, toFrame: null, reason })
+    const last = this.#segments.at(-1)
+    if (this.#length !== null || last?.toFrame === null) return
+    // It has come along with its party from one room to another.
+    if (last?.toFrame === this.#frames && last.reason === reason) last.toFrame = null
+    else this.#segments.push({ fromFrame: this.#frames, toFrame: null, reason })
     this.#note()
   }
 
@@ -217,10 +220,11 @@ class Channel implements Sink {
   }
 
   write(track: Track, frame: Frame): void {
-    if (track !== 'inbound' || !this.#isOpen || this.isMuted) return
+    if (track !== 'inbound' || !this.#isOpen) return
     this.#chunk ??= this.#queue.take()
     if (this.#chunk === null) this.framesDropped++
-    else this.#chunk.samples.set(frame, this.#frame * RECORDING_FRAME_SAMPLES)
+    // Its silence is written, too: whoever finishes it after a crash knows its length by nothing else.
+    else if (!this.isMuted) this.#chunk.samples.set(frame, this.#frame * RECORDING_FRAME_SAMPLES)
   }
 
   /** Adds to what this tick has already. */

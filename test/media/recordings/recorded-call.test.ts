@@ -188,6 +188,26 @@ test('a caller who is moved to a conference stays on the recording of the call, 
   assertHolds(samples[1]!, 1, PRODUCT_HZ)
 })
 
+test('a card payment that goes on in the room into which its call is moved is one stretch of silence', async () => {
+  const caller = await engine.join('part_caller', OWN)
+  const other = await engine.join('part_other', SESSION)
+  const both = saying([caller, CALLER_HZ], [other, AGENT_HZ])
+  engine.run(TICKS, both)
+  const target = { legId: 'part_caller' }
+  const pause = { target, maxSeconds: 60, reason: 'payment', maskDtmf: true, destinationLegId: null }
+  engine.engine.do('capture.pause', pause)
+  engine.run(TICKS, both)
+  engine.engine.do('leg.move', { legId: 'part_caller', room: SESSION, mustExist: true, muted: false })
+  engine.run(TICKS, both)
+  engine.engine.do('capture.resume', { target })
+  engine.run(TICKS, both)
+  engine.engine.do('leg.close', { legId: 'part_caller' })
+  engine.engine.do('leg.close', { legId: 'part_other' })
+  const { ready } = await finished()
+  assert.is(ready.segments.length, 1, JSON.stringify(ready.segments))
+  assert.is(ready.segments[0]?.fromMs, 1000)
+})
+
 test('a card payment and a pause by command are silence in every channel, each with its reason, and the timeline goes on', async () => {
   const caller = await engine.join('part_caller', OWN)
   const agent = await engine.join('part_agent', OWN)

@@ -328,6 +328,31 @@ test('a recorder that is killed leaves what the next start needs', async () => {
   assert.match(errorOf(await recorder.finish()), /ENOENT/)
 })
 
+test('the silence of a pause in which a recorder is killed belongs to its file', async () => {
+  const recorder = opened()
+  const sink = recorder.track('leg_a')
+  for (let n = 0; n < 175; n++) {
+    if (n === 60) {
+      recorder.mute(true)
+      recorder.pauseBegan('paused')
+    }
+    say(sink, 0, n)
+    recorder.tick()
+  }
+  await untilSize(join(partialDir(dataDir, 'call_1'), channelFile(0)), 150 * FRAME * 2)
+  const { ready } = await recoverRecordings(dataDir)
+  assert.equal(
+    ready.map(({ durationMs, segments }) => ({ durationMs, segments })),
+    [{ durationMs: 3000, segments: [{ fromMs: 1200, toMs: 3000, reason: 'paused' }] }],
+  )
+  assert.ok(
+    channelsOf(recording())
+      .channels[0]!.subarray(60 * FRAME)
+      .every(sample => sample === 0),
+  )
+  await recorder.finish()
+})
+
 test('a crash between the finished file and the end of clearing up changes nothing', async () => {
   const manifest = { version: 1, frames: 2, channels: [{ legId: 'leg_a', startFrame: 0 }], segments: [] }
   leave('call_1', manifest, [new Int16Array(2 * FRAME).fill(5)])
