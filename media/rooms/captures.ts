@@ -86,9 +86,12 @@ export class Captures {
     if (entries.length === 0) return null
     const states = entries.map(({ pause }) => pause.state)
     const lines = Object.fromEntries(entries.flatMap(lineOfPayer))
+    const destinations = [...entries.filter(one => lineOfPayer(one).length === 0), ...entries].map(
+      ({ pause }) => pause.state.destinationLegId,
+    )
     return {
       maskDtmf: states.some(state => state.maskDtmf),
-      destinationLegId: states.find(state => state.destinationLegId !== null)?.destinationLegId ?? null,
+      destinationLegId: destinations.find(legId => legId !== null) ?? null,
       ...(Object.keys(lines).length > 0 && { lines }),
       reason: states[0]!.reason ?? '',
     }

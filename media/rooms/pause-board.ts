@@ -1,4 +1,4 @@
-import type { RoomPause } from './room.ts'
+import { isOfPayer, type RoomPause } from './room.ts'
 
 /** Size of a pause's details as JSON; a longer reason is truncated. */
 const DETAIL_BYTES = 2048
@@ -78,7 +78,10 @@ export class PauseBoard {
 
 const bothOf = (one: RoomPause, other: RoomPause): RoomPause => ({
   maskDtmf: one.maskDtmf || other.maskDtmf,
-  destinationLegId: one.destinationLegId ?? other.destinationLegId,
+  destinationLegId:
+    one.destinationLegId === null || (isOfPayer(one) && other.destinationLegId !== null)
+      ? other.destinationLegId
+      : one.destinationLegId,
   lines: { ...other.lines, ...one.lines },
   reason: one.reason,
 })

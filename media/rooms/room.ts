@@ -17,16 +17,22 @@ const MAX_WAITING = 8
 /** The card-payment pause of a room: its own and those of its members' calls, combined. */
 export interface RoomPause {
   maskDtmf: boolean
-  /** The payment line: the only leg that still hears the keys. */
+  /** The payment line: the only leg that still hears the keys, but for those of `lines`. */
   destinationLegId: string | null
   /** The lines of those who pay by pauses of their own, by their legs. Each hears its payer; absent: there is one line at most. */
   lines?: Readonly<Record<string, string>>
+  /** Two have paid at once: none of their lines hears anybody but its payer. Of one pause alone nobody knows who in the room pays. */
+  isEachOwn?: boolean
   reason: string
 }
 
 /** Who hears the keys of this leg in a pause; null: nobody. */
-export const lineOf = ({ lines, destinationLegId }: RoomPause, legId: string): string | null =>
-  lines?.[legId] ?? destinationLegId
+export const lineOf = (pause: RoomPause, legId: string): string | null =>
+  pause.lines?.[legId] ?? (pause.isEachOwn && isOfPayer(pause) ? null : pause.destinationLegId)
+
+/** Whether the line for everybody is a payer's. */
+export const isOfPayer = ({ lines, destinationLegId }: RoomPause): boolean =>
+  Object.values(lines ?? {}).some(line => line === destinationLegId)
 
 /** Whether it hears anybody's keys. */
 function isLine({ lines, destinationLegId }: RoomPause, legId: string): boolean {
@@ -56,8 +62,7 @@ export class Room {
   music: Source | null = null
   /** Heard by everybody, in parallel to announcements; null: none. */
   chorus: Chorus | null = null
-  /** Set by the owner when a pause begins or ends. */
-  pause: RoomPause | null = null
+  #pause: RoomPause | null = null
   /** Audio processing of members without their own settings; null: none. */
   sound: LegSound | null = null
   /** Its members are on several threads. */
@@ -90,6 +95,16 @@ export class Room {
   /** A party that has heard itself is joined by somebody, and is in a call from now on. */
   becomes(kind: RoomSpec['kind']): void {
     if (this.#spec.kind === 'echo' && kind !== 'echo') this.#spec = { ...this.#spec, kind }
+  }
+
+  get pause(): RoomPause | null {
+    return this.#pause
+  }
+
+  /** Set by the owner when a pause begins or ends. */
+  set pause(pause: RoomPause | null) {
+    const isEachOwn = this.#pause?.isEachOwn === true || Object.keys(pause?.lines ?? {}).length > 1
+    this.#pause = pause !== null && isEachOwn ? { ...pause, isEachOwn } : pause
   }
 
   get full(): boolean {

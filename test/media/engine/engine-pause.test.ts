@@ -259,6 +259,74 @@ test('of two who pay in one room, each by a pause of its own, each payment line 
   assert.not.ok(payment.received.events.some(event => event.code === 3))
 })
 
+test("where two pay, nobody else's keys reach their lines, nor do those of who has paid; the line of the session's pause is everybody's", async () => {
+  const room = { roomId: 'call_session', kind: 'conference' } as const
+  const ids = [
+    'part_one_',
+    'part_one__pay',
+    'part_two__',
+    'part_two___pay',
+    'part_neither___',
+    'part_line_of_all',
+  ] as const
+  const [one, lineOfOne, two, lineOfTwo, neither, lineOfAll] = [
+    await engine.join(ids[0], room),
+    await engine.join(ids[1], room),
+    await engine.join(ids[2], room),
+    await engine.join(ids[3], room),
+    await engine.join(ids[4], room),
+    await engine.join(ids[5], room),
+  ]
+  engine.run(SETTLED)
+  const lines = [lineOfOne, lineOfTwo, lineOfAll]
+  pause({ target: { legId: ids[0] }, destinationLegId: ids[1] })
+  pause({ target: { legId: ids[2] }, destinationLegId: ids[3] })
+  /** Whose lines hear the keys of each: as events, and as tones. */
+  const heardBy = () =>
+    [one, two, neither].map(who => {
+      const before = lines.map(({ received }) => [received.events.length, received.payloads.length] as const)
+      holdKey('5', 5, who)
+      engine.run(SETTLED)
+      pressKey(8, who)
+      engine.run(40)
+      return lines.map((line, i) => [
+        line.received.events.slice(before[i]![0]).some(event => event.code === 8),
+        keysIn(line, before[i]![1]).includes('5'),
+      ])
+    })
+  const [no, yes] = [
+    [false, false],
+    [true, true],
+  ]
+  assert.equal(heardBy(), [
+    [yes, no, no],
+    [no, yes, no],
+    [no, no, no],
+  ])
+  engine.engine.do('capture.resume', { target: { legId: ids[0] } })
+  engine.run(SETTLED + 60)
+  assert.equal(heardBy(), [
+    [no, no, no],
+    [no, yes, no],
+    [no, no, no],
+  ])
+  pause({ target: { roomId: room.roomId }, destinationLegId: ids[5] })
+  assert.equal(heardBy(), [
+    [no, no, yes],
+    [no, yes, no],
+    [no, no, yes],
+  ])
+  engine.engine.do('capture.resume', { target: { roomId: room.roomId } })
+  engine.engine.do('capture.resume', { target: { legId: ids[2] } })
+  engine.run(SETTLED + 60)
+  pause({ target: { legId: ids[0] }, destinationLegId: ids[1] })
+  assert.equal(heardBy(), [
+    [yes, no, no],
+    [yes, no, no],
+    [yes, no, no],
+  ])
+})
+
 test('SIP INFO digits of a pause reach the payment line and nobody else', () => {
   silence(SETTLED)
   pause()
