@@ -7,6 +7,7 @@ import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type List, listOf, listParameters, page, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
+import { readPhone } from '../kernel/phone.ts'
 import { input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
 import { isOutage } from '../kernel/store/outage.ts'
@@ -203,7 +204,10 @@ export function callRoutes(deps: CallDeps): Route[] {
 }
 
 /** A number given as a `tel:` URI (RFC 3966) is treated like any other. */
-const dialledAs = (address: string): string => globalTel(address) ?? address
+const dialledAs = (address: string): string => {
+  const number = globalTel(address)
+  return number === null ? address : (readPhone(number, null) ?? number)
+}
 
 async function createCall(deps: CallDeps, context: Context, body: Static<typeof createBody>): Promise<Call | Problem> {
   const target = await targetOf(deps, context, body)

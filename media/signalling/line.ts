@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Body, Peer, ReliabilityOfCaller } from '../../sip/agent-types.ts'
 import type { DigestResponse } from '../../sip/auth/digest.ts'
-import { telephoneNumber } from '../../sip/identity/telephone-number.ts'
+import { dialledNumber } from '../../sip/identity/dialled-number.ts'
 import { parseUri, uriParam, userOf } from '../../sip/message/uri.ts'
 import type { AudioCodec, Capabilities, NegotiatedMedia } from '../../sip/sdp/offer-answer.ts'
 import { G722, L16_8000, L16_16000, OPUS, PCMA, PCMU } from '../../sip/sdp/offer-answer.ts'
@@ -206,7 +206,7 @@ export function partyOf(uri: string): SipParty {
   if ('error' in parsed || parsed.scheme === 'other') return { uri, user: '', host: '' }
   const host = parsed.scheme === 'tel' ? '' : parsed.host
   const isNumber = parsed.scheme === 'tel' || uriParam(parsed, 'user')?.toLowerCase() === 'phone'
-  const number = isNumber ? telephoneNumber(parsed) : null
+  const number = isNumber ? dialledNumber(parsed) : null
   return { uri, user: number ?? userOf(parsed) ?? '', host }
 }
 

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { Destination, HeaderFields, Peer } from '../../sip/agent-types.ts'
 import { destinationOfUri } from '../../sip/destination.ts'
+import { dialledNumber } from '../../sip/identity/dialled-number.ts'
 import type { Redirect } from '../../sip/identity/redirects.ts'
-import { canonicalNumber, telephoneNumber } from '../../sip/identity/telephone-number.ts'
+import { canonicalNumber } from '../../sip/identity/telephone-number.ts'
 import { parseUri } from '../../sip/message/uri.ts'
 import { atMost } from '../protocol/at-most.ts'
 import { type DialTarget, type EndedReason, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
@@ -217,7 +218,7 @@ const ELSEWHERE = { hosts: [], route: [], credentials: null }
 function namedBy(by: DialTarget, contact: string): (readonly [string, Partial<DialTarget>])[] {
   const uri = parseUri(contact)
   if ('error' in uri || uri.scheme !== 'tel') return destinationOfUri(contact) === null ? [] : [[contact, ELSEWHERE]]
-  const number = telephoneNumber(uri)?.replaceAll('#', '%23') ?? null
+  const number = dialledNumber(uri)?.replaceAll('#', '%23') ?? null
   return number === null ? [] : [[by.uri.replace(/^(sips?:)(?:[^@]*@)?/i, `$1${number}@`), {}]]
 }
 
@@ -242,7 +243,7 @@ function sentOn(target: DialTarget, said: readonly Redirect[], to: string): Dial
 /** The number that a call to this URI is signed for; null: none that is unambiguous. */
 function signedFor(text: string): string | null {
   const uri = parseUri(text)
-  const number = 'error' in uri ? null : telephoneNumber(uri)
+  const number = 'error' in uri ? null : dialledNumber(uri)
   return number?.startsWith('+') ? canonicalNumber(number) : null
 }
 

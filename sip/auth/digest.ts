@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Credentials } from '../agent-types.ts'
+import type { Body, Credentials } from '../agent-types.ts'
 import { safeValue } from '../message/format.ts'
 import { toText } from '../message/message.ts'
 import { endOfElement, quote, unquote } from '../message/params.ts'
@@ -7,7 +7,11 @@ import type { DigestAlgorithm } from './digest-algorithm.ts'
 
 export type { DigestAlgorithm }
 
-/** HTTP digest as SIP uses it (RFC 7616, RFC 8760): qop `auth` and the older form without qop. */
+/** HTTP digest as SIP uses it (RFC 7616, RFC 8760): qop `auth` and the older form without qop; for far ends that demand it, `auth-int`. */
+
+/** Best first. */
+const QOPS = ['auth', 'auth-int'] as const
+type Qop = (typeof QOPS)[number]
 
 export interface Challenge {
   realm: string
@@ -15,7 +19,7 @@ export interface Challenge {
   opaque: string | null
   algorithm: DigestAlgorithm
   /** null: the challenge is from before RFC 2617. */
-  qop: 'auth' | null
+  qop: Qop | null
   stale: boolean
 }
 
@@ -36,7 +40,9 @@ export interface DigestResponse {
 const HASHES: Record<DigestAlgorithm, string> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' }
 const MAX_FIELDS = 32
 
-const hash = (algorithm: DigestAlgorithm, text: string | Buffer): string =>
+const NOTHING = new Uint8Array(0)
+
+const hash = (algorithm: DigestAlgorithm, text: string | Uint8Array): string =>
   createHash(HASHES[algorithm]).update(text).digest('hex')
 
 function algorithmOf(text: string | undefined): DigestAlgorithm | null {
@@ -66,10 +72,9 @@ export function parseChallenge(value: string): Challenge | null {
   const nonce = fields?.get('nonce')
   if (fields == null || realm === undefined || nonce === undefined) return null
   const algorithm = algorithmOf(fields.get('algorithm'))
-  const offered = fields.get('qop')
-  const qop = offered === undefined ? null : 'auth'
-  if (algorithm === null) return null
-  if (offered !== undefined && !offered.split(',').some(one => one.trim().toLowerCase() === 'auth')) return null
+  const offered = fields.get('qop')?.split(',')
+  const qop = QOPS.find(known => offered?.some(one => one.trim().toLowerCase() === known)) ?? null
+  if (algorithm === null || (offered !== undefined && qop === null)) return null
   const stale = fields.get('stale')?.toLowerCase() === 'true'
   return { realm, nonce, opaque: fields.get('opaque') ?? null, algorithm, qop, stale }
 }
@@ -110,11 +115,12 @@ export function ha1(algorithm: DigestAlgorithm, username: string, realm: string,
   return hash(algorithm, `${username}:${realm}:${password}`)
 }
 
-type Signed = Pick<DigestResponse, 'algorithm' | 'nonce' | 'uri' | 'qop' | 'nc' | 'cnonce'>
+type Signed = Pick<DigestResponse, 'algorithm' | 'nonce' | 'uri' | 'nc' | 'cnonce'> & { qop: Qop | null }
 
-/** The `response` value (RFC 7616 §3.4.1). */
-export function digestOf(parts: Signed, ha1Hex: string, method: string): string {
-  const ha2 = hash(parts.algorithm, Buffer.from(`${method}:${parts.uri}`, 'latin1'))
+/** The `response` value (RFC 7616 §3.4.1). `body`: for `auth-int` (§3.4.3). */
+export function digestOf(parts: Signed, ha1Hex: string, method: string, body: Uint8Array = NOTHING): string {
+  const signedBody = parts.qop === 'auth-int' ? `:${hash(parts.algorithm, body)}` : ''
+  const ha2 = hash(parts.algorithm, Buffer.from(`${method}:${parts.uri}${signedBody}`, 'latin1'))
   const middle = parts.qop === null ? '' : `${parts.nc}:${parts.cnonce}:${parts.qop}:`
   return hash(parts.algorithm, Buffer.from(`${ha1Hex}:${parts.nonce}:${middle}${ha2}`, 'latin1'))
 }
@@ -123,7 +129,7 @@ export function digestOf(parts: Signed, ha1Hex: string, method: string): string 
 export function answerChallenge(
   challenge: Challenge,
   credentials: Credentials,
-  request: { method: string; uri: string },
+  request: { method: string; uri: string; body?: Body | null },
   cnonce: string,
   nonceCount: number,
 ): string {
@@ -134,6 +140,7 @@ export function answerChallenge(
     signed,
     ha1(algorithm, credentials.username, toText(realm), credentials.password),
     request.method,
+    request.body?.bytes,
   )
   const fields = [
     `username=${quote(safeValue(credentials.username))}`,
@@ -164,11 +171,11 @@ export function verifyDigest(given: DigestResponse, ha1Hex: string, method: stri
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
 
-/** The first challenge of a list of header values that we can answer: the server put its favourite first (RFC 8760 §2.4). */
+/**
+ * The first challenge of a list of header values that we can answer: the server put its favourite first (RFC 8760 §2.4). One that covers
+ * the body comes last: whoever relays the audio changes that on its way.
+ */
 export function firstAnswerable(values: readonly string[]): Challenge | null {
-  for (const value of values) {
-    const challenge = parseChallenge(value)
-    if (challenge !== null) return challenge
-  }
-  return null
+  const challenges = values.flatMap(value => parseChallenge(value) ?? [])
+  return challenges.find(({ qop }) => qop !== 'auth-int') ?? challenges[0] ?? null
 }

@@ -7,16 +7,18 @@ const LOCAL = /^[0-9A-Da-d*#]+$/
 
 /**
  * The number of a `tel:` URI, or of a `sip:` URI with a number as its user part: without visual separators and parameters, with the `+` and
- * digits of a `phone-context` prepended (RFC 3966 §5.1.5). Null: it has no number.
+ * digits of a `phone-context` prepended (RFC 3966 §5.1.5). Null: it has no number. `inCountry`: reads what begins with a trunk zero behind
+ * that.
  */
-export function telephoneNumber(uri: Uri): string | null {
+export function telephoneNumber(uri: Uri, inCountry = (number: string): string => number): string | null {
   const [user = '', ...params] = (userOf(uri) ?? '').split(';')
   const bare = user.replace(SEPARATORS, '')
   if (GLOBAL.test(bare)) return bare
   if (!LOCAL.test(bare)) return null
   const context = (uri.scheme === 'tel' ? uriParam(uri, 'phone-context') : contextOf(params)) ?? ''
   const prefix = context.replace(SEPARATORS, '')
-  return GLOBAL.test(prefix) && /^[0-9]+$/.test(bare) ? prefix + bare : bare
+  if (!GLOBAL.test(prefix) || !/^[0-9]+$/.test(bare)) return bare
+  return bare.startsWith('0') ? inCountry(prefix + bare) : prefix + bare
 }
 
 /** Parameters of a telephone number are in the user part of a `sip:` URI (RFC 3261 §19.1.6). */

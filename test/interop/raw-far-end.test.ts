@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
@@ -91,10 +92,10 @@ test('an offer of every payload type there is, and of more, is answered with wha
 })
 
 /** A call of ours, over a connection whose far end is this peer. */
-async function callOver(peer: RawPeer, fields: object = {}): Promise<string> {
+async function callOver(peer: RawPeer, fields: object = {}, to = NUMBER): Promise<string> {
   const trunk = { name: 'Raw', kind: 'trunk', host: '127.0.0.1', port: peer.port, transport: 'udp', ...fields }
   forgotten.push((await product.ok('POST', '/connections', trunk)).id)
-  return (await product.ok('POST', '/calls', { to: NUMBER })).id
+  return (await product.ok('POST', '/calls', { to })).id
 }
 
 const endOf = (id: string) =>
@@ -130,5 +131,40 @@ for (const [why, followRedirects, contact] of [
     assert.is((await endOf(id)).sip_code, 305)
   })
 }
+
+test('a number with its trunk zero and a phone-context is the number that it is dialled for (RFC 3966 §5.1.5)', async () => {
+  const peer = await peerOver()
+  const route = { match: { to: '+49309876543' }, target: { type: 'echo' } }
+  const { id } = await product.ok('POST', '/inbound_routes', route)
+  const invite = inviteFrom(peer, 'UDP', audioAt(6000))
+  peer.send(invite.replace(/^INVITE \S+/, 'INVITE tel:030-9876543;phone-context=+49'), product.sip.port)
+  const answer = await peer.next('[2-6]\\d\\d')
+  assert.is(answer.what, '200')
+  answer.reply(inside(answer, 'ACK', 1))
+  answer.reply(inside(answer, 'BYE', 2))
+  await peer.next('200')
+  const called = await callOver(peer, {}, 'tel:030-1234567;phone-context=+49')
+  const ours = await peer.next('INVITE')
+  assert.match(ours.text, /^INVITE sip:\+49301234567@/)
+  ours.reply(responseTo(ours, '486 Busy Here'))
+  assert.is((await endOf(called)).to, '+49301234567')
+  await product.ok('DELETE', `/inbound_routes/${id}`)
+})
+
+test('a far end that demands `auth-int` is answered for the description too (RFC 7616 §3.4.3)', async () => {
+  const carrier = await peerOver()
+  const id = await callOver(carrier, { auth: { username: 'u', password: 'secret of both' } })
+  const first = await carrier.next('INVITE')
+  first.reply(responseTo(first, '401 Unauthorized', ['WWW-Authenticate: Digest realm="r", nonce="n", qop="auth-int"']))
+  await carrier.next('ACK')
+  const second = await carrier.next('INVITE')
+  const given = field(second.text, 'authorization')
+  const [cnonce, uri] = ['cnonce', 'uri'].map(name => new RegExp(`\\b${name}="([^"]*)"`).exec(given)?.[1])
+  const md5 = (text: string): string => createHash('md5').update(text, 'latin1').digest('hex')
+  const ha2 = md5(`INVITE:${uri}:${md5(bodyOf(second.text))}`)
+  assert.match(given, `response="${md5(`${md5('u:r:secret of both')}:n:00000001:${cnonce}:auth-int:${ha2}`)}"`)
+  second.reply(responseTo(second, '486 Busy Here'))
+  assert.is((await endOf(id)).status, 'busy')
+})
 
 test.run()

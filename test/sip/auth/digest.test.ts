@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as assert from 'uvu/assert'
 import {
   answerChallenge,
@@ -45,11 +46,28 @@ test('a challenge without qop is answered as RFC 2069 did', () => {
   assert.not.match(answer, 'qop')
 })
 
+test('a challenge that demands `auth-int` is answered for the body too, if there is no other (RFC 7616 §3.4.3)', () => {
+  const md5 = (text: string): string => createHash('md5').update(text).digest('hex')
+  const only = 'Digest realm="r", nonce="n", qop="auth-int"'
+  const body = { type: 'application/sdp', bytes: Buffer.from('v=0\r\n') }
+  for (const [sent, text] of [
+    [body, 'v=0\r\n'],
+    [null, ''],
+  ] as const) {
+    const request = { method: 'INVITE', uri: 'sip:a@b', body: sent }
+    const answer = answerChallenge(firstAnswerable([only])!, { username: 'u', password: 'p' }, request, 'c', 1)
+    const expected = md5(`${md5('u:r:p')}:n:00000001:c:auth-int:${md5(`INVITE:sip:a@b:${md5(text)}`)}`)
+    assert.match(answer, `response="${expected}"`)
+    assert.match(answer, 'qop=auth-int')
+  }
+  assert.is(firstAnswerable([only, 'Digest realm="r", nonce="n", qop="auth-int,auth"'])?.qop, 'auth')
+})
+
 test('challenges that cannot be answered are passed over for the next', () => {
   const values = [
     'Basic realm="x"',
     'Digest realm="x", nonce="1", algorithm=NEW',
-    'Digest realm="x", nonce="1", qop="auth-int"',
+    'Digest realm="x", nonce="1", qop="other"',
     'Digest nonce="2"',
     `Digest ${FIELDS}, stale=TRUE`,
   ]

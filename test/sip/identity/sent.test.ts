@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { dialledNumber } from '../../../sip/identity/dialled-number.ts'
 import { identityFields, type SentIdentity } from '../../../sip/identity/sent.ts'
 import { canonicalNumber, telephoneNumber } from '../../../sip/identity/telephone-number.ts'
 import { parseUri, type Uri } from '../../../sip/message/uri.ts'
@@ -66,6 +67,13 @@ test('a telephone number is read out of tel: URIs, user=phone and a phone-contex
   assert.is(number('tel:7042;phone-context=example.com'), '7042')
   assert.is(number('sip:+1-201-555-0123;npdi;rn=+12019990000@gw;user=phone'), '+12015550123')
   assert.is(number('sip:5550123;phone-context=+1201@gw;user=phone'), '+12015550123')
+  // As it is dialled in its country, with the trunk zero; that of Italy is part of the number.
+  const dialled = (uri: string): string | null => dialledNumber(parseUri(uri) as Uri)
+  assert.is(dialled('tel:0301234;phone-context=+49'), '+49301234')
+  assert.is(dialled('sip:030-1234567;phone-context=+49@gw;user=phone'), '+49301234567')
+  assert.is(dialled('tel:06-69123456;phone-context=+39'), '+390669123456')
+  assert.is(dialled('tel:0123456;phone-context=+990'), '+9900123456')
+  assert.is(dialled('tel:01;phone-context=+49'), '+4901')
   assert.is(number('sip:alice@gw'), null)
   assert.is(canonicalNumber('+44 20'), null)
   assert.is(canonicalNumber('+44-(20)7183.8750'), '442071838750')
