@@ -9,8 +9,8 @@ const STANDS_MS = 100
  */
 const WAIT_MS = 50
 const LONGER_MS = 75
-/** Fewer are no queue: control may take them together. */
-const FEW = 4
+/** Fewer are no queue: control may take them together, and on a machine that does much else each waits for a moment. */
+const FEW = 8
 /** Over which time it is counted what control takes [ms]. */
 const RATE_MS = 1000
 /** A rush is over when no call was one too many for this long [ms]: the next one is noticed as soon. */
