@@ -5,7 +5,7 @@ import { commandsHelp, operationHelp, usageOf } from './operation-help.ts'
 import { type Field, findOperation, loadApi, type Operation, parametersOf } from './operations.ts'
 import { show } from './output.ts'
 import type { Account } from './profiles.ts'
-import { type Failed, failed, isFailed, refuse, type Terminal } from './terminal.ts'
+import { type Failed, failed, isFailed, print, refuse, type Terminal } from './terminal.ts'
 import { uploadOf } from './upload.ts'
 
 export const METHODS = ['get', 'post', 'patch', 'put', 'delete']
@@ -25,10 +25,7 @@ export async function runOperation(terminal: Terminal, account: Account, words: 
   const wantsHelp = takeFlag(words, 'help') !== undefined
   const found = await find(terminal, account, words.words)
   if (isFailed(found)) return refuse(terminal, found)
-  if (wantsHelp) {
-    terminal.out('below' in found ? commandsHelp(found.below) : operationHelp(found.operation))
-    return 0
-  }
+  if (wantsHelp) return print(terminal, 'below' in found ? commandsHelp(found.below) : operationHelp(found.operation))
   if ('below' in found) return refuse(terminal, unknown(found.below, words.words))
   const { operation, rest } = found
   const parameters = parametersOf(operation)

@@ -1,4 +1,4 @@
-import { httpPost, type PostOutcome, TIMEOUT_MS } from '../webhooks/http-post.ts'
+import { httpPost, TIMEOUT_MS } from '../webhooks/http-post.ts'
 import { signedHeaders } from '../webhooks/sign.ts'
 
 export interface Target {
@@ -25,13 +25,8 @@ export async function deliver(
   const headers = signedHeaders([{ algorithm: 'hmac', secret }], id, body, new Date())
   const begun = performance.now()
   const outcome = await httpPost({ url, headers, body }, { addresses: ANYWHERE, timeoutMs: TIMEOUT_MS, signal })
-  return resultOf(url, outcome, Math.round(performance.now() - begun))
-}
-
-function resultOf(url: string, outcome: PostOutcome, tookMs: number): Delivered {
-  if ('status' in outcome) {
-    const isGood = outcome.status >= 200 && outcome.status < 300
-    return { isGood, said: `${outcome.status} (${tookMs} ms)` }
-  }
-  return { isGood: false, said: `not delivered to ${url}: ${outcome.message}` }
+  const tookMs = Math.round(performance.now() - begun)
+  if (!('status' in outcome)) return { isGood: false, said: `not delivered to ${url}: ${outcome.message}` }
+  const { status } = outcome
+  return { isGood: status >= 200 && status < 300, said: `${status} (${tookMs} ms)` }
 }

@@ -16,10 +16,7 @@ type Json = Record<string, unknown>
 
 /** An answer of the API, as a table or unchanged. Anything but JSON, such as audio, is passed on. */
 export function show(terminal: Terminal, { type, bytes }: ApiAnswer, asJson: boolean): void {
-  if (!type.startsWith('application/json')) {
-    terminal.out(bytes)
-    return
-  }
+  if (!type.startsWith('application/json')) return void terminal.out(bytes)
   const answer = JSON.parse(bytes.toString()) as Json
   if (asJson) terminal.out(`${json(answer)}\n`)
   else if (Array.isArray(answer.data)) showMany(terminal, answer.data as Json[], answer)
@@ -73,9 +70,4 @@ function tableOf(one: Json): string {
   return printed(table)
 }
 
-const printed = (table: InstanceType<typeof Table>): string =>
-  `${table
-    .toString()
-    .split('\n')
-    .map(line => line.trimEnd())
-    .join('\n')}\n`
+const printed = (table: InstanceType<typeof Table>): string => `${table.toString().replace(/ +$/gm, '')}\n`

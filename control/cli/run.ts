@@ -5,7 +5,7 @@ import { readFlags, takeFlag } from './flags.ts'
 import { CLIENT_HELP } from './help.ts'
 import { runProfile } from './profile-command.ts'
 import { accountOf, NO_KEY } from './profiles.ts'
-import { failed, isFailed, refuse, type Terminal } from './terminal.ts'
+import { failed, isFailed, print, refuse, type Terminal } from './terminal.ts'
 
 const EVENT_COMMANDS = { listen: runListen, resend: runResend, trigger: runTrigger }
 const COMMANDS = [...Object.keys(EVENT_COMMANDS), ...METHODS, 'profile', 'completion']
@@ -18,8 +18,7 @@ export async function runClient(
 ): Promise<number> {
   if (args[0] === COMPLETE) {
     const found = await complete(terminal, args.slice(1), [...others, ...COMMANDS])
-    terminal.out(found.map(word => `${word}\n`).join(''))
-    return 0
+    return print(terminal, found.map(word => `${word}\n`).join(''))
   }
   const words = readFlags(args)
   if (isFailed(words)) return refuse(terminal, words)
@@ -27,16 +26,12 @@ export async function runClient(
   const [command = '', ...rest] = words.words
   const behind = { ...words, words: rest }
   const isOurs = COMMANDS.includes(command)
-  if (isOurs && takeFlag(behind, 'help') !== undefined) {
-    terminal.out(CLIENT_HELP)
-    return 0
-  }
+  if (isOurs && takeFlag(behind, 'help') !== undefined) return print(terminal, CLIENT_HELP)
   if (command === 'profile') return runProfile(terminal, behind)
   if (command === 'completion') {
     const script = completionScript(rest[0])
-    if (script === null) return refuse(terminal, failed('Usage: tandem completion bash, or tandem completion zsh.'))
-    terminal.out(script)
-    return 0
+    if (script !== null) return print(terminal, script)
+    return refuse(terminal, failed('Usage: tandem completion bash, or tandem completion zsh.'))
   }
   const account = accountOf(terminal.env, profile)
   if (isFailed(account)) {

@@ -30,3 +30,9 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g
 
 /** Text from strangers, such as a caller's name, without control characters for the terminal. */
 export const plain = (text: string): string => text.replace(CONTROLS, '·')
+
+/** Says what was asked for; the exit code. */
+export function print({ out }: Terminal, text: string): number {
+  out(text)
+  return 0
+}

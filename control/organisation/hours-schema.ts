@@ -12,7 +12,8 @@ export const businessHours = {
   weekly: Type.Array(input({ day: oneOf([...DAYS]), open: time(''), close: time('|24:00') }), {
     minItems: 1,
     maxItems: 50,
-    description: "Opening hours, in the organisation's time zone; `close` is after `open`.",
+    description:
+      'Opening hours. `close` is after `open`: a night lasts until 24:00, and goes on from 00:00 of the next day.',
   }),
   holidays: Type.Array(Type.String({ format: 'date' }), {
     maxItems: 200,
@@ -56,5 +57,9 @@ export function changedHours<T extends OpeningHours>(
   }
   const wrong = hours.weekly.findIndex(({ open, close }) => close <= open)
   if (wrong < 0) return hours
-  return problem('parameter_invalid', 'close must be after open.', { param: `${param}.weekly[${wrong}].close` })
+  return problem(
+    'parameter_invalid',
+    'close must be after open: end the day at 24:00, and go on from 00:00 of the next.',
+    { param: `${param}.weekly[${wrong}].close` },
+  )
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { text } from 'node:stream/consumers'
 import { CLIENT_HELP } from '../cli/help.ts'
+import { didYouMean } from '../http/did-you-mean.ts'
 import type { Config } from '../kernel/config/config.ts'
 import { configHelp, readConfig } from '../kernel/config/read.ts'
+import { SETTINGS } from '../kernel/config/settings.ts'
 import { VERSION } from '../kernel/package.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Said } from './cli-store.ts'
@@ -39,6 +41,16 @@ function print(text: string): number {
 async function withConfig(run: (config: Config) => Promise<number>): Promise<number> {
   const read = readConfig(process.env)
   return 'errors' in read ? refuse(read.errors.join('\n')) : run(read.config)
+}
+
+/** A misspelt setting would have no effect, and nobody would notice. Others have variables of that prefix too: clients, tests, Kubernetes. */
+function tellMisspelt(): void {
+  const known = Object.values(SETTINGS).map(({ name }) => name.replace('TANDEM_', ''))
+  for (const name of Object.keys(process.env)) {
+    const [, given = ''] = /^TANDEM_(?!API_|TEST_|PROFILE$|CONFIG$|WEBHOOK_SECRET$)(.+)$/.exec(name) ?? []
+    const meant = known.includes(given) ? null : didYouMean(given, known)
+    if (meant !== null) refuse(`${name} is not a setting and has no effect: did you mean TANDEM_${meant}?`)
+  }
 }
 
 type Commands = typeof import('./cli-store.ts')
@@ -96,6 +108,7 @@ function run(args: string[]): number | Promise<number> {
   if (command === undefined || command === '--help' || command === 'help' || command === '-h') return print(HELP)
   if (command === '--version' || command === '-v') return print(`${VERSION}\n`)
   if (COMMANDS.includes(command) && (rest.includes('--help') || rest.includes('-h'))) return print(HELP)
+  if (command === 'start' && rest.length === 0) tellMisspelt()
   if (command === 'start' && rest.length === 0) return withConfig(config => start(config, process.env))
   if (command === 'org') return runOrg(rest)
   if (command === 'key') return runKey(rest)

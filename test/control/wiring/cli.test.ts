@@ -34,6 +34,24 @@ test('--help lists commands and variables, --version the version', () => {
   assert.is(tandem(['--version']).out, `${VERSION}\n`)
 })
 
+test('a variable that looks like a misspelt setting is told; those of clients, tests and Kubernetes are not', () => {
+  const others = {
+    TANDEM_API_URL: 'x',
+    TANDEM_CONFIG: 'x',
+    TANDEM_PORT: 'x',
+    TANDEM_SERVICE_PORT_HTTP: 'x',
+    TANDEM_TEST_X: 'x',
+  }
+  const env = { ...others, TANDEM_HTPP_PORT: '80', TANDEM_DRAIN_SECOND: '3', TANDEM_LOG_LEVEL: 'loud' }
+  const { code, err } = tandem(['start'], env)
+  assert.is(code, 1)
+  assert.equal(err.trimEnd().split('\n').slice(0, -1).sort(), [
+    'TANDEM_DRAIN_SECOND is not a setting and has no effect: did you mean TANDEM_DRAIN_SECONDS?',
+    'TANDEM_HTPP_PORT is not a setting and has no effect: did you mean TANDEM_HTTP_PORT?',
+  ])
+  assert.match(err, /^TANDEM_LOG_LEVEL=loud is not valid/m)
+})
+
 test('an unknown command gives one line and exit code 1', () => {
   for (const args of [
     ['fly'],
