@@ -198,7 +198,7 @@ const LARGE = 1024
 /** Blocks allocated at once: few, because one that is in use keeps the memory of the others. */
 const SLAB_BLOCKS = 8
 /** More are not kept: as many as a thread has legs need no more at a time, unless it has stood still, and all of them have gathered packets. */
-const MOST_FREE = 1024
+const MOST_FREE = 2048
 
 /** Space for one packet. */
 class PacketBlock {
