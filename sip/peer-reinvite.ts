@@ -12,7 +12,7 @@ export function onReinvite(core: AgentCore, session: Session, transaction: Serve
   const { request } = transaction
   const offer = bodyOf(request)
   const isBare = request.method === 'UPDATE' && offer === null
-  const collision = isBare ? bareCollision(session) : offerCollision(session)
+  const collision = isBare ? bareCollision(session) : offerCollision(session, request.method)
   if (collision === 'theirs') {
     tooEarly(core, transaction, now)
     return
@@ -39,8 +39,9 @@ export function onReinvite(core: AgentCore, session: Session, transaction: Serve
 }
 
 /** The request with which a new offer collides (RFC 3261 §14.2, RFC 3311 §5.2): an earlier one of theirs, or one of ours. */
-function offerCollision(session: Session): 'theirs' | 'ours' | null {
-  if (session.peerReinvite !== null || (session.phase === 'inviting' && !isAgreedEarly(session))) return 'theirs'
+function offerCollision(session: Session, method: string): 'theirs' | 'ours' | null {
+  const isInviting = session.phase === 'inviting' && (method === 'INVITE' || !isAgreedEarly(session))
+  if (session.peerReinvite !== null || isInviting) return 'theirs'
   const isOffering = session.ownReinvite !== null && session.ownReinvite.retry === null
   return isOffering || session.awaitedAck !== null || session.acknowledge !== null ? 'ours' : null
 }

@@ -136,13 +136,16 @@ test('a number with its trunk zero and a phone-context is the number that it is 
   const peer = await peerOver()
   const route = { match: { to: '+49309876543' }, target: { type: 'echo' } }
   const { id } = await product.ok('POST', '/inbound_routes', route)
-  const invite = inviteFrom(peer, 'UDP', audioAt(6000))
-  peer.send(invite.replace(/^INVITE \S+/, 'INVITE tel:030-9876543;phone-context=+49'), product.sip.port)
-  const answer = await peer.next('[2-6]\\d\\d')
-  assert.is(answer.what, '200')
-  answer.reply(inside(answer, 'ACK', 1))
-  answer.reply(inside(answer, 'BYE', 2))
-  await peer.next('200')
+  // And one with parameters, which carriers add without `user=phone`.
+  for (const uri of ['tel:030-9876543;phone-context=+49', 'sip:+49309876543;npdi;rn=+4930111@127.0.0.1']) {
+    const invite = inviteFrom(peer, 'UDP', audioAt(6000))
+    peer.send(invite.replace(/^INVITE \S+/, `INVITE ${uri}`), product.sip.port)
+    const answer = await peer.next('[2-6]\\d\\d')
+    assert.is(answer.what, '200', uri)
+    answer.reply(inside(answer, 'ACK', 1))
+    answer.reply(inside(answer, 'BYE', 2))
+    await peer.next('200')
+  }
   const called = await callOver(peer, {}, 'tel:030-1234567;phone-context=+49')
   const ours = await peer.next('INVITE')
   assert.match(ours.text, /^INVITE sip:\+49301234567@/)

@@ -129,7 +129,8 @@ function early(status: number) {
   const { text } = bob.sentLike(`SIP/2.0 ${status}`)[0]!
   const [tag, rseq] = [/;tag=\w+/.exec(/^To:.*$/m.exec(text)![0])![0], /^RSeq: (\d+)/m.exec(text)![1]]
   const prack = (): string => request('PRACK', 2, tag, [`RAck: ${rseq} 1 INVITE`], '')
-  return { bob, b, prack, update: (cseq: number) => request('UPDATE', cseq, tag, [], 'second offer') }
+  const asks = (method: string) => (cseq: number) => request(method, cseq, tag, [], 'second offer')
+  return { bob, b, prack, update: asks('UPDATE'), invite: asks('INVITE') }
 }
 
 test('a caller may change it as well once it has acknowledged our answer; until then it is to come again', () => {
@@ -143,6 +144,9 @@ test('a caller may change it as well once it has acknowledged our answer; until 
   bob.do(bob.agent.accept(b, null, 0))
   assert.match(bob.sent.at(-1)!.text, /^SIP\/2\.0 200 [\s\S]*CSeq: 1 INVITE[\s\S]*Content-Length: 0\r\n\r\n$/)
   assert.match(early(183).update(2), /^SIP\/2\.0 500 [\s\S]*Retry-After/, 'our answer is not acknowledged')
+  const again = early(183)
+  again.prack()
+  assert.match(again.invite(3), /^SIP\/2\.0 500 [\s\S]*Retry-After/, 'its first INVITE is open (RFC 3261 §14.2)')
   const ringing = early(180)
   ringing.prack()
   assert.match(ringing.update(3), / 500 /, 'its first offer is not answered')
