@@ -8,7 +8,7 @@ export const phoneNumberSchema = Type.Object({
   object: Type.Literal('phone_number'),
   livemode: Type.Boolean(),
   number: Type.String({ description: 'E.164' }),
-  connection_id: nullable(Type.String()),
+  connection_id: nullable(Type.String({ description: 'First for calls from it; if it is a payment line, to it too.' })),
   payment_line: Type.Boolean({
     description: 'A participant on this number receives the keys during a card-payment pause.',
   }),

@@ -45,7 +45,7 @@ export interface OutgoingCall extends Partial<ToldOfCaller> {
 const MAX_WAYS = 5
 
 /**
- * The connections for a number, best first. First the connection of the number that the call is from; then those whose `rates`
+ * The connections for a number, best first. First the connection of a payment line that is called, or of the number that the call is from; then those whose `rates`
  * cover the number, cheapest first; if there is neither, the first one that takes all numbers. Within each, unreachable ones come
  * last, since our knowledge of them may be old.
  */
@@ -53,11 +53,11 @@ export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vaul
   const { to, from } = wanted
   const scoped = forTenant(db, tenant)
   const trunks = await outgoing(db, tenant)
-  const number =
-    from === undefined
-      ? undefined
-      : await scoped.select('phone_numbers').select('connection_id').where('number', '=', from).executeTakeFirst()
-  const connections = inOrder(trunks, to, number?.connection_id ?? null).slice(0, MAX_WAYS)
+  const numbers = scoped.select('phone_numbers').select(['number', 'connection_id', 'payment_line'])
+  const known = await numbers.where('number', 'in', from === undefined ? [to] : [to, from]).execute()
+  const line = known.find(({ number, payment_line }) => number === to && payment_line === 1)
+  const owner = line?.connection_id ?? known.find(({ number }) => number === from)?.connection_id ?? null
+  const connections = inOrder(trunks, to, owner).slice(0, MAX_WAYS)
   const candidates = numbersToSign(connections, wanted)
   const owned =
     candidates.length === 0

@@ -65,6 +65,17 @@ test('the connection of the number that calls goes first, whatever it costs', as
   assert.equal(await order(LONDON, NEW_YORK), ['own', 'cheap'])
 })
 
+test('a payment line is called over the connection of its own number, whoever calls it', async () => {
+  const [own, secure] = [await make('own'), await make('secure')]
+  await app.live('POST /v1/phone_numbers', { number: NEW_YORK, connection_id: own })
+  const { body } = await app.live('POST /v1/phone_numbers', { number: LONDON, connection_id: secure })
+  assert.equal(await order(LONDON, NEW_YORK), ['own'])
+  await app.live(`PATCH /v1/phone_numbers/${body.id}`, { payment_line: true })
+  assert.equal([await order(LONDON, NEW_YORK), await order(LONDON)], [['secure'], ['secure']])
+  await app.live(`PATCH /v1/phone_numbers/${body.id}`, { connection_id: null })
+  assert.equal(await order(LONDON, NEW_YORK), ['own'])
+})
+
 test('what does not answer, or is full, comes after what does', async () => {
   const silent = await make('silent', { rates: [{ prefix: '+', cost: 1 }] })
   const full = await make('full', { rates: [{ prefix: '+', cost: 2 }], max_calls: 1 })
