@@ -202,5 +202,5 @@ const partyOf = (token: Redemption['token'], guest: Guest | null, legId: string)
   metadata: JSON.parse(token.metadata) as Record<string, string>,
   role: guest?.role ?? 'member',
   muted: false,
-  admitted: guest !== null,
+  ...(guest !== null && { admitted: 'pin_proved' as const }),
 })

@@ -134,7 +134,7 @@ export async function placeCall(
         role: request.role,
         muted: request.muted,
         ...(request.audio !== undefined && { audio: request.audio }),
-        admitted: request.isInvited === true,
+        ...(request.isInvited === true && { admitted: 'let_in' as const }),
       },
       at,
       caller,

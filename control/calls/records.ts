@@ -124,8 +124,8 @@ export interface NewParty {
   muted: boolean
   /** Audio processing. */
   audio?: AudioInput
-  /** No PIN is asked for, because it was proven before. */
-  admitted?: boolean
+  /** A guest page has proved the PIN, or it is dialled from within its room. */
+  admitted?: 'pin_proved' | 'let_in'
 }
 
 /** A new call of one leg, with its first event. */
@@ -182,7 +182,8 @@ export async function insertParty(
     leave_reason: null,
     prompted: 0,
     pin_tries: 0,
-    admitted: party.admitted === true ? 1 : 0,
+    pin_proved: party.admitted === 'pin_proved' ? 1 : 0,
+    let_in: party.admitted === 'let_in' ? 1 : 0,
     role: party.role,
     ring_id: null,
     address: null,

@@ -139,8 +139,9 @@ export interface ParticipantTable extends TenantColumns {
   /** The prompt of the step has been heard to its end. */
   prompted: number
   pin_tries: number
-  /** 1: dialled from within, or a guest page has proved the PIN. 2: it has waited, and the moderator came. */
-  admitted: Generated<number>
+  pin_proved: Generated<number>
+  /** Into its room, though it is locked: it was dialled from within, or has waited for the moderator who came. */
+  let_in: Generated<number>
   /** `agent`, `party` and `supervisor` were rung for the call: they are additional to the call's own leg. */
   role: 'member' | 'moderator' | 'agent' | 'party' | 'supervisor'
   /** The ring that it answers; null: it is the call's own leg. */

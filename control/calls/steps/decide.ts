@@ -74,7 +74,7 @@ function afterAnswer({ call, room, participant }: LegRows, at: string): LegChang
     case 'room':
       if (room === null || room.active === 0) return leaving('room-closed', 'rejected')
       if (!isJoinable(scheduleOf(room), new Date(at))) return leaving('room-closed', 'rejected')
-      if (call.direction === 'outbound' || participant.role === 'moderator' || participant.admitted > 0)
+      if (call.direction === 'outbound' || participant.role === 'moderator' || participant.pin_proved === 1)
         return { step: 'joining' }
       return { step: room.pin_hash === null && room.moderator_pin_hash === null ? 'joining' : 'pin' }
   }
@@ -95,7 +95,7 @@ export type PinVerdict = 'member' | 'moderator' | 'wrong'
 
 export function onPin({ participant }: LegRows, verdict: PinVerdict): Decision {
   if (participant.step !== 'pin') return NOTHING
-  if (verdict !== 'wrong') return { ...NOTHING, participant: { step: 'joining', role: verdict } }
+  if (verdict !== 'wrong') return { ...NOTHING, participant: { step: 'joining', role: verdict, pin_proved: 1 } }
   const tries = participant.pin_tries + 1
   if (tries < MAX_PIN_TRIES) return { ...NOTHING, participant: { step: 'pin', pin_tries: tries } }
   return { ...NOTHING, participant: { pin_tries: tries, ...leaving('too-many-tries', 'rejected') } }

@@ -13,10 +13,9 @@ export function admission(
   session: { isRunning: boolean; hasModerator: boolean; isLocked: boolean },
 ): Admission {
   if (room === null || room.active === 0) return { leave: 'room-closed', reason: 'rejected' }
-  const isCalled = call.direction === 'outbound'
-  if (participant.admitted > (isCalled ? 0 : 1) || participant.role === 'moderator') return 'join'
+  if (participant.let_in === 1 || participant.role === 'moderator') return 'join'
   if (session.isRunning && session.isLocked) return { leave: 'room-locked', reason: 'rejected' }
-  return !isCalled && settingsOf(room).wait_for_moderator && !session.hasModerator ? 'wait' : 'join'
+  return call.direction === 'inbound' && settingsOf(room).wait_for_moderator && !session.hasModerator ? 'wait' : 'join'
 }
 
 /** Members join muted where the room says so; moderators never. */

@@ -71,7 +71,7 @@ export class Seating {
     }
     if (waited) {
       await media.request('leg.stop_play', { legId })
-      return this.#change(rows, { step: 'joining', admitted: 2 })
+      return this.#change(rows, { step: 'joining', let_in: 1 })
     }
     // A new session is opened while the room's next leg waits; that leg then joins it.
     if (session === undefined) return this.#move(rows, room, session, media)

@@ -104,6 +104,7 @@ import { fewerEntries } from './400-449/408-fewer-entries.ts'
 import { steadyCopilots } from './400-449/409-steady-copilots.ts'
 import { steadyAgents } from './400-449/410-steady-agents.ts'
 import { numberedFlows } from './400-449/411-numbered-flows.ts'
+import { letIn } from './400-449/412-let-in.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -212,4 +213,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '409-steady-copilots': steadyCopilots,
   '410-steady-agents': steadyAgents,
   '411-numbered-flows': numberedFlows,
+  '412-let-in': letIn,
 }

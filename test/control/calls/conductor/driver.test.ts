@@ -304,7 +304,7 @@ test('a guest page has proved the PIN and no more: its guest waits for the moder
   const call = await store.db.selectFrom('calls').selectAll().executeTakeFirstOrThrow()
   const leg = await store.db.selectFrom('participants').selectAll().executeTakeFirstOrThrow()
   const room = await store.db.selectFrom('conference_rooms').selectAll().where('id', '=', openRoom).executeTakeFirst()
-  const rows = { call, participant: { ...leg, admitted: 1 }, room: room ?? null }
+  const rows = { call, participant: { ...leg, pin_proved: 1 }, room: room ?? null }
   const running = { isRunning: true, hasModerator: true, isLocked: true }
   assert.is(admission(rows, { ...running, hasModerator: false, isLocked: false }), 'wait')
   assert.is(admission(rows, { ...running, isLocked: false }), 'join')

@@ -1,0 +1,51 @@
+import { sql } from 'kysely'
+import * as assert from 'uvu/assert'
+import { insertParty } from '../../../control/calls/records.ts'
+import { newId } from '../../../control/kernel/ids.ts'
+import { openStore } from '../../../control/kernel/store/store.ts'
+import { insertOrganisation } from '../../../control/organisation/routes.ts'
+import { suite } from '../../harness.ts'
+import { makeDatabase } from '../database.ts'
+
+const test = suite('control/calls/let-in-migration')
+
+test('legs of a running product keep what `admitted` said of them: a PIN proved, dialled from within, waited and let in', async () => {
+  const { target, remove } = await makeDatabase()
+  const before = await openStore(target)
+  const organisationId = await insertOrganisation(before.db, { name: 'One', pciEnabled: false, now: new Date() })
+  const tenant = { organisationId, livemode: true }
+  const legs = [
+    ['inbound', 0, [0, 0]],
+    ['inbound', 1, [1, 0]],
+    ['inbound', 2, [1, 1]],
+    ['outbound', 0, [0, 0]],
+    ['outbound', 1, [0, 1]],
+  ] as const
+  const ids = legs.map(() => newId('participant'))
+  await before.transaction(async trx => {
+    for (const [i, [direction]] of legs.entries()) {
+      const party = { direction, to: '1', from: '2', target: 'room' as const, roomId: 'room_1', connectionId: null }
+      const call = { callId: newId('call'), legId: ids[i]!, metadata: {}, role: 'member' as const, muted: false }
+      await insertParty(trx, tenant, { ...party, ...call }, '2026-11-27T10:00:00.000Z')
+    }
+  })
+  const legsBefore = before.db.schema.alterTable('participants')
+  await legsBefore.renameColumn('pin_proved', 'admitted').execute()
+  await legsBefore.dropColumn('let_in').execute()
+  for (const [i, [, admitted]] of legs.entries()) {
+    await sql`update participants set admitted = ${admitted} where id = ${ids[i]}`.execute(before.db)
+  }
+  await sql`delete from kysely_migration where name >= '412'`.execute(before.db)
+  await before.close()
+  const after = await openStore(target)
+  const rows = await after.db.selectFrom('participants').select(['id', 'pin_proved', 'let_in']).execute()
+  const known = new Map(rows.map(row => [row.id, [row.pin_proved, row.let_in]]))
+  assert.equal(
+    ids.map(id => known.get(id)),
+    legs.map(([, , facts]) => facts),
+  )
+  await after.close()
+  await remove()
+})
+
+test.run()
