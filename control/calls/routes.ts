@@ -258,13 +258,11 @@ async function targetOf(
   const room = type === 'room' ? await scoped.find('conference_rooms', id) : undefined
   const shut = room === undefined ? null : await roomProblem(db, room, { now: now(), isInvited: false })
   if (shut !== null) return shut
-  if (type === 'flow') {
-    const flow = await scoped.find('flows', id)
-    if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
-    const fault = flow === undefined ? null : callerFault(flow)
-    if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param })
-    if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow has not been published.')
-  }
+  const flow = type === 'flow' ? await scoped.find('flows', id) : undefined
+  if (flow?.status === 'archived') return conflict('archived', 'The flow is archived.')
+  const fault = flow === undefined ? null : callerFault(flow)
+  if (fault !== null) return problem('parameter_invalid', `The flow ${fault}: ${id}`, { param })
+  if (flow?.published_version === null) return conflict('flow_unpublished', 'The flow has not been published.')
   return { type, id }
 }
 

@@ -1,7 +1,18 @@
+import { existsIn } from '../http/references.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { FlowNode } from './engine/graph.ts'
 import { targetKey } from './engine/validation.ts'
+import { publishedFlow } from './users.ts'
+
+/** The objects that a call can be led to. */
+export const CALL_TARGETS = {
+  user: existsIn('users'),
+  queue: existsIn('queues'),
+  assistant: existsIn('assistants'),
+  flow: publishedFlow,
+  room: existsIn('conference_rooms'),
+} as const
 
 type Target = NonNullable<FlowNode['target']>
 type Find = (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<{ id: string }[]>

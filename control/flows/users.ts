@@ -2,6 +2,7 @@ import type { Exists, UsesOf } from '../http/references.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { callerFault } from './caller-fault.ts'
+import type { FlowRow } from './tables.ts'
 
 /** The assistants that a flow leads. */
 export const assistantsLedBy: UsesOf = async (db, tenant, flowId) => {
@@ -32,26 +33,27 @@ export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly str
   return new Map(rows.map(row => [row.flow_id ?? '', row.id]))
 }
 
+/** Whether there is such a flow, and it has no fault. */
+const flowWithout =
+  (fault: (flow: FlowRow) => string | null): Exists =>
+  async (db, tenant, id) => {
+    const flow = await forTenant(db, tenant).find('flows', id)
+    return flow !== undefined && (fault(flow) ?? true)
+  }
+
 /** Whether a flow may lead callers. */
-export const callerFlow: Exists = async (db, tenant, id) => {
-  const flow = await forTenant(db, tenant).find('flows', id)
-  return flow === undefined ? false : (callerFault(flow) ?? true)
-}
+export const callerFlow = flowWithout(callerFault)
 
 /** Whether a call can be led to a flow now. */
-export const publishedFlow: Exists = async (db, tenant, id) => {
-  const flow = await forTenant(db, tenant).find('flows', id)
-  if (flow === undefined) return false
-  return callerFault(flow) ?? (flow.published_version === null ? 'has not been published' : true)
-}
+export const publishedFlow = flowWithout(
+  flow => callerFault(flow) ?? (flow.published_version === null ? 'has not been published' : null),
+)
 
 /** Whether a flow may be the script of a human agent. */
-export const agentScript: Exists = async (db, tenant, id) => {
-  const flow = await forTenant(db, tenant).find('flows', id)
-  if (flow === undefined) return false
-  if (flow.status === 'archived') return 'is archived'
-  return flow.kind === 'agent_script' ? true : `is of kind ${flow.kind}; a script is of kind agent_script`
-}
+export const agentScript = flowWithout(({ status, kind }) => {
+  if (status === 'archived') return 'is archived'
+  return kind === 'agent_script' ? null : `is of kind ${kind}; a script is of kind agent_script`
+})
 
 /** Whether a flow was ever published as this version. */
 export async function hasVersion(db: Db, tenant: Tenant, flowId: string, version: number): Promise<boolean> {

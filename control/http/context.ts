@@ -1,12 +1,13 @@
 import type { Logger } from 'pino'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
 import { isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
-/** Collections that are read whole, for a call or for each round of a queue. */
-export type Bounded = 'connections' | 'inbound_routes' | 'phone_numbers' | 'queues'
+/** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table. */
+export const BOUNDED =
+  /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys)(\/:id\/duplicate)?$/
 
 /** Who sends a request. It is a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
@@ -27,18 +28,18 @@ export interface Context extends Asking {
   readonly log: Logger
   /** An earlier attempt with the same key was interrupted: it committed nothing, but its commands to media may have been carried out. */
   isResumed: boolean
-  /** A transaction whose result is the operation's answer. The answer is stored in it, unless it is a problem. */
-  transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T>
+  /** A transaction whose result is the operation's answer, which is stored in it, unless it is a problem: so is a full collection, of `tenant`. */
+  transaction<T>(run: (trx: Trx) => Promise<T>, tenant?: Tenant): Promise<T>
   /**
    * Stores the operation's answer in the transaction of its effect: if this process dies afterwards, a retry gets it instead of causing
    * the effect again. The final answer replaces it.
    */
   keep(trx: Trx, answer: object): Promise<void>
-  /** The organisation has as many of these in this mode as it may have; in the transaction that would add one. */
-  limitProblem(trx: Trx, table: Bounded): Promise<Problem | null>
   /** The answer contains data from outside the tables that the route reads, so it must not be cached. */
   passing(): void
 }
+
+type Parts = { store: Store; log: () => Logger; maxObjects: number; adds: string | undefined }
 
 /** Of one request. */
 export class RequestContext implements Context {
@@ -50,14 +51,14 @@ export class RequestContext implements Context {
   readonly requestId: string
   readonly idempotencyKey: string | null
   readonly isResumed: boolean
-  readonly #parts: { store: Store; log: () => Logger; maxObjects: number }
+  readonly #parts: Parts
   readonly #attempt: (Attempt & { entry: Entry }) | null
   readonly #render: (answer: unknown) => Replay
   #isLasting = true
 
   /** `attempt` null: no `Idempotency-Key`. `render`: formats the answer as it will be sent. `log`: creates the request's logger. */
   constructor(
-    parts: { store: Store; log: () => Logger; maxObjects: number },
+    parts: Parts,
     asking: Asking,
     attempt: (Attempt & { entry: Entry }) | null,
     render: (answer: unknown) => Replay,
@@ -88,18 +89,20 @@ export class RequestContext implements Context {
     return this.#parts.log()
   }
 
-  transaction<T>(run: (trx: Trx) => Promise<T>): Promise<T> {
+  transaction<T>(run: (trx: Trx) => Promise<T>, tenant: Tenant = this): Promise<T> {
     return this.#parts.store.transaction(async trx => {
-      const answer = await run(trx)
+      // An operation that adds to a collection answers with a problem anyway.
+      const answer = ((await this.#limitProblem(trx, tenant)) as T | null) ?? (await run(trx))
       if (!isProblem(answer)) await this.keep(trx, answer)
       return answer
     })
   }
 
-  async limitProblem(trx: Trx, table: Bounded): Promise<Problem | null> {
-    const { maxObjects: most } = this.#parts
-    const rows = await forTenant(trx, this).select(table).select('id').limit(most).execute()
-    if (rows.length < most) return null
+  async #limitProblem(trx: Trx, tenant: Tenant): Promise<Problem | null> {
+    const { maxObjects: most, adds: table } = this.#parts
+    if (table === undefined) return null
+    const all = forTenant(trx, tenant).select(table as TableWithId)
+    if ((await all.select('id').limit(most).execute()).length < most) return null
     const what = table.replace('_', ' ')
     return problem('object_limit', `The organisation has ${most} ${what} in this mode, which is the limit.`)
   }

@@ -7,7 +7,7 @@ import type { Store } from '../kernel/store/store.ts'
 import type { Later, Rates } from './admission.ts'
 import { asItIs, NOT_JSON, OPERATIONS, pathOf, sendProblem, sendText } from './answer.ts'
 import type { Identity } from './auth.ts'
-import { type Asking, RequestContext } from './context.ts'
+import { type Asking, BOUNDED, RequestContext } from './context.ts'
 import { type ErrorCode, isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, beginAttempt, type Entry, endAttempt, MAX_KEY_LENGTH, type Outcome } from './idempotency.ts'
 import { RememberedAnswers, type Slot } from './remembered.ts'
@@ -28,7 +28,7 @@ export interface PipelineParts {
   now: () => Date
   log: Logger
   rate: Rate
-  /** The most of each of an organisation's bounded collections (`Bounded`) in each mode. */
+  /** The most of each of an organisation's bounded collections (`BOUNDED`) in each mode. */
   maxObjects: number
   /** Absent: requests are not logged. */
   requestLog?: RequestLog
@@ -268,8 +268,9 @@ async function handle(
     const current = operation.serialize(answer)
     return older === undefined ? current : older.write(current)
   }
+  const adds = route.method === 'POST' ? BOUNDED.exec(route.path)?.[1] : undefined
   const log = (): Logger => parts.log.child({ requestId: request.id, operation: route.id })
-  const context = new RequestContext({ ...parts, log }, request.context, request.attempt, answer => ({
+  const context = new RequestContext({ ...parts, log, adds }, request.context, request.attempt, answer => ({
     status: route.status,
     body: render(answer),
   }))

@@ -72,7 +72,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
           const id = await insertApiKey(trx, tenant, key)
           const row = await forTenant(trx, tenant).find('api_keys', id)
           return { ...toApiKey(row!), secret }
-        })
+        }, tenant)
       },
     }),
     route({

@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { type Call, callSchema, toCall } from '../calls/call-schema.ts'
+import { CALL_TARGETS } from '../flows/targets.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { type Exists, referenceProblem } from '../http/references.ts'
+import { referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
@@ -16,7 +17,6 @@ export interface CallHandlingDeps {
   store: Store
   media: MediaPort
   centre: Pick<CallCentre, 'handle' | 'changeSupervision'>
-  exists: { user: Exists; queue: Exists; assistant: Exists; flow: Exists; room: Exists }
 }
 
 const ADDRESS = '^(\\+[1-9][0-9]{1,14}|sip:[^\\s<>"]{1,300})$'
@@ -115,7 +115,7 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
         const { mode, user_id: userId } = body
         const lost = await lostCall(deps, context, params.id)
         if (lost !== null) return lost
-        const named = [{ param: 'user_id', id: userId, kind: 'user', exists: deps.exists.user }]
+        const named = [{ param: 'user_id', id: userId, kind: 'user', exists: CALL_TARGETS.user }]
         const wrong = await referenceProblem(deps.store.db, context, named)
         if (wrong !== null) return wrong
         let ring: Awaited<ReturnType<typeof supervise>> = null
@@ -164,18 +164,13 @@ async function transfer(
   callId: string,
   body: Static<typeof transferBody>,
 ): Promise<Call | Problem> {
-  const { exists } = deps
   const target = targetOf(body)
   if (isProblem(target)) return target
   const lost = await lostCall(deps, context, callId)
   if (lost !== null) return lost
-  const wrong = await referenceProblem(deps.store.db, context, [
-    { param: 'user_id', id: body.user_id, kind: 'user', exists: exists.user },
-    { param: 'queue_id', id: body.queue_id, kind: 'queue', exists: exists.queue },
-    { param: 'assistant_id', id: body.assistant_id, kind: 'assistant', exists: exists.assistant },
-    { param: 'flow_id', id: body.flow_id, kind: 'flow', exists: exists.flow },
-    { param: 'room_id', id: body.room_id, kind: 'conference room', exists: exists.room },
-  ])
+  const exists = CALL_TARGETS[target.type as keyof typeof CALL_TARGETS]
+  const named = { param: `${target.type}_id`, id: 'id' in target ? target.id : null, kind: target.type, exists }
+  const wrong = await referenceProblem(deps.store.db, context, [named])
   if (wrong !== null) return wrong
   if (body.type !== 'attended') return handle(deps, context, callId, handling => transferBlind(handling, target))
   if (target.type !== 'user' && target.type !== 'number') {

@@ -230,8 +230,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
           updated: at,
         }
         return context.transaction(async trx => {
-          const full = await context.limitProblem(trx, 'connections')
-          const taken = full ?? (await usernameProblem(trx, row.inbound_username, row.id))
+          const taken = await usernameProblem(trx, row.inbound_username, row.id)
           if (taken !== null) return taken
           await insertConnection(trx, context, row)
           return toConnection(row)

@@ -2,11 +2,11 @@ import { IANAZone } from 'luxon'
 import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
-import { publishedFlow } from '../flows/users.ts'
+import { CALL_TARGETS } from '../flows/targets.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
-import { type Exists, existsIn, referenceProblem } from '../http/references.ts'
+import { referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
@@ -133,8 +133,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
       handler: async (context, { body }) =>
         (await deps.streamsProblem(body.streams)) ??
         context.transaction(async trx => {
-          const columns =
-            (await context.limitProblem(trx, 'inbound_routes')) ?? (await columnsOf(trx, context, EMPTY, body))
+          const columns = await columnsOf(trx, context, EMPTY, body)
           if (isProblem(columns)) return columns
           const at = now().toISOString()
           const row = { ...base(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
@@ -167,15 +166,6 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
     }),
     deleteRoute(plain, { description: 'Its calls are not affected.' }),
   ]
-}
-
-/** Targets that are objects. */
-const TARGETS: Partial<Record<InboundRouteRow['target'], Exists>> = {
-  room: existsIn('conference_rooms'),
-  flow: publishedFlow,
-  assistant: existsIn('assistants'),
-  queue: existsIn('queues'),
-  user: existsIn('users'),
 }
 
 const EMPTY: Columns = {
@@ -235,8 +225,8 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
 async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise<Problem | null> {
   const { target: type, target_id: id, match_connection_id: connectionId, answer } = columns
   const scoped = forTenant(db, tenant)
-  const exists = TARGETS[type]
-  if (exists !== undefined) {
+  if (type in CALL_TARGETS) {
+    const exists = CALL_TARGETS[type as keyof typeof CALL_TARGETS]
     if (id === null) return problem('parameter_missing', `A route to a ${type} needs its ID.`, { param: 'target.id' })
     const unknown = await referenceProblem(db, tenant, [{ param: 'target.id', id, kind: type, exists }])
     if (unknown !== null) return unknown

@@ -130,8 +130,7 @@ async function nextSandboxNumber(trx: Trx, context: Context): Promise<string | P
 async function create(context: Context, body: Static<typeof createBody>, at: string): Promise<PhoneNumber | Problem> {
   return context.transaction(async trx => {
     const scoped = forTenant(trx, context)
-    const full = await context.limitProblem(trx, 'phone_numbers')
-    const refused = full ?? (await connectionProblem(trx, context, body.connection_id ?? null))
+    const refused = await connectionProblem(trx, context, body.connection_id ?? null)
     if (refused !== null) return refused
     const number = await chooseNumber(trx, context, body.number)
     if (isProblem(number)) return number

@@ -10,7 +10,6 @@ import { RunningCalls } from '../../control/calls/conductor/running-calls.ts'
 import { pciRoutes } from '../../control/calls/pci-routes.ts'
 import { callRoutes } from '../../control/calls/routes.ts'
 import { streamsProblem } from '../../control/capture-settings/streams-problem.ts'
-import { callerFlow } from '../../control/flows/users.ts'
 import { existsIn } from '../../control/http/references.ts'
 import { newId } from '../../control/kernel/ids.ts'
 import { hashPin } from '../../control/kernel/secrets.ts'
@@ -102,18 +101,7 @@ export async function startControl(world: World, media: { path: string }, option
   const running = new RunningCalls(store)
   const app = await serve(world, [
     ...callRoutes({ ...dial, streamsProblem: streamsProblem(streams), running }),
-    ...callHandlingRoutes({
-      store,
-      media: client,
-      centre,
-      exists: {
-        user: existsIn('users'),
-        queue: existsIn('queues'),
-        assistant: existsIn('assistants'),
-        flow: callerFlow,
-        room: existsIn('conference_rooms'),
-      },
-    }),
+    ...callHandlingRoutes({ store, media: client, centre }),
     ...streamRoutes(streams),
     ...pciRoutes({
       store,

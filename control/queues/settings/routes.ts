@@ -94,8 +94,7 @@ const create =
       updated: at,
     }
     return context.transaction(async trx => {
-      const full = await context.limitProblem(trx, 'queues')
-      const refused = full ?? (await refusal(deps, trx, context, { id: row.id, settings }))
+      const refused = await refusal(deps, trx, context, { id: row.id, settings })
       if (refused !== null) return refused
       await forTenant(trx, context).insert('queues', row)
       return toQueue(row)

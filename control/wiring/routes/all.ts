@@ -13,7 +13,6 @@ import { callRoutes } from '../../calls/routes.ts'
 import { callSpeechRoutes } from '../../calls/speech-routes.ts'
 import { traceRoutes } from '../../calls/tracing/trace-routes.ts'
 import { streamsProblem } from '../../capture-settings/streams-problem.ts'
-import { publishedFlow } from '../../flows/users.ts'
 import { nounRoutes } from '../../http/noun.ts'
 import { existsIn } from '../../http/references.ts'
 import type { Route } from '../../http/route.ts'
@@ -82,18 +81,7 @@ export function routes(
   const fits = streamsProblem(streams)
   return atItsNode(store, [
     ...callRoutes({ ...dial, streamsProblem: fits, running: parts.running ?? NO_CALLS }),
-    ...callHandlingRoutes({
-      store,
-      media,
-      centre,
-      exists: {
-        user: existsIn('users'),
-        queue: existsIn('queues'),
-        assistant: existsIn('assistants'),
-        flow: publishedFlow,
-        room: existsIn('conference_rooms'),
-      },
-    }),
+    ...callHandlingRoutes({ store, media, centre }),
     ...streamRoutes(streams),
     ...pciRoutes({ store, media, pciOf: pciSettings }),
     ...recordingRoutes({ store, dataDir: config.dataDir, forms: new RecordingForms(config.dataDir) }),

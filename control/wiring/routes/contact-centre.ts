@@ -13,7 +13,8 @@ import type { StreamsProblem } from '../../capture-settings/streams-problem.ts'
 import { consentRoutes } from '../../consents/routes.ts'
 import { copilotProfileRoutes } from '../../copilot/routes.ts'
 import { doNotCallRoutes } from '../../do-not-call/routes.ts'
-import { agentScript, callerFlow, hasVersion, publishedFlow } from '../../flows/users.ts'
+import { CALL_TARGETS } from '../../flows/targets.ts'
+import { agentScript, callerFlow, hasVersion } from '../../flows/users.ts'
 import { existsIn } from '../../http/references.ts'
 import type { Route } from '../../http/route.ts'
 import type { LiveParts } from '../../http/wire/live-answer.ts'
@@ -50,14 +51,11 @@ export function contactCentre(
 ): Route[] {
   const { store, vault, now, config, live, fits } = parts
   const exists = {
-    user: existsIn('users'),
+    ...CALL_TARGETS,
     team: existsIn('teams'),
-    assistant: existsIn('assistants'),
     copilotProfile: existsIn('copilot_profiles'),
-    queue: existsIn('queues'),
     call: existsIn('calls'),
     audioAsset: existsIn('audio_assets'),
-    flow: callerFlow,
     kbDocument: existsIn('kb_documents'),
     tool: existsIn('tools'),
   }
@@ -100,7 +98,7 @@ export function contactCentre(
     ...assistantRoutes({
       store,
       now,
-      exists,
+      exists: { ...exists, flow: callerFlow },
       urlProblem: serverUrlsOf(config),
       streamsProblem: fits,
       voices: new OfferedVoices(config),
@@ -129,7 +127,7 @@ export function contactCentre(
     ...doNotCallRoutes({ store, now, settings: organisationSettings }),
     ...importRoutes({ store, now, targets: IMPORT_TARGETS, settings: organisationSettings }),
     ...consentRoutes({ store, now, settings: organisationSettings, callExists: exists.call }),
-    ...campaignRoutes({ store, now, exists: { ...exists, flow: publishedFlow }, voices: new OfferedVoices(config) }),
+    ...campaignRoutes({ store, now, exists, voices: new OfferedVoices(config) }),
     ...campaignContactRoutes({ store, now, countryOf }),
     ...campaignResultRoutes({ store, now }),
     ...campaignPreviewRoutes({ store, now, timezoneOf: clockOf, devicesOf }),

@@ -1,0 +1,65 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../harness.ts'
+import { TOOL } from '../conformance/objects.ts'
+import { APP_CONFIG, makeWholeApp } from '../whole-app.ts'
+
+const test = suite('control/http/limits')
+
+const COLLECTIONS: Record<string, (n: number) => object> = {
+  connections: () => ({ name: 'Trunk', kind: 'trunk', host: '192.0.2.50' }),
+  phone_numbers: n => ({ number: `+1500555010${n}` }),
+  inbound_routes: n => ({ match: { to: `10${n}` }, target: { type: 'echo' } }),
+  queues: n => ({ name: `Queue ${n}` }),
+  teams: n => ({ name: `Team ${n}` }),
+  conference_rooms: n => ({ name: `Room ${n}` }),
+  flows: n => ({ name: `Flow ${n}` }),
+  assistants: n => ({ name: `Assistant ${n}` }),
+  tools: n => ({ ...TOOL, name: `tool_${n}` }),
+  secrets: n => ({ name: `SECRET_${n}`, value: 'open sesame' }),
+  sites: n => ({ name: `Site ${n}`, origins: ['https://shop.example'] }),
+}
+
+for (const [name, bodyOf] of Object.entries(COLLECTIONS)) {
+  test(`an organisation has at most its number of ${name} in each mode; another one has its own`, async () => {
+    const app = await makeWholeApp({ config: { ...APP_CONFIG, maxObjects: 2 } })
+    const line = `POST /v1/${name}`
+    const made = []
+    // A number is released with a test key only.
+    for (let n = 0; n < 3; n++) made.push(await app.test(line, bodyOf(n)))
+    assert.equal(
+      made.map(({ status }) => (status < 300 ? 'made' : status)),
+      ['made', 'made', 403],
+    )
+    const { type, code } = made[2]!.body.error
+    assert.equal([type, code], ['permission_error', 'object_limit'])
+    assert.ok((await app.live(line, bodyOf(3))).status < 300)
+    assert.ok((await app.test(line, bodyOf(4), { key: app.theirs.keys.test })).status < 300)
+    assert.is((await app.test(`DELETE /v1/${name}/${made[0]!.body.id}`)).status, 200)
+    assert.ok((await app.test(line, bodyOf(5))).status < 300)
+  })
+}
+
+test('keys count in the mode that they are for, invitations stay, and a copy of a flow is one more', async () => {
+  const app = await makeWholeApp({ config: { ...APP_CONFIG, maxObjects: 3 } })
+  const codes = async (line: string, bodyOf: (n: number) => object): Promise<(string | undefined)[]> => {
+    const answers = []
+    for (let n = 0; n < 4; n++) answers.push(await app.live(line, bodyOf(n)))
+    return answers.map(({ body }) => body.error?.code)
+  }
+  const full = [undefined, undefined, undefined, 'object_limit']
+  assert.equal(await codes('POST /v1/invitations', n => ({ email: `a${n}@example.com` })), full)
+  // There is one of each mode already.
+  const [, , third, fourth] = await codes('POST /v1/api_keys', () => ({ mode: 'test' }))
+  assert.equal([third, fourth], ['object_limit', 'object_limit'])
+  assert.is((await app.live('POST /v1/api_keys', {})).status, 201)
+  const { body: flow } = await app.live('POST /v1/flows', { name: 'Flow' })
+  assert.equal(await codes(`POST /v1/flows/${flow.id}/duplicate`, () => ({})), [
+    undefined,
+    undefined,
+    'object_limit',
+    'object_limit',
+  ])
+  await app.close()
+})
+
+test.run()
