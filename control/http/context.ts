@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type TableWithId, type Tenant } from '../kernel/tenancy.ts'
@@ -5,7 +6,7 @@ import { isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
-/** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table. */
+/** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table, but users, of whom those deactivated do not count. */
 export const BOUNDED =
   /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys)(\/:id\/duplicate)?$/
 
@@ -99,12 +100,13 @@ export class RequestContext implements Context {
   }
 
   async #limitProblem(trx: Trx, tenant: Tenant): Promise<Problem | null> {
-    const { maxObjects: most, adds: table } = this.#parts
-    if (table === undefined) return null
-    const all = forTenant(trx, tenant).select(table as TableWithId)
-    if ((await all.select('id').limit(most).execute()).length < most) return null
-    const what = table.replace('_', ' ')
-    return problem('object_limit', `The organisation has ${most} ${what} in this mode, which is the limit.`)
+    const { maxObjects: most, adds } = this.#parts
+    if (adds === undefined) return null
+    const table = (adds === 'invitations' ? 'users' : adds) as TableWithId
+    const all = forTenant(trx, tenant).select(table).select('id')
+    const counted = table === 'users' ? all.where(sql<string>`status`, '!=', 'deactivated') : all
+    if ((await counted.limit(most).execute()).length < most) return null
+    return problem('object_limit', `The limit of ${most} ${table.replace('_', ' ')} in this mode is reached.`)
   }
 
   async keep(trx: Trx, answer: unknown): Promise<void> {

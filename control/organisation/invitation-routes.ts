@@ -120,8 +120,7 @@ export const invitationRoutes = (deps: InvitationDeps): Route[] => [
     handler: async (context, { query }) => {
       const rows = forTenant(deps.store.db, context).select('invitations').selectAll()
       const list = await page(rows, query, '/v1/invitations', row => row)
-      if (isProblem(list)) return list
-      return { ...list, data: await shown(deps, deps.store.db, context, list.data) }
+      return isProblem(list) ? list : { ...list, data: await shown(deps, deps.store.db, context, list.data) }
     },
   }),
   route({

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
-import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
+import { conflict, isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
 import { mergedMetadata } from '../http/metadata.ts'
 import { plainRoutes } from '../http/plain-resource.ts'
@@ -13,9 +13,6 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { changeBody, createBody, rotateBody, type Secret, secretSchema, toSecret } from './schema.ts'
 import type { SecretRow } from './tables.ts'
-
-/** For an organisation in one mode. */
-export const MAX_SECRETS = 500
 
 export interface SecretDeps {
   store: Store
@@ -100,12 +97,10 @@ const create =
   ): Promise<Secret | Problem> =>
     context.transaction(async trx => {
       const scoped = forTenant(trx, context)
-      const names = await scoped.select('secrets').select('name').execute()
-      if (names.some(one => one.name === name)) {
+      const namesake = scoped.select('secrets').select('id').where('name', '=', name)
+      if ((await namesake.executeTakeFirst()) !== undefined) {
         return conflict('name_taken', `A secret named ${name} exists; rotate it, or delete it first.`)
       }
-      if (names.length >= MAX_SECRETS)
-        return problem('plan_limit', `The limit of ${MAX_SECRETS} secrets is reached; delete one.`)
       const [id, at] = [newId('secret'), now().toISOString()]
       const row = {
         ...{ id, name, description, version: 1, rotated_at: null, created: at, updated: at },

@@ -29,9 +29,6 @@ import { columnsOf, definitionAt, keepVersion, MAX_VERSIONS, noVersion, toTool }
 import type { ToolRow, ToolVersionRow } from './tables.ts'
 import { type TrialDeps, trialRoute } from './trial.ts'
 
-/** For an organisation in one mode. */
-export const MAX_TOOLS = 1000
-
 export interface ToolDeps extends TrialDeps {
   store: Store
   now: () => Date
@@ -93,12 +90,6 @@ const create =
       const refused = await referencesProblem(deps, trx, context, definition)
       if (refused !== null) return refused
       const scoped = forTenant(trx, context)
-      const { count } = await scoped
-        .select('tools')
-        .select(eb => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      if (Number(count) >= MAX_TOOLS)
-        return problem('plan_limit', `The limit of ${MAX_TOOLS} tools is reached; delete one.`)
       const [id, at] = [newId('tool'), deps.now().toISOString()]
       const about = { id, ...named, kind, version: 1, metadata: JSON.stringify(metadata), created: at, updated: at }
       const row = { ...about, ...columnsOf(definition) }

@@ -39,7 +39,7 @@ for (const [name, bodyOf] of Object.entries(COLLECTIONS)) {
   })
 }
 
-test('keys count in the mode that they are for, invitations stay, and a copy of a flow is one more', async () => {
+test('keys count in the mode that they are for, users until they are deactivated, and a copy of a flow is one more', async () => {
   const app = await makeWholeApp({ config: { ...APP_CONFIG, maxObjects: 3 } })
   const codes = async (line: string, bodyOf: (n: number) => object): Promise<(string | undefined)[]> => {
     const answers = []
@@ -48,6 +48,9 @@ test('keys count in the mode that they are for, invitations stay, and a copy of 
   }
   const full = [undefined, undefined, undefined, 'object_limit']
   assert.equal(await codes('POST /v1/invitations', n => ({ email: `a${n}@example.com` })), full)
+  const { id } = (await app.live('GET /v1/invitations')).body.data[0]
+  assert.is((await app.live(`POST /v1/invitations/${id}/revoke`)).status, 200)
+  assert.is((await app.live('POST /v1/invitations', { email: 'next@example.com' })).status, 201)
   // There is one of each mode already.
   const [, , third, fourth] = await codes('POST /v1/api_keys', () => ({ mode: 'test' }))
   assert.equal([third, fourth], ['object_limit', 'object_limit'])
