@@ -97,6 +97,8 @@ for (const transport of ['udp', 'tcp'] as const) {
         await product.until('it is told as answered', async () =>
           (await product.ok('GET', `/calls/${call.id}`)).status === 'in_progress' ? true : null,
         )
+        // A second of it in full is judged below.
+        await outside.heard.next(1500)
         phone.hangup()
         await outside.ended
         const ended = await product.until('it has ended', async () => {

@@ -14,7 +14,7 @@ const NO_KEYS = new RegExp(
     /(?<=^(?:tandem|process|nodejs)_\w+(?:\{[^}]*\})?) [\d.e+-]+$/, // the value of a metric
     /\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?)?/, // a day, or a time of RFC 3339
     new RegExp(`\\b${String(Date.now()).slice(0, 4)}\\d{6}(?:\\d{3})?\\b`), // a time of these days, since 1970
-    /_01[\da-z]{10,24}/, // an identifier of ours, at the end of a page cut short
+    /_01[\da-z]{8,24}/, // an identifier of ours, at the end of a page cut short, or written over in part
     /(?=\d*[a-f])[\da-f]{12,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/, // a tag, a branch, a UUID
     /(?=[\w+/-]*[A-Z])(?=[\w+/-]*[a-z])[\w+/-]{20,}=*/, // a token or a hash in base 64
     /\d+\.\d+\.\d+\.\d+(?::\d+)?|localhost:\d+|rport=\d+|m=audio \d+|a=rtcp:\d+/, // an address with its port

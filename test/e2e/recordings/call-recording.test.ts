@@ -1,3 +1,4 @@
+// Judges timing: what is heard counts, second by second.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { Phone } from '../../../bench/phone/phone.ts'
