@@ -36,6 +36,8 @@ export interface Context extends Asking {
    * the effect again. The final answer replaces it.
    */
   keep(trx: Trx, answer: object): Promise<void>
+  /** The collection (`BOUNDED`) is full; for what comes back to it. Whoever adds to it is asked by `transaction`. */
+  limitProblem(trx: Trx, collection: string): Promise<Problem | null>
   /** The answer contains data from outside the tables that the route reads, so it must not be cached. */
   passing(): void
 }
@@ -91,18 +93,19 @@ export class RequestContext implements Context {
   }
 
   transaction<T>(run: (trx: Trx) => Promise<T>, tenant: Tenant = this): Promise<T> {
-    return this.#parts.store.transaction(async trx => {
+    const { store, adds } = this.#parts
+    return store.transaction(async trx => {
+      const full = adds === undefined ? null : await this.limitProblem(trx, adds, tenant)
       // An operation that adds to a collection answers with a problem anyway.
-      const answer = ((await this.#limitProblem(trx, tenant)) as T | null) ?? (await run(trx))
+      const answer = (full as T | null) ?? (await run(trx))
       if (!isProblem(answer)) await this.keep(trx, answer)
       return answer
     })
   }
 
-  async #limitProblem(trx: Trx, tenant: Tenant): Promise<Problem | null> {
-    const { maxObjects: most, adds } = this.#parts
-    if (adds === undefined) return null
-    const table = (adds === 'invitations' ? 'users' : adds) as TableWithId
+  async limitProblem(trx: Trx, collection: string, tenant: Tenant = this): Promise<Problem | null> {
+    const { maxObjects: most } = this.#parts
+    const table = (collection === 'invitations' ? 'users' : collection) as TableWithId
     const all = forTenant(trx, tenant).select(table).select('id')
     const counted = table === 'users' ? all.where(sql<string>`status`, '!=', 'deactivated') : all
     if ((await counted.limit(most).execute()).length < most) return null

@@ -176,6 +176,8 @@ const resend = (deps: InvitationDeps, context: Context, id: string) =>
     const { invitation, user } = found
     const isRevoked = invitation.revoked_at !== null && user.status === 'deactivated'
     if (user.status !== 'invited' && !isRevoked) return notInvited(user)
+    const full = isRevoked ? await context.limitProblem(trx, 'invitations') : null
+    if (full !== null) return full
     await setStatus(trx, context, user, 'invited')
     return offer(deps, trx, context, { ...user, status: 'invited' }, invitation)
   })

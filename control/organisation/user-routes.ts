@@ -114,7 +114,9 @@ async function change(deps: UserDeps, context: Context, id: string, body: Static
     const { takes_seat, ...same } = body
     const flags = { ...(takes_seat === undefined ? {} : { takes_seat: takes_seat ? 1 : 0 }) }
     const changed: UserRow = { ...row, ...same, ...flags }
-    const refused = await memberProblem(trx, context, changed, deps.teamExists)
+    const isBack = row.status === 'deactivated' && changed.status !== 'deactivated'
+    const full = isBack ? await context.limitProblem(trx, 'invitations') : null
+    const refused = full ?? (await memberProblem(trx, context, changed, deps.teamExists))
     if (refused !== null) return refused
     if (Object.keys(body).length > 0) await forTenant(trx, context).change('users', id, { ...same, ...flags })
     if (body.team_id !== undefined) await deps.teamChanged(trx, context, id)

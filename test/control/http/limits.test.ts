@@ -48,9 +48,15 @@ test('keys count in the mode that they are for, users until they are deactivated
   }
   const full = [undefined, undefined, undefined, 'object_limit']
   assert.equal(await codes('POST /v1/invitations', n => ({ email: `a${n}@example.com` })), full)
-  const { id } = (await app.live('GET /v1/invitations')).body.data[0]
+  const { id, user_id: userId } = (await app.live('GET /v1/invitations')).body.data[0]
   assert.is((await app.live(`POST /v1/invitations/${id}/revoke`)).status, 200)
   assert.is((await app.live('POST /v1/invitations', { email: 'next@example.com' })).status, 201)
+  for (const back of [
+    await app.live(`PATCH /v1/users/${userId}`, { status: 'active' }),
+    await app.live(`POST /v1/invitations/${id}/resend`),
+  ]) {
+    assert.is(back.body.error?.code, 'object_limit', 'whoever comes back takes a place, too')
+  }
   // There is one of each mode already.
   const [, , third, fourth] = await codes('POST /v1/api_keys', () => ({ mode: 'test' }))
   assert.equal([third, fourth], ['object_limit', 'object_limit'])
