@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { decodeBase64 } from '../http/base64.ts'
 import type { Context } from '../http/context.ts'
-import { missing, type Problem, problem } from '../http/errors.ts'
+import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type UsesOf, usedProblem } from '../http/references.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
@@ -52,11 +52,13 @@ export async function createAsset(
     created,
   }
   await writeAudio(deps.dataDir, row.id, stored.bytes)
-  return context.transaction(async trx => {
+  const answer = await context.transaction(async (trx): Promise<AudioAsset | Problem> => {
     await forTenant(trx, context).insert('audio_assets', row)
     await count(trx, context, { sourceId: row.id, at: created, amounts: { stored_bytes: stored.bytes.length } })
     return toAudioAsset({ ...row, organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
   })
+  if (isProblem(answer)) await removeAudio(deps.dataDir, row.id)
+  return answer
 }
 
 export async function changeAsset(

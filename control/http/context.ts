@@ -6,9 +6,9 @@ import { isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
-/** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table, but users, of whom those deactivated do not count. */
+/** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table (`/` as `_`), but users, of whom those deactivated do not count. */
 export const BOUNDED =
-  /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys)(\/:id\/duplicate)?$/
+  /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys|copilot_profiles|campaigns|reports|audio_assets|kb\/documents)(\/:id\/duplicate)?$/
 
 /** Who sends a request. It is a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
@@ -105,7 +105,7 @@ export class RequestContext implements Context {
 
   async limitProblem(trx: Trx, collection: string, tenant: Tenant = this): Promise<Problem | null> {
     const { maxObjects: most } = this.#parts
-    const table = (collection === 'invitations' ? 'users' : collection) as TableWithId
+    const table = (collection === 'invitations' ? 'users' : collection.replace('/', '_')) as TableWithId
     const all = forTenant(trx, tenant).select(table).select('id')
     const counted = table === 'users' ? all.where(sql<string>`status`, '!=', 'deactivated') : all
     if ((await counted.limit(most).execute()).length < most) return null

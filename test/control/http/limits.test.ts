@@ -1,6 +1,9 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { suite } from '../../harness.ts'
-import { TOOL } from '../conformance/objects.ts'
+import { TOOL, WAV_BASE64 } from '../conformance/objects.ts'
 import { APP_CONFIG, makeWholeApp } from '../whole-app.ts'
 
 const test = suite('control/http/limits')
@@ -17,11 +20,16 @@ const COLLECTIONS: Record<string, (n: number) => object> = {
   tools: n => ({ ...TOOL, name: `tool_${n}` }),
   secrets: n => ({ name: `SECRET_${n}`, value: 'open sesame' }),
   sites: n => ({ name: `Site ${n}`, origins: ['https://shop.example'] }),
+  copilot_profiles: n => ({ name: `Profile ${n}` }),
+  reports: n => ({ name: `Report ${n}`, kind: 'calls', recipients: ['ann@example.com'] }),
+  audio_assets: () => ({ file: { content_base64: WAV_BASE64 } }),
+  'kb/documents': n => ({ text: `Page ${n}` }),
 }
 
 for (const [name, bodyOf] of Object.entries(COLLECTIONS)) {
   test(`an organisation has at most its number of ${name} in each mode; another one has its own`, async () => {
-    const app = await makeWholeApp({ config: { ...APP_CONFIG, maxObjects: 2 } })
+    const dataDir = await mkdtemp(join(tmpdir(), 'tandem-limits-'))
+    const app = await makeWholeApp({ config: { ...APP_CONFIG, dataDir, maxObjects: 2 } })
     const line = `POST /v1/${name}`
     const made = []
     // A number is released with a test key only.
@@ -32,14 +40,18 @@ for (const [name, bodyOf] of Object.entries(COLLECTIONS)) {
     )
     const { type, code } = made[2]!.body.error
     assert.equal([type, code], ['permission_error', 'object_limit'])
+    if (name === 'audio_assets')
+      assert.is((await readdir(join(dataDir, 'audio'))).length, 2, 'a refused file is not kept')
     assert.ok((await app.live(line, bodyOf(3))).status < 300)
     assert.ok((await app.test(line, bodyOf(4), { key: app.theirs.keys.test })).status < 300)
     assert.is((await app.test(`DELETE /v1/${name}/${made[0]!.body.id}`)).status, 200)
     assert.ok((await app.test(line, bodyOf(5))).status < 300)
+    await app.close()
+    await rm(dataDir, { recursive: true })
   })
 }
 
-test('keys count in the mode that they are for, users until they are deactivated, and a copy of a flow is one more', async () => {
+test('keys count in the mode that they are for, users until they are deactivated, and a copy of a flow or copilot profile is one more', async () => {
   const app = await makeWholeApp({ config: { ...APP_CONFIG, maxObjects: 3 } })
   const codes = async (line: string, bodyOf: (n: number) => object): Promise<(string | undefined)[]> => {
     const answers = []
@@ -68,6 +80,10 @@ test('keys count in the mode that they are for, users until they are deactivated
     'object_limit',
     'object_limit',
   ])
+  const { body: profile } = await app.live('POST /v1/copilot_profiles', { name: 'Profile' })
+  assert.is((await codes(`POST /v1/copilot_profiles/${profile.id}/duplicate`, () => ({})))[2], 'object_limit')
+  const { body: assistant } = await app.live('POST /v1/assistants', { name: 'Assistant' })
+  assert.equal(await codes('POST /v1/campaigns', n => ({ name: `Campaign ${n}`, assistant_id: assistant.id })), full)
   await app.close()
 })
 
