@@ -2,7 +2,7 @@ import { uint8Array } from '../../codecs/arrays.ts'
 import type { Quality } from '../protocol.ts'
 import type { SourceLatch } from '../rtp/latch.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
-import { ReceptionStats } from '../rtp/reception-stats.ts'
+import { type ReportBlock, ReceptionStats } from '../rtp/reception-stats.ts'
 import {
   parseRtcp,
   RTCP_BUFFER_BYTES,
@@ -19,6 +19,8 @@ import { LegQuality } from './leg-quality.ts'
 /** The report that is being read: all legs share it, since it has room for many blocks. */
 const compound = new RtcpCompound()
 
+const COUNTED_HZ = 8000
+
 /** RTCP of one leg: what it received, what the far end reports, and when the next report is due. */
 export class LegReports {
   /** The report that `due` wrote. */
@@ -27,6 +29,8 @@ export class LegReports {
   readonly stats = new ReceptionStats()
   /** Playout statistics; the owner reports each tick. */
   readonly heard = new LegQuality(this.stats)
+  /** Of the far end's timestamps, in which its jitter is reported (RFC 3550 §6.4.1); here everything is counted at 8 kHz. */
+  clockRateHz = COUNTED_HZ
   /** When the next report is due, monotonic [ms]. */
   dueAt = Number.NEGATIVE_INFINITY
   readonly #sender: RtpSender
@@ -69,9 +73,15 @@ export class LegReports {
             octets: sender.octetsSent,
           }
         : null,
-      this.stats.report(now),
+      this.#block(now),
       this.#cname,
     )
+  }
+
+  #block(now: number): ReportBlock | null {
+    const block = this.stats.report(now)
+    if (block !== null) block.jitter *= this.clockRateHz / COUNTED_HZ
+    return block
   }
 
   /** Writes the last report, with a goodbye, into `packet` (RFC 3550 §6.6). @returns its length [bytes] */

@@ -164,6 +164,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.isLeftAlone) audio.leaveAlone?.()
     this.#audio = audio
     this.#reports.heard.use(audio.jitter)
+    this.#reports.clockRateHz = audio.clockRateHz
     this.isWide = audio.isWide
     if (before !== null || audio.clockRateHz !== LEG_CLOCK_HZ) this.#keys.clockAt(audio.clockRateHz)
   }

@@ -7,6 +7,7 @@ import { packetCodec } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import type { Quality } from '../../../media/protocol.ts'
 import { Room } from '../../../media/rooms/room.ts'
+import { parseRtcp, RtcpCompound } from '../../../media/rtp/rtcp.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf, Party, run, seeded, toneFrame } from '../engine/party.ts'
@@ -49,6 +50,22 @@ test('a tone goes from each codec to a telephone of G.711, and back, whole', () 
     assert.is(wide.leg.quality.codec, codec)
     assert.is(wide.leg.quality.packetsLost, 0)
     assert.is(wide.leg.packetsRefused, 0)
+  }
+})
+
+test('the jitter of a far end is reported in units of its own clock', () => {
+  for (const codec of CODECS) {
+    const party = new PacketParty(codec, '10.0.0.1')
+    const room = new Room(SPEC)
+    room.legs.push(party.leg)
+    // Every second packet is 4 ms later.
+    run(room, 500, (tick, now) => party.speak(party.tone(HZ, tick), now + (tick % 2) * 4))
+    const compound = new RtcpCompound()
+    assert.ok(parseRtcp(party.reports.at(-1)!, compound))
+    const { jitter } = compound.blocks[0]!
+    const jitterMs = (1000 * jitter) / party.coder.clockRateHz
+    assert.ok(Math.abs(jitterMs - 4) < 0.2, `${codec}: ${jitterMs} ms`)
+    assert.ok(Math.abs(party.leg.quality.jitterMs - 4) < 0.2)
   }
 })
 

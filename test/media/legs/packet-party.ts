@@ -16,6 +16,7 @@ const EVENT_PAYLOAD_TYPE = 101
 export class PacketParty {
   readonly leg: RtpLeg
   readonly packets: { payloadType: number; timestamp: number; length: number }[] = []
+  readonly reports: Uint8Array[] = []
   readonly events: { timestamp: number; payload: Uint8Array }[] = []
   readonly coder: PacketCodec
   /** Samples of a frame that it speaks and hears. */
@@ -30,7 +31,10 @@ export class PacketParty {
     this.frame = this.coder.sampleRateHz / 50
     this.codec = codec
     this.host = host
-    const out = { sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes, length), sendRtcp: () => {} }
+    const out = {
+      sendRtp: (bytes: Uint8Array, length: number) => this.#take(bytes, length),
+      sendRtcp: (bytes: Uint8Array, length: number) => void this.reports.push(bytes.slice(0, length)),
+    }
     const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
     this.leg = new RtpLeg(host, out, hooks, seeded(host.charCodeAt(host.length - 1)), () => {})
     this.leg.connect({ ...mediaFor(this), ...media }, 0)
