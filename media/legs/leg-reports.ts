@@ -2,7 +2,7 @@ import { uint8Array } from '../../codecs/arrays.ts'
 import type { Quality } from '../protocol.ts'
 import type { SourceLatch } from '../rtp/latch.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
-import { type ReportBlock, ReceptionStats } from '../rtp/reception-stats.ts'
+import { ReceptionStats, type ReportBlock } from '../rtp/reception-stats.ts'
 import {
   parseRtcp,
   RTCP_BUFFER_BYTES,

@@ -10,8 +10,8 @@ export interface PacketTaker {
   readonly takesPackets: boolean
   /** Sends a payload unchanged. @param ahead packets missing before it, or, negative, how late it is @param samples likewise */
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void
-  /** Ends the relay: it sends the mix again, as soon as there is any. */
-  takesMix(): void
+  /** Ends the relay: it sends the mix again, as soon as there is any. @param at when the last packet was relayed [ms] */
+  takesMix(at: number): void
 }
 
 /**
@@ -22,6 +22,8 @@ export class PacketRelay {
   readonly to: PacketTaker
   /** Whether nobody else is to hear or say anything. */
   readonly isOpen: () => boolean
+  /** When the last packet came [ms]. */
+  at: number
   /** For the last packet: how many are missing before it, or how late it is; and the same in samples. */
   ahead = 0
   samples = 0
@@ -33,7 +35,9 @@ export class PacketRelay {
   /** Bit n: packet n + 1 before the next one has arrived. */
   #seen = -1
 
-  constructor(to: PacketTaker, isOpen: () => boolean, sequence: number, timestamp: number) {
+  /** @param at when the last packet came [ms] */
+  constructor(to: PacketTaker, isOpen: () => boolean, sequence: number, timestamp: number, at: number) {
+    this.at = at
     this.to = to
     this.isOpen = isOpen
     this.#sequence = sequence

@@ -64,6 +64,9 @@ export class RtpLeg extends Leg implements PacketTaker {
   #relay: PacketRelay | null = null
   /** Frames by which the mix may still be late. */
   #awaitsMix = 0
+  /** Of a relay to it: when the last packet came, and how much sooner packets were sent than they would have been mixed [ms]. */
+  #relayedAt = 0
+  #aheadMs = 0
   #sourceSsrc = -1
   #listens = false
   #speaks = false
@@ -297,10 +300,12 @@ export class RtpLeg extends Leg implements PacketTaker {
   override passTo(other: Leg, isOpen: () => boolean, now: number): boolean {
     const audio = this.#audio
     if (audio === null || !(other instanceof RtpLeg)) return false
+    const { lastPacketAt } = this.#presence
+    other.#aheadMs = now - lastPacketAt
     if (audio.handOver?.(octets => other.#takeOver(octets)) !== true) return false
     const { nextSequence, nextTimestamp } = audio.jitter
     audio.reset()
-    this.#relay = new PacketRelay(other, isOpen, nextSequence, nextTimestamp)
+    this.#relay = new PacketRelay(other, isOpen, nextSequence, nextTimestamp, lastPacketAt)
     return this.passed(now)
   }
 
@@ -326,6 +331,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       audio.jitter.counters[place === 'again' ? 'duplicate' : 'late']++
       return true
     }
+    relay.at = now
     audio.hear!(received, received.timestamp, bytes, now)
     this.#reports.heard.frames.passed(relay.ahead)
     to.takePacket(bytes, received.payloadOffset, relay.ahead, relay.samples, received.marker)
@@ -334,7 +340,8 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   /** Idempotent. */
   #stopPassing(): void {
-    this.#relay?.to.takesMix()
+    const relay = this.#relay
+    relay?.to.takesMix(relay.at)
     this.#relay = null
   }
 
@@ -352,8 +359,17 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sendOut(this.#sender.writeOn(payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
   }
 
-  takesMix(): void {
+  takesMix(at: number): void {
+    this.#relayedAt = at
     this.#awaitsMix = MIX_FRAMES
+  }
+
+  /** A silence in which nothing was relayed is left out of the timestamps: otherwise the far end would hear us late from then on. */
+  #resumeMix(isSilent: boolean, now: number): void {
+    const frames = Math.floor((now - this.#relayedAt - this.#aheadMs) / FRAME_MS)
+    if (frames <= (isSilent ? 0 : MIX_FRAMES)) return
+    this.#sender.advance(frames * LEG_SAMPLES)
+    this.#sender.pause()
   }
 
   /** Audio for the next ticks is sent before the relay takes over. */
@@ -362,6 +378,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     packet.set(octets, RTP_HEADER_BYTES)
     this.#sender.write(this.#media!.payloadType, octets.length)
     this.#sender.advance(octets.length)
+    this.#aheadMs += octets.length / (LEG_CLOCK_HZ / 1000)
     this.#sendOut(packet, RTP_HEADER_BYTES + octets.length)
   }
 
@@ -496,8 +513,10 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#now = now
     if (this.#awaitsMix > 0) {
       // The timestamp follows: not a sample less or more.
-      this.#awaitsMix = frame === null && !this.#keys.isSending ? this.#awaitsMix - 1 : 0
+      const isSilent = frame === null && !this.#keys.isSending
+      this.#awaitsMix = isSilent ? this.#awaitsMix - 1 : 0
       if (this.#awaitsMix > 0) return
+      this.#resumeMix(isSilent, now)
     }
     if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {
       if (this.#keys.isSending) this.#sendKey(audio, frame)

@@ -39,6 +39,11 @@ class Pair {
     this.room.passing = isOn => this.changes.push(isOn)
   }
 
+  /** Spoken so far. */
+  get frames(): number {
+    return this.#frame
+  }
+
   get isPassing(): boolean {
     return this.changes.at(-1) === true
   }
@@ -91,6 +96,12 @@ function assertGoesOn({ sequences, timestamps }: Party): void {
     assert.is((sequences[i]! - sequences[i - 1]!) & 0xffff, 1, `packet ${i}`)
     assert.is((timestamps[i]! - timestamps[i - 1]!) >>> 0, LEG_SAMPLES, `packet ${i}`)
   }
+}
+
+/** How much later than the time that has passed the end of what the other one was sent is, by its timestamps [ms]. */
+function aheadOf({ other, frames }: Pair): number {
+  const { timestamps } = other
+  return (timestamps.at(-1)! + LEG_SAMPLES - timestamps[0]!) / 8 - frames * FRAME_MS
 }
 
 /** Without what is heard before anything is said. */
@@ -231,13 +242,32 @@ test('what is lost is missing for who gets it, what is late comes late, and what
   assert.is(one.leg.quality.packetsLost, 1)
 })
 
-test('who falls silent for 200 ms is mixed: the other one hears silence, in packets without a gap', () => {
+test('who falls silent for 200 ms is mixed: the other one hears silence, and its timestamps count the time in which nothing was sent', () => {
   const pair = new Pair().talk(BEGUN)
-  const before = pair.other.payloads.length
+  const { other } = pair
+  const before = other.payloads.length
   pair.talk(50, { isLost: () => true })
   assert.equal(pair.changes, [true, false])
-  assert.ok(pair.other.payloads.length >= before + 35)
-  assertGoesOn(pair.other)
+  assert.ok(other.payloads.length >= before + 35)
+  // Again and again: otherwise each silence would make all that follows it later for a receiver that goes by the timestamps.
+  for (let n = 0; n < 5; n++) pair.talk(150).talk(50, { isLost: () => true })
+  assert.ok(Math.abs(aheadOf(pair)) <= 2 * FRAME_MS, `${aheadOf(pair)} ms`)
+  const isStep = ({ timestamps }: Party, i: number): boolean => timestamps[i]! - timestamps[i - 1]! !== LEG_SAMPLES
+  for (let i = 1; i < other.sequences.length; i++) {
+    assert.is((other.sequences[i]! - other.sequences[i - 1]!) & 0xffff, 1)
+    assert.is(other.markers[i], isStep(other, i), `packet ${i}`)
+  }
+})
+
+test('who is muted while packets are relayed, again and again, is no later for it', () => {
+  const pair = new Pair().talk(BEGUN)
+  for (let n = 0; n < 20; n++) {
+    pair.one.leg.muted = true
+    pair.talk(10)
+    pair.one.leg.muted = false
+    pair.talk(BEGUN + 10)
+  }
+  assert.ok(Math.abs(aheadOf(pair)) <= 3 * FRAME_MS, `${aheadOf(pair)} ms`)
 })
 
 test('a party that begins another stream is heard on, in one stream', () => {
