@@ -4,6 +4,7 @@ import { newId } from '../../../control/kernel/ids.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { wantReview } from '../../../control/quality/want-review.ts'
 import { buildJobs } from '../../../control/wiring/background.ts'
+import { askingBy } from '../../../control/wiring/wire-programs.ts'
 import { silent } from '../app-harness.ts'
 import { makeCall, makerOf } from '../conformance/objects.ts'
 import { makeProduct, type ProductWorld } from '../conformance/product.ts'
@@ -71,9 +72,13 @@ export async function makeQualityWorld(): Promise<QualityWorld> {
   }
   const runJobs = async (config: object = {}): Promise<void> => {
     const parts = { store, vault: VAULT, now: clock.now, log: silent }
-    const jobs = buildJobs({ ...parts, config: { ...APP_CONFIG, dataDir: world.dataDir, ...config } })
+    const app = { ...parts, config: { ...APP_CONFIG, dataDir: world.dataDir, ...config } }
+    const asking = askingBy(app)
+    const jobs = buildJobs({ ...app, asking })
     await jobs.runDue()
     await jobs.close()
+    // What models took is written after a job has ended.
+    await asking.meter.idle()
   }
   return {
     ...world,
