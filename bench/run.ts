@@ -1,15 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StreamFormat } from '../media/protocol.ts'
+import type { Percentiles } from './load/histogram.ts'
 import { thisCommit, thisMachine } from './machine.ts'
 import type { BenchOptions } from './options.ts'
 import type { CpuRate } from './process-cpu.ts'
-import type { Report, RoomReport, StreamReport } from './report.ts'
+import { lostFrames, type Report, type RoomReport, type StreamReport } from './report.ts'
 import { Stage } from './stage.ts'
 import type { Subject } from './subject.ts'
 import { Yardstick } from './yardstick/yardstick.ts'
 
 /** After the last call is up: chimes end, the jitter buffers give back what the set-up made them grow, code gets hot [s]. */
 const WARM_UP_SECONDS = 15
+/** A yardstick that loses more of its frames had to wait for the core. */
+const STARVED = 0.01
+/** What it takes to call and to hang up, about [s]. */
+const SET_UP_SECONDS = 10
 /** How long the yardstick, and calls without streams, are measured at most [s]. */
 const REFERENCE_SECONDS = 20
 
@@ -31,16 +36,22 @@ export async function runBench(
   const built = options.yardstick && options.rooms.length > 0 ? Yardstick.build() : null
   if (built !== null && 'missing' in built) report.notes.push(built.missing)
   const yardstick = built instanceof Yardstick ? built : null
+  say(`this takes about ${minutesOf(options, yardstick !== null)} minutes (--quick: less, and less sure)`)
   const stage = new Stage(await startSubject(), options.jitterMs)
   if (stage.problem !== null) report.notes.push(`not pinned to one core: ${stage.problem}`)
   try {
     for (const roomSize of options.rooms) {
       say(`${options.legs} legs in rooms of ${roomSize} …`)
-      report.rooms.push(await benchRooms(stage, roomSize, options, yardstick))
+      const room = await benchRooms(stage, roomSize, options, yardstick)
+      report.rooms.push(room)
+      say(`  ${roomInShort(room)}`)
+      report.notes.push(...doubtsAbout(room))
     }
     for (const format of options.streams) {
       say(`${options.streamLegs} streams of ${format} …`)
-      report.streams.push(await benchStreams(stage, format, options))
+      const stream = await benchStreams(stage, format, options)
+      report.streams.push(stream)
+      say(`  ${streamInShort(stream)}`)
     }
   } finally {
     await stage.subject.stop()
@@ -48,6 +59,35 @@ export async function runBench(
   }
   return report
 }
+
+function minutesOf({ rooms, streams, seconds }: BenchOptions, hasYardstick: boolean): number {
+  const reference = Math.min(seconds, REFERENCE_SECONDS)
+  const roomSeconds = WARM_UP_SECONDS + seconds + (hasYardstick ? reference : 0) + SET_UP_SECONDS
+  const streamSeconds = WARM_UP_SECONDS + seconds + 2 * reference + SET_UP_SECONDS
+  return Math.ceil((rooms.length * roomSeconds + streams.length * streamSeconds) / 60)
+}
+
+function roomInShort({ engine, ratio }: RoomReport): string {
+  const { load, cpu, legs } = engine
+  const cost = `${(cpu.total / legs).toFixed(3)} ms/s of CPU per leg`
+  const beside = ratio === null ? '' : `, ${ratio.toFixed(2)} x the yardstick`
+  return `${cost}${beside}; ${latencyInShort(load.latencyMs)}; ${lostFrames(load)} of ${load.framesExpected} frames lost`
+}
+
+/** What loses packets in a loop of C had no core to itself, and neither had what is compared with it. */
+function doubtsAbout({ roomSize, yardstick }: RoomReport): string[] {
+  if (yardstick === null) return []
+  const share = lostFrames(yardstick.load) / yardstick.load.framesExpected
+  if (share <= STARVED) return []
+  const lost = `the yardstick lost ${(100 * share).toFixed(1)} % in rooms of ${roomSize}`
+  return [`${lost}: other programs wanted its core, and the ratio tells nothing`]
+}
+
+const streamInShort = ({ cpuPerStream, with: { load } }: StreamReport): string =>
+  `${cpuPerStream.total.toFixed(3)} ms/s of CPU per stream; past the slot ${latencyInShort(load.streams?.slotDelayMs)}`
+
+const latencyInShort = (ms: Percentiles | null | undefined): string =>
+  ms == null ? 'no latency' : `p50 ${ms.p50.toFixed(1)} ms, p99 ${ms.p99.toFixed(1)} ms`
 
 async function benchRooms(
   stage: Stage,
