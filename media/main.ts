@@ -45,6 +45,8 @@ import { fingerprintOf, makeCertificate } from './webrtc/certificate.ts'
 
 /** How long the last BYEs, recordings and events may take once all calls were told to end [ms]. */
 const FAREWELL_MS = 3000
+/** A second signal: running calls are not waited for any more. */
+let isHurried = false
 
 /** How often it is looked whether certificates and keys have changed [ms]. */
 const LOOK_EVERY_MS = 15_000
@@ -323,6 +325,7 @@ function stats(): MediaStats {
   return {
     counters,
     gauges: {
+      draining: switchboard.draining ? 1 : 0,
       legs: legCount(),
       browsers: browsers.browserIds.length,
       sip_sessions: sip.sessionCount,
@@ -350,14 +353,17 @@ async function announce(recovered: ReturnType<typeof recoverRecordings>): Promis
   unfinished.clear()
 }
 
-/** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. */
+/** Takes no new calls, lets the running ones finish up to the limit, then hangs up, and leaves when all is written. Called again, it hangs up. */
 async function drain(): Promise<void> {
-  if (switchboard.draining) return
+  if (switchboard.draining) {
+    isHurried = true
+    return
+  }
   log.info({ legs: legCount(), limitSeconds: config.drainSeconds }, 'draining')
   switchboard.drain()
   farEnds.close()
   const limit = performance.now() + config.drainSeconds * 1000
-  while (legCount() > 0 && performance.now() < limit) await sleep(50)
+  while (legCount() > 0 && !isHurried && performance.now() < limit) await sleep(50)
   switchboard.hangupAll('media_failed')
   browsers.hangupAll('media_failed')
   browsers.closeAll()
@@ -401,9 +407,9 @@ try {
 await channel.listen(config.socketPath)
 void announce(recovery)
 
-process.on('SIGTERM', () => void drain())
-// Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
-process.on('SIGINT', () => {})
+process.on('message', () => void drain())
+// They may go to all processes of a group or service; the supervisor alone decides what they mean.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit(0))
 log.info({ hosts: config.sipHosts, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
 process.send?.({ type: 'ready' })

@@ -36,6 +36,8 @@ export interface Child {
   readonly serving: ServingMessage | null
   /** After all that it said. */
   readonly exited: Promise<Exit>
+  /** Asks it to end. */
+  stop(): void
   kill(signal: NodeJS.Signals): void
 }
 
@@ -61,6 +63,11 @@ export function startChild(spec: ChildSpec, isAgain = false): Child {
       return serving
     },
     exited,
+    stop: () => {
+      // Whoever ends a service may send its signal to all of its processes: that alone makes none of them end that serves.
+      if (child.connected) child.send({ type: 'stop' })
+      child.kill('SIGTERM')
+    },
     kill: signal => {
       child.kill(signal)
     },

@@ -78,9 +78,10 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
     const [isStoreUp, isMediaUp] = [!deps.isStoreAway() && (await answers(store)), media.state === 'ready']
-    const ready = isStoreUp && isMediaUp
-    const status = ready ? 'ready' : 'not_ready'
     const theirs = await stats.read()
+    const isDraining = theirs?.gauges.draining === 1
+    const ready = isStoreUp && isMediaUp && !isDraining
+    const status = ready ? 'ready' : isDraining ? 'draining' : 'not_ready'
     const speech = speechState(theirs, deps.speechPreload)
     const certificates = certificateState(theirs)
     return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech, certificates })

@@ -156,7 +156,12 @@ export async function main(): Promise<void> {
   const lost = lostNodes(parts, centre)
   const dialler = buildDialler(parts)
 
-  const nodes = [
+  const periodic = [
+    new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: dialCampaigns, log }),
+    new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log }),
+    new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log }),
+    new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log }),
+    connections,
     heartbeat,
     new Periodic({ name: 'lost nodes', everyMs: BEAT_MS, run: () => endLostNodes(lost), log }),
     new Periodic({ name: 'running calls', everyMs: RUNNING_MS, run: () => running.refresh(), log }),
@@ -165,22 +170,16 @@ export async function main(): Promise<void> {
     new Periodic({ name: 'lost messages', everyMs: STRAYS_MS, run: () => giveUpLost(store, now()), log }),
     new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
   ]
-  const copilots = new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log })
-  const queues = new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log })
 
   /** Calls that a node without media takes could not be placed. */
   async function dialCampaigns(): Promise<void> {
     if (media.state === 'ready') await dialler.run()
   }
 
-  const campaigns = new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: dialCampaigns, log })
-
   async function changedByOthers(): Promise<void> {
     sendDue(store)
     await programs.takeGiven()
   }
-
-  const others = new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log })
 
   /** Listens before the first start makes keys: a busy port must not cost them. */
   async function listen(): Promise<number> {
@@ -207,14 +206,7 @@ export async function main(): Promise<void> {
     // A client that keeps its answer open does not keep us.
     setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
     await app.close()
-    await campaigns.close()
-    await queues.close()
-    await others.close()
-    await copilots.close()
-    await connections.close()
-    await Promise.all(nodes.map(duty => duty.close()))
-    await media.close()
-    await programs.close()
+    for (const part of [...periodic, media, programs]) await part.close()
     await copilot.idle()
     await deepPath.close()
     await meanings?.close()
@@ -226,22 +218,13 @@ export async function main(): Promise<void> {
     await store.close()
     process.exit(0)
   }
-  process.on('SIGTERM', () => void close())
-  // Ctrl-C goes to the whole process group; the supervisor alone decides what it means.
-  process.on('SIGINT', () => {})
+  process.once('message', () => void close())
+  // They may go to all processes of a group or service; the supervisor alone decides what they mean.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(0))
 
   process.send?.({ type: 'serving', httpPort, keys })
-  media.start()
-  queues.start()
-  campaigns.start()
-  others.start()
-  copilots.start()
-  connections.start()
-  for (const duty of nodes) duty.start()
-  dispatcher.start()
-  jobs.start()
-  for (const duty of duties) duty.start()
+  for (const part of [media, ...periodic, dispatcher, jobs, ...duties]) part.start()
   for (let waited = 0; media.state !== 'ready' && waited < MEDIA_WAIT_MS; waited += POLL_MS) await sleep(POLL_MS)
   const numbers = await describeNumbers(store, { organisationId, livemode: true })
   const ready: ControlReady = { type: 'ready', httpPort, keys, numbers }

@@ -10,6 +10,8 @@ const STABLE_MS = 10_000
 /** Beyond the drain limit: BYEs, recordings, last events. */
 const DRAIN_MARGIN_MS = 10_000
 const CLOSE_MS = 5000
+/** npm and init systems pass on a signal that the whole process group has got already. */
+const SAME_SIGNAL_MS = 500
 /** How long processes of a killed supervisor may take to notice that they are alone. */
 const ORPHANS_MS = 5000
 
@@ -34,7 +36,8 @@ type Name = ChildSpec['name']
 export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #running = new Map<Name, Child>()
-  #stopping: 'no' | 'drain' | 'now' = 'no'
+  #stopping: 'no' | 'drain' | 'hurry' | 'now' = 'no'
+  #stoppedAt = Number.NEGATIVE_INFINITY
   readonly #everServed = new Set<Name>()
   readonly #backoffMs: Record<Name, number> = { media: 0, control: 0 }
   #httpPort: number | null = null
@@ -80,13 +83,18 @@ export class Supervisor {
     if (this.#everServed.has('media')) this.#running.get('media')?.kill('SIGHUP')
   }
 
-  /** First call: running calls may finish. Second call: at once. */
+  /** First call: running calls may finish. Second call: they are hung up. Third call: at once. */
   stop(): void {
+    if (this.#parts.now() - this.#stoppedAt < SAME_SIGNAL_MS) return
+    this.#stoppedAt = this.#parts.now()
     if (this.#stopping === 'no') {
       this.#stopping = 'drain'
       this.#parts.log.info({ drainSeconds: this.#parts.drainSeconds }, 'stopping')
       void this.#drain()
     } else if (this.#stopping === 'drain') {
+      this.#stopping = 'hurry'
+      void endChild(this.#running.get('media'), DRAIN_MARGIN_MS)
+    } else if (this.#stopping === 'hurry') {
       this.#stopping = 'now'
       this.#running.get('media')?.kill('SIGKILL')
     }
@@ -152,11 +160,11 @@ export class Supervisor {
   }
 }
 
-/** SIGTERM, and SIGKILL for one that has not ended by then. */
+/** SIGKILL for one that has not ended by then. */
 async function endChild(child: Child | undefined, limitMs: number): Promise<void> {
   if (child === undefined) return
   const timer = setTimeout(() => child.kill('SIGKILL'), limitMs)
-  child.kill('SIGTERM')
+  child.stop()
   await child.exited
   clearTimeout(timer)
 }

@@ -1,5 +1,6 @@
 /** Descriptions of the metrics of the media process, by their name in the counters, gauges and histograms that it reports. */
 export const MEDIA_METRICS: Readonly<Record<string, string>> = {
+  draining: 'Whether new calls are refused because the process is being ended',
   legs: 'Legs of browsers and phones',
   rooms: 'Rooms of the engine: each call is one',
   streams: 'Running media streams',

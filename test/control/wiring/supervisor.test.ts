@@ -22,7 +22,8 @@ const OBEDIENT = `
 import { appendFileSync } from 'node:fs'
 const note = what => appendFileSync(process.env.DIARY, process.env.NAME + ' ' + what + '\\n')
 process.on('SIGINT', () => {})
-process.on('SIGTERM', () => { note('stopped'); process.exit(0) })
+process.on('SIGTERM', () => {})
+process.on('message', () => { note('stopped'); process.exit(0) })
 process.on('disconnect', () => process.exit(0))
 note('started ' + (process.env.PORT ?? ''))
 process.send({ type: 'ready', httpPort: 4321 })
@@ -45,6 +46,7 @@ function build(scripts: { media?: string; control?: string } = {}) {
   }
   let readyCount = 0
   let said: Record<string, unknown> | null = null
+  let skippedMs = 0
   const supervisor = new Supervisor({
     dataDir: folder,
     drainSeconds: 30,
@@ -55,7 +57,7 @@ function build(scripts: { media?: string; control?: string } = {}) {
       said = control
     },
     log: silent,
-    now: () => performance.now(),
+    now: () => performance.now() + skippedMs,
   })
   const diary = (): string[] =>
     readFileSync(diaryFile, 'utf8')
@@ -64,7 +66,10 @@ function build(scripts: { media?: string; control?: string } = {}) {
       .map(line => line.trim())
   const pid = (name: 'media' | 'control'): number => readPid(folder, name) ?? 0
   const ready = () => until(() => readyCount === 1)
-  return { supervisor, diary, pid, ready, readyCount: () => readyCount, announced: () => said }
+  const later = () => {
+    skippedMs += 1000
+  }
+  return { later, supervisor, diary, pid, ready, readyCount: () => readyCount, announced: () => said }
 }
 
 test('starts media, then control; stops media, then control; leaves no pid file', async () => {
@@ -149,15 +154,36 @@ test('a control process that fails in the first start ends media too', async () 
   assert.is(readyCount(), 0)
 })
 
-test('a second signal ends a media process that still has calls at once', async () => {
-  const { supervisor, diary, ready } = build({ media: STUBBORN })
+test('a second signal asks a media process that still has calls again, a third ends it at once', async () => {
+  const { supervisor, diary, ready, later } = build({ media: STUBBORN })
   const code = supervisor.run()
   await ready()
   supervisor.stop()
-  await until(() => diary().includes('media asked'))
+  await until(() => diary().length === 3)
+  later()
+  supervisor.stop()
+  await until(() => diary().length === 4)
+  later()
   supervisor.stop()
   assert.is(await code, 0)
-  assert.equal(diary().slice(2), ['media asked', 'control stopped'])
+  assert.equal(diary().slice(2), ['media asked', 'media asked', 'control stopped'])
+})
+
+test('a signal that npm or an init system passes on at once is no second one', async () => {
+  const { supervisor, diary, pid, ready, later } = build({ media: STUBBORN })
+  const code = supervisor.run()
+  await ready()
+  for (let i = 0; i < 4; i++) supervisor.stop()
+  await until(() => diary().length === 3)
+  for (const name of ['media', 'control'] as const) process.kill(pid(name), 'SIGTERM')
+  later()
+  supervisor.stop()
+  await until(() => diary().length === 4)
+  assert.equal(diary().slice(2), ['media asked', 'media asked'])
+  assert.ok(isAlive(pid('media')) && isAlive(pid('control')), 'a signal to all processes ends none of them')
+  later()
+  supervisor.stop()
+  assert.is(await code, 0)
 })
 
 test.run()

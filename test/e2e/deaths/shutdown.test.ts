@@ -171,18 +171,34 @@ test(
 )
 
 test(
-  'a second SIGTERM ends it at once, with exit code 0',
+  'Ctrl-C that the terminal and npm send, twice to all processes, is one: the call goes on and is served. The next one hangs it up',
   async () => {
     const product = await last(LONG)
     const phone = await Phone.open('cut-off')
-    const call = await phone.call('1002', product.sip)
-    const { supervisor } = product.pids
-    const pids = product.pids
-    process.kill(supervisor, 'SIGTERM')
+    const call = await phone.call('1002', product.sip, { voice: noise(1) })
     await call.heard.next(300)
-    process.kill(supervisor, 'SIGTERM')
+    const mark = call.packets.length
+    const { pids } = product
+    const ready = async () => {
+      const answer = await fetch(`${product.baseUrl}/readyz`)
+      return [answer.status, ((await answer.json()) as { status: string }).status]
+    }
+    assert.equal(await ready(), [200, 'ready'])
+    for (const name of ['SIGINT', 'SIGTERM'] as const) for (const pid of Object.values(pids)) process.kill(pid, name)
+    await call.heard.next(1000)
+    assertGapless(call.packets.slice(mark), 'the call')
+    const [running] = await product.all('/calls?status=in_progress')
+    assert.is(running.status, 'in_progress', 'control serves what goes on')
+    assert.equal(await ready(), [503, 'draining'], 'a load balancer sees that nobody is taken any more')
+    process.kill(pids.supervisor, 'SIGTERM')
+    assert.is((await call.ended).by, 'remote', 'a BYE')
     await gone(product, pids)
     assert.is(await product.stop(), 0)
+    const next = await Product.start(LONG)
+    const [ended] = (await next.all('/calls')).filter(({ id }) => id === running.id)
+    const failedAt = Date.parse(ended.ended_at)
+    assert.ok(failedAt > Date.parse(running.answered_at) && failedAt < Date.now() - 300, 'written when it ended')
+    await next.stop()
   },
   SLOW,
 )
