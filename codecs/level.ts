@@ -3,6 +3,9 @@ import type { Frame } from './audio.ts'
 /** The level of an all-zero frame [dBov]: the lowest that RFC 6464 §3 can express. */
 export const SILENCE_DBOV = -127
 
+/** Quieter is no voice: nobody hears that something is left out there, or said twice [dBov]. */
+const QUIET_DBOV = -50
+
 /**
  * RMS level of a frame [dBov]: 0 is a square wave at full scale, a full-scale sine is -3.01 (RFC 6464 §3 takes its
  * reference so). Never below SILENCE_DBOV; an empty frame is silence.
@@ -13,3 +16,5 @@ export function levelDbov(frame: Frame): number {
   if (energy === 0) return SILENCE_DBOV
   return Math.max(SILENCE_DBOV, 10 * Math.log10(energy / frame.length / 32_768 ** 2))
 }
+
+export const isQuiet = (frame: Frame): boolean => levelDbov(frame) < QUIET_DBOV

@@ -30,7 +30,7 @@ export interface Place {
  * The clock slot in which each room is mixed. A new room goes to the slot with the fewest. Later its slot follows the packets of its members:
  * it is mixed soon after most of them have arrived. It moves rarely (soon after somebody entered or left, otherwise at most once a minute): to an earlier
  * time if everybody's packets are still there by then, and otherwise to a later one. One frame comes some milliseconds early or late, and no sample is
- * skipped or repeated.
+ * skipped or repeated. A room on several threads moves where nobody speaks.
  */
 export class RoomSlots {
   /** For each slot a list that is replaced, not changed: while it is iterated, rooms may open and close. */
@@ -69,8 +69,10 @@ export class RoomSlots {
       place.settleMs = FIRST_SETTLE_MS
     }
     if (now < place.lookAt) return
-    place.lookAt = now + LOOK_MS
     const later = this.#bestMove(slot, place.room)
+    // Its other threads would miss a frame, or have one too many.
+    if (later !== 0 && place.room.isSpread && !place.room.isQuiet) return
+    place.lookAt = now + LOOK_MS
     if (later === 0 || !this.bySlot[slot]!.includes(place)) return
     this.bySlot[slot] = this.bySlot[slot]!.filter(other => other !== place)
     this.#put((slot + later) % SLOTS, {

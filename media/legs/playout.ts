@@ -1,7 +1,7 @@
 import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { MAX_SAMPLES } from '../../codecs/kernels/frames.ts'
-import { levelDbov } from '../../codecs/level.ts'
+import { isQuiet } from '../../codecs/level.ts'
 import { PLAYED_FRAMES, PlayedFrames } from '../../codecs/plc.ts'
 import { type Pace, TimeScale } from '../../codecs/time-scale.ts'
 import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
@@ -16,9 +16,6 @@ const MAX_OVERSHOOT = 4
 const PATIENCE_TICKS = { less: 500, more: 100 }
 /** A delay that grows by more meanwhile, as that of a clock that drifts, is not waited with any longer [ms]. */
 const MOST_GROWTH_MS = 0.5
-/** Quieter is no voice [dBov]. */
-const QUIET_DBOV = -50
-
 /** What a frame that is back goes on from. It is used up in the same tick, so all streams share it. */
 const MORE: Frame = new Int16Array(MAX_SAMPLES)
 
@@ -186,5 +183,3 @@ export class Playout {
     return this.#out
   }
 }
-
-const isQuiet = (frame: Frame): boolean => levelDbov(frame) < QUIET_DBOV

@@ -60,6 +60,7 @@ export class Annex extends Room {
     const flags = link?.next() ?? -1
     let heard: Frame | null = null
     let upper: Frame | null = null
+    if (flags === -1) heard = link?.makeUp(!isPaused) ?? null
     if (link !== undefined) {
       link.say(leg.said, leg.raw, isPaused ? null : own, leg.saidUpper, this.#flagsOf(leg))
       if (flags !== -1) {
@@ -104,6 +105,11 @@ export class Annex extends Room {
     if (own !== null) mixer.add(own)
     mixer.all(leg.heard, leg.limiter)
     return leg.heard
+  }
+
+  override get isQuiet(): boolean {
+    for (const link of this.#links.values()) if (!link.isQuiet) return false
+    return super.isQuiet
   }
 
   #tapPlayed(frame: Frame, leg: Leg | null): void {

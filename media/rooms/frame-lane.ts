@@ -1,13 +1,20 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
+import { isQuiet } from '../../codecs/level.ts'
+import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
 import { LEG_SAMPLES } from './leg.ts'
 
 /** Ticks that a lane holds: 160 ms, far more than one thread ever waits for the other. */
 export const LANE_TICKS = 8
 /** Ticks further behind are dropped: the writer is about to overwrite them. */
 const MAX_BEHIND = LANE_TICKS - 2
-/** A surplus tick must have waited for this long before one is dropped [ticks]. */
+/** A surplus tick must have waited for this long before one is dropped; twice as long after each tick that did not arrive in time, up to a minute [ticks]. */
 const PATIENCE = 50
+const MOST_PATIENCE = 3200
+/** A voice goes on for so long in ticks that did not arrive: by then it has faded. */
+const MOST_MADE_UP = 3
+/** Of the frames of a tick, the voice: what is made up where a tick is missing. */
+const VOICE = 0
 /** With this many surplus ticks, one is dropped even if it is not silent. */
 const FAR_BEHIND = 3
 
@@ -54,22 +61,30 @@ export class LaneWriter extends Lane {
 
 /**
  * The reading end. Both threads tick by the same clock, so at most one tick waits; for which part of a tick depends on their
- * phases. After a stall more may wait: they are dropped one by one, preferably where they are silent.
+ * phases. After a stall more may wait: they are dropped one by one, preferably where nobody speaks. Where one has not arrived, its voice
+ * can be made up.
  */
 export class LaneReader extends Lane {
   /** Ticks that did not arrive in time. */
   missed = 0
   readonly #silent: number
+  readonly #voice: number
+  #patience = PATIENCE
+  /** Made when the first tick is missing. */
+  #played: PlayedFrames | null = null
+  #plc: Plc | null = null
+  #madeUp = 0
   #read = -1
   #at = 0
   /** The minimum number of ticks waiting behind the one read, and over how many ticks it was measured. */
   #least = LANE_TICKS
   #looked = 0
 
-  /** @param silent the flags that are all unset in a silent tick */
-  constructor(memory: SharedArrayBuffer, offset: number, frames: number, silent: number) {
+  /** @param silent the flags that are all unset in a silent tick @param voice of these, the one of the voice */
+  constructor(memory: SharedArrayBuffer, offset: number, frames: number, silent: number, voice: number) {
     super(memory, offset, frames)
     this.#silent = silent
+    this.#voice = voice
   }
 
   /** The flags of the next tick; -1: it has not arrived. */
@@ -80,12 +95,64 @@ export class LaneReader extends Lane {
     if (written === this.#read) {
       this.missed++
       this.#least = 0
+      this.#patience = Math.min(MOST_PATIENCE, 2 * this.#patience)
       return -1
     }
     this.#leaveOut((written - this.#read - 1) | 0)
     this.#at = (this.#read >>> 0) % LANE_TICKS
     this.#read = (this.#read + 1) | 0
-    return this.header[1 + this.#at]!
+    const flags = this.header[1 + this.#at]!
+    if ((flags & this.#voice) === 0 && this.#plc !== null) this.#plc.isConcealing = false
+    return flags
+  }
+
+  /** The voice of the tick returned by `next`, which it has; borrowed until the next one. */
+  get voice(): Frame {
+    const frame = this.frame(VOICE)
+    this.#plc?.good(frame)
+    return frame
+  }
+
+  /** Nobody speaks in the tick returned by `next`. */
+  get isQuiet(): boolean {
+    return this.#isQuietAt(this.#at)
+  }
+
+  /** In a tick that has not arrived: what the voice that was heard would go on with; null: nothing. @param isAllowed false: it must not go on */
+  makeUp(isAllowed: boolean): Frame | null {
+    this.#played ??= new PlayedFrames(LEG_SAMPLES)
+    this.#plc ??= new Plc()
+    const played = this.#played
+    const plc = this.#plc
+    if (!plc.isConcealing) {
+      this.#madeUp = 0
+      if (this.#read < 1 || !this.#hasVoice(1)) return null
+      for (let back = 1; back < PLAYED_FRAMES; back++) {
+        const frame = played.frames[PLAYED_FRAMES - 1 - back]!
+        if (this.#hasVoice(back)) copy(frame, this.frames[this.#placeOf(back)]![VOICE]!)
+        else frame.fill(0)
+      }
+      played.at = PLAYED_FRAMES - 1
+    }
+    plc.isConcealing &&= isAllowed
+    if (!isAllowed || this.#madeUp === MOST_MADE_UP) return null
+    this.#madeUp++
+    plc.conceal(played)
+    return played.frames[played.at]!
+  }
+
+  /** @param back 1: the last tick that was read */
+  #placeOf(back: number): number {
+    return ((this.#read - back) >>> 0) % LANE_TICKS
+  }
+
+  #hasVoice(back: number): boolean {
+    return (this.header[1 + this.#placeOf(back)]! & this.#voice) !== 0
+  }
+
+  #isQuietAt(place: number): boolean {
+    const flags = this.header[1 + place]! & this.#silent
+    return flags === 0 || (flags === this.#voice && isQuiet(this.frames[place]![VOICE]!))
   }
 
   /** A frame of the tick returned by `next`; borrowed until the next one. */
@@ -96,10 +163,9 @@ export class LaneReader extends Lane {
   /** @param behind number of ticks waiting behind the one about to be read */
   #leaveOut(behind: number): void {
     if (behind < this.#least) this.#least = behind
-    if (++this.#looked < PATIENCE) return
-    const flags = this.header[1 + ((this.#read >>> 0) % LANE_TICKS)]!
+    if (++this.#looked < this.#patience) return
     const isTooMany = this.#least > 0
-    if (isTooMany && (flags & this.#silent) !== 0 && this.#least < FAR_BEHIND) return
+    if (isTooMany && this.#least < FAR_BEHIND && !this.#isQuietAt(this.#placeOf(0))) return
     if (isTooMany) this.#read = (this.#read + 1) | 0
     this.#least = LANE_TICKS
     this.#looked = 0

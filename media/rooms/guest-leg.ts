@@ -85,11 +85,14 @@ export class GuestLeg extends Leg implements RoomTap {
   /**
    * Its own thread has removed keypad tones. Only the payment line hears what it said just before that thread knew of the pause.
    */
-  override pull(_now: number, _paused: boolean, maskTones: boolean): void {
+  override pull(_now: number, paused: boolean, maskTones: boolean): void {
     const flags = this.#link.next()
     this.said = this.plain = this.raw = this.saidUpper = null
     this.#isPlayed = this.#isComfort = false
-    if (flags === -1) return
+    if (flags === -1) {
+      this.said = this.plain = this.raw = this.#link.makeUp(!paused)
+      return
+    }
     this.#isComfort = (flags & LINK.comfort) !== 0
     this.muted = (flags & LINK.muted) !== 0
     this.onHold = (flags & LINK.onHold) !== 0

@@ -47,7 +47,7 @@ export class LegEnd {
 
   constructor(memory: SharedArrayBuffer) {
     this.#up = new LaneWriter(memory, 0, UP.frames)
-    this.#down = new LaneReader(memory, UP_BYTES, DOWN.frames, LINK.voice | LINK.product)
+    this.#down = new LaneReader(memory, UP_BYTES, DOWN.frames, LINK.voice | LINK.product, LINK.voice)
   }
 
   /** Ticks of the room that did not arrive in time. */
@@ -83,7 +83,17 @@ export class LegEnd {
   }
 
   get heard(): Frame {
-    return this.#down.frame(DOWN.heard)
+    return this.#down.voice
+  }
+
+  /** Nobody is heard in it. */
+  get isQuiet(): boolean {
+    return this.#down.isQuiet
+  }
+
+  /** What it would hear in a tick that has not arrived; null: nothing. */
+  makeUp(isAllowed: boolean): Frame | null {
+    return this.#down.makeUp(isAllowed)
   }
 
   get product(): Frame {
@@ -101,7 +111,7 @@ export class RoomEnd {
   readonly #down: LaneWriter
 
   constructor(memory: SharedArrayBuffer) {
-    this.#up = new LaneReader(memory, 0, UP.frames, LINK.voice | LINK.raw | LINK.product)
+    this.#up = new LaneReader(memory, 0, UP.frames, LINK.voice | LINK.raw | LINK.product, LINK.voice)
     this.#down = new LaneWriter(memory, UP_BYTES, DOWN.frames)
   }
 
@@ -116,7 +126,12 @@ export class RoomEnd {
   }
 
   get said(): Frame {
-    return this.#up.frame(UP.said)
+    return this.#up.voice
+  }
+
+  /** What it would say in a tick that has not arrived; null: nothing. */
+  makeUp(isAllowed: boolean): Frame | null {
+    return this.#up.makeUp(isAllowed)
   }
 
   get raw(): Frame {

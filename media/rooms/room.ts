@@ -1,5 +1,6 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
+import { isQuiet } from '../../codecs/level.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import type { LegSound, RoomSpec } from '../protocol.ts'
 import type { Chorus } from './chorus.ts'
@@ -116,6 +117,12 @@ export class Room {
     if (this.pause !== null || this.isSpread || this.spec.kind === 'echo' || !(this.chorus?.isEmpty ?? true))
       return false
     return this.#waiting.length === 0 && this.sinks.length === 0 && this.taps.length === 0
+  }
+
+  /** Nobody has said anything in the last tick, and nothing is played. */
+  get isQuiet(): boolean {
+    if (this.#waiting.length > 0 || !(this.chorus?.isEmpty ?? true)) return false
+    return this.legs.every(({ said, player }) => player === null && (said === null || isQuiet(said)))
   }
 
   /** Plays to everybody, after announcements that are waiting. */

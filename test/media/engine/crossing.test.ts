@@ -14,6 +14,7 @@ const test = suite('media/engine: legs of several threads')
 
 const SETTLED = 10
 const SECOND = 50
+const FRAME_MS = 20
 /** What is sent at about -12 dBov is heard above this, and not at all below the other [dBov]. */
 const HEARD = -15
 const UNHEARD = -50
@@ -195,6 +196,57 @@ test('what is said on another thread is heard sample by sample, without a gap', 
   assert.ok(levelOf(a.hz, Int16Array.from(heard)) > -13)
   assert.ok(!heard.some((_, i) => i > at && heard.slice(i, i + 20).every(sample => sample === 0)), 'no run of zeros')
 })
+
+test(
+  'parts of a room on other threads follow the clocks of their parties where nobody speaks: no word has a hole',
+  () => talkOn(),
+  {
+    timeoutMs: 60_000,
+  },
+)
+
+/** Two on two threads, whose clocks are wrong by 400 ppm, speak for three minutes, with a breath every five seconds. */
+async function talkOn(): Promise<void> {
+  const [a, b] = await three()
+  move('part_bb', roomOf('call_of_part_a'))
+  const clocks = [a, b].map(({ farEnd, hz }, n) => ({
+    farEnd,
+    hz,
+    tickMs: FRAME_MS * (1 + (n - 0.5) * 8e-4),
+    frame: 0,
+  }))
+  for (let slot = 0; slot < 180 * 200; slot++) {
+    const now = slot * 5
+    for (const clock of clocks) {
+      for (; clock.frame * clock.tickMs <= now; clock.frame++) {
+        engine.now = clock.frame * clock.tickMs
+        const isBreath = clock.frame % 250 >= 230
+        clock.farEnd.speaker.speak(toneFrame(clock.hz, clock.frame, isBreath ? 20 : 11_600), engine.now)
+      }
+    }
+    engine.now = now
+    engine.engine.tick(slot % 4, now)
+  }
+  for (const [listener, speaker] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    const holes = holesIn(listener.farEnd.received.heard(10), speaker.hz)
+    assert.equal(holes, [], `${listener.legId} hears ${speaker.hz} Hz`)
+  }
+}
+
+/** Where a tone that lasts for seconds is missing for less than a breath [ms]. */
+function holesIn(samples: Int16Array, hz: number): number[] {
+  const found: number[] = []
+  let lastHeard = Number.NEGATIVE_INFINITY
+  for (let at = 0; at + 80 <= samples.length; at += 40) {
+    if (levelOf(hz, samples.subarray(at, at + 80)) < HEARD - 6) continue
+    if (at - lastHeard > 80 && at - lastHeard < 1600) found.push(at / 8)
+    lastHeard = at
+  }
+  return found
+}
 
 test('comfort noise is told as such where it is heard from another thread, and behind who has gone back to its own', async () => {
   /** Of each thread: what a sink was told of each frame of the leg. */

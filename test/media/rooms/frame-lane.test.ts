@@ -1,0 +1,110 @@
+import * as assert from 'uvu/assert'
+import { LegEnd, LINK, newLegLink, RoomEnd } from '../../../media/rooms/leg-link.ts'
+import { suite } from '../../harness.ts'
+import { levelOf, toneFrame } from '../engine/party.ts'
+
+const test = suite('media/rooms/frame-lane')
+
+const HZ = 410
+const AMPLITUDE = 8000
+/** More than the tone itself changes its slope from sample to sample. */
+const CLICK = 1.6 * AMPLITUDE * ((2 * Math.PI * HZ) / 8000) ** 2
+
+/** The largest change of slope: where something clicks [samples]. */
+function sharpest(samples: readonly number[]): number {
+  let most = 0
+  for (let i = 2; i < samples.length; i++) {
+    most = Math.max(most, Math.abs(samples[i]! - 2 * samples[i - 1]! + samples[i - 2]!))
+  }
+  return most
+}
+
+/** Both ends of a link. The leg says a tone in each tick, later than the room asks for it from tick `late` on. */
+function link(late: number) {
+  const memory = newLegLink()
+  const [leg, room] = [new LegEnd(memory), new RoomEnd(memory)]
+  let said = 0
+  const say = (amplitude = AMPLITUDE): void => {
+    const frame = toneFrame(HZ, said++, amplitude)
+    leg.say(frame, frame, null, null, 0)
+  }
+  const hear = (isAllowed = true): Int16Array | null => {
+    const flags = room.next()
+    if (flags === -1) return room.makeUp(isAllowed)
+    return (flags & LINK.voice) === 0 ? null : room.said
+  }
+  return {
+    ...{ leg, room, say, hear },
+    /** What the room hears in so many ticks. */
+    run: (ticks: number): number[] => {
+      const heard: number[] = []
+      for (let tick = 0; tick < ticks; tick++) {
+        if (tick < late) say()
+        heard.push(...(hear() ?? new Int16Array(160)))
+        if (tick >= late) say()
+      }
+      return heard
+    },
+  }
+}
+
+test('a tick that comes too late is made up from the voice before it, and the voice goes on without a click', () => {
+  const { room, run } = link(20)
+  const heard = run(40)
+  assert.is(room.missed, 1)
+  assert.ok(sharpest(heard) < CLICK, `${sharpest(heard)}, ${CLICK}`)
+  const made = Int16Array.from(heard.slice(20 * 160, 21 * 160))
+  assert.ok(levelOf(HZ, made) > levelOf(HZ, toneFrame(HZ, 0, AMPLITUDE)) - 3, `${levelOf(HZ, made)} dBov`)
+})
+
+test('where nothing comes any more the voice fades within 60 ms; in a card-payment pause nothing goes on', () => {
+  const silent = link(20)
+  for (let tick = 0; tick < 20; tick++) {
+    silent.say()
+    silent.hear()
+  }
+  const levels = [1, 2, 3, 4].map(() => {
+    const frame = silent.hear()
+    return frame === null ? null : Math.max(...frame)
+  })
+  assert.ok(levels[0]! > 0.9 * AMPLITUDE && levels[1]! < levels[0]! && levels[2]! < levels[1]!, `${levels}`)
+  assert.is(levels[3], null)
+
+  const paused = link(20)
+  for (let tick = 0; tick < 20; tick++) {
+    paused.say()
+    paused.hear()
+  }
+  assert.is(paused.hear(false), null)
+  paused.leg.say(new Int16Array(160).fill(7), null, null, null, 0)
+  assert.equal(paused.hear(), new Int16Array(160).fill(7))
+})
+
+test('who has been silent is not made up', () => {
+  const { leg, room, say, hear } = link(20)
+  say()
+  hear()
+  leg.say(null, null, null, null, 0)
+  hear()
+  assert.is(room.next(), -1)
+  assert.is(room.makeUp(true), null)
+})
+
+test('a surplus tick is left out where nobody speaks, though there is noise, and not in a voice', () => {
+  for (const [amplitude, waiting] of [
+    [AMPLITUDE, 1],
+    [20, 0],
+  ] as const) {
+    const { room, say } = link(0)
+    for (let tick = 0; tick < 200; tick++) {
+      say(amplitude)
+      if (tick === 10) say(amplitude)
+      room.next()
+    }
+    let left = 0
+    while (room.next() !== -1) left++
+    assert.is(left, waiting, `${amplitude}`)
+  }
+})
+
+test.run()
