@@ -223,6 +223,8 @@ export class AgentCore {
   /** SUBSCRIBEs and MESSAGEs of phones that wait for the owner, by our ID. */
   readonly asks = new Map<string, OpenAsk>()
   subscriptions!: SubscriptionBook
+  /** Of our registrations, by the user part of their Contacts. */
+  readonly accounts = new Map<string, Credentials>()
   /** The sender of the message being processed. */
   sender: Peer | null = null
   readonly #tagSecret: string

@@ -1,9 +1,9 @@
 import type { AgentCore, Session } from './agent-core.ts'
 import type { Body, HeaderFields, Peer } from './agent-types.ts'
-import { answerChallenge, firstAnswerable } from './auth/digest.ts'
+import { credentialsFor } from './auth/credentials.ts'
 import { type Dialog, destinationOfDialog, routingOf } from './dialog.ts'
 import { sendLocated } from './located-request.ts'
-import { formatRequest, type OutgoingRequest } from './message/format.ts'
+import { credentialsOf, formatRequest, type OutgoingRequest } from './message/format.ts'
 import type { SipResponse } from './message/message.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
@@ -14,8 +14,8 @@ export interface InDialogRequest {
 }
 
 /**
- * Sends a request inside a dialog (RFC 3261 §12.2.1). If the session has credentials, one challenge is answered automatically;
- * `user` sees what follows. `sent` gets every form in which the request was sent.
+ * Sends a request inside a dialog (RFC 3261 §12.2.1), and answers its challenges if the session has credentials: `user` sees what
+ * follows. `sent` gets every form in which the request was sent.
  */
 export function sendInDialog(
   core: AgentCore,
@@ -26,7 +26,7 @@ export function sendInDialog(
   now: number,
   sent: (request: OutgoingRequest, transaction: ClientTransaction) => void = () => {},
 ): void {
-  const send = (extra: HeaderFields, challenged: boolean, at: number): void => {
+  const send = (authorization: HeaderFields, challenges: number, at: number): void => {
     const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
     let outgoing: OutgoingRequest
     const make = (to: Peer, branch: string): OutgoingRequest => {
@@ -39,44 +39,21 @@ export function sendInDialog(
         to: dialog.remote,
         callId: dialog.callId,
         cseq: ++dialog.localSeq,
-        headers: [...request.headers, ...extra, ['User-Agent', core.options.name]],
+        headers: [...request.headers, ...authorization, ['User-Agent', core.options.name]],
         body: request.body,
       }
       return outgoing
     }
     const response = (answer: SipResponse, when: number): void => {
-      const credentials = challenged ? null : authorize(core, session, outgoing, answer)
+      const credentials = credentialsFor(core, session, outgoing, answer, challenges)
       if (credentials === null) user.response(answer, when)
-      else send([credentials], true, when)
+      else send(credentials, challenges + 1, when)
     }
     const target = destinationOfDialog(dialog, nextHop)
     sendLocated(core, { target, make, sent }, { response, failed: (cause, when) => user.failed(cause, when) }, at)
   }
-  send([], false, now)
+  send([], 0, now)
 }
-
-/** The header that answers a 401 or 407 (RFC 3261 §22.2, §22.3), or null if there are no credentials. */
-export function authorize(
-  core: AgentCore,
-  session: Pick<Session, 'credentials' | 'nonce'>,
-  request: OutgoingRequest,
-  response: SipResponse,
-): readonly [string, string] | null {
-  const proxy = response.status === 407
-  if (session.credentials === null || (response.status !== 401 && !proxy)) return null
-  const challenge = firstAnswerable(response.headers.all(proxy ? 'proxy-authenticate' : 'www-authenticate'))
-  if (challenge === null) return null
-  const count = session.nonce?.value === challenge.nonce ? session.nonce.count + 1 : 1
-  session.nonce = { value: challenge.nonce, count }
-  const value = answerChallenge(challenge, session.credentials, request, core.options.random(), count)
-  return [proxy ? 'Proxy-Authorization' : 'Authorization', value]
-}
-
-/** A challenge only because the nonce was old (RFC 7616 §3.3). */
-export const isStale = (response: SipResponse): boolean =>
-  [...response.headers.all('www-authenticate'), ...response.headers.all('proxy-authenticate')].some(value =>
-    /\bstale\s*=\s*"?true\b/i.test(value),
-  )
 
 /** The ACK for a 2xx, once sent: it is repeated for every retransmitted 2xx. Null while its destination is looked up. */
 export interface SuccessAck {
@@ -106,7 +83,7 @@ export function sendSuccessAck(
         to: dialog.remote,
         callId: dialog.callId,
         cseq: invite.cseq,
-        headers: invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name)),
+        headers: credentialsOf(invite),
         body,
       })
       ack.sent = { bytes, to }

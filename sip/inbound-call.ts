@@ -30,7 +30,10 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
     core.refuse(transaction, 422, now, [['Min-SE', String(core.minSessionExpiresS)]])
     return
   }
-  const session = newSession(core, { role: 'uas', callId: request.callId, user: userOf(request), credentials: null })
+  const user = userOf(request)
+  // Whom we have registered with may ask for our password in its calls as well.
+  const credentials = core.accounts.get(user) ?? null
+  const session = newSession(core, { role: 'uas', callId: request.callId, user, credentials })
   session.dialog = dialogOfRequest(request, session.localTag, peer)
   if (session.dialog === null) {
     core.refuse(transaction, 400, now)

@@ -9,15 +9,16 @@ import {
   SUPPORTED,
 } from './agent-core.ts'
 import type { HeaderFields, InviteRequest, Peer } from './agent-types.ts'
+import { credentialsFor } from './auth/credentials.ts'
 import { destinationOfUri } from './destination.ts'
 import { type Dialog, dialogOfResponse, type EarlyDialog, refreshTarget } from './dialog.ts'
 import { agreedBy, confirm, takeProvisional } from './early-dialog.ts'
 import { ended, finish, sayBye, TIMER_EXPIRED } from './ending.ts'
 import { readRedirects } from './identity/redirects.ts'
-import { authorize, isStale, repeatAck, type SuccessAck, sendSuccessAck } from './in-dialog-request.ts'
+import { repeatAck, type SuccessAck, sendSuccessAck } from './in-dialog-request.ts'
 import { sendLocated } from './located-request.ts'
 import { earlyMediaOf } from './message/early-media.ts'
-import { type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from './message/format.ts'
+import { credentialsOf, type OutgoingRequest, ownFields, reasonOf, safeValue, wireUri } from './message/format.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { Headers, type SipResponse, toText } from './message/message.ts'
 import { paramValue, quote } from './message/params.ts'
@@ -27,8 +28,6 @@ import { noteAllow, runSessionTimer } from './own-reinvite.ts'
 import { agreedSessionTimer, askSessionTimer, minSe } from './session-timer.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
 
-/** One challenge by a proxy and one by the far end, each of which may report a stale nonce. */
-const MAX_CHALLENGES = 3
 /** Maximum number of early dialogs of one INVITE that are distinguished. */
 const MAX_FORKS = 20
 
@@ -317,22 +316,16 @@ function contactsOf({ headers }: SipResponse): string[] {
 
 /** Sends a new INVITE after a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3). */
 function retry({ core, session, call, invite }: Attempt, response: SipResponse, now: number): boolean {
-  const kept = invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
   const wanted = minSe(response.headers)
   if (response.status === 422 && wanted > session.minSeS) {
     session.minSeS = wanted
-    attempt(core, session, call, invite.cseq + 1, kept, now)
+    attempt(core, session, call, invite.cseq + 1, credentialsOf(invite), now)
     return true
   }
-  if (call.authenticated >= MAX_CHALLENGES) return false
-  const credentials = authorize(core, session, invite, response)
+  const credentials = credentialsFor(core, session, invite, response, call.authenticated)
   if (credentials === null) return false
-  const repeated = kept.some(([name]) => name === credentials[0])
-  // The same challenge again means a wrong password, unless the server says that only the nonce was stale.
-  if (repeated && !isStale(response)) return false
   call.authenticated++
-  const others = kept.filter(([name]) => name !== credentials[0])
-  attempt(core, session, call, invite.cseq + 1, [...others, credentials], now)
+  attempt(core, session, call, invite.cseq + 1, credentials, now)
   return true
 }
 
@@ -350,8 +343,12 @@ function sendCancel(core: AgentCore, session: Session, call: OutgoingCall, heade
   const { invite, transaction } = call
   if (invite === null || transaction === null) return
   call.cancelHeaders = null
-  const authorization = invite.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
-  const cancel: OutgoingRequest = { ...invite, method: 'CANCEL', headers: [...headers, ...authorization], body: null }
+  const cancel: OutgoingRequest = {
+    ...invite,
+    method: 'CANCEL',
+    headers: [...headers, ...credentialsOf(invite)],
+    body: null,
+  }
   const branch = transaction.key.slice(0, transaction.key.indexOf('|'))
   const failed: ClientUser['failed'] = cause => {
     // The connection was closed, and its phone has not come back yet.

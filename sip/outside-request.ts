@@ -1,12 +1,9 @@
 import type { AgentCore } from './agent-core.ts'
 import type { Body, Credentials, Destination, HeaderFields, Peer, Watch } from './agent-types.ts'
-import { authorize, isStale } from './in-dialog-request.ts'
+import { credentialsFor } from './auth/credentials.ts'
 import { sendLocated } from './located-request.ts'
 import { type OutgoingRequest, safeValue, wireUri } from './message/format.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
-
-/** One challenge by a proxy and one by the far end, each of which may report a stale nonce. */
-const MAX_CHALLENGES = 3
 
 /** The sender of requests outside of dialogs to one far end: one Call-ID with a rising CSeq (RFC 3261 §10.2). */
 export interface OutsideSender {
@@ -99,13 +96,11 @@ export function sendOutside(
     const transactionUser: ClientUser = {
       response(response, when) {
         if (response.status < 200 || (response.status === 503 && askNext(when))) return
-        const answer = challenges < MAX_CHALLENGES ? authorize(core, sender, outgoing, response) : null
-        const isRepeated = answer !== null && authorization.some(([name]) => name === answer[0])
-        // The same challenge again means a wrong password, unless the server says that only the nonce was stale.
-        if (answer === null || (isRepeated && !isStale(response))) {
+        const credentials = credentialsFor(core, sender, outgoing, response, challenges)
+        if (credentials === null) {
           over()
           user.response(response, when)
-        } else send([...authorization.filter(([name]) => name !== answer[0]), answer], challenges + 1, when)
+        } else send(credentials, challenges + 1, when)
       },
       failed(cause, when) {
         if (askNext(when)) return

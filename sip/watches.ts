@@ -38,6 +38,7 @@ export class Watches {
     const over = (at: number): void => {
       const next = this.#successors.get(watch.watchId)
       this.#running.delete(watch.watchId)
+      this.#core.accounts.delete(watch.contactUser)
       this.#successors.delete(watch.watchId)
       this.#core.unreport(watch.watchId)
       if (next !== undefined) this.#start(next, at)
@@ -45,6 +46,9 @@ export class Watches {
     const Kind = watch.kind === 'register' ? Registration : OptionsPing
     const watching = new Kind(this.#core, watch, over)
     this.#running.set(watch.watchId, watching)
+    if (watch.kind === 'register' && watch.credentials !== null) {
+      this.#core.accounts.set(watch.contactUser, watch.credentials)
+    }
     watching.start(now)
   }
 }

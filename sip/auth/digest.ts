@@ -18,6 +18,8 @@ export interface Challenge {
   nonce: string
   opaque: string | null
   algorithm: DigestAlgorithm
+  /** `MD5-sess`, `SHA-256-sess`…: the password is hashed with the nonces as well. */
+  isSession: boolean
   /** null: the challenge is from before RFC 2617. */
   qop: Qop | null
   stale: boolean
@@ -71,12 +73,13 @@ export function parseChallenge(value: string): Challenge | null {
   const realm = fields?.get('realm')
   const nonce = fields?.get('nonce')
   if (fields == null || realm === undefined || nonce === undefined) return null
-  const algorithm = algorithmOf(fields.get('algorithm'))
+  const [, name, session] = /^(.*?)(-sess)?$/i.exec(fields.get('algorithm') ?? 'MD5')!
+  const algorithm = algorithmOf(name)
   const offered = fields.get('qop')?.split(',')
   const qop = QOPS.find(known => offered?.some(one => one.trim().toLowerCase() === known)) ?? null
   if (algorithm === null || (offered !== undefined && qop === null)) return null
   const stale = fields.get('stale')?.toLowerCase() === 'true'
-  return { realm, nonce, opaque: fields.get('opaque') ?? null, algorithm, qop, stale }
+  return { realm, nonce, opaque: fields.get('opaque') ?? null, algorithm, isSession: session !== undefined, qop, stale }
 }
 
 /** A challenge of ours: the value of WWW-Authenticate or Proxy-Authenticate (RFC 7616 §3.3). */
@@ -133,24 +136,22 @@ export function answerChallenge(
   cnonce: string,
   nonceCount: number,
 ): string {
-  const { realm, nonce, opaque, algorithm, qop } = challenge
+  const { realm, nonce, opaque, algorithm, isSession, qop } = challenge
   const nc = nonceCount.toString(16).padStart(8, '0')
   const signed: Signed = { algorithm, nonce, uri: request.uri, qop, nc, cnonce }
-  const response = digestOf(
-    signed,
-    ha1(algorithm, credentials.username, toText(realm), credentials.password),
-    request.method,
-    request.body?.bytes,
-  )
+  const account = ha1(algorithm, credentials.username, toText(realm), credentials.password)
+  const secret = isSession ? hash(algorithm, Buffer.from(`${account}:${nonce}:${cnonce}`, 'latin1')) : account
+  const response = digestOf(signed, secret, request.method, request.body?.bytes)
   const fields = [
     `username=${quote(safeValue(credentials.username))}`,
     `realm=${quote(realm)}`,
     `nonce=${quote(nonce)}`,
     `uri=${quote(request.uri)}`,
     `response="${response}"`,
-    `algorithm=${algorithm}`,
+    `algorithm=${algorithm}${isSession ? '-sess' : ''}`,
   ]
-  if (qop !== null) fields.push(`cnonce="${cnonce}"`, `qop=${qop}`, `nc=${nc}`)
+  if (qop !== null || isSession) fields.push(`cnonce="${cnonce}"`)
+  if (qop !== null) fields.push(`qop=${qop}`, `nc=${nc}`)
   if (opaque !== null) fields.push(`opaque=${quote(opaque)}`)
   return `Digest ${fields.join(', ')}`
 }

@@ -23,6 +23,10 @@ export interface OutgoingRequest {
   body: Body | null
 }
 
+/** A request's Authorization and Proxy-Authorization. */
+export const credentialsOf = ({ headers }: Pick<OutgoingRequest, 'headers'>): HeaderFields =>
+  headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
+
 export interface ResponseParts {
   status: number
   reason?: string

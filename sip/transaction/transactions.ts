@@ -1,5 +1,11 @@
 import type { Counters, Peer } from '../agent-types.ts'
-import { formatRequest, formatResponse, type OutgoingRequest, type ResponseParts } from '../message/format.ts'
+import {
+  credentialsOf,
+  formatRequest,
+  formatResponse,
+  type OutgoingRequest,
+  type ResponseParts,
+} from '../message/format.ts'
 import { type ByteString, bytesOf, ownCopy, type SipRequest, type SipResponse } from '../message/message.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
 import { INVITE_CLIENT } from './invite-client.ts'
@@ -329,12 +335,11 @@ function serverKey(request: SipRequest, method: string): string {
 /** The ACK for a failure response goes where the INVITE went, in its transaction (RFC 3261 §17.1.1.3). */
 function failureAck(transaction: ClientTransaction): Uint8Array {
   const { request, response } = transaction
-  const credentials = request.headers.filter(([name]) => /^(proxy-)?authorization$/i.test(name))
   return formatRequest({
     ...request,
     method: 'ACK',
     to: response!.headers.get('to')!,
-    headers: credentials,
+    headers: credentialsOf(request),
     body: null,
   })
 }

@@ -1,0 +1,92 @@
+import type { Product } from '../../../bench/product.ts'
+import { field, type Raw, RawPeer } from './raw-peer.ts'
+
+const NUMBER = '+15551234567'
+
+let requests = 0
+
+/** Calls between a product and far ends that write each byte themselves. */
+export class RawCalls {
+  readonly #product: Product
+  readonly #open: RawPeer[] = []
+  /** Connections of a test, which the next one must not find. */
+  readonly #connections: string[] = []
+
+  constructor(product: Product) {
+    this.#product = product
+  }
+
+  async peer(transport: 'udp' | 'tcp' = 'udp'): Promise<RawPeer> {
+    const peer = await RawPeer[transport]()
+    this.#open.push(peer)
+    return peer
+  }
+
+  /** An INVITE to our echo. */
+  inviteFrom({ port }: RawPeer, transport: string, body: string, length = [`Content-Length: ${body.length}`]): string {
+    return [
+      `INVITE sip:1002@127.0.0.1:${this.#product.sip.port} SIP/2.0`,
+      `Via: SIP/2.0/${transport} 127.0.0.1:${port};branch=z9hG4bK${++requests}raw;rport`,
+      'Max-Forwards: 70',
+      `From: <sip:far@127.0.0.1:${port}>;tag=far${requests}`,
+      `To: <sip:1002@127.0.0.1>`,
+      `Call-ID: raw-${requests}-${port}`,
+      'CSeq: 1 INVITE',
+      `Contact: <sip:far@127.0.0.1:${port}>`,
+      'Content-Type: application/sdp',
+      ...length,
+      '',
+      body,
+    ].join('\r\n')
+  }
+
+  /** A connection whose far end is this peer. */
+  async connection(peer: RawPeer, fields: object = {}): Promise<string> {
+    const trunk = { name: 'Raw', kind: 'trunk', host: '127.0.0.1', port: peer.port, transport: 'udp', ...fields }
+    const { id } = await this.#product.ok('POST', '/connections', trunk)
+    this.#connections.push(id)
+    return id
+  }
+
+  /** A call of ours, over a connection whose far end is this peer. */
+  async callOver(peer: RawPeer, fields: object = {}, to = NUMBER): Promise<string> {
+    await this.connection(peer, fields)
+    return (await this.#product.ok('POST', '/calls', { to })).id
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: the API's object
+  endOf(id: string): Promise<any> {
+    return this.#product.until('it has ended', async () => {
+      const call = await this.#product.ok('GET', `/calls/${id}`)
+      return call.ended_at === null ? null : call
+    })
+  }
+
+  /** Nothing of the test is left for the next. */
+  async leave(): Promise<void> {
+    for (const id of this.#connections.splice(0)) await this.#product.ok('DELETE', `/connections/${id}`)
+    for (const peer of this.#open.splice(0)) peer.close()
+  }
+}
+
+/** ACK, or another request of the dialog that an answer has begun. */
+export const inside = (
+  answer: Pick<Raw, 'text'>,
+  method: string,
+  cseq: number,
+  more: string[] = [],
+  body = '',
+): string =>
+  [
+    `${method} ${/<([^>]*)>/.exec(field(answer.text, 'contact'))?.[1]} SIP/2.0`,
+    field(answer.text, 'via')
+      .replace(/^/, 'Via: ')
+      .replace(/branch=\w+/, `branch=z9hG4bK${++requests}in`),
+    'Max-Forwards: 70',
+    ...['from', 'to', 'call-id'].map(name => `${name}: ${field(answer.text, name)}`),
+    `CSeq: ${cseq} ${method}`,
+    ...more,
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
