@@ -105,8 +105,8 @@ export class Ways {
   #later: Way[] = []
   #redirects = 0
   #named: Named | null = null
-  /** What the last 3xx has led to. */
-  #contacts: ReadonlySet<DialTarget> = new Set()
+  /** What each 3xx has led to. */
+  readonly #contacts = new Set<DialTarget>()
   /** None of the targets that a far end named may be called: the call ends with that reason. */
   refusal: EndedReason | null = null
 
@@ -182,14 +182,14 @@ export class Ways {
     return true
   }
 
-  /** The call goes to whom it was for, by way of this proxy: nobody else is called, so nobody is asked. */
+  /** The call goes to whom it was for, by way of one of these proxies: nobody else is called, so nobody is asked. */
   #useProxy(target: DialTarget, contacts: readonly string[]): boolean {
-    const proxy = contacts.find(contact => destinationOfUri(contact) !== null)
-    if (proxy === undefined || this.#redirects++ >= MAX_REDIRECTS) return false
-    const route = [`<${/;lr\b/i.test(proxy) ? proxy : `${proxy};lr`}>`]
+    const proxies = contacts.filter(contact => destinationOfUri(contact) !== null).slice(0, MAX_REDIRECTS)
+    if (proxies.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
+    const routes = proxies.map(proxy => [`<${/;lr\b/i.test(proxy) ? proxy : `${proxy};lr`}>`])
     this.#found = []
     this.#hosts = []
-    this.#targets.unshift({ ...target, ...ELSEWHERE, route })
+    this.#targets.unshift(...routes.map(route => ({ ...target, ...ELSEWHERE, route })))
     return true
   }
 
@@ -206,7 +206,7 @@ export class Ways {
     }
     // Targets named by a far end have the far end's restrictions.
     const named = to.map(uri => ({ ...sentOn(by, redirects, uri), ...contacts.get(uri), uri }))
-    this.#contacts = new Set(named)
+    for (const one of named) this.#contacts.add(one)
     this.#targets.unshift(...named)
   }
 }
