@@ -90,6 +90,10 @@ export class LawAudio implements WireAudio, FrameMaker {
     return this.#packetizer.sent
   }
 
+  get isFull(): boolean {
+    return this.#packetizer.isFull
+  }
+
   /** Transcodes waiting audio, and the last packets of the previous law, to the new one. */
   agree(media: LegMedia, now: number): boolean {
     if (!isLaw(media.codec)) return false

@@ -57,7 +57,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
     this.frameUnits = samplesPerFrame(coder.clockRateHz)
     this.#coder = coder
     this.#packets = new TicketedPackets(coder)
-    this.#packetizer = new Packetizer(sender, coder.frameBytes ?? undefined)
+    this.#packetizer = new Packetizer(sender, coder.frameBytes ?? undefined, this.frameUnits)
     const samples = samplesPerFrame(coder.sampleRateHz)
     this.#playout = new Playout(this.jitter, this, samples, LEG_SAMPLES)
     this.#plc = new Plc(samples)
@@ -74,6 +74,10 @@ export class PacketAudio implements WireAudio, FrameMaker {
 
   get sent(): Uint8Array {
     return this.#packetizer.sent
+  }
+
+  get isFull(): boolean {
+    return this.#packetizer.isFull
   }
 
   agree(media: LegMedia): boolean {

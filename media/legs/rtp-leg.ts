@@ -539,6 +539,8 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   #sendPacket(audio: WireAudio, length: number): void {
     if (length > 0) this.#sendOut(audio.sent, length)
+    // Of 10 ms.
+    if (audio.isFull) this.#sendPacket(audio, audio.flush())
   }
 
   #sendOut(packet: Uint8Array, length: number): void {

@@ -25,6 +25,8 @@ export interface WireAudio {
   readonly refused: number
   /** The last packet; send as many of its first bytes as returned. */
   readonly sent: Uint8Array
+  /** Another packet is ready behind the one that `add` has told of: `flush` makes it. */
+  readonly isFull: boolean
 
   /**
    * A description was agreed on, the first or another one. Waiting audio is transcoded if possible, so that the change is inaudible.

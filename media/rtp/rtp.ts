@@ -249,8 +249,9 @@ export class RtpSender {
 
 /** Of G.711: 20 ms at 8 kHz. */
 const FRAME_SAMPLES = 160
-/** A packet holds at most three frames, and no more than networks carry unfragmented [bytes]; at least one frame. */
-const MAX_FRAMES = 3
+/** Packets are agreed in halves of a frame. One holds at most six, and no more than networks carry unfragmented [ms, bytes]. */
+const HALF_MS = FRAME_MS / 2
+const MAX_HALVES = 6
 const MAX_PAYLOAD = 1280
 
 const NOTHING = new Uint8Array(0)
@@ -263,24 +264,38 @@ export class Packetizer {
   readonly #payload = uint8Array(FRAME_SAMPLES)
   /** Of each frame, or of the longest [bytes]. */
   readonly #frameBytes: number
-  #frames = 1
+  /** Half a frame, on the clock of its codec. */
+  readonly #halfUnits: number
+  /** Of a full packet [bytes]. */
+  #wanted: number
+  /** It has an odd number of halves (10 or 30 ms): frames are cut. */
+  #isCut = false
   #payloadType = 0
   /** The length of the unfinished packet [bytes], and the time of its first sample. */
   #filled = 0
   #began = 0
 
-  constructor(sender: RtpSender, frameBytes = FRAME_SAMPLES) {
+  constructor(sender: RtpSender, frameBytes = FRAME_SAMPLES, frameUnits = FRAME_SAMPLES) {
     this.#sender = sender
     this.#frameBytes = frameBytes
+    this.#halfUnits = frameUnits / 2
+    this.#wanted = frameBytes
+  }
+
+  /** A packet is ready, behind the one of which `add` has told: `flush` makes it. */
+  get isFull(): boolean {
+    return this.#filled === this.#wanted
   }
 
   /** Takes effect with the next packet; the unfinished one has been flushed. */
   agree(payloadType: number, ptimeMs: number): void {
     this.#payloadType = payloadType
-    const most = Math.min(MAX_FRAMES, Math.floor(MAX_PAYLOAD / this.#frameBytes))
-    this.#frames = Math.min(Math.max(Math.floor(ptimeMs / FRAME_MS), 1), most)
-    const payload = this.#frames * this.#frameBytes
-    if (this.#sender.packet.length !== RTP_HEADER_BYTES + payload) this.#sender.fit(payload)
+    const half = this.#frameBytes / 2
+    const most = Math.min(MAX_HALVES, Math.floor(MAX_PAYLOAD / half))
+    const halves = Math.min(Math.max(Math.floor(ptimeMs / HALF_MS), 1), most)
+    this.#isCut = halves % 2 === 1
+    this.#wanted = halves * half
+    if (this.#sender.packet.length !== RTP_HEADER_BYTES + this.#wanted) this.#sender.fit(this.#wanted)
   }
 
   /**
@@ -289,6 +304,7 @@ export class Packetizer {
    * @returns length of the packet that is full now [bytes], or 0
    */
   add(law: G711, frame: Frame | null, encoded: Uint8Array | null): number {
+    if (this.#isCut) return this.#cut(this.#encode(law, frame, encoded))
     const { packet, timestamp } = this.#sender
     const at = RTP_HEADER_BYTES + this.#filled
     if (this.#filled === 0) this.#began = timestamp
@@ -299,17 +315,40 @@ export class Packetizer {
       packet.set(this.#payload, at)
     }
     this.#filled += FRAME_SAMPLES
-    return this.#filled < this.#frames * FRAME_SAMPLES ? 0 : this.flush()
+    return this.isFull ? this.flush() : 0
+  }
+
+  #encode(law: G711, frame: Frame | null, encoded: Uint8Array | null): Uint8Array {
+    if (encoded !== null) return encoded
+    if (frame === null) this.#payload.fill(law.silence)
+    else law.encode(frame, this.#payload)
+    return this.#payload
+  }
+
+  /** Both halves of a frame. @returns as `add`; of packets of 10 ms another one `isFull` */
+  #cut(frame: Uint8Array): number {
+    const half = this.#frameBytes / 2
+    let length = 0
+    for (let from = 0; from < this.#frameBytes; from += half) {
+      if (this.isFull) length = this.flush()
+      const { packet, timestamp } = this.#sender
+      if (this.#filled === 0) this.#began = (timestamp + (from === 0 ? 0 : this.#halfUnits)) >>> 0
+      const at = RTP_HEADER_BYTES + this.#filled
+      for (let i = 0; i < half; i++) packet[at + i] = frame[from + i]!
+      this.#filled += half
+    }
+    return length === 0 && this.isFull ? this.flush() : length
   }
 
   /** Adds a frame of a codec other than G.711. @returns length of the packet if it is full now [bytes], or 0 */
   put(encoded: Uint8Array, length: number): number {
+    if (this.#isCut) return this.#cut(encoded)
     const { packet, timestamp } = this.#sender
     if (this.#filled === 0) this.#began = timestamp
     const at = RTP_HEADER_BYTES + this.#filled
     for (let i = 0; i < length; i++) packet[at + i] = encoded[i]!
     this.#filled += length
-    return this.#filled < this.#frames * this.#frameBytes ? 0 : this.flush()
+    return this.#filled < this.#wanted ? 0 : this.flush()
   }
 
   /** Finishes a partial packet, because a key or another codec follows. @returns its length [bytes], or 0 */

@@ -83,8 +83,12 @@ test('packets have the payload type agreed on, the bytes of their rate, and time
   }
 })
 
-test('a=ptime: more frames go into a packet where the far end wants them, as far as networks carry it whole', () => {
+test('a=ptime: more frames go into a packet where the far end wants them, or half of one, as far as networks carry it whole', () => {
   for (const [codec, ptimeMs, length] of [
+    ['G722', 10, 80],
+    ['G722', 30, 240],
+    ['L16/16000', 10, 320],
+    ['L16/16000', 30, 960],
     ['G722', 40, 320],
     ['G722', 60, 480],
     ['L16/8000', 60, 960],
@@ -99,6 +103,10 @@ test('a=ptime: more frames go into a packet where the far end wants them, as far
       party.packets.every(packet => packet.length === length),
       `${codec} at ${ptimeMs} ms`,
     )
+    const units = (party.coder.clockRateHz / 1000) * Math.min(ptimeMs, codec === 'L16/16000' ? 40 : 60)
+    for (const [i, { timestamp }] of party.packets.entries()) {
+      if (i > 0) assert.is((timestamp - party.packets[i - 1]!.timestamp) >>> 0, units)
+    }
   }
 })
 
