@@ -52,7 +52,7 @@ export interface AwaitedAck {
   cseq: number
   again: Deadline | null
   limit: Deadline | null
-  confirmed: (ack: SipRequest, now: number) => void
+  confirmed: (ack: SipRequest) => void
 }
 
 /** A reliable provisional response of ours (RFC 3262 §3). */

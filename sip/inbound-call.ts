@@ -154,8 +154,7 @@ function accept(core: AgentCore, session: Session, body: Body | null, now: numbe
   stopProvisionals(core, session)
   const timer = timerFor(core, request.headers)
   const headers = [...recordRoute(request), ...successHeaders(core, session, session.dialog!, timer)]
-  const confirmed = (ack: SipRequest): void =>
-    core.emit({ kind: 'confirmed', sessionId: session.id, body: bodyOf(ack) })
+  const confirmed = (body: Body | null): void => core.emit({ kind: 'confirmed', sessionId: session.id, body })
   sendSuccess(core, session, transaction, { status: 200, toTag: session.localTag, headers, body }, confirmed, now)
   runSessionTimer(core, session, timer.kind === 'agreed' ? timer.timer : null, now)
 }

@@ -146,8 +146,8 @@ export function acceptReinvite(core: AgentCore, session: Session, body: Body, no
     core.respond(transaction, parts, now)
     return
   }
-  const confirmed = (ack: Parameters<typeof bodyOf>[0]): void =>
-    core.emit({ kind: 'reinviteConfirmed', sessionId: session.id, body: bodyOf(ack) })
+  const confirmed = (answer: Body | null): void =>
+    core.emit({ kind: 'reinviteConfirmed', sessionId: session.id, body: answer })
   sendSuccess(core, session, transaction, parts, confirmed, now)
 }
 

@@ -1,4 +1,5 @@
-import type { AgentCore, Session } from './agent-core.ts'
+import { type AgentCore, bodyOf, type Session } from './agent-core.ts'
+import type { Body } from './agent-types.ts'
 import { ended, finish, hangUp, stopAwaitingAck, TIMER_EXPIRED } from './ending.ts'
 import type { ResponseParts } from './message/format.ts'
 import type { SipRequest } from './message/message.ts'
@@ -6,21 +7,27 @@ import type { ServerTransaction } from './transaction/transactions.ts'
 
 /**
  * Answers an INVITE with 2xx and sends it again, at T1 doubling up to T2, until the ACK comes; after 64*T1 without one the
- * call is hung up (RFC 3261 §13.3.1.4). That holds over TCP too.
+ * call is hung up (RFC 3261 §13.3.1.4). That holds over TCP too. `confirmed` gets the answer of the ACK, if the offer was ours.
  */
 export function sendSuccess(
   core: AgentCore,
   session: Session,
   transaction: ServerTransaction,
   parts: ResponseParts,
-  confirmed: (ack: SipRequest, now: number) => void,
+  confirmed: (answer: Body | null) => void,
   now: number,
 ): boolean {
   const bytes = core.respond(transaction, parts, now)
   if (bytes === null) return false
   const { t1, t2 } = core.timers
-  const awaited = { cseq: transaction.request.cseq.number, confirmed, again: null, limit: null }
-  session.awaitedAck = awaited
+  // What an ACK says beside an offer in its INVITE answers nothing.
+  const isOurOffer = bodyOf(transaction.request) === null
+  session.awaitedAck = {
+    cseq: transaction.request.cseq.number,
+    confirmed: ack => confirmed(isOurOffer ? bodyOf(ack) : null),
+    again: null,
+    limit: null,
+  }
   const arm = (atMs: number, intervalMs: number): void => {
     session.awaitedAck!.again = core.deadlines.set(atMs, at => {
       core.counters.retransmissionsSent++
@@ -45,5 +52,5 @@ export function acknowledged(core: AgentCore, session: Session, ack: SipRequest,
   stopAwaitingAck(core, session)
   if (session.phase === 'answered') session.phase = 'confirmed'
   if (session.pendingBye !== null) hangUp(core, session, session.pendingBye, now)
-  else if (session.phase !== 'over') awaited.confirmed(ack, now)
+  else if (session.phase !== 'over') awaited.confirmed(ack)
 }

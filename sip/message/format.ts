@@ -137,6 +137,9 @@ export function formatResponse(
   const tag = parts.toTag !== undefined && !/;\s*tag\s*=/i.test(afterUri(to)) ? `;tag=${parts.toTag}` : ''
   head += `From: ${headers.get('from')}\r\nTo: ${to}${tag}\r\n`
   head += `Call-ID: ${headers.get('call-id')}\r\nCSeq: ${headers.get('cseq')}\r\n`
+  // Of a 100 (RFC 3261 §8.2.6.1).
+  const timestamp = parts.status === 100 ? headers.get('timestamp') : null
+  if (timestamp !== null) head += field('Timestamp', timestamp)
   for (const [name, value] of parts.headers ?? []) head += field(name, value)
   return withBody(head, parts.body ?? null)
 }

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { on, once } from 'node:events'
 import * as assert from 'uvu/assert'
 import type { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'
@@ -137,6 +139,57 @@ test('a far end that demands `auth-int` is answered for the description too (RFC
   assert.match(given, `response="${md5(`${md5('u:r:secret of both')}:n:00000001:${cnonce}:auth-int:${ha2}`)}"`)
   second.reply(responseTo(second, '486 Busy Here'))
   assert.is((await calls.endOf(id)).status, 'busy')
+})
+
+test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
+  const peer = await calls.peer()
+  for (const [wish, octets] of [
+    ['ptime:10', 80],
+    ['maxptime:10', 80],
+    ['ptime:30', 240],
+    ['ptime:50', 400],
+  ] as const) {
+    const audio = createSocket('udp4').bind(0, '127.0.0.1')
+    await once(audio, 'listening')
+    peer.send(calls.inviteFrom(peer, 'UDP', audioAt(audio.address().port, '0', [`a=${wish}`])), product.sip.port)
+    const answer = await peer.next('200')
+    answer.reply(inside(answer, 'ACK', 1))
+    const packets: Buffer[] = []
+    for await (const [packet] of on(audio, 'message')) if (packets.push(packet) === 20) break
+    assert.equal([...new Set(packets.map(({ length }) => length - 12))], [octets], wish)
+    for (const [i, packet] of packets.slice(1).entries()) {
+      assert.is((packet.readUInt32BE(4) - packets[i]!.readUInt32BE(4)) >>> 0, octets, wish)
+      assert.is((packet.readUInt16BE(2) - packets[i]!.readUInt16BE(2)) & 0xffff, 1, wish)
+    }
+    answer.reply(inside(answer, 'BYE', 2))
+    await peer.next('200')
+    audio.close()
+  }
+})
+
+test('what an ACK says beside the offer of its INVITE changes nothing, and a 100 has the Timestamp of that (RFC 3261 §13.2.1, §8.2.6.1)', async () => {
+  const peer = await calls.peer()
+  peer.send(
+    calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace('Contact:', 'Timestamp: 54.2\r\nContact:'),
+    product.sip.port,
+  )
+  assert.is(field((await peer.next('100')).text, 'timestamp'), '54.2')
+  const answer = await peer.next('200')
+  assert.is(field(answer.text, 'timestamp'), '')
+  answer.reply(inside(answer, 'ACK', 1, ['Content-Type: application/sdp'], audioAt(6000, '18')))
+  const change = ['Contact: <sip:far@127.0.0.1>', 'Content-Type: application/sdp']
+  answer.reply(inside(answer, 'INVITE', 2, change, audioAt(6002)))
+  const second = await peer.next('[2-6]\\d\\d')
+  assert.is(second.what, '200')
+  answer.reply(inside(answer, 'ACK', 2, change.slice(1), audioAt(6002, '18')))
+  answer.reply(inside(answer, 'OPTIONS', 3))
+  assert.is((await peer.next('[2-6]\\d\\d')).what, '200')
+  assert.equal(
+    peer.received.filter(({ what }) => what === 'BYE'),
+    [],
+  )
+  answer.reply(inside(answer, 'BYE', 4))
+  await peer.next('200')
 })
 
 test.run()
