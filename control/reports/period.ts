@@ -9,10 +9,10 @@ export interface Period {
   to: string
 }
 
-/** The last whole day, week (from Monday) or month before `now`, by the clock of the time zone. */
+/** The last whole day, week (from Monday) or month before `now`, by the clock of the time zone. A day may begin at 01:00: where midnight is skipped in spring. */
 export function lastPeriod(unit: ReportRow['period'], now: Date, timezone: string): Period {
   const end = DateTime.fromJSDate(now, { zone: timezone }).startOf(unit)
-  return { from: iso(end.minus({ [unit]: 1 })), to: iso(end) }
+  return { from: iso(end.minus({ [unit]: 1 }).startOf(unit)), to: iso(end) }
 }
 
 const iso = (time: DateTime): string => time.toJSDate().toISOString()

@@ -103,20 +103,16 @@ function readSchedule(schedule: string, timezone: string, now: Date): Date | nul
   }
 }
 
-/** With its runs; those in progress are cancelled. */
-export async function deleteReport(context: Context, id: string) {
-  return context.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    if ((await scoped.find('reports', id)) === undefined) return missing('report', id)
-    const rows = await scoped.select('report_runs').select(['id', 'finished_at']).where('report_id', '=', id).execute()
-    for (const run of rows) {
-      if (run.finished_at === null) await cancel(trx, 'report.run', run.id)
-      await removeArtifacts(trx, context, run.id)
-    }
-    await scoped.delete('report_runs').where('report_id', '=', id).execute()
-    await scoped.delete('reports').where('id', '=', id).execute()
-    return { object: 'report' as const, id, deleted: true as const, livemode: context.livemode }
-  })
+/** Of a report that is deleted; those in progress are cancelled. */
+export async function deleteRuns(trx: Trx, context: Context, { id }: ReportRow): Promise<null> {
+  const scoped = forTenant(trx, context)
+  const rows = await scoped.select('report_runs').select(['id', 'finished_at']).where('report_id', '=', id).execute()
+  for (const run of rows) {
+    if (run.finished_at === null) await cancel(trx, 'report.run', run.id)
+    await removeArtifacts(trx, context, run.id)
+  }
+  await scoped.delete('report_runs').where('report_id', '=', id).execute()
+  return null
 }
 
 export async function runNow(

@@ -1,12 +1,9 @@
-import { listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
+import { type Plain, plainRoutes } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { deletedObject } from '../kernel/schema.ts'
-import { changeReport, createReport, deleteReport, type ReportDeps, runNow } from './report.ts'
+import { changeReport, createReport, deleteRuns, type ReportDeps, runNow } from './report.ts'
 import { reportRunSchema } from './run-schema.ts'
 import { reportRunRoutes } from './runs.ts'
 import { changeBody, createBody, reportSchema, runBody, toReport } from './schema.ts'
-
-const common = { tag: 'Reports', reply: reportSchema } as const
 
 export function reportRoutes(deps: ReportDeps): Route[] {
   const plain: Plain<'reports', typeof reportSchema> = {
@@ -15,50 +12,24 @@ export function reportRoutes(deps: ReportDeps): Route[] {
     object: 'report',
     path: '/reports',
     area: 'reports',
-    tag: common.tag,
+    tag: 'Reports',
     reply: reportSchema,
     toObject: toReport,
   }
   return [
+    ...plainRoutes(
+      plain,
+      {
+        createBody,
+        create: (context, body) => createReport(deps, context, body),
+        changeBody,
+        change: (context, id, body) => changeReport(deps, context, id, body),
+        changeDescription: 'Updates the fields sent; `recipients` replaces. Runs that have begun are not affected.',
+      },
+      { description: 'Also deletes its runs and their files.', before: deleteRuns },
+    ),
     route({
-      ...common,
-      method: 'POST',
-      path: '/reports',
-      id: 'createReport',
-      summary: 'Create a report',
-      scope: 'reports:write',
-      body: createBody,
-      status: 201,
-      errors: [409],
-      handler: (context, { body }) => createReport(deps, context, body),
-    }),
-    listRoute(plain),
-    retrieveRoute(plain),
-    route({
-      ...common,
-      method: 'PATCH',
-      path: '/reports/:id',
-      id: 'updateReport',
-      summary: 'Change a report',
-      description: 'Updates the fields sent; `recipients` replaces. Runs that have begun are not affected.',
-      scope: 'reports:write',
-      body: changeBody,
-      handler: (context, { params, body }) => changeReport(deps, context, params.id, body),
-    }),
-    route({
-      ...common,
-      method: 'DELETE',
-      path: '/reports/:id',
-      id: 'deleteReport',
-      summary: 'Delete a report',
-      description: 'Also deletes its runs and their files.',
-      scope: 'reports:write',
-      reply: deletedObject('report'),
-      errors: [409],
-      handler: (context, { params }) => deleteReport(context, params.id),
-    }),
-    route({
-      ...common,
+      tag: plain.tag,
       method: 'POST',
       path: '/reports/:id/run',
       id: 'runReport',

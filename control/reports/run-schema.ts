@@ -17,7 +17,7 @@ export const reportRunSchema = Type.Object({
   livemode: Type.Boolean(),
   report_id: Type.String(),
   status: oneOf(['queued', 'running', 'sent', 'partially_sent', 'failed', 'completed'], {
-    description: 'completed: made in test mode, without mail.',
+    description: 'completed: made, and nobody was to be mailed, or it was in test mode.',
   }),
   trigger: oneOf(['manual', 'schedule']),
   period_from: timestamp(),

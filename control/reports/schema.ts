@@ -9,7 +9,7 @@ const fields = {
   name: Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\r\\n]*$' }),
   kind: oneOf(['calls', 'queues', 'agents', 'topics', 'summaries', 'evaluations'], {
     description:
-      'One row for each call, each queue, each agent (figures of insights), each topic and reason, each summary of a call, or each criterion of each QA evaluation.',
+      'One row for each call, each queue (figures of its statistics), each agent (figures of insights), each topic and reason, each summary of a call, or each criterion of each QA evaluation.',
   }),
   period: oneOf(['day', 'week', 'month'], {
     description: "A run covers the last complete period, in the organisation's time zone.",
@@ -23,9 +23,9 @@ const fields = {
     }),
   ),
   recipients: Type.Array(Type.String({ format: 'email', maxLength: 254 }), {
-    minItems: 1,
     maxItems: MAX_RECIPIENTS,
     uniqueItems: true,
+    description: 'Who gets the files by mail; empty: nobody, they are downloaded only.',
   }),
 }
 const formats = input({ csv: Type.Optional(Type.Boolean()), pdf: Type.Optional(Type.Boolean()) })
@@ -51,7 +51,7 @@ export const createBody = input({
   period: Type.Optional(fields.period),
   schedule: Type.Optional(fields.schedule),
   formats: Type.Optional(formats),
-  recipients: fields.recipients,
+  recipients: Type.Optional(fields.recipients),
 })
 
 export const changeBody = input({

@@ -2,6 +2,7 @@ import { durationOf } from '../calls/duration.ts'
 import type { CallRow } from '../calls/tables.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { DEFAULT_SERVICE_S, queueStatsOf } from '../queues/settings/stats.ts'
 import type { Period } from './period.ts'
 import { agentTable, evaluationTable, summaryTable, topicTable } from './quality-rows.ts'
 import type { ReportTable } from './report-table.ts'
@@ -10,14 +11,27 @@ import type { ReportRow } from './tables.ts'
 /** Read at once; between two pages others get the database. */
 const PAGE_ROWS = 1000
 
+const QUEUE_FIGURES = ['answered', 'abandoned', 'other', 'average_wait_ms', 'service_level_pct'] as const
+
 /** Makes the table of each kind of report. */
 const TABLES: Record<ReportRow['kind'], (db: Db, tenant: Tenant, period: Period) => ReportTable> = {
   calls: (db, tenant, period) => ({
-    columns: ['call_id', 'created', 'direction', 'from', 'to', 'status', 'ended_reason', 'duration_s'],
+    columns: [
+      'call_id',
+      'created',
+      'direction',
+      'from',
+      'to',
+      'status',
+      'ended_reason',
+      'duration_s',
+      'queue_id',
+      'user_id',
+    ],
     rows: callRows(db, tenant, period),
   }),
   queues: (db, tenant, period) => ({
-    columns: ['queue_id', 'name', 'created', 'calls_waiting', 'waiting_since'],
+    columns: ['queue_id', 'name', ...QUEUE_FIGURES],
     rows: queueRows(db, tenant, period),
   }),
   agents: agentTable,
@@ -59,35 +73,26 @@ const cellsOf = (call: CallRow): string[] => [
   call.status,
   call.ended_reason ?? '',
   call.answered_at === null || call.ended_at === null ? '' : String(Math.round(durationOf(call, call.ended_at) / 1000)),
+  call.queue_id ?? '',
+  call.user_id ?? '',
 ]
 
-/** One row for each queue there was before the period's end: the calls that wait in it now and joined in the period. */
-async function* queueRows(db: Db, tenant: Tenant, { from, to }: Period): AsyncGenerator<string[]> {
-  const scoped = forTenant(db, tenant)
+/** One row for each queue there was before the period's end: the figures of the calls that left its line in the period. */
+async function* queueRows(db: Db, tenant: Tenant, period: Period): AsyncGenerator<string[]> {
   let last = ''
   for (;;) {
-    const queues = await scoped
+    const queues = await forTenant(db, tenant)
       .select('queues')
-      .select(['id', 'name', 'created'])
-      .where('created', '<', to)
+      .selectAll()
+      .where('created', '<', period.to)
       .where('id', '>', last)
       .orderBy('id')
       .limit(PAGE_ROWS)
       .execute()
     if (queues.length === 0) return
-    const ids = queues.map(({ id }) => id)
-    const waiting = await scoped
-      .select('queue_calls')
-      .select(({ fn }) => ['queue_id', fn.countAll<number | string>().as('count'), fn.min('joined_at').as('oldest')])
-      .where('queue_id', 'in', ids)
-      .where('joined_at', '>=', from)
-      .where('joined_at', '<', to)
-      .groupBy('queue_id')
-      .execute()
-    const facts = new Map(waiting.map(row => [row.queue_id, row]))
-    for (const { id, name, created } of queues) {
-      yield [id, name, created, String(facts.get(id)?.count ?? 0), facts.get(id)?.oldest ?? '']
-    }
-    last = ids.at(-1)!
+    const stats = await queueStatsOf(db, tenant, queues, { ...period, serviceS: DEFAULT_SERVICE_S })
+    for (const queue of stats)
+      yield [queue.queue_id, queue.name, ...QUEUE_FIGURES.map(name => String(queue[name] ?? ''))]
+    last = queues.at(-1)!.id
   }
 }

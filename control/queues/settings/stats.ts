@@ -20,7 +20,7 @@ export interface QueueStatsDeps {
 }
 
 const MAX_DAYS = 31
-const DEFAULT_SERVICE_S = 20
+export const DEFAULT_SERVICE_S = 20
 
 export const queueStatsSchema = Type.Object({
   object: Type.Literal('queue_stats'),
@@ -98,6 +98,7 @@ export function queueStatsRoutes(deps: QueueStatsDeps): Route[] {
 
 interface Period {
   from: string
+  to?: string
   serviceS: number
 }
 
@@ -120,12 +121,13 @@ export async function queueStatsOf(
   db: Db,
   tenant: Tenant,
   queues: readonly QueueRow[],
-  { from, serviceS }: Period,
+  period: Period,
 ): Promise<QueueStats[]> {
   const ids = queues.map(({ id }) => id)
   if (ids.length === 0) return []
   const lines = await waiting(db, tenant, ids)
-  const left = await visits(db, tenant, ids, { from, serviceS })
+  const left = await visits(db, tenant, ids, period)
+  const { from, serviceS } = period
   return queues.map(({ id, name }): QueueStats => {
     const line = lines.find(row => row.queue_id === id)
     const of = (outcome: string) => left.find(row => row.queue_id === id && row.outcome === outcome)
@@ -162,7 +164,7 @@ const waiting = (db: Db, tenant: Tenant, ids: string[]) =>
     .groupBy('queue_id')
     .execute()
 
-const visits = (db: Db, tenant: Tenant, ids: string[], { from, serviceS }: Period) =>
+const visits = (db: Db, tenant: Tenant, ids: string[], { from, to, serviceS }: Period) =>
   forTenant(db, tenant)
     .select('queue_visits')
     .select(({ fn }) => [
@@ -174,5 +176,6 @@ const visits = (db: Db, tenant: Tenant, ids: string[], { from, serviceS }: Perio
     ])
     .where('queue_id', 'in', ids)
     .where('left_at', '>=', from)
+    .$if(to !== undefined, rows => rows.where('left_at', '<', to!))
     .groupBy(['queue_id', 'outcome'])
     .execute()

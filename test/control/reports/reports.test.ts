@@ -4,7 +4,8 @@ import { insertParty } from '../../../control/calls/records.ts'
 import { newId } from '../../../control/kernel/ids.ts'
 import type { JobRunner } from '../../../control/kernel/jobs/runner.ts'
 import { type SendMail, smtpMailer } from '../../../control/kernel/mail/mail.ts'
-import { nextRun } from '../../../control/reports/period.ts'
+import { forTenant } from '../../../control/kernel/tenancy.ts'
+import { lastPeriod, nextRun } from '../../../control/reports/period.ts'
 import {
   artifactSize,
   MAX_ARTIFACT_BYTES,
@@ -122,7 +123,6 @@ test('a report is created with what it shows, when, as what and for whom', async
   assert.equal((await live('GET /v1/reports?limit=1')).body.data, [made.body])
   const refused = async (more: object) => refusal(await live('POST /v1/reports', { ...REPORT, ...more }))
   assert.equal(await refused({ recipients: ['x'] }), [400, 'recipients[0]', undefined])
-  assert.equal(await refused({ recipients: [] }), [400, 'recipients', undefined])
   assert.equal(await refused({ kind: 'weather' }), [400, 'kind', undefined])
   assert.equal(await refused({ formats: { csv: false, pdf: false } }), [400, 'formats', undefined])
   assert.equal(await refused({ name: 'a\nBcc: b@example.com' }), [400, 'name', undefined])
@@ -165,9 +165,9 @@ test('a run mails the rows of the last whole period as CSV and PDF to each recip
   assert.is(
     attachment(sent!, 'text/csv').toString(),
     [
-      '\ufeffcall_id,created,direction,from,to,status,ended_reason,duration_s',
-      `${first},2026-11-20T00:00:00.000Z,inbound,+15550002,1000,ringing,,`,
-      `${second},2026-11-20T23:59:59.999Z,inbound,"'=HYPERLINK(""http://x"")",1000,ringing,,`,
+      '\ufeffcall_id,created,direction,from,to,status,ended_reason,duration_s,queue_id,user_id',
+      `${first},2026-11-20T00:00:00.000Z,inbound,+15550002,1000,ringing,,,,`,
+      `${second},2026-11-20T23:59:59.999Z,inbound,"'=HYPERLINK(""http://x"")",1000,ringing,,,,`,
       '',
     ].join('\r\n'),
   )
@@ -244,14 +244,47 @@ test('test mode mails nobody', async () => {
   assert.equal(mail.mails, [])
 })
 
-test('a queues report has a row for each queue there was', async () => {
-  const { live, run } = shared
+test('a report without recipients is made for the download, without a mail server too', async () => {
+  const { live, run, close } = await makeReportsApp(null)
+  const { recipients: _, ...report } = REPORT
+  const made = (await live('POST /v1/reports', report)).body
+  assert.equal(made.recipients, [])
+  const { id, status, error, deliveries } = await run(made.id)
+  assert.equal([status, error, deliveries], ['completed', null, []])
+  assert.match((await live(`GET /v1/reports/${made.id}/runs/${id}/csv`)).text, 'call_id,created')
+  assert.equal((await live(`PATCH /v1/reports/${made.id}`, { recipients: ['ann@example.com'] })).body.recipients, [
+    'ann@example.com',
+  ])
+  assert.equal((await live(`PATCH /v1/reports/${made.id}`, { recipients: [] })).body.recipients, [])
+  await close()
+})
+
+test('a queues report has a row for each queue there was, with the figures of the calls that left its line in the period', async () => {
+  const { live, run, store, ours } = shared
   const queue = (await live('POST /v1/queues', { name: 'Support, first' })).body
+  const quiet = (await live('POST /v1/queues', { name: 'Quiet' })).body
+  const visits: [string, number, string][] = [
+    ['answered', 60_000, '2026-11-20T23:59:59.999Z'],
+    ['answered', 20_000, '2026-11-21T00:00:00.000Z'],
+    ['answered', 40_001, '2026-11-21T12:00:00.000Z'],
+    ['abandoned', 5000, '2026-11-21T23:59:59.999Z'],
+    ['max_wait', 9000, '2026-11-21T13:00:00.000Z'],
+    ['abandoned', 1, '2026-11-22T00:00:00.000Z'],
+  ]
+  for (const [outcome, wait_ms, left_at] of visits) {
+    const call_id = await addCall(shared, '2026-01-01T00:00:00.000Z', '+15550009')
+    const visit = { queue_id: queue.id, call_id, outcome, wait_ms, left_at }
+    await forTenant(store.db, { organisationId: ours.organisationId, livemode: true }).insert('queue_visits', visit)
+  }
   const { id } = (await live('POST /v1/reports', { ...REPORT, kind: 'queues', formats: { pdf: false } })).body
   const period = { period_from: '2026-11-21T00:00:00Z', period_to: '2026-11-22T00:00:00Z' }
   assert.equal((await run(id, period)).artifacts, { csv: true, pdf: false })
   const csv = attachment(mail.mails[0]!, 'text/csv').toString()
-  assert.is(csv.split('\r\n')[1], `${queue.id},"Support, first",2026-11-21T10:00:00.000Z,0,`)
+  assert.equal(csv.slice(1).trimEnd().split('\r\n'), [
+    'queue_id,name,answered,abandoned,other,average_wait_ms,service_level_pct',
+    `${queue.id},"Support, first",2,1,1,30001,33.3`,
+    `${quiet.id},Quiet,0,0,0,,`,
+  ])
 })
 
 test('the runs of a report are listed newest first; an unknown ID answers 404 resource_missing', async () => {
@@ -383,6 +416,18 @@ test("a scheduled report runs by itself at its time by the organisation's clock,
   clock.advance(7 * 24 * 60 * 60_000)
   assert.is(await look(), 2)
   await close()
+})
+
+test('days follow each other without a gap where the clock skips midnight in spring', () => {
+  // Cairo goes from Thursday 24:00 on to Friday 01:00, on 30 April 2027.
+  assert.equal(lastPeriod('day', new Date('2027-04-29T12:00:00Z'), 'Africa/Cairo'), {
+    from: '2027-04-27T22:00:00.000Z',
+    to: '2027-04-28T22:00:00.000Z',
+  })
+  assert.equal(lastPeriod('day', new Date('2027-04-30T12:00:00Z'), 'Africa/Cairo'), {
+    from: '2027-04-28T22:00:00.000Z',
+    to: '2027-04-29T22:00:00.000Z',
+  })
 })
 
 test('a time that the clock skips in spring comes when it goes on, one that it shows twice comes once', () => {
