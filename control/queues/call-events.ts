@@ -38,7 +38,7 @@ export async function callAnswered(
     // It hears no ringback any more, or is answered now.
     if (agent !== undefined) await setLeg(trx, tenant, agent.id, agent.unanswered === null ? {} : { step: 'bridging' })
   } else if (leg.step === 'calling' && ring === undefined) {
-    if (call.user_id === null) return false
+    if (call.target !== 'user' || call.user_id === null) return false
     await leadTo(deps, trx, tenant, led, { type: 'user', id: call.user_id })
   } else if (call.target === 'callback') await personReached(deps, trx, tenant, led)
   else return false

@@ -145,7 +145,8 @@ async function leadToParty(
   purpose: RingPurpose,
 ): Promise<void> {
   const userId = target.type === 'user' ? target.id : null
-  await forTenant(trx, tenant).change('calls', led.callId, { target: target.type, user_id: userId })
+  const had = userId === null ? {} : { user_id: userId }
+  await forTenant(trx, tenant).change('calls', led.callId, { target: target.type, ...had })
   await setLeg(trx, tenant, led.legId, { step: 'calling' })
   const ring = await ringParty(deps, trx, tenant, { callId: led.callId, target, purpose, at: led.at })
   if (ring !== null) return

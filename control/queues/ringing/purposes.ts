@@ -204,8 +204,9 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: stri
   const scoped = forTenant(trx, tenant)
   const change = { purpose: 'transfer' as const, open_call: ring.call_id }
   await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
-  const target = ring.user_id === null ? ('number' as const) : ('user' as const)
-  await scoped.update('calls').set({ target, user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
+  const whose =
+    ring.user_id === null ? { target: 'number' as const } : { target: 'user' as const, user_id: ring.user_id }
+  await scoped.update('calls').set(whose).where('id', '=', ring.call_id).execute()
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller === undefined) return
   const step = ring.state === 'talking' ? 'connected' : 'calling'

@@ -102,6 +102,27 @@ test('blind transfer to a queue, an assistant, a number', async () => {
   await world.close()
 })
 
+test('a call that is transferred to a number stays with the member who had it last: in lists, evaluations and reports', async () => {
+  const { world, ann, callId, act } = await talk()
+  const userOf = async (): Promise<string | null | undefined> =>
+    (await forTenant(world.store.db, world.tenant).find('calls', callId))?.user_id
+  const to = { type: 'number', to: 'sip:cid@93.184.216.34' } as const
+  const pickUp = async (): Promise<void> => {
+    world.media.pickUp([...world.media.legs.values()].find(leg => leg.dialled === to.to)!.legId)
+    await world.settle()
+  }
+  assert.is(await act(handling => transferAttended(handling, to)), null)
+  await pickUp()
+  assert.is(await act(handling => endConsultation(handling, 'complete')), null)
+  assert.is(await userOf(), ann)
+  await world.close()
+  const blind = await talk()
+  assert.is(await blind.act(handling => transferBlind(handling, to)), null)
+  const call = await forTenant(blind.world.store.db, blind.world.tenant).find('calls', blind.callId)
+  assert.equal([call?.target, call?.user_id], ['number', blind.ann])
+  await blind.world.close()
+})
+
 test('test mode reaches nobody outside, by a transfer neither: sandbox numbers only', async () => {
   const loopback = { host: '127.0.0.1', port: 5060 }
   for (const [to, isDialled] of [
