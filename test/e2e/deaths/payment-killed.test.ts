@@ -1,14 +1,23 @@
 import * as assert from 'uvu/assert'
+import { Phone } from '../../../bench/phone/phone.ts'
 import { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { tone } from '../../../bench/voices.ts'
+import { readWav } from '../../../codecs/wav.ts'
 import { suite } from '../../harness.ts'
-import { curtain, endedCall, HEARD_DBOV, shopWith } from '../scene.ts'
+import { leaksInFiles } from '../payments/leaks.ts'
+import { curtain, endedCall, HEARD_DBOV, shopWith, UNHEARD_DBOV } from '../scene.ts'
 import { killAndWait } from '../witness.ts'
 
 const test = suite('e2e/deaths/payment-killed')
 const CARD = '4929876543207986'
 const CALLER_HZ = 440
+/** What the caller says while the capture is paused. */
+const SECRET_HZ = 1900
+/** Of keys in-band (ITU-T Q.23). */
+const KEY_HZ = [697, 770, 852, 941, 1209, 1336, 1477]
+/** 100 ms, as long as a key lasts [samples]. */
+const PIECE = 800
 const SLOW = { timeoutMs: 60_000 }
 
 let product: Product
@@ -61,5 +70,56 @@ test(
   },
   SLOW,
 )
+
+for (const killed of [['media'], ['media', 'control']] as ('media' | 'control')[][]) {
+  test(
+    `${killed.join(' and ')} killed with -9 in a pause: the recording that is left holds what was said before, and nothing of the pause`,
+    async () => {
+      await product.ok('PATCH', '/organisation', { pci: { enabled: true } })
+      const phone = await Phone.open(`paying-${killed.length}`)
+      const ringing = phone.next()
+      const { id } = await product.ok('POST', '/calls', { to: phone.uri, record: true })
+      const call = await ringing
+      call.answer()
+      call.say(tone(CALLER_HZ))
+      await product.until('it is recorded', async () => {
+        const { body } = await product.api('GET', `/calls/${id}/recording`)
+        return body.status === 'recording' ? true : null
+      })
+      await call.heard.next(2000)
+      await product.ok('POST', `/calls/${id}/pci`, { action: 'pause' })
+      call.say(tone(SECRET_HZ))
+      await call.press(CARD.slice(0, 8), { as: 'inband' })
+      await call.press(CARD.slice(8), { as: 'rfc4733', gapMs: 60 })
+      await killAndWait(product, ...killed)
+      await product.ready()
+      await endedCall(product, id)
+      const recording = await product.until('the recording is settled', async () => {
+        const found = await product.ok('GET', `/calls/${id}/recording`)
+        return found.status === 'recording' ? null : found
+      })
+      assert.is(recording.status, 'ready')
+      const wav = readWav(await product.download(`/calls/${id}/recording/content`))
+      if ('error' in wav) throw new Error(wav.error)
+      // The other channel is what we play ourselves: a chime comes near to a key.
+      const [caller, played] = wav.samples as [Int16Array, Int16Array]
+      assert.ok(loudest(CALLER_HZ, caller) > HEARD_DBOV)
+      for (const hz of [SECRET_HZ, ...KEY_HZ]) assert.ok(loudest(hz, caller) < UNHEARD_DBOV, `${hz} Hz was recorded`)
+      assert.ok(loudest(SECRET_HZ, played) < UNHEARD_DBOV)
+      assert.equal(leaksInFiles(product, [CARD]), [])
+      await phone.close()
+    },
+    SLOW,
+  )
+}
+
+/** The level of a frequency in that piece of a channel where it is loudest [dBov]. */
+function loudest(hz: number, channel: Int16Array): number {
+  let most = Number.NEGATIVE_INFINITY
+  for (let from = 0; from + PIECE <= channel.length; from += PIECE) {
+    most = Math.max(most, levelAt(hz, channel, from, from + PIECE))
+  }
+  return most
+}
 
 test.run()
