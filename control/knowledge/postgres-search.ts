@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { Tenant } from '../kernel/tenancy.ts'
 import type { Found, PassageSearch } from './search.ts'
-import { questionWords, wordsOf } from './words.ts'
+import { lexeme, markOf, nameOf, plain, questionWords, wordsOf } from './words.ts'
 
 /**
  * With `search-table.ts` the one place that speaks PostgreSQL's text search (its manual, chapter 12). Words are cut here and
@@ -26,7 +25,7 @@ export const postgresSearch: PassageSearch = {
     const within = documentIds.length === 0 ? sql`` : sql`and document in (${sql.join(documentIds)})`
     const { rows } = await sql<{ passage: string; had: number }>`
       select passage, ${countOf(words)} as had from kb_search
-      where words @@ (${quoted(markOf(tenant))}::tsquery && (${any})) and tenant = ${nameOf(tenant)} ${within}
+      where words @@ (${lexeme(markOf(tenant))}::tsquery && (${any})) and tenant = ${nameOf(tenant)} ${within}
       order by had desc, ts_rank(words, ${any}, ${BY_LENGTH}) desc, passage limit ${limit}`.execute(db)
     return rows.map(({ passage, had }): Found => ({ passageId: passage, score: had / words.length }))
   },
@@ -41,17 +40,3 @@ const countOf = (words: RawBuilder<unknown>[]): RawBuilder<unknown> =>
     words.map(word => sql`(words @@ ${word})::int`),
     sql` + `,
   )
-
-const nameOf = ({ organisationId, livemode }: Tenant): string => `${organisationId}_${livemode ? 'live' : 'test'}`
-
-/** No word of a text begins so. */
-const markOf = (tenant: Tenant): string => `=${nameOf(tenant)}`
-
-const quoted = (lexeme: string): string => `'${lexeme.replaceAll("'", "''")}'`
-
-/** Without accents, as SQLite's tokenizer sees it. */
-const plain = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/[\u0300-\u036f]/g, '')
-    .normalize('NFC')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tenant } from '../kernel/tenancy.ts'
 import type { Found, PassageSearch } from './search.ts'
-import { questionWords } from './words.ts'
+import { nameOf, phrase, questionWords } from './words.ts'
 
 /**
  * With `search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are
@@ -49,12 +49,7 @@ export const sqliteSearch: PassageSearch = {
   },
 }
 
-const nameOf = ({ organisationId, livemode }: Tenant): string => `${organisationId}_${livemode ? 'live' : 'test'}`
-
 const ofTenant = (tenant: Tenant, documentIds: string[]): string => {
   const own = `tenant : ${phrase(nameOf(tenant))}`
   return documentIds.length === 0 ? own : `${own} AND document : (${documentIds.map(phrase).join(' OR ')})`
 }
-
-/** A string of FTS5's query language: whatever it holds is text, not an operator. */
-const phrase = (text: string): string => `"${text.replaceAll('"', '""')}"`

@@ -1,7 +1,7 @@
 import { PostgresAdapter, type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { wordsOf } from '../../knowledge/words.ts'
+import { lexeme, markOf, nameOf, phrase, plain, wordsOf } from '../../knowledge/words.ts'
 
 /**
  * With `221-quality.ts` the one place that speaks of the full text of transcripts: SQLite's FTS5, PostgreSQL's text search. Tenant and call are
@@ -9,23 +9,6 @@ import { wordsOf } from '../../knowledge/words.ts'
  */
 
 const isServer = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter
-
-const nameOf = ({ organisationId, livemode }: Tenant): string => `${organisationId}_${livemode ? 'live' : 'test'}`
-
-/** No word of a text begins so. */
-const markOf = (tenant: Tenant): string => `=${nameOf(tenant)}`
-
-/** A string of FTS5's query language: whatever it holds is text, not an operator. */
-const phrase = (text: string): string => `"${text.replaceAll('"', '""')}"`
-
-const lexeme = (text: string): string => `'${text.replaceAll("'", "''")}'`
-
-/** Without accents, as SQLite's tokenizer sees it. */
-const plain = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/[\u0300-\u036f]/g, '')
-    .normalize('NFC')
 
 const plainWords = (text: string): string => wordsOf(plain(text)).join(' ')
 
