@@ -22,6 +22,7 @@ import { busySeconds } from './kernel/busy-time.ts'
 import { CredentialFiles } from './kernel/credential-files.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
+import { filesFor, openFilesLimit } from './kernel/open-files.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
@@ -412,6 +413,12 @@ process.on('message', () => void drain())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit(0))
 log.info({ hosts: config.sipHosts, port: config.sipPort, wsPort: config.wsPort, threads: engines.length }, 'listening')
+const [files, wantedFiles] = [openFilesLimit(), filesFor(config.maxCalls)]
+if (files !== null && files < wantedFiles)
+  log.warn(
+    { limit: files, wanted: wantedFiles, maxCalls: config.maxCalls },
+    'too few files may be open for so many calls: raise the limit (ulimit -n, LimitNOFILE), or lower TANDEM_MAX_CALLS',
+  )
 process.send?.({ type: 'ready' })
 await sleep(REHEARSAL_AFTER_MS)
 if (config.warmsUp) rehearse().catch(error => log.error({ err: error }, 'calls could not be rehearsed'))

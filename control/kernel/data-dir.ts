@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
@@ -36,11 +36,14 @@ export function prepareDataDir(dataDir: string): { error: string } | null {
     const probe = join(dataDir, 'run', `probe.${process.pid}`)
     writeFileSync(probe, '')
     rmSync(probe)
+    // Of a start as another user.
+    for (const file of ['', '-wal', '-shm'].map(end => `${databaseFile(dataDir)}${end}`))
+      if (existsSync(file)) closeSync(openSync(file, 'r+'))
     return null
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
+    const { code, path = dataDir } = error as NodeJS.ErrnoException
     return {
-      error: `Cannot write to the data directory ${dataDir} (${code}): make it writable, or set TANDEM_DATA_DIR to another one.`,
+      error: `Cannot write to the data directory ${dataDir} (${code}, ${path}): make it and its files writable, or set TANDEM_DATA_DIR to another one.`,
     }
   }
 }

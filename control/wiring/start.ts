@@ -22,6 +22,8 @@ const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PA
 
 /** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env` is what the children inherit. */
 export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
+  // What is written is of no concern to others, in whatever directory.
+  process.umask(process.umask() | 0o007)
   const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
   if ('error' in lock) return refuse(lock.error)
   comeForward()

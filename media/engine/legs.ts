@@ -42,6 +42,8 @@ export interface LegSocket extends PacketOut {
   close(): void
 }
 
+/** An operator can change either. */
+const NO_PORT = 'no RTP port is free (TANDEM_RTP_PORTS), or no more files may be open (ulimit -n)'
 /** Nobody presses keys faster. A faster sender is limited to this rate, so that it cannot flood control. */
 const KEYS = { burst: 40, perSecond: 20 }
 
@@ -133,7 +135,7 @@ export class Legs implements LegHooks {
     const socket = await this.#options.openSocket(host).finally(() => {
       if (this.#opening.get(legId) === opening) this.#opening.delete(legId)
     })
-    if (socket === null) return { failure: 'capacity', message: 'no RTP port is free' }
+    if (socket === null) return { failure: 'capacity', message: NO_PORT }
     if (opening.isGivenUp) {
       socket.close()
       return noLeg(legId)
@@ -174,8 +176,7 @@ export class Legs implements LegHooks {
     const { identity, openSocket, now, random } = this.#options
     const socket = identity === undefined ? null : await openSocket(host)
     const leg = this.#world.members.get(legId)?.leg
-    if (socket === null || identity === undefined)
-      return { failure: 'capacity', message: 'no RTP port is free' } as const
+    if (socket === null || identity === undefined) return { failure: 'capacity', message: NO_PORT } as const
     if (!(leg instanceof BrowserLeg)) {
       socket.close()
       return noLeg(legId)

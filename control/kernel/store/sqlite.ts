@@ -39,6 +39,8 @@ export function connectTo(file: string | Buffer): BetterSqlite3.Database {
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = NORMAL')
   sqlite.pragma('foreign_keys = ON')
+  // What was deleted is not to be read in the file either.
+  sqlite.pragma('secure_delete = ON')
   sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   sqlite.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return sqlite

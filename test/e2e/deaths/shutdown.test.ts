@@ -1,7 +1,7 @@
 // Judges timing: what is heard counts, sample by sample, and when it comes.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,7 +152,10 @@ test(
 test(
   'a drain ends with the last call, long before the limit, and what happened in it is stored',
   async () => {
+    // As an operator makes it.
+    chmodSync(dataDir, 0o755)
     const product = await Product.start({ dataDir, env: { TANDEM_DRAIN_SECONDS: '30' } })
+    assert.is(statSync(join(dataDir, 'tandem.db')).mode & 0o007, 0, 'the database is of no concern to others')
     const phone = await Phone.open('hasty')
     const call = await phone.call('1002', product.sip)
     const pids = product.pids
