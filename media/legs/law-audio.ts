@@ -24,7 +24,7 @@ import type { WireAudio } from './wire-audio.ts'
 /** Transcodes from the other law to this one. */
 const OCTETS: Record<LawName, Uint8Array> = { PCMU: octetsOf(PCMA, PCMU), PCMA: octetsOf(PCMU, PCMA) }
 /** Packets sent before the far end changed its codec still arrive for this long [ms]. */
-const STRAGGLER_MS = 3000
+export const STRAGGLER_MS = 3000
 
 /** The meaning of a payload type. */
 const NOTHING = 0

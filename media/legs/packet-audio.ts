@@ -10,6 +10,7 @@ import type { CodecName } from '../protocol.ts'
 import { LEG_SAMPLES, SILENCE } from '../rooms/leg.ts'
 import { JitterBuffer } from '../rtp/jitter.ts'
 import { Packetizer, type RtpPacket, type RtpSender } from '../rtp/rtp.ts'
+import { STRAGGLER_MS } from './law-audio.ts'
 import type { LegMedia } from './leg-media.ts'
 import { type FrameKind, type FrameMaker, Playout } from './playout.ts'
 import { LOST_TICKET, NO_TICKET, TicketedPackets } from './ticketed-packets.ts'
@@ -47,6 +48,9 @@ export class PacketAudio implements WireAudio, FrameMaker {
   readonly #wide: Wide | null
   readonly #payload = uint8Array(MAX_FRAME_BYTES)
   #receivePayloadTypes: readonly number[] = []
+  /** Those of before, accepted for a while. */
+  #formerPayloadTypes: readonly number[] = []
+  #stragglersUntil = Number.NEGATIVE_INFINITY
   /** For how long the codec's own noise has replaced audio since the last frame [ticks]. */
   #rested = MOST_RESTED_TICKS
 
@@ -80,16 +84,26 @@ export class PacketAudio implements WireAudio, FrameMaker {
     return this.#packetizer.isFull
   }
 
-  agree(media: LegMedia): boolean {
+  agree(media: LegMedia, now: number): boolean {
     if (media.codec !== this.codec) return false
     const isFrameAPacket = this.#coder.frameBytes === null
     this.#packetizer.agree(media.payloadType, isFrameAPacket ? FRAME_MS : (media.ptimeMs ?? FRAME_MS))
-    this.#receivePayloadTypes = media.receivePayloadTypes
+    this.#keepPayloadTypes(media, now)
     return true
   }
 
-  carries(payloadType: number): boolean {
-    return this.#receivePayloadTypes.includes(payloadType)
+  /** Packets with the payload types of before are on their way, unless those mean something else now. */
+  #keepPayloadTypes({ receivePayloadTypes, telephoneEvent, comfortNoise }: LegMedia, now: number): void {
+    const before = this.#receivePayloadTypes
+    this.#receivePayloadTypes = receivePayloadTypes
+    if (before.every(type => receivePayloadTypes.includes(type))) return
+    this.#formerPayloadTypes = before.filter(type => type !== telephoneEvent.receive && type !== comfortNoise)
+    this.#stragglersUntil = now + STRAGGLER_MS
+  }
+
+  carries(payloadType: number, now: number): boolean {
+    if (this.#receivePayloadTypes.includes(payloadType)) return true
+    return now < this.#stragglersUntil && this.#formerPayloadTypes.includes(payloadType)
   }
 
   timestampOf(timestamp: number): number {

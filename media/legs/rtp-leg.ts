@@ -13,6 +13,7 @@ import type { ReceptionStats } from '../rtp/reception-stats.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from '../rtp/rtp.ts'
 import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { FaxWay } from './fax-way.ts'
+import { FormerAudio } from './former-audio.ts'
 import { LawAudio, type StreamListener } from './law-audio.ts'
 import { LegEncryption } from './leg-encryption.ts'
 import { LegKeys } from './leg-keys.ts'
@@ -56,6 +57,8 @@ export class RtpLeg extends Leg implements PacketTaker {
   readonly #stats: ReceptionStats
   readonly #ear: StreamListener
   #audio: WireAudio | null = null
+  /** What is heard of the codec before; null: nothing. */
+  #former: FormerAudio | null = null
   #media: LegMedia | null = null
   #opusCodec: OpusCodec | null = null
   /** The fax that replaces the audio; null: none. */
@@ -166,6 +169,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     audio.agree(media, now)
     if (this.isLeftAlone) audio.leaveAlone?.()
     this.#audio = audio
+    this.#former = before === null ? null : new FormerAudio(before, now)
     this.#reports.heard.use(audio.jitter)
     this.#reports.clockRateHz = audio.clockRateHz
     this.isWide = audio.isWide
@@ -216,7 +220,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   /** A datagram on the RTP port. */
   rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
     const media = this.#media
-    const audio = this.#audio
+    let audio = this.#audio
     if (media === null || audio === null) return
     if (this.#fax !== null) {
       this.#fax.receive(datagram, host, port, now)
@@ -237,6 +241,7 @@ export class RtpLeg extends Leg implements PacketTaker {
       return
     }
     const isEvent = received.payloadType === media.telephoneEvent.receive
+    if (this.#former !== null) audio = this.#former.of(received.payloadType, audio, now)
     const isAudio = audio.carries(received.payloadType, now)
     // Comfort noise is a sign of life. Its static type is accepted even if not negotiated, because it is unambiguous.
     const isNoise = received.payloadType === 13 || received.payloadType === media.comfortNoise
@@ -294,7 +299,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   override mayPassTo(other: Leg, now: number): boolean {
     if (!(other instanceof RtpLeg) || !other.takesPackets || other.law !== this.law) return false
-    return this.#listens && !this.#silence.isOn && this.#presence.flowsSince(PAUSE_MS, now)
+    return this.#listens && this.#former === null && !this.#silence.isOn && this.#presence.flowsSince(PAUSE_MS, now)
   }
 
   override passTo(other: Leg, isOpen: () => boolean, now: number): boolean {
@@ -456,8 +461,11 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.#fax !== null) return null
     if (this.#keys.isDown) this.#keys.advance(now)
     this.#stopPassing()
-    const audio = this.#audio
+    if (this.#former?.isOver(now) === true) this.#former = null
+    const audio = this.#former?.audio ?? this.#audio
     if (!this.#listens || audio === null) return null
+    // What comes of the next codec meanwhile waits.
+    if (this.#former !== null) this.#audio!.jitter.pass(now)
     const frame = audio.pull(now, this.isUpperWanted)
     this.upper = audio.upper
     const { frames } = this.#reports.heard
@@ -483,7 +491,8 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   override playedUntil(now: number): number {
-    return this.#audio === null ? now : this.#keys.sentAt(this.#audio.jitter.playedTimestamp, now)
+    const audio = this.#former?.audio ?? this.#audio
+    return audio === null ? now : this.#keys.sentAt(audio.jitter.playedTimestamp, now)
   }
 
   /** Reports missing audio. */
@@ -584,12 +593,14 @@ export class RtpLeg extends Leg implements PacketTaker {
   override leaveAlone(): void {
     super.leaveAlone()
     this.#audio?.leaveAlone?.()
+    this.#former?.audio.leaveAlone?.()
   }
 
   override close(): void {
     // Its arrays are another leg's from now on: packets that still come, and relays of others, find nothing here.
     this.#media = null
     this.#audio = null
+    this.#former = null
     super.close()
     this.#stopPassing()
     this.leaveFax()

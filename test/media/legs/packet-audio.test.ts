@@ -3,6 +3,7 @@ import { levelAt, loudness } from '../../../bench/spectrum.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { writeL16be } from '../../../codecs/l16.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
+import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { packetCodec } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import type { Quality } from '../../../media/protocol.ts'
@@ -315,6 +316,69 @@ test('another codec in mid-call: from G.711 to G.722 and back, and both are hear
   run(room, 20, (tick, now) => wide.speak(wide.tone(HZ, tick), now), 40)
   assert.is(wide.packets.at(-1)!.payloadType, PAYLOAD_TYPE)
   assert.ok(loudness(phone.heard(50, 60)) > -16)
+})
+
+/** How loud the tone is in the softest 10 ms that a telephone hears, where its speaker goes over to another codec or payload type in frame 100 [dBov]. */
+function softest(from: LegMedia, to: LegMedia, onTheWay: number): number {
+  const room = new Room(SPEC)
+  const phone = new Party('leg_b', '10.0.0.2')
+  const party = new PacketParty('L16/8000', '10.0.0.1', from)
+  room.legs.push(party.leg, phone.leg)
+  const sender = new RtpSender({ ssrc: 9, sequence: 65_500, timestamp: 77, maxPayload: 640 })
+  const coders = [from, to].map(coderOf)
+  const agreed = [from, to]
+  const flying: Uint8Array[] = []
+  run(room, 200, (tick, now) => {
+    if (tick === 100) party.leg.connect(to, now)
+    // It hears of the agreement half a round trip later, and its packets take as long.
+    const n = tick < 100 + onTheWay ? 0 : 1
+    const { rateHz, clockRateHz, encode } = coders[n]!
+    const samples = rateHz / 50
+    const frame = Int16Array.from({ length: samples }, (_, i) =>
+      Math.round(11_600 * Math.sin((2 * Math.PI * HZ * (tick * samples + i)) / rateHz)),
+    )
+    const length = encode(frame, sender.packet.subarray(12))
+    flying.push(sender.write(agreed[n]!.receivePayloadTypes[0]!, length).slice(0, 12 + length))
+    sender.advance(clockRateHz / 50)
+    if (flying.length > onTheWay) party.leg.rtp(flying.shift()!, party.host, 4000, now)
+  })
+  const heard = phone.heard(20, 200)
+  const levels = Array.from({ length: heard.length / 80 }, (_, i) => levelAt(HZ, heard, 80 * i, 80 * i + 80, 8000))
+  return Math.min(...levels)
+}
+
+function coderOf({ codec }: LegMedia) {
+  if (codec === 'PCMU') return { rateHz: 8000, clockRateHz: 8000, encode: encodeLaw }
+  const coder = packetCodec(codec as PacketCodecName)
+  const encode = (frame: Int16Array, into: Uint8Array): number => coder.encode(frame, into)
+  return { rateHz: coder.sampleRateHz, clockRateHz: coder.clockRateHz, encode }
+}
+
+function encodeLaw(frame: Int16Array, into: Uint8Array): number {
+  const octets = new Uint8Array(frame.length)
+  PCMU.encode(frame, octets)
+  into.set(octets)
+  return octets.length
+}
+
+test('who goes over to a codec of another kind, or other payload types, is heard without a hole: what is on its way is of the one before', () => {
+  const media = (codec: LegMedia['codec'], type: number): LegMedia => ({
+    ...mediaOf('10.0.0.1'),
+    ...{ codec, payloadType: type, receivePayloadTypes: [type] },
+  })
+  for (const onTheWay of [0, 2, 5]) {
+    for (const [from, to] of [
+      [media('PCMU', 0), media('G722', 9)],
+      [media('G722', 9), media('PCMU', 0)],
+      [media('L16/16000', 112), media('L16/8000', 113)],
+      [media('G722', 9), media('L16/16000', 112)],
+      [media('L16/16000', 112), media('L16/16000', 96)],
+    ] as const) {
+      const level = softest(from, to, onTheWay)
+      // A hole would be far below.
+      assert.ok(level > -18, `${from.codec} ${from.payloadType} to ${to.codec} ${to.payloadType}: ${level} dBov`)
+    }
+  }
 })
 
 test('packets that are none of the codec are refused and counted; nothing throws', () => {

@@ -312,7 +312,7 @@ test('linear audio of 16 kHz is waited for and followed in step as well', () => 
     codec,
     packetCodec(codec),
   )
-  audio.agree({ ...mediaOf('192.0.2.1'), codec })
+  audio.agree({ ...mediaOf('192.0.2.1'), codec }, 0)
   const packet = Object.assign(new RtpPacket(), { payloadLength: 640 })
   const bytes = new Uint8Array(640)
   const view = new DataView(bytes.buffer)
