@@ -105,17 +105,19 @@ export class LegQuality {
   figures(codec: Quality['codec'], packetsSent: number, roundTripMs: number | null): Quality {
     const stats = this.#stats
     const { late, duplicate } = this.#drops
+    // Those that came twice make up for none of them.
+    const packetsLost = Math.max(0, stats.allLost + duplicate)
     const { burstRatio, concealedPercent } = this.frames
-    const unplayedPercent = stats.allExpected === 0 ? 0 : (100 * this.#unplayed) / stats.allExpected
+    const percentOf = (packets: number): number => (stats.allExpected === 0 ? 0 : (100 * packets) / stats.allExpected)
     const delayMs = this.#delayMs(roundTripMs)
     const drift = this.#drift.ppm
     return {
       codec,
       packetsReceived: stats.allReceived,
       packetsSent,
-      packetsLost: Math.max(0, stats.allLost + duplicate),
+      packetsLost,
       packetsLate: late,
-      lossPct: round(stats.lossPercent),
+      lossPct: round(percentOf(packetsLost)),
       concealedPct: round(concealedPercent),
       burstRatio: round(burstRatio),
       jitterMs: round(stats.jitterMs),
@@ -123,7 +125,7 @@ export class LegQuality {
       delayMs: round(delayMs),
       driftPpm: drift === null ? null : Math.round(drift),
       // Without received audio there is no rating.
-      mos: stats.allReceived === 0 ? null : mosOf(delayMs, unplayedPercent, burstRatio),
+      mos: stats.allReceived === 0 ? null : mosOf(delayMs, percentOf(this.#unplayed), burstRatio),
     }
   }
 }

@@ -118,11 +118,6 @@ export class ReceptionStats {
     return Math.max(-0x800000, Math.min(0x7fffff, this.expected - this.received))
   }
 
-  /** Of all packets so far, 0..100. */
-  get lossPercent(): number {
-    return this.allExpected === 0 ? 0 : Math.max(0, (this.allLost * 100) / this.allExpected)
-  }
-
   /** Interarrival jitter [ms]. */
   get jitterMs(): number {
     return (this.#jitter * 1_000) / this.#clockRateHz

@@ -18,7 +18,13 @@ const NOWHERE = { sendRtp: () => {}, sendRtcp: () => {} }
 type Network = (packet: number) => number | null
 
 /** A far end that speaks for some seconds to a leg with its real jitter buffer, on its own clock. `pace`: that clock relative to ours. */
-function call(seconds: number, network: Network, pace = 1, speaks: (packet: number) => boolean = () => true) {
+function call(
+  seconds: number,
+  network: Network,
+  pace = 1,
+  speaks: (packet: number) => boolean = () => true,
+  comesTwice: (packet: number) => boolean = () => false,
+) {
   const told: boolean[] = []
   const hooks = {
     key: () => {},
@@ -46,6 +52,7 @@ function call(seconds: number, network: Network, pace = 1, speaks: (packet: numb
       PCMU.encode(frame, sender.packet.subarray(12))
       const bytes = Buffer.from(sender.write(0, 160).subarray(0, 172))
       if (delay !== null) arrivals.push({ at: (n * 20) / pace + 3 + delay, bytes })
+      if (delay !== null && comesTwice(n)) arrivals.push({ at: (n * 20) / pace + 4 + delay, bytes: Buffer.from(bytes) })
     }
     sender.advance(160)
   }
@@ -81,6 +88,21 @@ test('5 % random loss is the MOS within 0.1 that G.107 gives for our concealment
     assert.ok(quality.burstRatio < 1.15, `${quality.burstRatio}`)
     assert.ok(Math.abs(quality.concealedPct - 5) < 1, `${quality.concealedPct} % concealed`)
   }
+})
+
+test('packets that come twice do not hide others that are lost', () => {
+  const random = seeded(5)
+  const lost = Array.from({ length: 3000 }, () => random() < 0.05)
+  const once = call(60, n => (lost[n] ? null : 20)).quality
+  const twice = call(
+    60,
+    n => (lost[n] ? null : 20),
+    1,
+    () => true,
+    n => n % 10 === 5,
+  ).quality
+  assert.ok(once.lossPct > 3, `${once.lossPct} %`)
+  assert.equal([twice.packetsLost, twice.lossPct, twice.mos], [once.packetsLost, once.lossPct, once.mos])
 })
 
 test('packets too late to play count as lost: 10 % that take 600 ms are the MOS of 10 % loss', () => {
