@@ -15,3 +15,8 @@ export const samplesPerFrame = (sampleRateHz: number): number => (sampleRateHz *
 
 /** Clamps a sum of samples to the range of 16-bit PCM. */
 export const clamp16 = (sum: number): number => (sum > 32767 ? 32767 : sum < -32768 ? -32768 : sum)
+
+/** Adds a frame to samples from here on. */
+export function addTo(samples: Int16Array, frame: Frame, from = 0): void {
+  for (let i = 0; i < frame.length; i++) samples[from + i] = clamp16(samples[from + i]! + frame[i]!)
+}

@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { addTo, type Frame } from '../../codecs/audio.ts'
 import type { RecordingInfo } from '../protocol.ts'
 import type { Sink, Track } from '../rooms/sink.ts'
 import { type Chunk, ChunkQueue } from './chunk-queue.ts'
@@ -235,12 +235,7 @@ class Channel implements Sink {
       this.framesDropped++
       return
     }
-    const { samples } = this.#chunk
-    const from = this.#frame * RECORDING_FRAME_SAMPLES
-    for (let i = 0; i < RECORDING_FRAME_SAMPLES; i++) {
-      const sum = samples[from + i]! + frame[i]!
-      samples[from + i] = sum > 32_767 ? 32_767 : sum < -32_768 ? -32_768 : sum
-    }
+    addTo(this.#chunk.samples, frame, this.#frame * RECORDING_FRAME_SAMPLES)
   }
 
   tick(): void {

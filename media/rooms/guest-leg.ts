@@ -1,5 +1,5 @@
 import { int16Array } from '../../codecs/arrays.ts'
-import type { Frame } from '../../codecs/audio.ts'
+import { addTo, type Frame } from '../../codecs/audio.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import { SILENCE_DBOV } from '../../codecs/level.ts'
 import { LEG_SAMPLES, Leg, type LegHooks, NO_QUALITY, type Voice } from './leg.ts'
@@ -125,7 +125,7 @@ export class GuestLeg extends Leg implements RoomTap {
   played(frame: Frame, leg: Leg | null): void {
     if (leg !== null && leg !== this) return
     if (this.#productFlags === 0) this.#product.set(frame)
-    else for (let i = 0; i < frame.length; i++) this.#product[i]! += frame[i]!
+    else addTo(this.#product, frame)
     this.#productFlags |= leg === null ? LINK.product | LINK.toAll : LINK.product
   }
 

@@ -1,5 +1,5 @@
 import { int16Array } from '../../../codecs/arrays.ts'
-import type { Frame } from '../../../codecs/audio.ts'
+import { addTo, type Frame } from '../../../codecs/audio.ts'
 import { Annex } from '../../rooms/annex.ts'
 import type { Leg } from '../../rooms/leg.ts'
 import { LEG_SAMPLES } from '../../rooms/leg.ts'
@@ -203,7 +203,7 @@ class FollowedLeg implements Sink, RoomTap {
   played(frame: Frame, leg: Leg | null): void {
     if (leg !== null && leg !== this.#leg) return
     if (!this.#isPlayed) this.#played.set(frame)
-    else for (let i = 0; i < frame.length; i++) this.#played[i]! += frame[i]!
+    else addTo(this.#played, frame)
     this.#isPlayed = true
   }
 

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { GuestLeg } from '../../../media/rooms/guest-leg.ts'
 import { LegEnd, LINK, newLegLink, RoomEnd } from '../../../media/rooms/leg-link.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, toneFrame } from '../engine/party.ts'
@@ -105,6 +106,17 @@ test('a surplus tick is left out where nobody speaks, though there is noise, and
     while (room.next() !== -1) left++
     assert.is(left, waiting, `${amplitude}`)
   }
+})
+
+test('what the product plays to one and to all in a room of another thread, both loud, is bounded, not turned over', () => {
+  const memory = newLegLink()
+  const [leg, guest] = [new LegEnd(memory), new GuestLeg('part_a', 'org', memory, () => {})]
+  const loud = new Int16Array(160).fill(20_000)
+  guest.played(loud, guest)
+  guest.played(loud, null)
+  guest.send(null)
+  assert.ok((leg.next() & LINK.product) !== 0)
+  assert.equal(leg.product, new Int16Array(160).fill(32_767))
 })
 
 test.run()
