@@ -199,8 +199,9 @@ export class Ways {
     this.#hosts = []
     const { to, reason } = await this.#options.mayCall(by, [...contacts.keys()])
     if (to.length === 0) {
-      // Nor is anybody else, by another connection: that would be sent on to the same.
-      this.#targets.length = 0
+      // Nor is anybody else, by another connection: that would be sent on to the same. Who was named beside the one that sends on is.
+      const beside = this.#targets.filter(one => this.#contacts.has(one))
+      this.#targets.splice(0, this.#targets.length, ...beside)
       this.#later = []
       this.refusal = reason
     }

@@ -157,6 +157,18 @@ test('who is named and may not be called is not; when nobody may be, the call is
   assert.equal([await tries(none, outcome), none.refusal], [['a'], 'redirect_refused'])
 })
 
+test('where a contact sends on to nobody who may be called, the next contact is, and no other target', async () => {
+  const contacts = { a: ['sip:bob@m', 'sip:bob@n'], m: ['sip:bob@forbidden'] }
+  const targets = [target('a', { followRedirects: true }), target('b')]
+  const outcome = ({ peer }: Way): Refusal => {
+    const to = contacts[peer.host as 'a' | 'm']
+    return to === undefined ? refusal(503) : refusal(302, { contacts: to })
+  }
+  const { ways } = scene(targets, {}, undefined, uri => !uri.endsWith('forbidden'))
+  const call = ways()
+  assert.equal([await tries(call, outcome), call.refusal], [['a', 'm', 'n'], 'redirect_refused'])
+})
+
 test('redirections that lead in a circle end', async () => {
   const moved = refusal(302, { contacts: ['sip:bob@a'] })
   const tried = await tries(scene([target('a', { followRedirects: true })]).ways(), () => moved)
