@@ -12,8 +12,14 @@ const SO_RCVBUFFORCE = 33
 /** Counts of a socket (`SK_MEMINFO_…`, words of 4 bytes), and which of them are dropped datagrams (Linux 4.12). */
 const SO_MEMINFO = 55
 const MEMINFO = { words: 9, drops: 8 }
+const IPPROTO_IP = 0
+const IP_TOS = 1
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
+const IPV6_TCLASS = 67
+/** How packets are marked, so that routers prefer them (DSCP, RFC 4594 §4.1, §4.2): voice (EF), and its signalling (CS5). */
+const VOICE = 46 << 2
+const SIGNALLING = 40 << 2
 const F_DUPFD_CLOEXEC = 1030
 export const EAGAIN = 11
 /** The socket option, and the type of its control message (socket(7)). */
@@ -86,22 +92,31 @@ export class Libc {
   readonly clockGettime = this.#lib.func('int clock_gettime(int, uintptr_t)')
   readonly #scratch = new SharedMemory(TEXT_AT + TEXT_BYTES)
 
-  /** A UDP socket whose datagrams carry their arrival time; negative: failed. */
+  /** A UDP socket for audio, whose datagrams carry their arrival time; negative: failed. */
   socket(family: number): number {
     const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
-    if (fd >= 0) this.#set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    if (fd < 0) return fd
+    this.#set(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    this.#mark(fd, family, VOICE)
     return fd
   }
 
-  /** A UDP socket of one family only, with a receive buffer of this size, or the most that we may have; negative: failed. */
+  /** A UDP socket for signalling, of one family only, with a receive buffer of this size, or the most that we may have; negative: failed. */
   bufferedSocket(family: number, receiveBufferBytes: number): number {
     const fd = this.#socket(family, SOCK_DGRAM_NONBLOCK_CLOEXEC, 0)
     if (fd < 0) return fd
     if (family === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)
+    this.#mark(fd, family, SIGNALLING)
     if (!this.#set(fd, SOL_SOCKET, SO_RCVBUFFORCE, receiveBufferBytes)) {
       this.#set(fd, SOL_SOCKET, SO_RCVBUF, receiveBufferBytes)
     }
     return fd
+  }
+
+  /** Where the system does not allow it, packets are as all others. */
+  #mark(fd: number, family: number, trafficClass: number): void {
+    if (family === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_TCLASS, trafficClass)
+    else this.#set(fd, IPPROTO_IP, IP_TOS, trafficClass)
   }
 
   #set(fd: number, level: number, option: number, value: number): boolean {

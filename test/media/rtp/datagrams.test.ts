@@ -405,4 +405,26 @@ test('packets are fetched without a clock too: of sockets that have no room yet'
   await new Promise<void>(resolve => sender.close(() => resolve()))
 })
 
+for (const host of ['127.0.0.1', '::1'] as const) {
+  const sentence = `audio to ${host} is marked as voice (EF, RFC 4594 §4.1)`
+  if (chosen.kind !== 'native' || (host === '::1' && !hasIpv6)) test.skip(sentence, 'not on this system')
+  else {
+    test(sentence, async () => {
+      const { markReader } = await import('./mark-reader.ts')
+      const port = await freePort()
+      const reader = markReader(host, port)
+      const { socket } = await listener(chosen, host)
+      let mark: number | null = null
+      await until(chosen, () => {
+        socket.send(bytesOf('x'), 1, host, port)
+        mark ??= reader.next()
+        return mark !== null
+      })
+      assert.is(mark, 46)
+      socket.close()
+      reader.close()
+    })
+  }
+}
+
 test.run()

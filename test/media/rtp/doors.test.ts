@@ -230,4 +230,26 @@ if (native !== null) {
   })
 }
 
+for (const host of ['127.0.0.1', '::1'] as const) {
+  const sentence = `SIP to ${host} is marked as signalling (CS5, RFC 4594 §4.2)`
+  if (native === null || (host === '::1' && !hasIpv6)) test.skip(sentence, 'not on this system')
+  else {
+    test(sentence, async () => {
+      const { markReader } = await import('./mark-reader.ts')
+      const port = await freePort()
+      const reader = markReader(host, port)
+      const { door } = await listener(async options => native(options), host)
+      send(door, 'x', host, port)
+      let mark: number | null = null
+      await until(() => {
+        mark ??= reader.next()
+        return mark !== null
+      })
+      assert.is(mark, 40)
+      door.close()
+      reader.close()
+    })
+  }
+}
+
 test.run()
