@@ -69,9 +69,9 @@ export class RoomSlots {
       place.settleMs = FIRST_SETTLE_MS
     }
     if (now < place.lookAt) return
-    const later = this.#bestMove(slot, place.room)
     // Its other threads would miss a frame, or have one too many.
-    if (later !== 0 && place.room.isSpread && !place.room.isQuiet) return
+    if (place.room.isSpread && !place.room.isQuiet) return
+    const later = this.#bestMove(slot, place.room)
     place.lookAt = now + LOOK_MS
     if (later === 0 || !this.bySlot[slot]!.includes(place)) return
     this.bySlot[slot] = this.bySlot[slot]!.filter(other => other !== place)
