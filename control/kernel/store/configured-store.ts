@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { databaseFile, ownNodeId } from '../data-dir.ts'
+import { IS_NEWER, NEWER_ADVICE } from './faults.ts'
 import { openStore, type Store } from './store.ts'
 
 /** Opens the configured database. It throws one line that says what to do. */
@@ -8,8 +9,9 @@ export async function openConfiguredStore(config: Pick<Config, 'dataDir' | 'data
   // A database in the data directory belongs to that directory, whatever its node is called.
   if (databaseUrl === null) {
     const file = databaseFile(dataDir)
-    return openStore(file).catch((error: Error) => {
-      throw new Error(`Cannot open the database ${file} (${error.message}): restore it, or move it away.`)
+    return openStore(file).catch((error: Error & { code?: string }) => {
+      const advice = error.code === IS_NEWER ? NEWER_ADVICE : 'restore it, or move it away'
+      throw new Error(`Cannot open the database ${file} (${error.message}): ${advice}.`)
     })
   }
   const node = config.nodeId ?? ownNodeId(dataDir)

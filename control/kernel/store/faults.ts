@@ -37,3 +37,7 @@ export function isStoreOutage(error: unknown): boolean {
   const fault = faultOf(error)
   return fault === 'outage' || fault === 'conflict'
 }
+
+/** Code of the error of a database that a newer version has migrated. */
+export const IS_NEWER = 'IS_NEWER'
+export const NEWER_ADVICE = 'start the newer version of Tandem that has used it, or restore a backup of this one'

@@ -12,6 +12,7 @@ import {
   sql,
 } from 'kysely'
 import pg from 'pg'
+import { NEWER_ADVICE } from './faults.ts'
 import { NamedStatements } from './named-statements.ts'
 import { ofNode, type SteadyClock } from './node.ts'
 import { asPostgresText } from './postgres-text.ts'
@@ -115,6 +116,7 @@ const ADVICE: [RegExp, string][] = [
   [/^3D000$/, 'create that database, or name another one in TANDEM_DATABASE_URL'],
   [/^42501$/, 'grant the user CREATE on the schema, or make it the owner of the database'],
   [/^53300$/, 'allow the server more connections (max_connections)'],
+  [/^IS_NEWER$/, NEWER_ADVICE],
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'check the host in TANDEM_DATABASE_URL'],
 ]
 

@@ -4,7 +4,7 @@ import { FollowUps } from '../follow-ups.ts'
 import { Turns } from '../turns.ts'
 import { type Fact, following, type Sender, written } from './after-commit.ts'
 import { Checkpoints } from './checkpoints.ts'
-import { faultOf } from './faults.ts'
+import { faultOf, IS_NEWER } from './faults.ts'
 import { MIGRATIONS } from './migrations/all.ts'
 import { ONLY_NODE, sinceBoot } from './node.ts'
 import { PreparedStatements, type Statements } from './prepared-statements.ts'
@@ -143,7 +143,9 @@ export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.tes
 /** Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
 async function migrate(db: Kysely<Database>): Promise<void> {
   if (await isUpToDate(db)) return
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+  // A version may bring a migration that was written before others which this database has already.
+  const provider = { getMigrations: async () => MIGRATIONS }
+  const migrator = new Migrator({ db, provider, allowUnorderedMigrations: true })
   const { error } = await migrator.migrateToLatest()
   if (error !== undefined) throw error
 }
@@ -155,6 +157,8 @@ async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
     // There are no tables yet. Any other error will recur in the migration.
     () => new Set<string>(),
   )
+  for (const name of made)
+    if (!(name in MIGRATIONS)) throw Object.assign(new Error(`it has ${name}`), { code: IS_NEWER })
   const names = Object.keys(MIGRATIONS)
   return made.size === names.length && names.every(name => made.has(name))
 }

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { sql } from 'kysely'
 import * as assert from 'uvu/assert'
 import { ownNodeId } from '../../../../control/kernel/data-dir.ts'
 import { openConfiguredStore } from '../../../../control/kernel/store/configured-store.ts'
 import { nodeOf } from '../../../../control/kernel/store/node.ts'
+import { openStore, type Store } from '../../../../control/kernel/store/store.ts'
 import { vaultOf } from '../../../../control/kernel/vault.ts'
 import { vaultFits } from '../../../../control/kernel/vault-check.ts'
 import { suite } from '../../../harness.ts'
@@ -56,6 +58,38 @@ test("a vault that is not the database's is found out", async () => {
     [true, true, false],
   )
   await store.close()
+})
+
+/** Opened, changed by `change`, and opened again as the configuration names it. */
+async function reopened(change: (db: Store['db']) => Promise<unknown>): Promise<Store | Error> {
+  const { target, remove } = await makeDatabase()
+  const before = await openStore(target)
+  await change(before.db)
+  await before.close()
+  const place =
+    testEngine === 'postgres' ? { dataDir, databaseUrl: target } : { dataDir: dirname(target), databaseUrl: null }
+  const opened = await openConfiguredStore({ ...place, nodeId: null }).catch((error: Error) => error)
+  if (!(opened instanceof Error)) await opened.close()
+  await remove()
+  return opened
+}
+
+test('a database of an older version takes a migration that was written before others which it has already', async () => {
+  const store = await reopened(async db => {
+    await sql`alter table rings drop column payment`.execute(db)
+    await sql`delete from kysely_migration where name = '110-payment-rings'`.execute(db)
+  })
+  assert.not.instance(store, Error)
+})
+
+test('a database of a newer version is not called broken', async () => {
+  const refused = await reopened(db =>
+    sql`insert into kysely_migration (name, timestamp) values ('999-future', '2027-01-01')`.execute(db),
+  )
+  assert.match(
+    (refused as Error).message,
+    /999-future\): start the newer version of Tandem that has used it, or restore/,
+  )
 })
 
 if (testEngine === 'postgres') {
