@@ -3,7 +3,7 @@ import { jwtVerify, SignJWT } from 'jose'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { ClientTokenRow } from './tables.ts'
 
@@ -52,8 +52,7 @@ export async function insertClientToken(
     ...fields,
     device: device ?? null,
     id: newId('call'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     expires_at: new Date(at.getTime() + ttlS * 1000).toISOString(),
     used_at: null,
     created: at.toISOString(),

@@ -8,7 +8,7 @@ import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { endClaims } from './preview/claims.ts'
 import { removeContacts } from './removal.ts'
 import {
@@ -136,8 +136,7 @@ const create =
       const at = deps.now().toISOString()
       const row: CampaignRow = {
         id: newId('campaign'),
-        organisation_id: context.organisationId,
-        livemode: context.livemode ? 1 : 0,
+        ...ownedBy(context),
         name,
         status: 'draft',
         settings: JSON.stringify(settings),

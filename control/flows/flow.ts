@@ -10,7 +10,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { OfferedModels } from '../models/offered.ts'
 import { emptyGraph, type FlowNode, type Graph, type GraphInput, mergeGraph } from './engine/graph.ts'
 import type { FlowKind } from './engine/node-type.ts'
@@ -91,8 +91,7 @@ function newRow(
     ...flow,
     draft: JSON.stringify(flow.draft),
     id: newId('flow'),
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
+    ...ownedBy(context),
     status: 'draft',
     published_version: null,
     latest_version: 0,

@@ -25,6 +25,12 @@ export const tenantOf = (row: TenantColumns): Tenant => ({
   livemode: row.livemode === 1,
 })
 
+/** The columns of a new row that say whose it is; on a call's way, after the others. */
+export const ownedBy = ({ organisationId, livemode }: Tenant): TenantColumns => ({
+  organisation_id: organisationId,
+  livemode: livemode ? 1 : 0,
+})
+
 type TenantTable = { [T in keyof Database]: Database[T] extends TenantColumns ? T : never }[keyof Database]
 export type TableWithId = { [T in TenantTable]: Database[T] extends { id: string } ? T : never }[TenantTable]
 

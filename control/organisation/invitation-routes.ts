@@ -11,7 +11,7 @@ import { input, oneOf, timestamp } from '../kernel/schema.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { memberProblem } from './members.ts'
 import type { InvitationRow, UserRow } from './tables.ts'
@@ -144,8 +144,7 @@ async function invite(deps: InvitationDeps, context: Context, body: Static<typeo
   const created = at.toISOString()
   const row: UserRow = {
     id: newId('user'),
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
+    ...ownedBy(context),
     name: body.name ?? '',
     email: body.email.toLowerCase(),
     email_verified: 0,

@@ -9,7 +9,7 @@ import { type Exists, referenceProblem, type UsesOf } from '../http/references.t
 import { newId } from '../kernel/ids.ts'
 import { newSecret, sha256 } from '../kernel/secrets.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../kernel/tenancy.ts'
 import { changedPinProblem, pinColumns, pinProblem } from './pins.ts'
 import { type ConferenceRoom, toConferenceRoom } from './room-schema.ts'
 import { inUtc, scheduleProblem } from './schedule.ts'
@@ -36,8 +36,7 @@ export async function createRoom(deps: ConferenceRoomDeps, context: Context, bod
   const token = newSecret('guest')
   const row: ConferenceRoomRow = {
     id: newId('conference_room'),
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
+    ...ownedBy(context),
     name: body.name,
     owner_id: body.owner_id ?? null,
     active: 1,

@@ -11,7 +11,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { idParams } from '../kernel/schema.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { knownSecrets } from '../secrets/values.ts'
 import type { ToolKind } from './built-in.ts'
 import { definitionOf } from './definition.ts'
@@ -95,11 +95,7 @@ const create =
       const row = { ...about, ...columnsOf(definition) }
       await scoped.insert('tools', row)
       await keepVersion(trx, context, row)
-      const object = toTool({
-        ...row,
-        organisation_id: context.organisationId,
-        livemode: context.livemode ? 1 : 0,
-      })
+      const object = toTool({ ...row, ...ownedBy(context) })
       await appendEvent(trx, context, { type: 'tool.created', at, object, request: context })
       return object
     })

@@ -7,7 +7,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { input, nullable } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
 import type { PhoneNumberRow } from './tables.ts'
 
@@ -138,8 +138,7 @@ async function create(context: Context, body: Static<typeof createBody>, at: str
     if (taken !== undefined) return conflict('in_use', `The number already exists: ${taken.id}`)
     const row: PhoneNumberRow = {
       id: newId('phone_number'),
-      organisation_id: context.organisationId,
-      livemode: context.livemode ? 1 : 0,
+      ...ownedBy(context),
       number,
       connection_id: body.connection_id ?? null,
       payment_line: body.payment_line === true ? 1 : 0,

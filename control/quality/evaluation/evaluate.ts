@@ -2,7 +2,7 @@ import { appendEvent } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../kernel/jobs/queue.ts'
 import type { Trx } from '../../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../../kernel/tenancy.ts'
 import type { ChatModel } from '../../models/model.ts'
 import type { QualitySettings } from '../../organisation/quality.ts'
 import type { Criterion } from '../../organisation/rubric.ts'
@@ -52,8 +52,7 @@ export async function evaluate(
   const waits = criteria.some(({ outcome }) => outcome === 'needs_model')
   const row: QaEvaluationRow = {
     id: before?.id ?? newId('qa_evaluation'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     call_id: call.id,
     call_at: call.created,
     user_id: call.user_id,

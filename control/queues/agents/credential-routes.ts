@@ -5,7 +5,7 @@ import { conflict, missing, type Problem } from '../../http/errors.ts'
 import { type Route, route } from '../../http/route.ts'
 import { timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import type { SipCredentialRow } from './tables.ts'
 
@@ -131,8 +131,7 @@ async function make(
     deps.vault.seal(createHash(algorithm).update(`${username}:${REALM}:${password}`).digest('hex'), userId)
   const row: SipCredentialRow = {
     id: userId,
-    organisation_id: context.organisationId,
-    livemode: context.livemode ? 1 : 0,
+    ...ownedBy(context),
     username,
     ha1_md5: ha1('md5'),
     ha1_sha256: ha1('sha256'),

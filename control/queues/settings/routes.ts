@@ -9,7 +9,7 @@ import { type Exists, existsIn, listReferences, referenceProblem, type UsesOf } 
 import { type Route, route } from '../../http/route.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
-import { forTenant } from '../../kernel/tenancy.ts'
+import { forTenant, ownedBy } from '../../kernel/tenancy.ts'
 import { queueCallSchema, toQueueCall } from '../call-schema.ts'
 import type { QueueRow } from '../tables.ts'
 import { waitedMs } from '../waiting-calls.ts'
@@ -86,8 +86,7 @@ const create =
     const at = deps.now().toISOString()
     const row: QueueRow = {
       id: newId('queue'),
-      organisation_id: context.organisationId,
-      livemode: context.livemode ? 1 : 0,
+      ...ownedBy(context),
       name,
       settings: JSON.stringify(settings),
       created: at,
