@@ -64,9 +64,11 @@ export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueD
   const signedIn = new Set(agents.filter(agent => agent.isSignedIn).map(agent => agent.id))
   const decisions: QueueDecision[] = []
   for (const item of inOrder(waiting)) {
-    if (item.isOffered) continue
+    const isOver = item.kind === 'call' && item.overflowAt !== null && item.overflowAt <= now
+    // What rings for it rings on, until it has waited for too long.
+    if (item.isOffered && !isOver) continue
     const queue = item.queueId === null ? undefined : rules.get(item.queueId)
-    const reason = item.kind === 'call' ? overflowReason(item, queue, signedIn, now) : null
+    const reason = item.kind === 'call' ? (shutReason(queue, signedIn) ?? (isOver ? 'max_wait' : null)) : null
     if (reason !== null) {
       decisions.push({ kind: 'overflow', id: item.id, reason })
       continue
@@ -102,17 +104,6 @@ export function shutReason(
 ): Exclude<OverflowReason, 'max_wait'> | null {
   if (queue === undefined || !queue.enabled) return 'disabled'
   return queue.overflowWhenNoAgents && ![...queue.members].some(id => signedIn.has(id)) ? 'no_agents' : null
-}
-
-function overflowReason(
-  item: Waiting,
-  queue: QueueRules | undefined,
-  signedIn: ReadonlySet<string>,
-  now: number,
-): OverflowReason | null {
-  const shut = shutReason(queue, signedIn)
-  if (shut !== null) return shut
-  return item.overflowAt !== null && item.overflowAt <= now ? 'max_wait' : null
 }
 
 function mayTake(agent: Agent, { onlyAgent, queueId }: Waiting, queue: QueueRules | undefined): boolean {

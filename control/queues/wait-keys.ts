@@ -7,12 +7,11 @@ import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { returnedByQueue } from './callbacks/of-queue.ts'
 import type { CallCentreParts } from './deps.ts'
-import { finishRing, mainRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import { speakerOf } from './speaker.ts'
 import type { QueueRow } from './tables.ts'
 import { handOver } from './targets.ts'
-import { findCall, leaveQueue } from './waiting-calls.ts'
+import { findCall, stopWaiting } from './waiting-calls.ts'
 
 /** The keys that a caller in line may press (specification, "Queue": `wait_keys`). False: the key means nothing. */
 export async function pressWhileWaiting(
@@ -66,15 +65,4 @@ async function toCallback(
   const leave_prompt = namedPhrase('callBack', language)
   await setLeg(trx, tenant, leg.id, { step: 'leaving', leave_prompt, leave_reason: 'assistant_ended' })
   return true
-}
-
-async function stopWaiting(
-  trx: Trx,
-  tenant: Tenant,
-  callId: string,
-  left: { outcome: string; at: string },
-): Promise<void> {
-  const ring = await mainRing(trx, tenant, callId)
-  if (ring !== undefined) await finishRing(trx, tenant, ring, { reason: 'no_answer' })
-  await leaveQueue(trx, tenant, callId, left)
 }

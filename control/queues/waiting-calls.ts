@@ -5,6 +5,7 @@ import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { toQueueCall } from './call-schema.ts'
+import { finishRing, mainRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import type { QueueCallRow } from './tables.ts'
 
@@ -79,6 +80,18 @@ export async function leaveQueue(
   const isOverflow = outcome === 'disabled' || outcome === 'no_agents' || outcome === 'max_wait'
   await tell(trx, tenant, row, { type: isOverflow ? 'queue.call.overflowed' : 'queue.call.left', at, outcome })
   return row
+}
+
+/** The same, and the phone that rings for it is silent: nobody missed that call. */
+export async function stopWaiting(
+  trx: Trx,
+  tenant: Tenant,
+  callId: string,
+  left: { outcome: string; at: string },
+): Promise<QueueCallRow | null> {
+  const ring = await mainRing(trx, tenant, callId)
+  if (ring?.state === 'ringing') await finishRing(trx, tenant, ring, { reason: 'caller_hangup' })
+  return leaveQueue(trx, tenant, callId, left)
 }
 
 export const triedOf = (row: Pick<QueueCallRow, 'tried'>): string[] => JSON.parse(row.tried ?? '[]') as string[]

@@ -15,7 +15,7 @@ import { type Agent, distribute, isTaker, type QueueDecision, type QueueRules, t
 import { allQueues, settingsOf } from '../settings/store.ts'
 import type { AgentStatusRow, QueueCallRow, QueueRow } from '../tables.ts'
 import { leadTo, overflowTarget } from '../targets.ts'
-import { leaveQueue, offerTo, triedOf, waitedMs } from '../waiting-calls.ts'
+import { offerTo, stopWaiting, triedOf, waitedMs } from '../waiting-calls.ts'
 import { triedOf as callbackTried, dialForAssistant, offerCallback } from './returning.ts'
 import { type NewRing, startRing } from './rings.ts'
 
@@ -236,7 +236,7 @@ async function apply(
   { decision, rows, callbacks, at }: { decision: QueueDecision; rows: RoundRows; callbacks: CallbackRow[]; at: string },
 ): Promise<boolean> {
   if (decision.kind === 'overflow') {
-    const left = await leaveQueue(trx, tenant, decision.id, { outcome: decision.reason, at })
+    const left = await stopWaiting(trx, tenant, decision.id, { outcome: decision.reason, at })
     if (left === null) return false
     const target = await overflowTarget(trx, tenant, left.queue_id)
     await leadTo(deps, trx, tenant, { callId: left.id, legId: left.leg_id ?? '', at }, target)
@@ -265,21 +265,13 @@ async function ringForCallback(
   return isRung && offerCallback(trx, tenant, row, { userId, callId, at })
 }
 
+type Offer = Pick<NewRing, 'purpose' | 'callId' | 'queueId' | 'callbackId'>
+
 async function ringAgent(
   deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
-  {
-    offer,
-    userId,
-    rows,
-    at,
-  }: {
-    offer: Pick<NewRing, 'purpose' | 'callId' | 'queueId' | 'callbackId'>
-    userId: string
-    rows: RoundRows
-    at: string
-  },
+  { offer, userId, rows, at }: { offer: Offer; userId: string; rows: RoundRows; at: string },
 ): Promise<boolean> {
   const targets = await deps.devicesOf(trx, tenant, userId, new Date(at))
   const timeoutS = timeoutOf(rows, offer.queueId)

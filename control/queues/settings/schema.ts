@@ -47,7 +47,7 @@ const plain = {
   member_user_ids: members('^usr_[A-Za-z0-9]+$', 'Users answering the queue.'),
   member_team_ids: members('^team_[A-Za-z0-9]+$', 'Teams whose members answer.'),
   ring_timeout_seconds: seconds(5, 120, "How long an agent's phone rings before the next agent's."),
-  max_wait_seconds: seconds(0, 86_400, 'Wait before the overflow action; 0: no limit.'),
+  max_wait_seconds: seconds(0, 86_400, 'Wait before the overflow action, also while a phone rings; 0: no limit.'),
   wrap_up_seconds: seconds(0, 3600, 'After-call time before the agent gets the next call.'),
   away_on_missed: Type.Boolean({ description: 'An agent who misses a call is set to away.' }),
   voice_assistant_id: reference("Assistant whose voice speaks the queue's announcements."),

@@ -261,6 +261,22 @@ test('max_wait_seconds: wait before the overflow action', async () => {
   await world.close()
 })
 
+test('max_wait_seconds ends the wait while a phone rings, too: it falls silent, and its agent has missed nothing', async () => {
+  const { world, queue, agents } = await withAgents({ max_wait_seconds: 15, overflow: TO_ASSISTANT }, 'ann')
+  const caller = await world.call(queue)
+  await world.settle()
+  await world.later(14_000)
+  assert.equal([world.ringing(agents[0]!).length, world.handed.length], [1, 0])
+  await world.later(1000)
+  assert.equal([world.ringing(agents[0]!).length, world.handed.map(given => given.legId)], [0, [caller]])
+  assert.is(await world.status(agents[0]!), 'available')
+  assert.is((await world.events('queue.call.overflowed'))[0]!.object.outcome, 'max_wait')
+  await world.call(queue)
+  await world.settle()
+  assert.is(world.ringing(agents[0]!).length, 1)
+  await world.close()
+})
+
 test('max_wait_seconds is what a caller has waited, though the time of day was set back or forward meanwhile', async () => {
   for (const setMs of [-3_600_000, 3_600_000]) {
     const { world, queue } = await withAgents({ max_wait_seconds: 60, overflow: TO_ASSISTANT })

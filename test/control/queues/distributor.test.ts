@@ -87,10 +87,11 @@ test('overflow.when_no_agents: at once when no agent is signed in; one who is aw
   assert.equal(offers(rules, [call('a')], [agent('ann', { isFree: false })]), [])
 })
 
-test('max_wait_seconds: a caller who waited so long overflows, one whose turn has come does not', () => {
+test('max_wait_seconds: a caller who waited so long overflows, also while a phone rings for the caller', () => {
   const late = call('a', { overflowAt: 1000 })
   assert.equal(offers([queue()], [late], [agent('ann')]), ['a!max_wait'])
-  assert.equal(offers([queue()], [{ ...late, isOffered: true }], [agent('ann')]), [])
+  assert.equal(offers([queue()], [{ ...late, isOffered: true }], [agent('ann')]), ['a!max_wait'])
+  assert.equal(offers([queue({ enabled: false })], [call('a', { isOffered: true })], [agent('ann')]), [])
 })
 
 test('in no world is a call offered twice, an agent rung twice, or one in line passed over while an agent of its queue is free', () => {
