@@ -82,7 +82,7 @@ export async function transferBlind(
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   await leaveQueue(trx, tenant, callId, { outcome: 'transferred', at })
-  const others = (await ringsOf(trx, tenant, callId)).filter(ring => !isCaller(ring))
+  const others = (await ringsOf(trx, tenant, callId)).filter(ring => !isCaller(ring) && ring.purpose !== 'supervise')
   await endRingsOf(trx, tenant, others, { reason: 'transfer_completed', at })
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
   await resume(handling, found.call)

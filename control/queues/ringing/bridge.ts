@@ -36,7 +36,7 @@ export async function bridge(
     const update = await superviseAs(db, tenant, ring.mode, call.id)
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
-  }
+  } else await whisperAnew(db, media, tenant, call.id)
   // The first party in the call hears that the other one is still ringing.
   const prompted = isFirst ? 0 : 1
   await takeOn(deps.store, leg, { step: 'bridged', prompted, joined_at: deps.now().toISOString() })
@@ -48,7 +48,15 @@ const NOT_YET: Failure = { failure: 'conflict', message: 'the caller is being an
 const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
   (await mainLeg(db, tenant, callId))?.unanswered != null
 
-/** Who hears a supervisor. monitor: nobody; whisper: the agent; barge: everybody. */
+/** Who comes into the call hears the supervisors who whisper. */
+async function whisperAnew(db: Db, media: CommandPort<'leg.update'>, tenant: Tenant, callId: string): Promise<void> {
+  for (const { purpose, mode, leg_id: legId } of await ringsOf(db, tenant, callId)) {
+    if (purpose !== 'supervise' || mode !== 'whisper' || legId === null) continue
+    await media.request('leg.update', { legId, ...(await superviseAs(db, tenant, mode, callId)) })
+  }
+}
+
+/** Who hears a supervisor. monitor: nobody; whisper: members, and nobody outside whom they consult; barge: everybody. */
 export async function superviseAs(
   db: Db,
   tenant: Tenant,
@@ -58,6 +66,6 @@ export async function superviseAs(
   if (mode === 'barge') return { heardBy: null, hears: null }
   if (mode === 'monitor') return { heardBy: [], hears: null }
   const rings = await ringsOf(db, tenant, callId)
-  const agents = rings.filter(ring => ring.purpose !== 'supervise').flatMap(ring => ring.leg_id ?? [])
-  return { heardBy: agents, hears: null }
+  const members = rings.filter(ring => ring.purpose !== 'supervise' && ring.user_id !== null)
+  return { heardBy: members.flatMap(ring => ring.leg_id ?? []), hears: null }
 }
