@@ -96,7 +96,7 @@ async function dialTarget(
 ): Promise<Dialled | Failure> {
   if (target.kind === 'browser') {
     const dialled = onward?.to ?? (leg.ring_id === null ? call?.to_address : undefined)
-    const info = dialled === undefined ? await shownOf(store.db, tenant, call) : { dialled }
+    const info = dialled === undefined ? await shownOf(store.db, tenant, call, leg) : { dialled }
     return { target: { browserId: target.browserId, info } }
   }
   if (target.kind === 'address') {
@@ -129,8 +129,7 @@ async function dialTarget(
     if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
     return { failure: 'capacity', message: 'the connection has reached its `max_calls`' }
   }
-  const caller =
-    call === undefined || call.direction === 'outbound' ? (call?.to_address ?? 'tandem') : call.from_address
+  const { caller = 'tandem' } = await shownOf(store.db, tenant, call, leg)
   const phone: DialTarget = {
     uri: target.uri,
     from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
@@ -158,12 +157,25 @@ const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow):
     return true
   })
 
-/** What a softphone shows while it rings. */
-async function shownOf(db: Db, tenant: Tenant, call: CallRow | undefined): Promise<Record<string, string>> {
-  if (call === undefined) return {}
-  const queue = call.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', call.queue_id)
-  const caller = call.direction === 'outbound' ? call.to_address : call.from_address
-  return { call_id: call.id, caller, ...(queue === undefined ? {} : { queue: queue.name }) }
+/** What a softphone shows while it rings. A callback that is offered has no call yet. */
+async function shownOf(
+  db: Db,
+  tenant: Tenant,
+  call: CallRow | undefined,
+  { ring_id }: ParticipantRow,
+): Promise<Record<string, string>> {
+  const scoped = forTenant(db, tenant)
+  const ring = call === undefined && ring_id !== null ? await scoped.find('rings', ring_id) : undefined
+  const callback = ring?.callback_id == null ? undefined : await scoped.find('callbacks', ring.callback_id)
+  const caller = call?.direction === 'inbound' ? call.from_address : (call?.to_address ?? callback?.phone)
+  const queueId = call?.queue_id ?? callback?.queue_id ?? null
+  const queue = queueId === null ? undefined : await scoped.find('queues', queueId)
+  return {
+    ...(call !== undefined && { call_id: call.id }),
+    ...(callback !== undefined && { callback_id: callback.id }),
+    ...(caller !== undefined && { caller }),
+    ...(queue !== undefined && { queue: queue.name }),
+  }
 }
 
 /** For a call from outside that is forwarded outside: whom it was for, with earlier diversions. */
