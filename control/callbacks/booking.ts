@@ -6,7 +6,7 @@ import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { readPhone } from '../kernel/phone.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { BusinessHours } from '../organisation/business-hours.ts'
 import type { CallbackSettings } from '../organisation/hours-schema.ts'
 import { doNotCallProblem } from '../trunks/do-not-call.ts'
@@ -101,6 +101,9 @@ async function mergeInto(
   return saveCallback(trx, tenant, open, change, { ...event, ...(request === undefined ? {} : { request }) })
 }
 
+/** Who returns what was for a member who is deactivated. */
+export const ANY_AGENT = { route: 'agent_queue', agent_id: null } as const
+
 async function newCallback(
   deps: BookingDeps,
   trx: Trx,
@@ -124,10 +127,11 @@ async function newCallback(
   const plan = planCallback(asked, { hours: businessHours, slaMinutes: callbacks.sla_minutes, now })
   if (isProblem(plan)) return plan
   const at = now.toISOString()
+  const { agent_id = null } = body
+  const agent = agent_id === null ? undefined : await forTenant(trx, tenant).find('users', agent_id)
   const row: CallbackRow = {
     id: newId('callback'),
-    organisation_id: tenant.organisationId,
-    livemode: tenant.livemode ? 1 : 0,
+    ...ownedBy(tenant),
     phone,
     open_phone: phone,
     name: body.name ?? '',
@@ -138,7 +142,7 @@ async function newCallback(
     priority: body.priority ?? callbacks.api_priority,
     route: body.route ?? callbacks.default_route,
     queue_id: body.queue_id ?? null,
-    agent_id: body.agent_id ?? null,
+    agent_id,
     assistant_id: body.assistant_id ?? null,
     attempts: 0,
     max_attempts: body.max_attempts ?? callbacks.max_attempts,
@@ -157,6 +161,7 @@ async function newCallback(
     completed_at: null,
     created: at,
     updated: at,
+    ...(agent?.status === 'deactivated' && ANY_AGENT),
   }
   return routeProblem(row) ?? row
 }

@@ -1,13 +1,19 @@
-import { existsIn } from '../http/references.ts'
+import { type Exists, existsIn } from '../http/references.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { FlowNode } from './engine/graph.ts'
 import { targetKey } from './engine/validation.ts'
 import { publishedFlow } from './users.ts'
 
+/** A member who may be rung, now or once they have accepted their invitation. */
+const memberHere: Exists = async (db, tenant, id) => {
+  const user = await forTenant(db, tenant).find('users', id)
+  return user !== undefined && (user.status !== 'deactivated' || 'is deactivated')
+}
+
 /** The objects that a call can be led to. */
 export const CALL_TARGETS = {
-  user: existsIn('users'),
+  user: memberHere,
   queue: existsIn('queues'),
   assistant: existsIn('assistants'),
   flow: publishedFlow,

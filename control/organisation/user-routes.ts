@@ -78,7 +78,7 @@ export function userRoutes(deps: UserDeps): Route[] {
       id: 'updateUser',
       summary: 'Change a member',
       description:
-        'When a member is deactivated, its phones and softphone tokens are forgotten, a call that rings there rings the next agent, and its softphone is closed after the running call. 409 if another member has the extension.',
+        'When a member is deactivated, its phones and softphone tokens are forgotten, a call that rings there rings the next agent, and its softphone is closed after the running call; its callbacks are returned by the other agents, and who calls it is turned away (`not_found`). 409 if another member has the extension.',
       tag: 'Users',
       scope: 'users:write',
       body: changeBody,

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { ANY_AGENT } from '../callbacks/booking.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
@@ -115,13 +116,19 @@ async function presence(db: Db, context: Context, query: Static<typeof agentList
   return isProblem(list) ? list : { ...list, data: await agentStatusesOf(db, context, list.data) }
 }
 
-/** Sets a member offline, if it is not, and removes its devices. */
+/** Sets a member offline, if it is not, and removes its devices; other agents return its callbacks. */
 export async function signOut(
   { now }: Pick<AgentDeps, 'now'>,
   trx: Trx,
   context: Context,
   userId: string,
 ): Promise<void> {
-  await setWish(trx, context, userId, { wish: 'offline', at: now().toISOString(), request: context })
+  const at = now().toISOString()
+  await setWish(trx, context, userId, { wish: 'offline', at, request: context })
   await forgetDevices(trx, context, userId)
+  const own = forTenant(trx, context).update('callbacks').where('agent_id', '=', userId).where('route', '=', 'agent')
+  await own
+    .where('open_phone', 'is not', null)
+    .set({ ...ANY_AGENT, updated: at })
+    .execute()
 }

@@ -150,9 +150,14 @@ async function leadToParty(
   await setLeg(trx, tenant, led.legId, { step: 'calling' })
   const ring = await ringParty(deps, trx, tenant, { callId: led.callId, target, purpose, at: led.at })
   if (ring !== null) return
+  if (userId !== null && (await isGone(trx, tenant, userId))) return turnAway(trx, tenant, led.legId, 'not_found')
   if (await leaveVoicemail(deps, trx, tenant, { ring: { user_id: userId, queue_id: null }, ...led })) return
   await turnAway(trx, tenant, led.legId, 'busy')
 }
+
+/** Nobody would hear what is left for a member who is deactivated. */
+const isGone = async (trx: Trx, tenant: Tenant, userId: string): Promise<boolean> =>
+  (await forTenant(trx, tenant).find('users', userId))?.status === 'deactivated'
 
 /** Rings a user's devices, also one that was lost a moment ago, or a number for a call; null when the user has none, or talks. */
 export async function ringParty(
@@ -202,16 +207,11 @@ export function leaveVoicemail(
   deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
-  {
-    ring,
-    legId,
-    at,
-    callId,
-  }: { ring: Pick<RingRow, 'user_id' | 'queue_id'> & { call_id?: string }; legId: string; at: string; callId?: string },
+  { ring, ...led }: Led & { ring: Pick<RingRow, 'user_id' | 'queue_id'> },
 ): Promise<boolean> {
   if (ring.user_id === null && ring.queue_id === null) return Promise.resolve(false)
   const program: Program = { type: 'voicemail', queueId: ring.queue_id, userId: ring.user_id }
-  return handOver(deps, trx, tenant, { callId: callId ?? ring.call_id ?? '', legId, program, at })
+  return handOver(deps, trx, tenant, { ...led, program })
 }
 
 /** What a queue does with calls that it does not serve (specification, "Queue": `overflow.action`). */
@@ -224,7 +224,9 @@ export async function overflowTarget(trx: Trx, tenant: Tenant, queueId: string):
     case 'assistant':
       return overflow.assistant_id === null ? voicemail : { type: 'assistant', id: overflow.assistant_id }
     case 'agent':
-      return overflow.user_id === null ? voicemail : { type: 'user', id: overflow.user_id }
+      return overflow.user_id === null || (await isGone(trx, tenant, overflow.user_id))
+        ? voicemail
+        : { type: 'user', id: overflow.user_id }
     case 'queue':
       return overflow.queue_id === null ? voicemail : { type: 'queue', id: overflow.queue_id }
     case 'number':

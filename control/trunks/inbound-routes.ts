@@ -3,7 +3,6 @@ import Type, { type Static } from 'typebox'
 import { captureFields, captureOf, changedCapture } from '../capture-settings/settings.ts'
 import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { CALL_TARGETS } from '../flows/targets.ts'
-import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { referenceProblem } from '../http/references.ts'
@@ -12,7 +11,7 @@ import { newId } from '../kernel/ids.ts'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { businessHours, changedHours } from '../organisation/hours-schema.ts'
 import { answerOf, answersOf, type RouteHours } from './inbound.ts'
 import type { InboundRouteRow } from './tables.ts'
@@ -53,7 +52,7 @@ const answerInput = nullable(oneOf(['at_once', 'when_answered', 'early_media'], 
 
 const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA time zone.' })
 const hours = { timezone, ...businessHours }
-const HOURS = 'When the route applies; at other times the next route does. Null: always.'
+const HOURS = 'When the route applies; at other times the next route does. Calls that it has taken go on. Null: always.'
 
 export const inboundRouteSchema = Type.Object({
   id: Type.String(),
@@ -136,7 +135,7 @@ export function inboundRouteRoutes(deps: { store: Store; now: () => Date; stream
           const columns = await columnsOf(trx, context, EMPTY, body)
           if (isProblem(columns)) return columns
           const at = now().toISOString()
-          const row = { ...base(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
+          const row = { ...ownedBy(context), id: newId('inbound_route'), ...columns, created: at, updated: at }
           await forTenant(trx, context).insert('inbound_routes', row)
           return toInboundRoute(row)
         }),
@@ -180,8 +179,6 @@ const EMPTY: Columns = {
   capture: null,
 }
 
-const base = (context: Context) => ({ organisation_id: context.organisationId, livemode: context.livemode ? 1 : 0 })
-
 type Change = Static<typeof changeBody>
 
 /** The columns of a change, or why it is refused. */
@@ -189,7 +186,7 @@ async function columnsOf(db: Db, tenant: Tenant, row: Columns, body: Change): Pr
   const hours = hoursOf(row, body.hours)
   if (isProblem(hours)) return hours
   const columns = { ...merge(row, body), hours: hours === null ? null : JSON.stringify(hours) }
-  return (await columnsProblem(db, tenant, columns)) ?? columns
+  return (await columnsProblem(db, tenant, columns, row)) ?? columns
 }
 
 function hoursOf({ hours }: Columns, sent: Change['hours']): RouteHours | null | Problem {
@@ -222,13 +219,15 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
   }
 }
 
-async function columnsProblem(db: Db, tenant: Tenant, columns: Columns): Promise<Problem | null> {
+/** The target that it had `before` is not checked again. */
+async function columnsProblem(db: Db, tenant: Tenant, columns: Columns, before: Columns): Promise<Problem | null> {
   const { target: type, target_id: id, match_connection_id: connectionId, answer } = columns
   const scoped = forTenant(db, tenant)
   if (type in CALL_TARGETS) {
     const exists = CALL_TARGETS[type as keyof typeof CALL_TARGETS]
     if (id === null) return problem('parameter_missing', `A route to a ${type} needs its ID.`, { param: 'target.id' })
-    const unknown = await referenceProblem(db, tenant, [{ param: 'target.id', id, kind: type, exists }])
+    const isNew = id !== before.target_id
+    const unknown = isNew ? await referenceProblem(db, tenant, [{ param: 'target.id', id, kind: type, exists }]) : null
     if (unknown !== null) return unknown
   } else if (id !== null) {
     return problem('parameter_invalid', `A target of type ${type} has no ID.`, { param: 'target.id' })

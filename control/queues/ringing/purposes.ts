@@ -52,7 +52,7 @@ const direct: Purpose = {
     if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
     const caller = await mainLeg(trx, tenant, ring.call_id)
     if (caller === undefined || caller.step === 'ended') return
-    if (await leaveVoicemail(deps, trx, tenant, { ring, legId: caller.id, at })) return
+    if (await leaveVoicemail(deps, trx, tenant, { ring, callId: ring.call_id, legId: caller.id, at })) return
     await turnAway(trx, tenant, caller.id, endedBecause(reason))
   },
   over: leftAlone,

@@ -94,6 +94,29 @@ test('a flow that has not been published leads no caller: inbound routes, campai
   await app.close()
 })
 
+test('a route to a flow that has not been published, or to a member who is deactivated, is changed in all but that', async () => {
+  const app = await makeWholeApp()
+  const { live } = app
+  const flow = (await live('POST /v1/flows', { name: 'new', kind: 'ivr', graph: GRAPH })).body.id
+  const member = (await live('POST /v1/invitations', { email: 'ann@example.com' })).body.user_id
+  const routes = forTenant(app.store.db, { organisationId: app.ours.organisationId, livemode: true })
+  for (const target of [
+    { type: 'flow', id: flow },
+    { type: 'user', id: member },
+  ]) {
+    const { id } = (await live('POST /v1/inbound_routes', { match: { to: '7' }, target: { type: 'echo' } })).body
+    // As it may have become.
+    await routes.change('inbound_routes', id, { target: target.type as 'flow', target_id: target.id })
+    if (target.type === 'user') await live(`PATCH /v1/users/${member}`, { status: 'deactivated' })
+    const path = `PATCH /v1/inbound_routes/${id}`
+    assert.equal((await live(path, { priority: 5, target })).body.priority, 5)
+    const fresh = await live('POST /v1/inbound_routes', { match: { to: '8' }, target })
+    assert.equal(refusal(fresh).slice(0, 2), [400, 'target.id'])
+    assert.match(fresh.body.error.message, target.type === 'flow' ? 'has not been published' : 'is deactivated')
+  }
+  await app.close()
+})
+
 test('a flow cannot hand its caller to an agent script', async () => {
   const app = await makeWholeApp()
   const nodes = [

@@ -259,6 +259,34 @@ test('supervise: monitor is heard by nobody, whisper by the agent, barge by all;
   await world.close()
 })
 
+test('a whisper follows the call: the next agent hears it, a party outside never does, and no transfer ends it', async () => {
+  const { world, ann, bob, act } = await talk()
+  const carl = await world.addAgent('carl')
+  await act(handling => supervise(handling, { mode: 'whisper', userId: bob }))
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  const heardBy = () => world.legOf(bob)?.heardBy
+  assert.equal(heardBy(), [world.legOf(ann)!.legId])
+  assert.is(await act(handling => transferAttended(handling, { type: 'number', to: 'sip:cid@93.184.216.34' })), null)
+  const outside = [...world.media.legs.values()].find(leg => leg.dialled.includes('93.184.216.34'))!
+  world.media.pickUp(outside.legId)
+  await world.settle()
+  const again = await act(handling => supervise(handling, { mode: 'whisper', userId: bob }))
+  await world.centre().changeSupervision(world.media, world.tenant, again as never)
+  assert.equal(heardBy(), [world.legOf(ann)!.legId])
+  assert.is(await act(handling => endConsultation(handling, 'cancel')), null)
+  assert.is(await act(handling => transferAttended(handling, { type: 'user', id: carl })), null)
+  world.media.pickUp(world.ringing(carl)[0]!.legId)
+  await world.settle()
+  assert.equal(heardBy(), [world.legOf(ann)!.legId, world.legOf(carl)!.legId])
+  assert.is(await act(handling => endConsultation(handling, 'complete')), null)
+  assert.is(await act(handling => transferBlind(handling, { type: 'user', id: ann })), null)
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  assert.equal(heardBy(), [world.legOf(ann)!.legId])
+  await world.close()
+})
+
 test('a call in a room is led there: hold, transfer and supervision say where; others say what the call does', async () => {
   const { world, ann, bob, callId } = await talk()
   const own = forTenant(world.store.db, world.tenant)
@@ -341,6 +369,27 @@ test('a deactivated agent finishes the call that is under way; then the softphon
   world.media.hangUp(legId)
   await world.settle()
   assert.equal(closedSoftphones(world)[0], { browserId: 'brw_ann', code: 1008, reason: 'no longer active' })
+  await world.close()
+})
+
+test('who calls a deactivated member is turned away, and leaves no message that nobody hears', async () => {
+  const world = await makeQueueWorld()
+  const ann = await world.addAgent('ann')
+  await deactivate(world, ann)
+  world.devices.delete(ann)
+  const direct = await world.callUser(ann)
+  await world.settle()
+  assert.equal([world.handed, world.media.legs.has(direct)], [[], false])
+  assert.equal(
+    (await world.events('call.ended')).map(({ object }) => object.ended_reason),
+    ['not_found'],
+  )
+  const overflow = { ...DEFAULT_SETTINGS.overflow, action: 'agent', user_id: ann }
+  const queue = await world.addQueue({ enabled: false, overflow })
+  await world.call(queue)
+  await world.settle()
+  const left = world.handed.map(({ program }) => program)
+  assert.equal(left, [{ type: 'voicemail', queueId: queue, userId: null }])
   await world.close()
 })
 

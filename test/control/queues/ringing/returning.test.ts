@@ -1,7 +1,10 @@
 import * as assert from 'uvu/assert'
 import { bookCallback } from '../../../../control/callbacks/booking.ts'
 import { expireCallbacks } from '../../../../control/callbacks/store.ts'
+import type { Context } from '../../../../control/http/context.ts'
 import { forTenant } from '../../../../control/kernel/tenancy.ts'
+import { signOut } from '../../../../control/queues/agent-routes.ts'
+import type { Commands } from '../../../../media/protocol.ts'
 import type { ModelLeg } from '../../../fakes/media-model.ts'
 import { suite } from '../../../harness.ts'
 import { trunkRow } from '../../trunk-row.ts'
@@ -82,6 +85,40 @@ test('pending, due, route agent_queue, an agent is free: offered, the agent is r
     'callback.connected',
     'callback.completed',
   ])
+  await world.close()
+})
+
+test('what a deactivated member was to call back is returned by the queue, asked for before or after', async () => {
+  const { world, ann, book, row } = await backs()
+  const bob = await world.addAgent('bob')
+  const of = { route: 'agent' as const, agent_id: bob }
+  const before = await book(of)
+  const context = { ...world.tenant, requestId: 'req_1', idempotencyKey: null } as Context
+  await world.store.transaction(async trx => {
+    await forTenant(trx, world.tenant).change('users', bob, { status: 'deactivated' })
+    await signOut({ now: world.clock.now }, trx, context, bob)
+  })
+  const after = await book({ ...of, phone: '+14155550101' })
+  for (const id of [before, after])
+    assert.equal([(await row(id)).route, (await row(id)).agent_id], ['agent_queue', null])
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  assert.is((await row(before)).offered_to, ann)
+  await world.close()
+})
+
+test('a phone that rings for a callback shows whom it is to call, on a page with the queue', async () => {
+  const { world, ann, book } = await backs()
+  world.devices.set(ann, [...world.devices.get(ann)!, { kind: 'browser', browserId: 'brw_ann' }])
+  const id = await book()
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  const dialled = world.media.handled.filter(({ name }) => name === 'leg.dial')
+  const targets = dialled.map(({ body }) => (body as Commands['leg.dial']['request']).target)
+  assert.equal(
+    targets.map(target => ('browserId' in target ? target.info : target.from.uri)),
+    ['sip:+14155550100@tandem.test', { callback_id: id, caller: '+14155550100', queue: 'Help' }],
+  )
   await world.close()
 })
 
