@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { clientAddress, clientNetwork, RateLimits } from '../../media/protocol.ts'
@@ -20,23 +21,9 @@ export interface PageDeps extends GuestDeps {
 
 /** For one client's network (`clientNetwork`): forms in a burst, and per second. */
 const FORM_RATE = { burst: 20, perSecond: 1 }
-const ASSETS: Record<string, string> = {
-  'calls.css': 'text/css; charset=utf-8',
-  'call-line.js': 'text/javascript; charset=utf-8',
-  'peer-audio.js': 'text/javascript; charset=utf-8',
-  'page.js': 'text/javascript; charset=utf-8',
-  'sound.js': 'text/javascript; charset=utf-8',
-  'sound-worklet.js': 'text/javascript; charset=utf-8',
-  'token-start.js': 'text/javascript; charset=utf-8',
-  'guest.js': 'text/javascript; charset=utf-8',
-  'web-call.js': 'text/javascript; charset=utf-8',
-  'softphone.js': 'text/javascript; charset=utf-8',
-  'copilot-panel.js': 'text/javascript; charset=utf-8',
-  'preview-panel.js': 'text/javascript; charset=utf-8',
-  'floor.js': 'text/javascript; charset=utf-8',
-  'desktop.css': 'text/css; charset=utf-8',
-  'kept-tokens.js': 'text/javascript; charset=utf-8',
-}
+/** What pages load is beside the code that writes them. */
+const ASSETS = new URL('control/browsers/pages/', PACKAGE_ROOT)
+const TYPES: Record<string, string> = { '.css': 'text/css; charset=utf-8', '.js': 'text/javascript; charset=utf-8' }
 
 const guestBody = Type.Object(
   {
@@ -57,8 +44,10 @@ export function servePages(app: FastifyInstance, deps: PageDeps): void {
 }
 
 function serveAssets(app: FastifyInstance): void {
-  for (const [name, type] of Object.entries(ASSETS)) {
-    const content = readFileSync(new URL(`control/browsers/pages/${name}`, PACKAGE_ROOT))
+  for (const name of readdirSync(ASSETS)) {
+    const type = TYPES[extname(name)]
+    if (type === undefined) continue
+    const content = readFileSync(new URL(name, ASSETS))
     app.get(`/calls/${name}`, async (_request, reply) =>
       reply.headers({ 'Content-Type': type, 'Cache-Control': 'no-cache' }).send(content),
     )

@@ -1,5 +1,6 @@
 import { type Events, RateLimits } from '../../media/protocol.ts'
 import type { BookingDeps } from '../callbacks/booking.ts'
+import { mainLeg } from '../calls/legs.ts'
 import type { PreviewDeps } from '../campaigns/preview/actions.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
@@ -17,7 +18,7 @@ import type { CallCentre } from '../queues/call-centre.ts'
 import { type Handling, hold, transferBlind } from '../queues/call-handling.ts'
 import { colleagueAt, outsideNumber } from '../queues/destinations.ts'
 import { isCaller } from '../queues/ringing/rings.ts'
-import type { Side } from '../queues/ringing/sides.ts'
+import { answererOf, type Side } from '../queues/ringing/sides.ts'
 import type { AgentWish, RingRow } from '../queues/tables.ts'
 import type { RungParty } from '../queues/targets.ts'
 import { bookForAgent } from './agent-callback.ts'
@@ -47,9 +48,11 @@ const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies Ag
 /** Possible targets of a dialled call: a number, an extension, or the name of a route. */
 const DIALLED = /^\+?[A-Za-z0-9._-]{1,64}$/
 
+type Wish = Record<string, unknown>
+
 /** Messages to the page: its agent's status, hold, confirmations, and refusals. */
 type Said =
-  | { type: 'status'; status: string }
+  | { type: 'status'; status: string; held: boolean }
   | { type: 'hold'; held: boolean }
   | { type: 'token'; token: string }
   | ({ type: 'floor' } & Floor)
@@ -82,11 +85,7 @@ export class Softphones {
     }
   }
 
-  async #act(
-    session: BrowserSessionRow,
-    body: Record<string, unknown>,
-    media: MediaPort,
-  ): Promise<Said | Problem | null> {
+  async #act(session: BrowserSessionRow, body: Wish, media: MediaPort): Promise<Said | Problem | null> {
     switch (body.type) {
       case 'status':
         return this.#status(session, body.status)
@@ -95,12 +94,8 @@ export class Softphones {
       case 'hold':
       case 'unhold': {
         const held = body.type === 'hold'
-        return (
-          (await this.#withCall(session, (handling, side) => hold(handling, held, side))) ?? {
-            type: 'hold',
-            held,
-          }
-        )
+        const refused = await this.#withCall(session, (handling, side) => hold(handling, held, side))
+        return refused ?? { type: 'hold', held }
       }
       case 'dial':
         return this.#dial(session, String(body.to ?? '').trim())
@@ -135,7 +130,7 @@ export class Softphones {
     return { type: 'token', token: await signClientToken(row, key) }
   }
 
-  /** Sets the status, if one is given that can be set; returns the current one. */
+  /** Sets the status, if one is given that can be set; returns the current one, and whether the member has the other party on hold. */
   async #status(session: BrowserSessionRow, wish: unknown): Promise<Said | Problem> {
     const { store, now } = this.#deps
     const tenant = tenantOf(session)
@@ -147,7 +142,7 @@ export class Softphones {
       return (await agentStatusOf(trx, tenant, user)).status
     })
     if (status === null) return problem('resource_missing', 'The member is no longer active.')
-    return { type: 'status', status }
+    return { type: 'status', status, held: await this.#holds(session) }
   }
 
   /** A supervisor's view, polled by the page. */
@@ -158,11 +153,7 @@ export class Softphones {
     return refused ?? { type: 'floor', ...(await floorOf(this.#deps, db, tenant)) }
   }
 
-  async #supervise(
-    session: BrowserSessionRow,
-    wish: Record<string, unknown>,
-    media: MediaPort,
-  ): Promise<Said | Problem> {
+  async #supervise(session: BrowserSessionRow, wish: Wish, media: MediaPort): Promise<Said | Problem> {
     const tenant = tenantOf(session)
     const by = { tenant, request: { requestId: newId('request'), idempotencyKey: null } }
     const refused =
@@ -195,19 +186,13 @@ export class Softphones {
   }
 
   /** Books one for the party that the agent talks with. */
-  async #callback(session: BrowserSessionRow, { note }: Record<string, unknown>): Promise<Said | Problem> {
+  async #callback(session: BrowserSessionRow, { note }: Wish): Promise<Said | Problem> {
     const ring = await this.#talking(session)
     if (isProblem(ring)) return ring
     const { store, booking } = this.#deps
     const text = typeof note === 'string' ? note.trim().slice(0, MAX_NOTE) : ''
-    const booked = await store.transaction(trx =>
-      bookForAgent(booking, trx, {
-        tenant: tenantOf(session),
-        userId: session.user_id,
-        callId: ring.call_id,
-        note: text,
-      }),
-    )
+    const wish = { tenant: tenantOf(session), userId: session.user_id, callId: ring.call_id, note: text }
+    const booked = await store.transaction(trx => bookForAgent(booking, trx, wish))
     return isProblem(booked) ? booked : { type: 'done', message: `A callback to ${booked.phone} is booked.` }
   }
 
@@ -219,7 +204,7 @@ export class Softphones {
     if (colleague !== undefined) return { type: 'user', id: colleague.id }
     const outside = await outsideNumber(db, tenant, session.user_id, to)
     if ('number' in outside) return { type: 'number', to: outside.number }
-    return problem('parameter_invalid', 'That is not a number or extension.', { param: 'to' })
+    return problem('parameter_invalid', outside.message, { param: 'to' })
   }
 
   /** Acts on the call that the agent talks in. */
@@ -233,6 +218,14 @@ export class Softphones {
     const request = { requestId: newId('request'), idempotencyKey: null }
     const call = { tenant: tenantOf(session), callId: ring.call_id, request }
     return this.#deps.centre.handle(call, handling => act(handling, side))
+  }
+
+  async #holds(session: BrowserSessionRow): Promise<boolean> {
+    const ring = await this.#talking(session)
+    if (isProblem(ring)) return false
+    const find = isCaller(ring) ? answererOf : mainLeg
+    const other = await find(this.#deps.store.db, tenantOf(session), ring.call_id)
+    return other !== undefined && !('problem' in other) && other.on_hold === 1
   }
 
   /** The call that the agent is a party of. */

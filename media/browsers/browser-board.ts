@@ -332,7 +332,7 @@ export class BrowserBoard {
     const line = this.lines.get(legId)
     if (line === undefined) return
     line.held = held
-    line.browser.socket.send(controlMessage({ type: 'hold', held }))
+    line.browser.socket.send(controlMessage({ type: 'on_hold', held }))
   }
 
   hangupAll(reason: EndedReason): void {

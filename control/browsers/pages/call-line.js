@@ -17,7 +17,12 @@ export class CallLine extends EventTarget {
     const socket = new WebSocket(address)
     return new Promise((resolve, reject) => {
       socket.onopen = () => resolve(new CallLine(socket, sound))
-      socket.onerror = () => reject(new Error('The call was not let in: the link may have been used, or is too old.'))
+      socket.onerror = () =>
+        reject(
+          new Error(
+            'No connection. Check your network and try again. If the link was used before, or is old, ask for a new one.',
+          ),
+        )
     })
   }
 

@@ -8,6 +8,7 @@ import { startWithToken } from './token-start.js'
 
 let sound = null
 let line = null
+const TITLE = document.title
 let stopClock = () => {}
 let stopRinging = () => {}
 /** The running call that this connection goes on with, as media tells of it; null: none. */
@@ -33,7 +34,7 @@ function use(openLine) {
   const wasMuted = sessionStorage.getItem(MUTED) !== null
   line.addEventListener('ring', ({ detail }) => ring(detail))
   line.addEventListener('start', inCall)
-  line.addEventListener('stop', ({ detail }) => idle(ENDS[detail?.reason] ?? 'The call is over.'))
+  line.addEventListener('stop', ({ detail }) => idle(endOf(detail?.reason)))
   line.addEventListener('control', ({ detail }) => told(detail))
   line.addEventListener('closed', ({ detail }) => lost(detail))
   line.control({ type: 'renew' })
@@ -54,12 +55,14 @@ function lost({ code }) {
   clearInterval(renewTimer)
   floor?.close()
   preview.close()
-  stopRinging()
+  quiet()
   stopClock()
-  if (code === NO_LONGER_WELCOME || code === REPLACED || keptTokens().length === 0) return disconnected()
+  if (code === REPLACED) return disconnected('This softphone is open in another tab now.')
+  if (code === NO_LONGER_WELCOME) return disconnected('You are no longer a member here. Ask your administrator.')
+  if (keptTokens().length === 0) return disconnected()
   show('idle')
   say('The connection is lost. Connecting again…', true)
-  connectAgain(performance.now() + AWAY_MS, 0)
+  connectAgain(Date.now() + AWAY_MS, 0)
 }
 
 /** Again and again, with the tokens in turn, for as long as they are valid. */
@@ -68,17 +71,17 @@ async function connectAgain(until, tries) {
   try {
     use(await CallLine.open(document.body.dataset.wsUrl, tokens[tries % tokens.length], sound))
   } catch {
-    if (performance.now() > until) return disconnected()
+    if (Date.now() > until) return disconnected()
     setTimeout(() => connectAgain(until, tries + 1), Math.min(500 * 2 ** Math.min(tries, 4), MAX_WAIT_MS))
   }
 }
 
-function disconnected() {
+function disconnected(why = 'The softphone is disconnected. Ask for a new link to connect again.') {
   forgetTokens()
   sound.close()
   show('ready')
   $('start').hidden = true
-  say('The softphone is disconnected. Ask for a new link to connect again.', true)
+  say(why, true)
 }
 
 /** A call that goes on after a reload is muted as it was. */
@@ -92,10 +95,20 @@ const MAX_WAIT_MS = 5000
 const NO_LONGER_WELCOME = 1008
 /** The same softphone is connected elsewhere, by a tab that was duplicated. */
 const REPLACED = 1000
-const ENDS = { no_answer: 'Missed call.', api_hangup: 'The caller has gone.' }
+const ENDS = {
+  no_answer: 'Missed call.',
+  caller_hangup: 'The caller has gone.',
+  answered_elsewhere: 'Answered elsewhere.',
+  transfer_completed: 'The call has been transferred.',
+}
+
+function endOf(reason) {
+  if (floor?.listening != null) return 'You have left the call.'
+  return ENDS[reason] ?? 'The call is over.'
+}
 
 function idle(text) {
-  stopRinging()
+  quiet()
   stopClock()
   stopClock = () => {}
   show('idle')
@@ -108,7 +121,14 @@ function idle(text) {
   say(text)
 }
 
-function ring({ caller, queue, dialled, call_id: callId }) {
+/** No phone rings here, and the tab does not say so. */
+function quiet() {
+  stopRinging()
+  stopRinging = () => {}
+  document.title = TITLE
+}
+
+function ring({ caller, queue, dialled, call_id: callId, callback_id: callbackId }) {
   if (callId !== undefined && callId === listensTo) {
     listensTo = null
     $('caller').textContent = caller ?? 'Unknown caller'
@@ -124,7 +144,7 @@ function ring({ caller, queue, dialled, call_id: callId }) {
     return
   }
   $('caller').textContent = caller ?? 'Unknown caller'
-  $('queue').textContent = queue ?? ''
+  $('queue').textContent = [callbackId === undefined ? [] : 'Callback', queue ?? []].flat().join(', ')
   if (callId !== undefined && callId === preview.callId) {
     copilot.close()
     return line.accept()
@@ -132,16 +152,15 @@ function ring({ caller, queue, dialled, call_id: callId }) {
   show('ringing')
   copilot.close()
   say('')
-  stopRinging()
+  quiet()
   stopRinging = sound.ring()
   document.title = `☎ ${caller ?? 'Call'}`
 }
 
 function inCall() {
-  stopRinging()
-  document.title = 'Softphone'
+  quiet()
   $('with').textContent = $('caller').textContent
-  $('state').textContent = $('queue').textContent
+  onHold(goesOn?.held === true)
   stopClock()
   stopClock = startClock(sound, goesOn?.seconds)
   if (goesOn === null) sessionStorage.removeItem(MUTED)
@@ -149,12 +168,16 @@ function inCall() {
   show('call')
 }
 
+/** The other one has put this call on hold. */
+function onHold(isHeld) {
+  $('state').textContent = isHeld ? 'You are on hold' : $('queue').textContent
+}
+
 /** The connection was lost in the middle of this call; it starts again at once. */
 function goOn(call) {
   goesOn = call
   $('caller').textContent = call.dialled ?? call.caller ?? 'Unknown caller'
   $('queue').textContent = call.dialled === undefined ? (call.queue ?? '') : 'Calling'
-  $('hold').setAttribute('aria-pressed', String(call.held))
   sound.muted = sessionStorage.getItem(MUTED) !== null
   $('mute').setAttribute('aria-pressed', String(sound.muted))
 }
@@ -173,7 +196,8 @@ function listens({ call_id, mode }) {
 function told(control) {
   const { type, status, held, message, token } = control
   if (type === 'status') $('status').value = status
-  else if (type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
+  if (type === 'status' || type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
+  else if (type === 'on_hold') onHold(held)
   else if (type === 'call') goOn(control)
   else if (type === 'token') keepToken(token)
   else if (type === 'floor') floor?.show(control)
@@ -184,6 +208,7 @@ function told(control) {
   else if (type === 'copilot_gone') copilot.leave(control.session_id)
   else if (type === 'done') say(message)
   else if (type === 'refused') {
+    listensTo = null
     say(message, true)
     copilot.refused()
   }

@@ -2,7 +2,7 @@ import { findLeg, mainLeg, setLeg } from '../../calls/legs.ts'
 import { isPaused } from '../../calls/pci.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { conflict, type Problem } from '../../http/errors.ts'
-import type { Trx } from '../../kernel/store/store.ts'
+import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { isCaller, mainRing, ringsOf } from './rings.ts'
 
@@ -15,9 +15,9 @@ export type Side = 'answerer' | 'caller'
 const NOBODY = 'Nobody has answered yet.'
 
 /** The answerer's leg, for operations of its caller. */
-export async function answererOf(trx: Trx, tenant: Tenant, callId: string): Promise<ParticipantRow | Problem> {
-  const ring = await mainRing(trx, tenant, callId)
-  const leg = ring?.state === 'talking' && ring.leg_id !== null ? await findLeg(trx, tenant, ring.leg_id) : undefined
+export async function answererOf(db: Db, tenant: Tenant, callId: string): Promise<ParticipantRow | Problem> {
+  const ring = await mainRing(db, tenant, callId)
+  const leg = ring?.state === 'talking' && ring.leg_id !== null ? await findLeg(db, tenant, ring.leg_id) : undefined
   return leg?.step === 'bridged' ? leg : conflict('not_connected', NOBODY)
 }
 

@@ -158,10 +158,15 @@ softphoneTest('a reload in mid-call: the caller stays, and both hear each other 
   const caller = await page.textContent('#caller')
   await page.click('#accept')
   assert.ok(await hearsSpeech(call), 'the caller hears the agent')
+  await page.click('#hold')
+  await page.waitForSelector('#hold[aria-pressed="true"]')
   await page.reload()
   // Without a click.
   await page.waitForSelector('#call:not([hidden])')
   assert.is(await page.textContent('#with'), caller)
+  await page.waitForSelector('#hold[aria-pressed="true"]')
+  await page.click('#hold')
+  await page.waitForSelector('#hold[aria-pressed="false"]')
   assert.ok(await hearsSpeech(call), 'the caller hears the agent again')
   call.say(tone(700))
   await product.until('the agent hears the caller', async () =>
@@ -172,6 +177,65 @@ softphoneTest('a reload in mid-call: the caller stays, and both hear each other 
   await page.waitForSelector('#idle:not([hidden])')
   await endedCall(product, callId)
   await phone.close()
+  await page.close()
+})
+
+softphoneTest('the tab names who rings only while it rings, and the page says why it rings no more', async () => {
+  const { userId, token } = await newAgent()
+  const { page } = await startPage(chromium!, product, { path: '/softphone', token })
+  const first = await callFor(userId)
+  await page.waitForSelector('#ringing:not([hidden])')
+  assert.match(await page.title(), first.phone.name)
+  await page.click('#decline')
+  await page.waitForSelector('#idle:not([hidden])')
+  assert.is(await page.title(), 'Softphone')
+  await first.phone.close()
+  const second = await callFor(userId)
+  await page.waitForSelector('#ringing:not([hidden])')
+  void second.call.hangup()
+  await page.waitForSelector('#idle:not([hidden])')
+  assert.equal([await page.title(), await page.textContent('#notice')], ['Softphone', 'The caller has gone.'])
+  await second.phone.close()
+  await page.close()
+})
+
+softphoneTest(
+  'a colleague who puts the call on hold is seen to do so, and one can put them on hold meanwhile',
+  async () => {
+    const callee = await newAgent()
+    await product.ok('PATCH', `/users/${callee.userId}`, { extension: '311' })
+    const bot = await Bot.connect(callee.wsUrl, callee.token)
+    const { page } = await startPage(chromium!, product, { path: '/softphone', token: (await newAgent()).token })
+    await page.fill('#number', '311')
+    await page.click('#dial button[type="submit"]')
+    await bot.until(message => message.event === 'ring')
+    bot.send({ event: 'accept' })
+    await bot.until(message => message.event === 'start')
+    bot.send({ event: 'control', control: { type: 'hold' } })
+    await page.waitForSelector('#state:text-is("You are on hold")')
+    assert.is(await page.getAttribute('#hold', 'aria-pressed'), 'false')
+    await page.click('#hold')
+    await page.waitForSelector('#hold[aria-pressed="true"]')
+    await bot.until(({ control }) => control?.type === 'on_hold' && control.held === true)
+    bot.send({ event: 'control', control: { type: 'unhold' } })
+    await page.waitForSelector('#state:text-is("Calling")')
+    assert.is(await page.getAttribute('#hold', 'aria-pressed'), 'true')
+    await page.click('#leave')
+    await bot.close()
+    await page.close()
+  },
+)
+
+softphoneTest('a tab that was duplicated takes the softphone, and the other one says so', async () => {
+  const { token } = await newAgent()
+  const { page } = await startPage(chromium!, product, { path: '/softphone', token })
+  await product.until('it has a token for the next time', async () =>
+    (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
+  )
+  const [copy] = await Promise.all([page.waitForEvent('popup'), page.evaluate('void open(location.href)')])
+  await copy.waitForSelector('#idle:not([hidden])')
+  await page.waitForSelector('#notice:text-is("This softphone is open in another tab now.")')
+  await copy.close()
   await page.close()
 })
 
