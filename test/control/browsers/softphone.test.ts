@@ -25,9 +25,15 @@ test('an agent transfers to whom it could dial: a number or an extension, and no
   for (const to of ['sip:anybody@example.com', '2000', '0301234567', '+15550100123', '0049301234567']) {
     await softphones.handle({ browserId: 'brw_1', body: { type: 'transfer', to } }, media)
   }
-  const nobody = { type: 'refused', message: 'That is not a number or extension.' }
-  const somebody = { type: 'refused', message: 'You are not in a call.' }
-  assert.equal(told, [nobody, nobody, nobody, somebody, somebody])
+  const refused = (message: string) => ({ type: 'refused', message })
+  const somebody = refused('You are not in a call.')
+  assert.equal(told, [
+    refused('No person has the address sip:anybody@example.com.'),
+    refused('No person has the address 2000.'),
+    refused('National numbers need a `country` of the organisation.'),
+    somebody,
+    somebody,
+  ])
   await store.close()
 })
 
