@@ -1,5 +1,9 @@
+import type { Frame } from '../../codecs/audio.ts'
 import { STRAGGLER_MS } from './law-audio.ts'
 import type { WireAudio } from './wire-audio.ts'
+
+/** 5 ms. */
+const FADE_SAMPLES = 40
 
 /**
  * The audio of the codec before an agreed change: the far end's packets of it are on their way, or wait to be heard. It is played until one of the other
@@ -7,6 +11,8 @@ import type { WireAudio } from './wire-audio.ts'
  */
 export class FormerAudio {
   readonly audio: WireAudio
+  /** The next one has been heard. */
+  isOver = false
   readonly #until: number
   #isFollowed = false
 
@@ -23,7 +29,24 @@ export class FormerAudio {
     return next
   }
 
-  isOver(now: number): boolean {
-    return now >= this.#until || (this.#isFollowed && !this.audio.jitter.isReady)
+  /** What is heard in this tick. Until there is something of the next codec this one conceals what is missing, and then fades into it. */
+  pull(next: WireAudio, now: number, isUpperWanted: boolean): Frame | null {
+    const isTimeOut = now >= this.#until
+    const isHeard = isTimeOut || (this.#isFollowed && !this.audio.jitter.isReady)
+    // What has come of the next one waits.
+    if (!isHeard) next.jitter.pass(now)
+    const frame = isHeard ? next.pull(now, isUpperWanted) : null
+    this.isOver = isTimeOut || frame !== null
+    const before = this.audio.pull(now, isUpperWanted)
+    if (!this.isOver) return before
+    if (frame !== null && before !== null) fade(before, frame)
+    return frame
+  }
+}
+
+/** From what would have come to what comes. */
+function fade(before: Frame, frame: Frame): void {
+  for (let i = 0; i < FADE_SAMPLES; i++) {
+    frame[i] = Math.round(before[i]! + (frame[i]! - before[i]!) * ((i + 1) / (FADE_SAMPLES + 1)))
   }
 }

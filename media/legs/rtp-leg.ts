@@ -461,12 +461,12 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.#fax !== null) return null
     if (this.#keys.isDown) this.#keys.advance(now)
     this.#stopPassing()
-    if (this.#former?.isOver(now) === true) this.#former = null
-    const audio = this.#former?.audio ?? this.#audio
+    let audio = this.#audio
     if (!this.#listens || audio === null) return null
-    // What comes of the next codec meanwhile waits.
-    if (this.#former !== null) this.#audio!.jitter.pass(now)
-    const frame = audio.pull(now, this.isUpperWanted)
+    const former = this.#former
+    const frame = former === null ? audio.pull(now, this.isUpperWanted) : former.pull(audio, now, this.isUpperWanted)
+    if (former?.isOver === true) this.#former = null
+    else if (former !== null) audio = former.audio
     this.upper = audio.upper
     const { frames } = this.#reports.heard
     const { jitter } = audio
