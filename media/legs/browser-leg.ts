@@ -149,12 +149,14 @@ export class BrowserLeg extends Leg {
   #live(now: number): Frame | null {
     const ring = this.#fromPage
     if (ring.waiting > 0) this.#clock.observe(ring.written * LEG_SAMPLES, now)
-    ring.skip(this.#playout.excess(ring.waiting))
+    const excess = this.#playout.excess(ring.waiting)
+    ring.skip(excess)
     const next = this.#playout.next(ring.waiting)
     if (next === 'silent') return null
     if (next === 'play') {
       const frame = this.#take(this.#nextPlace)
       if (frame !== null && this.#plc.isConcealing) this.#plc.good(frame)
+      else if (frame !== null && excess > 0) this.#plc.join(this.#played)
       return frame
     }
     this.#played.at = this.#nextPlace

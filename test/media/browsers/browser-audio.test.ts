@@ -2,11 +2,12 @@ import * as assert from 'uvu/assert'
 import { PCMU } from '../../../codecs/g711.ts'
 import { parsePageMessage } from '../../../media/browsers/browser-messages.ts'
 import { PageAudio } from '../../../media/browsers/page-audio.ts'
-import { FACTS } from '../../../media/legs/browser-leg.ts'
+import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing, RING_FRAMES } from '../../../media/legs/frame-ring.ts'
 import { LivePlayout } from '../../../media/legs/live-playout.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { suite } from '../../harness.ts'
+import { toneFrame } from '../engine/party.ts'
 
 const test = suite('media/browsers/browser-audio')
 
@@ -114,6 +115,35 @@ test('what a stall has heaped up is left out at once; a delay that was never nee
     playout.next(6)
   }
   assert.is(skipped, 2)
+})
+
+test('a page whose clock is faster, or that was stalled, is caught up with without a click', () => {
+  const [fromPage, toPage] = [new FrameRing(), new FrameRing()]
+  const facts = new SharedArrayBuffer(4 * FACTS.count)
+  new Int32Array(facts)[FACTS.live] = 1
+  const pipe = { codec: 'L16' as const, fromPage: fromPage.memory, toPage: toPage.memory, facts }
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+  const leg = new BrowserLeg('part_1', pipe, hooks, () => {})
+  let spoken = 0
+  let sharpest = 0
+  const heard = [0, 0]
+  const speak = (): boolean => fromPage.write(toneFrame(410, spoken++, 8000))
+  for (let tick = 0; tick < 1000; tick++) {
+    if (tick < 500 || tick >= 520) speak()
+    if (tick === 520) for (let late = 0; late < 20; late++) speak()
+    if (tick % 100 === 0) speak()
+    toPage.clear()
+    leg.pull(tick * 20, false, false)
+    heard.push(...(leg.said ?? new Int16Array(LEG_SAMPLES)))
+  }
+  // From 100 ms on, and not where the stall begins and ends.
+  for (let i = 800; i < heard.length; i++) {
+    if (i > 499 * LEG_SAMPLES && i < 523 * LEG_SAMPLES) continue
+    sharpest = Math.max(sharpest, Math.abs(heard[i]! - 2 * heard[i - 1]! + heard[i - 2]!))
+  }
+  // Of the tone itself.
+  const slope = 8000 * ((2 * Math.PI * 410) / 8000) ** 2
+  assert.ok(sharpest < 1.6 * slope, `${sharpest}, the tone alone has ${slope}`)
 })
 
 test('messages of a page are read; what is none of them is null', () => {
