@@ -1,5 +1,6 @@
 import { type AgentCore, ALLOW } from './agent-core.ts'
 import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
+import { PING } from './message/framer.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { type SipResponse, toText } from './message/message.ts'
 import { paramValue } from './message/params.ts'
@@ -17,6 +18,9 @@ const MAX_HOP = 500
 const REFRESH_SHARE = 0.7
 const REFRESH_SPREAD = 0.15
 const MIN_REFRESH_S = 5
+/** How often a PING is sent (RFC 5626 §4.4.2): NATs and firewalls on the way let the registrar's calls in for as long as something passes [s]. */
+const KEEP_ALIVE_S = 24
+const KEEP_ALIVE_SPREAD_S = 5
 /** Backoff after the first failure; it doubles with each further one up to the second value [s]. */
 const RETRY_S = 10
 const MAX_RETRY_S = 600
@@ -35,6 +39,9 @@ export class Registration implements Watching {
   #isRegistered = false
   #isStopping = false
   #timer: Deadline | null = null
+  /** Where the last REGISTER went. */
+  #peer: Peer | null = null
+  #keepAlive: Deadline | null = null
 
   /** @param over called once, after the stop, when the far end knows, or cannot be told */
   constructor(core: AgentCore, watch: Watch, over: (now: number) => void) {
@@ -52,6 +59,7 @@ export class Registration implements Watching {
     if (this.#isStopping) return
     this.#isStopping = true
     this.#core.deadlines.cancel(this.#timer)
+    this.#core.deadlines.cancel(this.#keepAlive)
     // A pending REGISTER may still succeed: its answer decides.
     if (this.#sender.isAsking) return
     if (this.#isRegistered) this.#unregister(now)
@@ -71,11 +79,14 @@ export class Registration implements Watching {
 
   #send(expiresS: number, now: number, user: Parameters<typeof sendOutside>[3]): void {
     const { uri, from, contactUser } = this.watch
-    const headers = (to: Peer): HeaderFields => [
-      ['Contact', this.#core.contact(to, contactUser)],
-      ['Expires', String(expiresS)],
-      ['Allow', ALLOW],
-    ]
+    const headers = (to: Peer): HeaderFields => {
+      this.#peer = to
+      return [
+        ['Contact', this.#core.contact(to, contactUser)],
+        ['Expires', String(expiresS)],
+        ['Allow', ALLOW],
+      ]
+    }
     sendOutside(this.#core, this.#sender, { method: 'REGISTER', uri, from, to: from, headers }, user, now)
   }
 
@@ -102,8 +113,19 @@ export class Registration implements Watching {
       return
     }
     this.#core.report(this.watch.watchId, 'registered', null, serviceRoute)
+    this.#keepOpen(now)
     const share = REFRESH_SHARE + REFRESH_SPREAD * this.#core.fraction()
     this.#again(Math.max(MIN_REFRESH_S, Math.min(grantedS, MAX_EXPIRES_S) * share), now)
+  }
+
+  #keepOpen(now: number): void {
+    const { deadlines } = this.#core
+    deadlines.cancel(this.#keepAlive)
+    const afterS = KEEP_ALIVE_S + KEEP_ALIVE_SPREAD_S * this.#core.fraction()
+    this.#keepAlive = deadlines.set(now + afterS * 1000, at => {
+      this.#core.send(PING, this.#peer!)
+      this.#keepOpen(at)
+    })
   }
 
   /** The time of our own contact among all that the registrar lists (RFC 3261 §10.2.4). */
@@ -124,6 +146,7 @@ export class Registration implements Watching {
       return
     }
     this.#isRegistered = false
+    this.#core.deadlines.cancel(this.#keepAlive)
     this.#core.report(this.watch.watchId, 'unreachable', status)
     const pauseS = Math.min(MAX_RETRY_S, RETRY_S * 2 ** this.#failures++)
     const spreadS = pauseS * (0.5 + this.#core.fraction() / 2)

@@ -16,6 +16,8 @@ export type FramerError =
   | 'no_content_length'
 
 export const PONG: Uint8Array = Buffer.from('\r\n', 'latin1')
+/** Our own keep-alive. */
+export const PING: Uint8Array = Buffer.from('\r\n\r\n', 'latin1')
 
 const CR = 13
 const LF = 10

@@ -1,6 +1,7 @@
 import { connect, createServer } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import { isWebSocket } from '../../../sip/destination.ts'
+import { PING } from '../../../sip/message/framer.ts'
 import {
   type Action,
   type AskEvent,
@@ -417,9 +418,12 @@ export class SipEndpoint {
       this.#refused(to)
       return
     }
-    this.#options.onMessage?.(bytes, true, to, this.#localOf(to))
-    if (this.#drachtio !== null && !isWebSocket(to)) this.#drachtio.send(bytes, to)
-    else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
+    const isMessage = bytes !== PING
+    if (isMessage) this.#options.onMessage?.(bytes, true, to, this.#localOf(to))
+    if (this.#drachtio !== null && !isWebSocket(to)) {
+      // What is no message is the server's own affair.
+      if (isMessage) this.#drachtio.send(bytes, to)
+    } else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
     else if (to.transport === 'tls') this.#tls.send(bytes, to)
     else if (isWebSocket(to)) this.#webSockets.send(bytes, to)
     else this.#sendUdp(bytes, to)
@@ -470,4 +474,4 @@ export class SipEndpoint {
 
 const RESPONSE = Buffer.from('SIP/2.0 ')
 
-const isRequest = (bytes: Uint8Array): boolean => RESPONSE.compare(bytes, 0, RESPONSE.length) !== 0
+const isRequest = (bytes: Uint8Array): boolean => RESPONSE.compare(bytes.subarray(0, RESPONSE.length)) !== 0

@@ -7,6 +7,7 @@ import { OwnAddresses } from '../../../../media/kernel/own-addresses.ts'
 import { SipEndpoint, type SipEndpointOptions } from '../../../../media/signalling/endpoint/sip-endpoint.ts'
 import { SipReach } from '../../../../media/signalling/endpoint/sip-reach.ts'
 import { Names } from '../../../../media/signalling/names.ts'
+import { PING } from '../../../../sip/message/framer.ts'
 import type { UaEvent } from '../../../../sip/user-agent.ts'
 import { suite } from '../../../harness.ts'
 
@@ -125,6 +126,29 @@ test('who calls from a public address may lead us to public addresses only; who 
     false,
     false,
   ])
+})
+
+test('a keep-alive passes as it is, over UDP and TCP, and is no message of any call', async () => {
+  const { got, port, close } = await neighbour()
+  const told: Uint8Array[] = []
+  const endpoint = new SipEndpoint({
+    addresses: new OwnAddresses([HOST], []),
+    port: 0,
+    names: new Names(),
+    productName: 'test',
+    optionsStatus: () => ({ status: 200 }),
+    onEvent: () => {},
+    onMessage: bytes => told.push(bytes),
+  })
+  await endpoint.listen()
+  for (const transport of ['udp', 'tcp'] as const) {
+    endpoint.do(() => [{ kind: 'send', bytes: PING, to: { transport, host: HOST, port } }])
+    while (got.length === 0) await new Promise(later => setTimeout(later, 5))
+    assert.equal(got.splice(0), ['\r\n\r\n'], transport)
+  }
+  assert.equal(told, [])
+  endpoint.close()
+  close()
 })
 
 test.run()
