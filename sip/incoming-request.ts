@@ -165,6 +165,8 @@ function optionsAnswer(core: AgentCore): Pick<ResponseParts, 'status' | 'reason'
   const headers: (readonly [string, string])[] = [
     ['Allow', allowed(core.options.registrarRealm !== undefined)],
     ['Accept', ACCEPT],
+    ['Accept-Encoding', 'identity'],
+    ['Accept-Language', 'en'],
     ['Supported', SUPPORTED],
   ]
   if (retryAfterS !== undefined) headers.push(['Retry-After', String(retryAfterS)])

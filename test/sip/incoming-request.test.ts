@@ -198,6 +198,7 @@ test('an INVITE without a usable Contact is answered 400', () => {
 test('OPTIONS says what we can, with the status of the owner', () => {
   const [ok] = feed(party(), raw('OPTIONS'))
   assert.match(ok!, /^SIP\/2\.0 200 OK[\s\S]*Allow: INVITE[\s\S]*Accept: application\/sdp[\s\S]*Supported: timer/)
+  for (const also of ['Accept-Encoding: identity', 'Accept-Language: en']) assert.match(ok!, `\r\n${also}\r\n`)
   const draining = party({ optionsStatus: () => ({ status: 503, reason: 'Draining', retryAfterS: 30 }) })
   assert.match(feed(draining, raw('OPTIONS'))[0]!, /^SIP\/2\.0 503 Draining[\s\S]*Retry-After: 30/)
   const { bob, to } = confirmed()
