@@ -143,11 +143,21 @@ function isLoose(route: NameAddr): boolean {
   return !('error' in uri) && uriParam(uri, 'lr') !== null
 }
 
+/** A Contact of nobody. */
+const NOWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
+
+/** Whence its last message came. */
+const lastPeer = ({ peer }: Dialog): Peer => ({ ...peer, isTransportOpen: false })
+
+/** Where it goes if that has a name that leads nowhere, as many a PBX gives itself; `sips:` goes nowhere else than over TLS. */
+export const otherwiseTo = (dialog: Dialog, { secure }: Destination): Peer | undefined =>
+  secure === true && dialog.peer.transport !== 'tls' ? undefined : lastPeer(dialog)
+
 /** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
 export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destination {
   const to = destinationOfUri(nextHop)
   // As the INVITE came or went: a NAT has opened this transport only.
-  if (to === null || dialog.behindNat || isWebSocket(dialog.peer)) return { ...dialog.peer, isTransportOpen: false }
+  if (to === null || dialog.behindNat || isWebSocket(dialog.peer) || NOWHERE.has(to.host)) return lastPeer(dialog)
   const { transport, connectionId, local, publicOnly, name } = dialog.peer
   const isSame = (to.transport ?? 'udp') === transport
   return {

@@ -1,7 +1,7 @@
 import type { AgentCore, Session } from './agent-core.ts'
 import type { Body, HeaderFields, Peer } from './agent-types.ts'
 import { credentialsFor } from './auth/credentials.ts'
-import { type Dialog, destinationOfDialog, routingOf } from './dialog.ts'
+import { type Dialog, destinationOfDialog, otherwiseTo, routingOf } from './dialog.ts'
 import { sendLocated } from './located-request.ts'
 import { credentialsOf, formatRequest, type OutgoingRequest } from './message/format.ts'
 import type { SipResponse } from './message/message.ts'
@@ -50,7 +50,13 @@ export function sendInDialog(
       else send(credentials, challenges + 1, when)
     }
     const target = destinationOfDialog(dialog, nextHop)
-    sendLocated(core, { target, make, sent }, { response, failed: (cause, when) => user.failed(cause, when) }, at)
+    const otherwise = otherwiseTo(dialog, target)
+    sendLocated(
+      core,
+      { target, otherwise, make, sent },
+      { response, failed: (cause, when) => user.failed(cause, when) },
+      at,
+    )
   }
   send([], 0, now)
 }
@@ -70,9 +76,10 @@ export function sendSuccessAck(
 ): SuccessAck {
   const ack: SuccessAck = { sent: null }
   const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
+  const target = destinationOfDialog(dialog, nextHop)
   core.locate(
-    destinationOfDialog(dialog, nextHop),
-    ([to]) => {
+    target,
+    ([to = otherwiseTo(dialog, target)]) => {
       if (to === undefined) return
       const bytes = formatRequest({
         method: 'ACK',

@@ -8,6 +8,8 @@ const MAX_DATAGRAM = 1300
 
 export interface LocatedRequest {
   target: Destination
+  /** Where it goes if that leads nowhere. */
+  otherwise?: Peer | undefined
   /** The request for one address; `branch` is for its Via. */
   make: (to: Peer, branch: string) => OutgoingRequest
   /** Asked after each lookup: false if the request is no longer wanted. It is then dropped silently. */
@@ -24,7 +26,8 @@ export function sendLocated(core: AgentCore, request: LocatedRequest, user: Clie
   core.locate(
     request.target,
     (ways, at) => {
-      if (request.isWanted?.() !== false) sendTo(core, request, ways, user, at)
+      const found = ways.length === 0 && request.otherwise !== undefined ? [request.otherwise] : ways
+      if (request.isWanted?.() !== false) sendTo(core, request, found, user, at)
     },
     now,
   )

@@ -160,6 +160,21 @@ test('a caller behind a NAT is called back where its packets come from', () => {
   assert.equal([to.host, to.port], ['198.51.100.7', 40_000])
 })
 
+test('a hop whose name leads nowhere, or that is 0.0.0.0, is left out: our requests go where the last one came from; not of `sips:`', () => {
+  for (const [hop, isReached] of [
+    ['sip:pbx.local', true],
+    ['sip:0.0.0.0', true],
+    ['sips:pbx.local', false],
+  ] as const) {
+    const { bob, sessionId } = confirmed([`Record-Route: <${hop};lr>`])
+    bob.locate = () => []
+    bob.do(bob.agent.bye(sessionId, 0))
+    const { text, to } = bob.sent.at(-1)!
+    assert.is(text.startsWith('BYE '), isReached, hop)
+    if (isReached) assert.equal([to.host, to.port], [PHONE.host, PHONE.port], hop)
+  }
+})
+
 test('what the general rules refuse is refused with the status they name', () => {
   const cases: [string, Parts, number, string?][] = [
     ['REGISTER', {}, 405, 'Allow: INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'],
