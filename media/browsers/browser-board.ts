@@ -433,6 +433,7 @@ export class BrowserBoard {
     else {
       this.counters.framesRefused += audio.page.refused
       this.counters.framesDropped += audio.page.dropped + audio.framesDropped
+      browser.socket.send(controlMessage({ type: 'ended', reason }))
       audio.close()
     }
     if (browser.as === 'call') browser.socket.close(closeCode(reason, sipCode), reason)

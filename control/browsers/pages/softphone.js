@@ -13,6 +13,8 @@ let stopClock = () => {}
 let stopRinging = () => {}
 /** The running call that this connection goes on with, as media tells of it; null: none. */
 let goesOn = null
+/** Why the call is over that this page was in, as media tells before it stops; null: it was in none. */
+let endedBy = null
 /** The call that this page has asked to listen to: it rings, and is taken at once. */
 let listensTo = null
 const copilot = new CopilotPanel(wish => line.control(wish))
@@ -95,20 +97,30 @@ const MAX_WAIT_MS = 5000
 const NO_LONGER_WELCOME = 1008
 /** The same softphone is connected elsewhere, by a tab that was duplicated. */
 const REPLACED = 1000
-const ENDS = {
+/** Why it rings no more. */
+const SILENT = {
   no_answer: 'Missed call.',
   caller_hangup: 'The caller has gone.',
   answered_elsewhere: 'Answered elsewhere.',
+}
+/** Why a call is over that this page was in. */
+const ENDS = {
+  busy: 'The line is busy.',
+  no_answer: 'Nobody has answered.',
+  rejected: 'The call was declined.',
+  not_found: 'Nobody has that number.',
+  caller_hangup: 'The other one has hung up.',
   transfer_completed: 'The call has been transferred.',
 }
 
 function endOf(reason) {
   if (floor?.listening != null) return 'You have left the call.'
-  return ENDS[reason] ?? 'The call is over.'
+  return (endedBy === null ? SILENT[reason] : ENDS[endedBy]) ?? 'The call is over.'
 }
 
 function idle(text) {
   quiet()
+  endedBy = null
   stopClock()
   stopClock = () => {}
   show('idle')
@@ -194,10 +206,11 @@ function listens({ call_id, mode }) {
 
 /** What control says: the agent's status, that something was done, or could not be. */
 function told(control) {
-  const { type, status, held, message, token } = control
+  const { type, status, held, message, token, reason } = control
   if (type === 'status') $('status').value = status
   if (type === 'status' || type === 'hold') $('hold').setAttribute('aria-pressed', String(held))
   else if (type === 'on_hold') onHold(held)
+  else if (type === 'ended') endedBy = reason
   else if (type === 'call') goOn(control)
   else if (type === 'token') keepToken(token)
   else if (type === 'floor') floor?.show(control)

@@ -226,6 +226,37 @@ softphoneTest(
   },
 )
 
+softphoneTest('who dials is told by the page how it ended: busy, declined, hung up', async () => {
+  const phone = await Phone.open('callee')
+  const [host = '', port = ''] = phone.uri.replace(/^sip:[^@]*@/, '').split(':')
+  await product.ok('POST', '/connections', { name: 'Trunk', kind: 'trunk', host, port: Number(port) })
+  const { page } = await startPage(chromium!, product, { path: '/softphone', token: (await newAgent()).token })
+  const dial = async () => {
+    await page.fill('#number', '+4930123456')
+    await page.click('#dial button[type="submit"]')
+    return phone.next()
+  }
+  const said = async (text: string) => {
+    await page.waitForSelector(`#notice:text-is("${text}")`)
+    await page.waitForSelector('#idle:not([hidden])')
+  }
+  for (const [status, text] of [
+    [486, 'The line is busy.'],
+    [603, 'The call was declined.'],
+  ] as const) {
+    const refused = await dial()
+    refused.reject(status)
+    await said(text)
+  }
+  const call = await dial()
+  call.answer()
+  await call.confirmed
+  await call.hangup()
+  await said('The other one has hung up.')
+  await phone.close()
+  await page.close()
+})
+
 softphoneTest('a tab that was duplicated takes the softphone, and the other one says so', async () => {
   const { token } = await newAgent()
   const { page } = await startPage(chromium!, product, { path: '/softphone', token })
