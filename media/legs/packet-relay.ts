@@ -1,8 +1,16 @@
+import type { Frame } from '../../codecs/audio.ts'
+
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
 const MAX_MISSING = 25
 const MAX_SAMPLES = 4000
 /** Arrivals are remembered for this many packets; a later one is dropped. Where the next goes on from it, the sender has begun to count anew (RFC 3550 §A.1). */
 const WINDOW = 32
+
+/** A leg whose packets are relayed. */
+export interface Speaker {
+  /** What it says in this tick; null: nothing. */
+  readonly said: Frame | null
+}
 
 /** A leg to which packets are relayed. */
 export interface PacketTaker {
@@ -10,8 +18,8 @@ export interface PacketTaker {
   readonly takesPackets: boolean
   /** Sends a payload unchanged. @param ahead packets missing before it, or, negative, how late it is @param samples likewise */
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void
-  /** Ends the relay: it sends the mix again, as soon as there is any. @param at when the last packet was relayed [ms] */
-  takesMix(at: number): void
+  /** Ends the relay of this party: it sends the mix again, as soon as that party is in it. @param at when the last packet was relayed [ms] */
+  takesMix(from: Speaker, at: number): void
 }
 
 /**

@@ -22,7 +22,7 @@ import { LegPresence } from './leg-presence.ts'
 import { LegReports, reportPort, sendReport } from './leg-reports.ts'
 import { LegSilence } from './leg-silence.ts'
 import { PacketAudio, packetCodec } from './packet-audio.ts'
-import { PacketRelay, type PacketTaker } from './packet-relay.ts'
+import { PacketRelay, type PacketTaker, type Speaker } from './packet-relay.ts'
 import type { WireAudio } from './wire-audio.ts'
 
 /** Interval of checks that are not needed for every packet [ms]. */
@@ -67,6 +67,8 @@ export class RtpLeg extends Leg implements PacketTaker {
   #relay: PacketRelay | null = null
   /** Frames by which the mix may still be late. */
   #awaitsMix = 0
+  /** Whose packets were relayed: others who are heard at once must not make a hole in its voice. */
+  #awaited: Speaker | null = null
   /** Of a relay to it: when the last packet came, and how much sooner packets were sent than they would have been mixed [ms]. */
   #relayedAt = 0
   #aheadMs = 0
@@ -346,7 +348,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   /** Idempotent. */
   #stopPassing(): void {
     const relay = this.#relay
-    relay?.to.takesMix(relay.at)
+    relay?.to.takesMix(this, relay.at)
     this.#relay = null
   }
 
@@ -364,7 +366,8 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sendOut(this.#sender.writeOn(payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
   }
 
-  takesMix(at: number): void {
+  takesMix(from: Speaker, at: number): void {
+    this.#awaited = from
     this.#relayedAt = at
     this.#awaitsMix = MIX_FRAMES
   }
@@ -522,9 +525,10 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#now = now
     if (this.#awaitsMix > 0) {
       // The timestamp follows: not a sample less or more.
-      const isSilent = frame === null && !this.#keys.isSending
+      const isSilent = (frame === null || this.#awaited?.said === null) && !this.#keys.isSending
       this.#awaitsMix = isSilent ? this.#awaitsMix - 1 : 0
       if (this.#awaitsMix > 0) return
+      this.#awaited = null
       this.#resumeMix(isSilent, now)
     }
     if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {

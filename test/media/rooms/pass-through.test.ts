@@ -55,12 +55,15 @@ class Pair {
   }
 
   /** Speaks so many frames; `before` each tick. */
-  talk(frames: number, { isLost = () => false, before = () => {}, rewrite = () => {} }: Talk = {}): this {
+  talk(
+    frames: number,
+    { isLost = () => false, before = () => {}, rewrite = () => {}, comesAt = COMES_AT }: Talk = {},
+  ): this {
     for (const end = this.#frame + frames; this.#frame < end; this.#frame++) {
       const now = this.#frame * FRAME_MS
-      this.other.speak(toneFrame(440, this.#frame), now + COMES_AT)
-      this.#say(isLost(this.#frame), now + COMES_AT, rewrite)
-      before(this.#frame, now + COMES_AT)
+      this.other.speak(toneFrame(440, this.#frame), now + comesAt)
+      this.#say(isLost(this.#frame), now + comesAt, rewrite)
+      before(this.#frame, now + comesAt)
       this.room.tick(now + TICK_AT)
     }
     return this
@@ -82,6 +85,8 @@ class Pair {
 }
 
 interface Talk {
+  /** Into each frame of ours [ms]. */
+  comesAt?: number
   /** Of the first one's packets. */
   rewrite?: (packet: DataView) => void
   isLost?: (frame: number) => boolean
@@ -133,6 +138,29 @@ test('not a sample is lost or said twice when that begins, and when it ends', ()
   assert.ok(pair.isPassing)
   assert.equal(said(pair.heard), upTo(159))
   assertGoesOn(pair.other)
+})
+
+test('nor where a third one is heard at once who comes into the room', () => {
+  for (const comesAt of [COMES_AT, TICK_AT - 2]) {
+    const pair = new Pair().talk(BEGUN, { comesAt })
+    const third = new Party('third', '192.0.2.3')
+    const silence = new Int16Array(LEG_SAMPLES)
+    const own = new Room({ roomId: 'own', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 1 })
+    own.legs.push(third.leg)
+    const before = (_frame: number, now: number): void => {
+      third.speak(silence, now)
+      own.tick(now)
+    }
+    pair.talk(10, { comesAt, before })
+    own.legs.pop()
+    pair.room.legs.push(third.leg)
+    pair.talk(40, { comesAt, before })
+    assert.is(pair.isPassing, false)
+    const from = pair.heard.indexOf(BEGUN)
+    const heard = pair.heard.slice(from)
+    assert.equal(heard, upTo(BEGUN + heard.length - 1).slice(BEGUN), `${comesAt} ms`)
+    assertGoesOn(pair.other)
+  }
 })
 
 test('it begins a second after the last that had to be mixed, not before', () => {
