@@ -54,8 +54,8 @@ export async function page<Row extends { id: string }, Item>(
 ): Promise<List<Item> | Problem> {
   const at = readPlace(query)
   if (isProblem(at)) return at
-  const found = await placed(rows, { ...at, limit: at.limit + 1 }, ordering).execute()
-  return envelope(found, { ...at, url }, toObject)
+  const found = await rowsAt(at, place => placed(rows, { ...place, limit: place.limit + 1 }, ordering).execute())
+  return isProblem(found) ? found : envelope(found, { ...at, url }, toObject)
 }
 
 /**
@@ -72,16 +72,31 @@ export async function pageOf<T extends TableWithId, Item>(
   if (isProblem(at)) return at
   const asked = Object.entries(where).filter(([, value]) => value !== undefined)
   const columns = asked.map(([column]) => column)
-  const direction = at.from === null ? 'all' : at.backwards ? 'before' : 'after'
-  const build = (place: Place) => {
-    let rows = ofTenant(db, table, place).selectAll() as unknown as AnyRows
-    for (const column of columns) rows = rows.where(column, '=', place(column))
-    return placed(rows, { ...at, from: at.from && place('from'), limit: place('limit') }, 'id')
+  const read = (at: At) => {
+    const direction = at.from === null ? 'all' : at.backwards ? 'before' : 'after'
+    const build = (place: Place) => {
+      let rows = ofTenant(db, table, place).selectAll() as unknown as AnyRows
+      for (const column of columns) rows = rows.where(column, '=', place(column))
+      return placed(rows, { ...at, from: at.from && place('from'), limit: place('limit') }, 'id')
+    }
+    const values = { ...Object.fromEntries(asked), ...valuesOf(tenant), from: at.from, limit: at.limit + 1 }
+    return rowsOf(db, `page ${table} ${columns} ${direction}`, build, values) as Promise<{ id: string }[]>
   }
-  const values = { ...Object.fromEntries(asked), ...valuesOf(tenant), from: at.from, limit: at.limit + 1 }
-  const found = await rowsOf(db, `page ${table} ${columns} ${direction}`, build, values)
-  return envelope(found as { id: string }[], { ...at, url }, toObject as never)
+  const found = await rowsAt(at, read)
+  return isProblem(found) ? found : envelope(found, { ...at, url }, toObject as never)
 }
+
+/** An ID of another list has no place in this one: all of the list would be before or after it, on every page again. */
+async function rowsAt<Row extends { id: string }>(at: At, read: (at: At) => Promise<Row[]>): Promise<Row[] | Problem> {
+  const found = await read(at)
+  if (at.from === null) return found
+  const [one] = found.length > 0 ? found : await read({ from: null, backwards: false, limit: 0 })
+  const isOfIt = one === undefined || kindOf(one.id) === kindOf(at.from)
+  const param = at.backwards ? 'ending_before' : 'starting_after'
+  return isOfIt ? found : problem('parameter_invalid', `${param} is an ID of another list.`, { param })
+}
+
+const kindOf = (id: string): string => id.slice(0, id.indexOf('_'))
 
 // biome-ignore lint/suspicious/noExplicitAny: any table of the database
 type AnyRows = SelectQueryBuilder<any, any, any>

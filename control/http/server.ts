@@ -124,6 +124,7 @@ function translate(error: FastifyError, upload?: Upload): Problem {
     if (upload !== undefined) return tooLarge(upload)
     return problem('parameter_invalid', `The body is longer than ${MAX_BODY_BYTES} bytes.`)
   }
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return NOT_JSON
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {
     return problem('invalid_json', error.message)
   }
@@ -143,6 +144,9 @@ function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer
     if (bytes.length === 0) return done(null, undefined)
+    const coding = request.headers['content-encoding'] ?? 'identity'
+    if (coding !== 'identity')
+      return done(new UnreadableBody(`The body is ${coding}: send it without Content-Encoding.`))
     // RFC 8259 §8.1. Otherwise invalid bytes would be stored as other characters.
     if (!isUtf8(bytes)) return done(new UnreadableBody('The body is not UTF-8.'))
     parseJson(request, bytes.toString(), (error, value) =>

@@ -43,6 +43,12 @@ function olderRoute(route: Route, date: string, versions: readonly ApiVersion[])
       return validate(body) ? { body: older.up(body) } : validationProblem((validate.errors ?? []) as ErrorObject[])
     },
     write: json => JSON.stringify(older.down(JSON.parse(json))),
-    renamed: failure => (failure.param === undefined ? failure : { ...failure, param: older.param(failure.param) }),
+    renamed: failure => {
+      if (failure.param === undefined) return failure
+      const param = older.param(failure.param)
+      const { message } = failure
+      const isNamed = message.startsWith(`${failure.param} `)
+      return { ...failure, param, message: isNamed ? param + message.slice(failure.param.length) : message }
+    },
   }
 }

@@ -96,6 +96,20 @@ test('what is neither a cursor nor an ID answers 400', async () => {
   }
 })
 
+test('an ID or a cursor of another list answers 400: it would give the first page for ever, or nothing', async () => {
+  await add()
+  for (const id of ['call_', 'room_'].map(prefix => `${prefix}${'0'.repeat(26)}`)) {
+    for (const cursor of [id, `cur_${Buffer.from(id).toString('base64url')}`]) {
+      for (const param of ['starting_after', 'ending_before']) {
+        const { status, body } = await ask(app, `GET /v1/events?${param}=${cursor}`, { key })
+        assert.equal([status, body.error?.param], [400, param], `${param}=${cursor}`)
+        const { status: ofCalls } = await ask(app, `GET /v1/calls/call_none/events?${param}=${cursor}`, { key })
+        assert.is(ofCalls, 404)
+      }
+    }
+  }
+})
+
 test('both directions at once answer 400', async () => {
   const id = await add()
   const answer = await ask(app, `GET /v1/events?starting_after=${id}&ending_before=${id}`, { key })

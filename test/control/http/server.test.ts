@@ -332,6 +332,32 @@ test('a body that is not UTF-8 answers 400 invalid_json, and is not stored as ot
   assert.equal([answer.status, answer.body.error.code], [400, 'invalid_json'])
 })
 
+test('a body of unknown type, or a compressed one, is told how it is to be sent', async () => {
+  const said = async (headers: Record<string, string>) => {
+    const { status, body } = await ask(app, 'POST /v1/things', {
+      key: live,
+      body: Buffer.from('{"name":"a"}'),
+      headers,
+    })
+    return [status, body.error.code, body.error.message]
+  }
+  assert.equal(await said({ 'content-type': '' }), [
+    400,
+    'invalid_json',
+    'Send the body as JSON with "Content-Type: application/json".',
+  ])
+  assert.equal(await said({ 'content-type': 'application/json', 'content-encoding': 'gzip' }), [
+    400,
+    'invalid_json',
+    'The body is gzip: send it without Content-Encoding.',
+  ])
+  assert.is(
+    (await ask(app, 'POST /v1/things', { key: live, body: { name: 'a' }, headers: { 'content-encoding': 'identity' } }))
+      .status,
+    200,
+  )
+})
+
 test('what is wrong with a parameter is said in a sentence', async () => {
   const said = async (body: unknown) => (await ask(app, 'POST /v1/things', { key: live, body })).body.error.message
   assert.is(await said([]), 'The body must be an object.')

@@ -81,6 +81,7 @@ test('a request in an older version is checked in the words of that version', as
   assert.equal(await refused({ phone_number: '+15550100104', priority: 8 }), [400, 'priority', undefined])
   // What the handler alone can find out.
   assert.equal(await refused({ phone_number: 'nobody' }), [400, 'phone_number', undefined])
+  assert.match((await book({ phone_number: 'nobody' }, inOld)).body.error.message, /^phone_number is not a number/)
   assert.equal(refusal(await book({ phone: 'nobody' })), [400, 'phone', undefined])
   const message = (await book({}, inOld)).body.error
   assert.equal([message.code, message.message], ['parameter_missing', 'Missing required parameter: phone_number.'])
