@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { listParameters } from '../http/list.ts'
-import { input, metadata, nullable, oneOf } from '../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, oneOf } from '../kernel/schema.ts'
 import { CALLBACK_STATUSES, callbackRoute } from './schema-callback.ts'
 
 const reference = (description: string) => Type.String({ maxLength: 200, description })
@@ -42,6 +42,7 @@ export const changeBody = input({
   agent_id: Type.Optional(nullable(reference('`usr_…`'))),
   assistant_id: Type.Optional(nullable(reference('`asst_…`'))),
   ...always,
+  metadata: Type.Optional(metadataChange),
   queue_id: Type.Optional(nullable(reference('`q_…`'))),
   window_end: Type.Optional(nullable(windowEnd)),
 })

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { PURPOSES } from '../consents/tables.ts'
 import { listParameters } from '../http/list.ts'
-import { input, metadata, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { businessHours } from '../organisation/hours-schema.ts'
 import { campaignAnswering, campaignAnsweringInput } from './answering.ts'
@@ -135,7 +135,7 @@ const sent = {
   metadata: Type.Optional(metadata),
 }
 export const createBody = input({ name, ...sent })
-export const changeBody = input({ name: Type.Optional(name), ...sent })
+export const changeBody = input({ name: Type.Optional(name), ...sent, metadata: Type.Optional(metadataChange) })
 
 export const campaignListQuery = Type.Object(
   { ...listParameters, status: Type.Optional(oneOf([...CAMPAIGN_STATUSES])) },

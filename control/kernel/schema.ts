@@ -13,13 +13,21 @@ export const oneOf = <const T extends string[]>(
 /** ISO-8601 in UTC, as in every answer. */
 export const timestamp = (description = '') => Type.String({ format: 'date-time', ...(description && { description }) })
 
-export const metadata = Type.Unsafe<Record<string, string>>({
-  type: 'object',
-  maxProperties: 50,
-  propertyNames: { maxLength: 40 },
-  additionalProperties: { type: 'string', maxLength: 500 },
-  description: 'Up to 50 pairs of your own; keys up to 40 characters, values up to 500.',
-})
+const pairs = <V>(value: TSchema, more = '') =>
+  Type.Unsafe<Record<string, V>>({
+    type: 'object',
+    maxProperties: 50,
+    propertyNames: { maxLength: 40 },
+    additionalProperties: value,
+    description: `Up to 50 pairs of your own; keys up to 40 characters, values up to 500.${more}`,
+  })
+const pairValue = Type.String({ maxLength: 500 })
+export const metadata = pairs<string>(pairValue)
+/** In a PATCH. */
+export const metadataChange = pairs<string | null>(
+  nullable(pairValue),
+  ' Merged with the stored ones; null removes one.',
+)
 
 /** An input object: an unknown parameter is refused. */
 export const input = <T extends Type.TProperties>(properties: T) =>

@@ -2,9 +2,10 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem } from '../http/errors.ts'
 import { listOf, listQuery, page } from '../http/list.ts'
+import { deleteRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { newId } from '../kernel/ids.ts'
-import { deletedObject, input, timestamp } from '../kernel/schema.ts'
+import { input, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -95,25 +96,16 @@ export function teamRoutes(deps: TeamDeps): Route[] {
           return retrieve(deps, trx, context, params.id)
         }),
     }),
-    route({
-      ...common,
-      method: 'DELETE',
-      path: '/teams/:id',
-      id: 'deleteTeam',
-      summary: 'Delete a team',
-      description: 'Its members stay in the organisation without a team. Queues that list it no longer reach them.',
-      scope: 'users:write',
-      reply: deletedObject('team'),
-      errors: [409],
-      handler: (context, { params }) =>
-        context.transaction(async trx => {
-          const scoped = forTenant(trx, context)
-          if ((await scoped.find('teams', params.id)) === undefined) return missing('team', params.id)
-          await deps.forgetTeam(trx, context, params.id)
-          await scoped.delete('teams').where('id', '=', params.id).execute()
-          return { object: 'team', id: params.id, deleted: true as const, livemode: context.livemode }
-        }),
-    }),
+    deleteRoute(
+      { table: 'teams', object: 'team', path: '/teams', area: 'users', tag: common.tag },
+      {
+        description: 'Its members stay in the organisation without a team. Queues that list it no longer reach them.',
+        before: async (trx, context, { id }) => {
+          await deps.forgetTeam(trx, context, id)
+          return null
+        },
+      },
+    ),
   ]
 }
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { User } from '../http/references.ts'
-import { input, metadata, nullable, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { SecretRow } from './tables.ts'
 
@@ -40,7 +40,7 @@ export const createBody = input({
   description: Type.Optional(description),
   metadata: Type.Optional(metadata),
 })
-export const changeBody = partialInput({ description, metadata })
+export const changeBody = partialInput({ description, metadata: metadataChange })
 export const rotateBody = input({ value })
 
 export const toSecret = (row: SecretRow, users: readonly User[]): Secret =>

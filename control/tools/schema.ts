@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, metadata, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { TOOL_KINDS } from './built-in.ts'
 
 const jsonObject = (description: string) =>
@@ -130,7 +130,7 @@ export const createBody = input({
   name: Type.Optional(name),
   ...partialInput(parts).properties,
 })
-export const changeBody = partialInput(parts)
+export const changeBody = partialInput({ ...parts, metadata: metadataChange })
 export type SentParts = Static<typeof changeBody>
 
 const version = Type.Integer({ minimum: 1, maximum: 1_000_000 })

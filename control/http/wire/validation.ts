@@ -145,6 +145,8 @@ function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): st
     case 'minimum':
     case 'maximum':
       return `must be ${least} ${limit}`
+    case 'format':
+      return params.format === 'date-time' ? 'must be a time with its offset, such as 2026-11-27T10:00:00Z' : message
     default:
       return message
   }

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { eventTypes } from '../../kernel/events/catalog.ts'
-import { input, metadata, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { ALGORITHMS } from '../sign.ts'
 
 const DAY_S = 24 * 60 * 60
@@ -37,7 +37,7 @@ export const changeBody = () =>
     event_types: Type.Optional(subscribed()),
     status: Type.Optional(oneOf(['enabled', 'disabled'], { description: 'Disabling makes pending deliveries fail.' })),
     api_version: Type.Optional(apiVersion),
-    metadata: Type.Optional(metadata),
+    metadata: Type.Optional(metadataChange),
   })
 export type ChangeBody = Static<ReturnType<typeof changeBody>>
 

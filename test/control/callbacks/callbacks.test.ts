@@ -274,6 +274,8 @@ test('an open callback is changed by what is sent; any change of a closed one an
   assert.equal(refusal(await app.live(`PATCH ${path}`, { phone: PHONE })), [400, 'phone', undefined])
   assert.equal(refusal(await app.live(`PATCH ${path}`, { route: 'agent' })), [400, 'agent_id', undefined])
   assert.equal(refusal(await app.live(`PATCH ${path}`, { queue_id: 'q_none' })), [400, 'queue_id', undefined])
+  const local = await app.live(`PATCH ${path}`, { due_at: '2026-11-22T08:00:00' })
+  assert.match(local.body.error.message, 'due_at must be a time with its offset, such as 20')
   const early = await app.live(`PATCH ${path}`, { window_end: '2026-11-22T07:00:00Z' })
   assert.equal(refusal(early), [400, 'window_end', undefined])
   for (const status of ['completed', 'failed', 'cancelled', 'expired']) {

@@ -77,5 +77,20 @@ for (const route of patches) {
   })
 }
 
+for (const route of patches.filter(({ body }) => 'metadata' in ((body as { properties?: object })?.properties ?? {}))) {
+  test(`of metadata null removes a pair, and the others stay: ${route.path}`, async () => {
+    const maker = makerOf(world)
+    const line = lineOf(route, await idsFor(route.path, maker, route.method))
+    const patch = async (metadata: object) =>
+      (await world.ask(line, { key: world.ours.keys.live, body: { metadata } })).body
+    const all = Object.fromEntries(Array.from({ length: 48 }, (_, i) => [`k${i}`, '']))
+    const before = (await patch({})).metadata
+    assert.equal((await patch({ a: '1', ...all })).metadata, { ...before, a: '1', ...all })
+    const none = Object.fromEntries(Object.keys(all).map(key => [key, null]))
+    assert.equal((await patch({ ...none, b: '2' })).metadata, { ...before, a: '1', b: '2' })
+    assert.equal((await patch({ a: null, b: null, never: null })).metadata, before)
+  })
+}
+
 test.after(world.close)
 test.run()
