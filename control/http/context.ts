@@ -8,7 +8,7 @@ import type { Scope } from './scopes.ts'
 
 /** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table (`/` as `_`), but users, of whom those deactivated do not count. */
 export const BOUNDED =
-  /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys|copilot_profiles|campaigns|reports|audio_assets|kb\/documents)(\/:id\/duplicate)?$/
+  /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys|copilot_profiles|campaigns|reports|audio_assets|kb\/documents|partner\/organisations)(\/:id\/duplicate)?$/
 
 /** Who sends a request. It is a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
@@ -37,7 +37,7 @@ export interface Context extends Asking {
    */
   keep(trx: Trx, answer: object): Promise<void>
   /** The collection (`BOUNDED`) is full; for what comes back to it. Whoever adds to it is asked by `transaction`. */
-  limitProblem(trx: Trx, collection: string): Promise<Problem | null>
+  limitProblem(trx: Trx, collection: string, tenant?: Tenant): Promise<Problem | null>
   /** The answer contains data from outside the tables that the route reads, so it must not be cached. */
   passing(): void
 }

@@ -40,6 +40,8 @@ export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
         context.transaction(async trx => {
           const client = await clientOf(trx, context, id)
           if ('problem' in client) return client
+          const full = await context.limitProblem(trx, 'api_keys', client)
+          if (full !== null) return full
           const secret = newSecret(context.livemode ? 'sk_live' : 'sk_test')
           const key = { name: body.name ?? '', secret, scopes: body.scopes ?? null, expiresAt: null, now: now() }
           const row = await forTenant(trx, client).find('api_keys', await insertApiKey(trx, client, key))

@@ -341,7 +341,7 @@ export const SETTINGS: Settings = {
   maxObjects: {
     name: 'TANDEM_MAX_OBJECTS',
     default: '1000',
-    help: 'maximum connections, phone numbers, inbound routes, queues, users, teams, rooms, flows, assistants, tools, secrets, sites, API keys, copilot profiles, campaigns, reports, audio assets and documents, of each, that an organisation has in each mode; more are refused (403 `object_limit`)',
+    help: 'maximum connections, phone numbers, inbound routes, queues, users, teams, rooms, flows, assistants, tools, secrets, sites, API keys, copilot profiles, campaigns, reports, audio assets, documents and organisations of clients, of each, that an organisation has in each mode; more are refused (403 `object_limit`)',
     parse: integer(1, 100_000),
   },
   maxCalls: {

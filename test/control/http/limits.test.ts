@@ -87,4 +87,19 @@ test('keys count in the mode that they are for, users until they are deactivated
   await app.close()
 })
 
+test('an organisation has at most its number of clients, and each client of keys, whoever makes them', async () => {
+  const app = await makeWholeApp({ config: { ...APP_CONFIG, maxObjects: 2 } })
+  const codes = async (line: string): Promise<(string | undefined)[]> => {
+    const answers = []
+    for (let n = 0; n < 3; n++)
+      answers.push(await app.live(line, line.endsWith('organisations') ? { name: 'Client' } : {}))
+    return answers.map(({ body }) => body.error?.code)
+  }
+  const full = [undefined, undefined, 'object_limit']
+  assert.equal(await codes('POST /v1/partner/organisations'), full)
+  const { id } = (await app.live('GET /v1/partner/organisations')).body.data[0]
+  assert.equal(await codes(`POST /v1/partner/organisations/${id}/api_keys`), full)
+  await app.close()
+})
+
 test.run()
