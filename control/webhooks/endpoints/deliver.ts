@@ -95,7 +95,7 @@ function readTimes(body: ReplayBody, now: Date): { since: string; until: string 
   return { since, until: until ?? new Date(now.getTime() + 1).toISOString() }
 }
 
-/** One more than is allowed when there are too many. */
+/** One more than is allowed when there are too many. A ping to another endpoint is nobody's to replay. */
 function eventsToReplay(
   trx: Trx,
   tenant: Tenant,
@@ -109,6 +109,7 @@ function eventsToReplay(
     .select(['id', 'type'])
     .where('timestamp', '>=', wanted.since)
     .where('timestamp', '<', wanted.until)
+    .where('type', '!=', 'ping')
     .where('id', 'not in', eb =>
       eb
         .selectFrom('webhook_deliveries')
@@ -116,14 +117,14 @@ function eventsToReplay(
         .where('endpoint_id', '=', endpoint.id)
         .where('status', 'in', taken),
     )
-  const chosen = types === null ? query.where('type', '!=', 'ping') : query.where('type', 'in', types)
+  const chosen = types === null ? query : query.where('type', 'in', types)
   return chosen
     .orderBy('id')
     .limit(MAX_REPLAYED + 1)
     .execute()
 }
 
-/** The types in both lists; null: every one. A ping to another endpoint is nobody's to replay. */
+/** The types in both lists; null: every one. */
 function narrowest(subscribed: string[], wanted: string[]): string[] | null {
   if (wanted.includes('*')) return subscribed.includes('*') ? null : subscribed
   return subscribed.includes('*') ? wanted : wanted.filter(type => subscribed.includes(type))

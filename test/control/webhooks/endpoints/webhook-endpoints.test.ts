@@ -247,6 +247,16 @@ test('a replay brings what an endpoint missed while it was disabled, of the type
   assert.is((await world.ask(`POST /v1/webhook_endpoints/${id}/replay`, other)).body.deliveries, 0)
 })
 
+test("a replay brings no other endpoint's ping, also to an endpoint that subscribes to pings by name", async () => {
+  const other = await world.endpoint()
+  await world.ask(`POST /v1/webhook_endpoints/${other.id}/ping`)
+  for (const event_types of [['*'], ['ping', 'call.ended']]) {
+    const { id } = await world.endpoint({ event_types })
+    const replayed = await world.ask(`POST /v1/webhook_endpoints/${id}/replay`, { since: START.toISOString() })
+    assert.is(replayed.body.deliveries, 0)
+  }
+})
+
 test('a delivery is retried by hand at once, and by the schedule from its start when that fails', async () => {
   await world.endpoint()
   await world.emit()
