@@ -19,7 +19,7 @@ const iso = (time: DateTime): string => time.toJSDate().toISOString()
 
 /**
  * When a schedule (cron, five fields) comes next after `after`, by the clock of the time zone. A time that the clock skips in
- * spring comes as much later, one that it shows twice in autumn comes once. Null: never. Throws when it is no schedule.
+ * spring comes when it goes on, one that it shows twice in autumn comes once. Null: never. Throws when it is no schedule.
  */
 export const nextRun = (schedule: string, timezone: string, after: Date): Date | null =>
   new Cron(schedule, { timezone, mode: '5-part', paused: true }).nextRun(after) ?? null
