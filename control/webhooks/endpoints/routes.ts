@@ -2,11 +2,10 @@ import type { Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
 import { mergedMetadata } from '../../http/metadata.ts'
-import { listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
+import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
 import { customerAddresses, type Resolve, urlProblem } from '../../http/url-policy.ts'
 import { newId } from '../../kernel/ids.ts'
-import { deletedObject } from '../../kernel/schema.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -73,16 +72,12 @@ export function webhookEndpointRoutes(deps: WebhookEndpointDeps): Route[] {
       reply: webhookEndpointSchema,
       handler: (context, { params, body }) => change(deps, context, params.id, body),
     }),
-    route({
-      method: 'DELETE',
-      path: '/webhook_endpoints/:id',
-      id: 'deleteWebhookEndpoint',
-      summary: 'Delete a webhook endpoint',
+    deleteRoute(plain, {
       description: 'Also deletes its deliveries; nothing more is sent to it.',
-      tag: TAG,
-      scope: 'webhooks:write',
-      reply: deletedObject('webhook_endpoint'),
-      handler: (context, { params }) => remove(context, params.id),
+      before: async (trx, context, { id }) => {
+        await forTenant(trx, context).delete('webhook_deliveries').where('endpoint_id', '=', id).execute()
+        return null
+      },
     }),
     ...keyRoutes(deps),
     ...deliveryRoutes(deps),
@@ -167,15 +162,6 @@ function statusColumns(row: WebhookEndpointRow, status: WebhookEndpointRow['stat
     ? { status, disabled_reason: null, failing_since: null }
     : { status, disabled_reason: 'requested', failing_since }
 }
-
-const remove = (context: Context, id: string) =>
-  context.transaction(async trx => {
-    const scoped = forTenant(trx, context)
-    const { numDeletedRows } = await scoped.delete('webhook_endpoints').where('id', '=', id).executeTakeFirst()
-    if (numDeletedRows === 0n) return missing('webhook_endpoint', id)
-    await scoped.delete('webhook_deliveries').where('endpoint_id', '=', id).execute()
-    return { object: 'webhook_endpoint' as const, id, deleted: true as const, livemode: context.livemode }
-  })
 
 async function bodyProblem(deps: WebhookEndpointDeps, body: ChangeBody): Promise<Problem | null> {
   if (body.event_types?.includes('*') && body.event_types.length > 1) {
