@@ -48,8 +48,10 @@ function use(openLine) {
     preview.look()
   }, STATUS_MS)
   renewTimer = setInterval(() => line.control({ type: 'renew' }), RENEW_MS)
+  const listened = sessionStorage.getItem(LISTENING)
   idle('')
   if (wasMuted) sessionStorage.setItem(MUTED, 'yes')
+  if (listened !== null) sessionStorage.setItem(LISTENING, listened)
 }
 
 function lost({ code }) {
@@ -88,6 +90,8 @@ function disconnected(why = 'The softphone is disconnected. Ask for a new link t
 
 /** A call that goes on after a reload is muted as it was. */
 const MUTED = 'tandem-softphone-muted'
+/** Which call a supervisor listens to, and how: that goes on after a reload too. */
+const LISTENING = 'tandem-softphone-listening'
 const STATUS_MS = 10_000
 const RENEW_MS = 300_000
 /** How long the tokens are valid. */
@@ -129,6 +133,7 @@ function idle(text) {
   for (const id of ['mute', 'hold']) $(id).setAttribute('aria-pressed', 'false')
   sound.muted = false
   sessionStorage.removeItem(MUTED)
+  sessionStorage.removeItem(LISTENING)
   if (floor !== null) floor.listening = null
   say(text)
 }
@@ -192,6 +197,8 @@ function goOn(call) {
   $('queue').textContent = call.dialled === undefined ? (call.queue ?? '') : 'Calling'
   sound.muted = sessionStorage.getItem(MUTED) !== null
   $('mute').setAttribute('aria-pressed', String(sound.muted))
+  const listened = JSON.parse(sessionStorage.getItem(LISTENING))
+  if (floor !== null && listened?.call_id === call.call_id) floor.listening = listened
 }
 
 /** Its ring may come before the answer. */
@@ -202,6 +209,7 @@ function ofFloor(wish) {
 
 function listens({ call_id, mode }) {
   floor.listening = mode === 'stop' ? null : { call_id, mode }
+  sessionStorage.setItem(LISTENING, JSON.stringify(floor.listening))
 }
 
 /** What control says: the agent's status, that something was done, or could not be. */

@@ -59,8 +59,14 @@ pageTest(
     await product.until('the caller hears the supervisor', async () =>
       loudness(await call.heard.next(500)) > SPOKEN_DBOV ? true : null,
     )
+    await product.until('it has a token for the next time', async () =>
+      (await page.evaluate('sessionStorage.getItem("tandem-softphone-tokens")')) === null ? null : true,
+    )
+    await page.reload()
+    await page.waitForSelector('#floor-calls button[data-mode="barge"][aria-pressed="true"]')
     await page.click('#floor-calls button[data-mode="stop"]')
     await page.waitForSelector('#idle:not([hidden])')
+    assert.is(await page.textContent('#notice'), 'You have left the call.')
     assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'in_progress')
     await desk.click('#leave')
     await endedCall(product, callId)
