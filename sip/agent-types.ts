@@ -314,6 +314,8 @@ export interface Watch {
 export interface Watching {
   readonly watch: Watch
   start(now: number): void
+  /** A connection that we opened is closed: it may be the one that it goes over. */
+  disconnected?(from: Peer, now: number): void
   /** Idempotent until it reports its end. */
   stop(now: number): void
 }

@@ -21,6 +21,9 @@ const MIN_REFRESH_S = 5
 /** How often a PING is sent (RFC 5626 §4.4.2): NATs and firewalls on the way let the registrar's calls in for as long as something passes [s]. */
 const KEEP_ALIVE_S = 24
 const KEEP_ALIVE_SPREAD_S = 5
+/** A connection that is closed is opened again after this, or when the registration has lasted for so long: some registrars close it after each answer [ms]. */
+const REOPEN_MS = 1000
+const LEAST_LASTED_MS = 60_000
 /** Backoff after the first failure; it doubles with each further one up to the second value [s]. */
 const RETRY_S = 10
 const MAX_RETRY_S = 600
@@ -42,6 +45,7 @@ export class Registration implements Watching {
   /** Where the last REGISTER went. */
   #peer: Peer | null = null
   #keepAlive: Deadline | null = null
+  #grantedAt = 0
 
   /** @param over called once, after the stop, when the far end knows, or cannot be told */
   constructor(core: AgentCore, watch: Watch, over: (now: number) => void) {
@@ -64,6 +68,18 @@ export class Registration implements Watching {
     if (this.#sender.isAsking) return
     if (this.#isRegistered) this.#unregister(now)
     else this.#over(now)
+  }
+
+  /** The registrar's calls come over it: there is a new one soon (RFC 5626 §4.5). */
+  disconnected({ transport, host, port }: Peer, now: number): void {
+    const peer = this.#peer
+    if (!this.#isRegistered || this.#isStopping || this.#sender.isAsking) return
+    if (peer === null || peer.transport !== transport || peer.host !== host || peer.port !== port) return
+    const { deadlines } = this.#core
+    deadlines.cancel(this.#timer)
+    deadlines.cancel(this.#keepAlive)
+    const afterMs = Math.max(REOPEN_MS * (1 + this.#core.fraction()), this.#grantedAt + LEAST_LASTED_MS - now)
+    this.#again(afterMs / 1000, now)
   }
 
   #register(now: number): void {
@@ -108,6 +124,7 @@ export class Registration implements Watching {
   #granted(grantedS: number, serviceRoute: readonly string[], now: number): void {
     this.#isRegistered = true
     this.#failures = 0
+    this.#grantedAt = now
     if (this.#isStopping) {
       this.#unregister(now)
       return

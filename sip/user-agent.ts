@@ -122,6 +122,12 @@ export class UserAgent {
     return this.#core.take()
   }
 
+  /** A connection that we opened is closed. */
+  disconnected(from: Peer, now: number): Action[] {
+    this.#watches.disconnected(from, now)
+    return this.#core.take()
+  }
+
   /** A far end that was reached over one connection is reached over another: what is unanswered is sent again there. */
   moved(from: Peer, to: Peer, now: number): Action[] {
     this.#core.transactions.moved(from, to, now)

@@ -1,5 +1,5 @@
 import type { AgentCore } from './agent-core.ts'
-import type { Watch, Watching } from './agent-types.ts'
+import type { Peer, Watch, Watching } from './agent-types.ts'
 import { OptionsPing } from './options-ping.ts'
 import { Registration } from './registration.ts'
 
@@ -32,6 +32,10 @@ export class Watches {
   remove(watchId: string, now: number): void {
     this.#successors.delete(watchId)
     this.#running.get(watchId)?.stop(now)
+  }
+
+  disconnected(from: Peer, now: number): void {
+    for (const watching of this.#running.values()) watching.disconnected?.(from, now)
   }
 
   #start(watch: Watch, now: number): void {

@@ -5,6 +5,8 @@ export type FramerEvent =
   | { kind: 'message'; bytes: Uint8Array }
   /** A keep-alive: the peer sent a double CRLF; answer with PONG (RFC 5626 §3.5.1). */
   | { kind: 'ping' }
+  /** The answer to our own. */
+  | { kind: 'pong' }
   /** The stream cannot be parsed any more: close the connection. Nothing follows. */
   | { kind: 'close'; reason: FramerError }
 
@@ -34,10 +36,16 @@ export class StreamFramer {
   /** Bytes of the message whose head is complete, or 0. */
   #messageBytes = 0
   #closed = false
+  #awaitsPong = false
 
   /** Whether a message has begun and is incomplete; line ends between messages do not count. */
   get isAmid(): boolean {
     return this.#end > this.#start && this.#buffer[this.#start] !== CR
+  }
+
+  /** We have sent a keep-alive: a single line end answers it. */
+  awaitPong(): void {
+    this.#awaitsPong = true
   }
 
   /** Takes what was read from the connection. Never throws. */
@@ -86,6 +94,12 @@ export class StreamFramer {
     const held = this.#end - this.#start
     let same = 0
     while (same < 4 && same < held && this.#buffer[this.#start + same] === expected[same]) same++
+    if (this.#awaitsPong && same >= 2) {
+      this.#awaitsPong = false
+      events.push({ kind: 'pong' })
+      this.#advance(this.#start + 2)
+      return true
+    }
     if (same === held && same < 4) return false
     if (same === 4) events.push({ kind: 'ping' })
     // A lone CR, or CRLF CR followed by something else, is not a line end of any SIP stack.

@@ -218,4 +218,23 @@ test('while it lasts, something passes every 24 to 29 s, so that NATs and firewa
   assert.is(kept().length, before, 'not of one that was refused')
 })
 
+test('when its connection is closed, it registers again at once, or a minute after the last time, and other connections mean nothing (RFC 5626 §4.5)', () => {
+  const desk = Desk.open()
+  const close = (port: number) => desk.party.do(desk.party.agent.disconnected({ ...REGISTRAR, port }, desk.pipe.now))
+  const granted = 'Contact: <sip:r123@192.0.2.1>;expires=600'
+  desk.answer(200, granted)
+  desk.pipe.run(90_000)
+  close(REGISTRAR.port + 1)
+  desk.pipe.run(95_000)
+  assert.is(desk.requests.length, 1)
+  close(REGISTRAR.port)
+  const afterMs = desk.untilNext(60_000)
+  assert.ok(afterMs >= 1000 && afterMs <= 2500, `${afterMs}`)
+  desk.answer(200, granted)
+  desk.pipe.run(desk.pipe.now + 5000)
+  close(REGISTRAR.port)
+  const soonMs = desk.untilNext(600_000)
+  assert.ok(soonMs >= 54_000 && soonMs <= 56_000, `${soonMs}`)
+})
+
 test.run()

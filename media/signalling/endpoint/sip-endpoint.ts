@@ -131,9 +131,10 @@ export class SipEndpoint {
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
       ...(options.nonceKey === undefined ? {} : { nonceKey: options.nonceKey }),
     })
-    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'isKnown' | 'counters'> = {
+    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'disconnected' | 'isKnown' | 'counters'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
+      disconnected: from => this.do((agent, now) => agent.disconnected(from, now)),
       isKnown: host => this.#gate.isKnown(host, performance.now()),
       counters: this.counters,
     }

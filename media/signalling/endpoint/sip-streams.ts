@@ -1,5 +1,5 @@
 import type { Server, Socket } from 'node:net'
-import { PONG, StreamFramer } from '../../../sip/message/framer.ts'
+import { PING, PONG, StreamFramer } from '../../../sip/message/framer.ts'
 import type { Peer } from '../../../sip/user-agent.ts'
 import { isAny } from '../../kernel/own-addresses.ts'
 import { clientNetwork } from '../../protocol.ts'
@@ -17,6 +17,8 @@ const MAX_UNSENT_BYTES = 1024 * 1024
 /** A connection without traffic is closed after this [ms]. */
 const IDLE_MS = 10 * 60 * 1000
 const CONNECT_TIMEOUT_MS = 5000
+/** Who has answered a keep-alive before answers the next one within this, or nothing comes through any more (RFC 5626 §4.4.1) [ms]. */
+const PONG_MS = 10_000
 /** One that we leave has this long to take our last word [ms]. */
 const LEAVE_MS = 2000
 
@@ -39,8 +41,11 @@ export interface SipStreamsOptions {
   isKnown: (host: string) => boolean
   /** What was to be sent there will not arrive. */
   failed: (to: Peer) => void
+  /** A connection that we opened, and that has carried something to us, is closed. */
+  disconnected?: (from: Peer) => void
   counters: SipStreamCounters
-  /** Instead of `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  /** Instead of `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  pongMs?: number
   patienceMs?: number
   maxPerNetwork?: number
   maxOfStrangers?: number
@@ -57,6 +62,10 @@ interface Connection {
   hasSpoken: boolean
   /** Runs while a message is owed. */
   patience: NodeJS.Timeout | undefined
+  /** It has answered a keep-alive of ours. */
+  answersPings: boolean
+  /** Runs while it owes another answer. */
+  pinged: NodeJS.Timeout | undefined
 }
 
 /** SIP over connections, TCP or TLS: those that we accept and those that we open, each used for both directions (RFC 5923). */
@@ -69,6 +78,7 @@ export class SipStreams {
   readonly #perNetwork = new Map<string, number>()
   #strangers = 0
   #nextConnection = 1
+  #isClosed = false
 
   constructor(options: SipStreamsOptions) {
     const { servers, transport, counters } = options
@@ -99,6 +109,7 @@ export class SipStreams {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const { server } of this.#options.servers) server.close()
     for (const { socket } of this.#connections.values()) socket.destroy()
   }
@@ -112,7 +123,16 @@ export class SipStreams {
       (to.connectionId === undefined ? undefined : this.#connections.get(to.connectionId)) ??
       this.#connections.get(dialled(to)) ??
       this.#byFarEnd.get(`${to.host}:${to.port}`)
-    this.#write((open ?? this.#dial(to)).socket, bytes)
+    const connection = open ?? this.#dial(to)
+    if (bytes === PING) this.#ping(connection)
+    this.#write(connection.socket, bytes)
+  }
+
+  /** A connection can be dead for a quarter of an hour before the system says so. */
+  #ping(connection: Connection): void {
+    const { framer, socket, answersPings } = connection
+    framer.awaitPong()
+    if (answersPings) connection.pinged ??= setTimeout(() => socket.destroy(), this.#options.pongMs ?? PONG_MS)
   }
 
   #dial(to: Peer): Connection {
@@ -121,7 +141,9 @@ export class SipStreams {
     socket.setTimeout(CONNECT_TIMEOUT_MS)
     socket.once(ready, () => socket.setTimeout(IDLE_MS))
     socket.once('close', () => {
-      if (!connection.hasSpoken) this.#options.failed(to)
+      if (this.#isClosed) return
+      if (connection.hasSpoken) this.#options.disconnected?.(to)
+      else this.#options.failed(to)
     })
     return connection
   }
@@ -178,7 +200,8 @@ export class SipStreams {
   #adopt(socket: Socket, id: string, local: string | undefined): Connection {
     const framer = new StreamFramer()
     const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
-    const connection: Connection = { id, farEnd, socket, local, framer, hasSpoken: false, patience: undefined }
+    const unspoken = { hasSpoken: false, patience: undefined, answersPings: false, pinged: undefined }
+    const connection: Connection = { id, farEnd, socket, local, framer, ...unspoken }
     this.#connections.set(id, connection)
     socket.setTimeout(IDLE_MS)
     socket.on('timeout', () => socket.destroy())
@@ -192,6 +215,8 @@ export class SipStreams {
   #read(connection: Connection, bytes: Buffer): void {
     const { socket, framer, local } = connection
     connection.hasSpoken = true
+    clearTimeout(connection.pinged)
+    connection.pinged = undefined
     const from: Peer = {
       transport: this.#options.transport,
       host: socket.remoteAddress ?? '',
@@ -206,6 +231,7 @@ export class SipStreams {
         connection.patience = undefined
         this.#options.receive(event.bytes, from)
       } else if (event.kind === 'ping') this.#write(socket, PONG)
+      else if (event.kind === 'pong') connection.answersPings = true
       else this.#leave(connection)
     }
     // One that drips does not begin anew with each byte.
@@ -221,8 +247,9 @@ export class SipStreams {
   }
 
   #forget(connection: Connection): void {
-    const { id, farEnd, patience } = connection
+    const { id, farEnd, patience, pinged } = connection
     clearTimeout(patience)
+    clearTimeout(pinged)
     if (this.#connections.get(id) === connection) this.#connections.delete(id)
     if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
   }

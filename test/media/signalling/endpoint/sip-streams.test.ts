@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { createServer as createTlsServer } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { SipStreams, type SipStreamsOptions } from '../../../../media/signalling/endpoint/sip-streams.ts'
+import { PING } from '../../../../sip/message/framer.ts'
 import { suite } from '../../../harness.ts'
 
 const test = suite('media/signalling/sip-streams')
@@ -146,6 +147,49 @@ test('over TLS those that still shake hands count', async () => {
   assert.is(counters.connectionsRefused, 1)
   first.destroy()
   streams.close()
+})
+
+test('a connection that we opened is given up when it answers no keep-alive any more, and not if it never answered any', async () => {
+  const accepted: Socket[] = []
+  const farEnd = createServer(socket => {
+    socket.on('error', () => {})
+    accepted.push(socket)
+  })
+  farEnd.listen(0, HOST)
+  await once(farEnd, 'listening')
+  const { port } = farEnd.address() as AddressInfo
+  const gone: number[] = []
+  const { streams } = await listening({
+    dial: to => ({ socket: connect({ host: to.host, port: to.port }), ready: 'connect' }),
+    disconnected: from => gone.push(from.port),
+    pongMs: 100,
+  })
+  const to = { transport: 'tcp', host: HOST, port } as const
+  const ping = async (): Promise<Socket> => {
+    const before = accepted.length
+    streams.send(PING, to)
+    if (before === 0) await once(farEnd, 'connection')
+    const socket = accepted.at(-1)!
+    await once(socket, 'data')
+    return socket
+  }
+  const silent = await ping()
+  await new Promise(later => setTimeout(later, 300))
+  assert.ok(!silent.destroyed && gone.length === 0, 'it may know no keep-alives')
+  silent.write('\r\n')
+  for (let times = 0; times < 3; times++) {
+    const socket = await ping()
+    socket.write('\r\n')
+    // Two answers are no question of theirs: nothing comes back.
+    const asked = await Promise.race([once(socket, 'data'), new Promise(later => setTimeout(later, 150, null))])
+    assert.is(asked, null)
+  }
+  const dead = await ping()
+  await closed(dead)
+  while (gone.length === 0) await new Promise(later => setTimeout(later, 5))
+  assert.equal(gone, [port])
+  streams.close()
+  farEnd.close()
 })
 
 test.run()
