@@ -87,12 +87,7 @@ export const flowPlay =
 async function graphOf(db: Db, stage: Stage): Promise<Graph | null> {
   const { flow_id: flowId, flow_version: version } = stage.row
   if (flowId === null || version === null) return null
-  const row = await forTenant(db, stage.tenant)
-    .select('flow_versions')
-    .select('graph')
-    .where('flow_id', '=', flowId)
-    .where('version', '=', version)
-    .executeTakeFirst()
+  const row = await forTenant(db, stage.tenant).findBy('flow_versions', { flow_id: flowId, version })
   return row === undefined ? null : JSON.parse(row.graph)
 }
 

@@ -16,12 +16,8 @@ export async function flowPosition(
 ): Promise<{ current_node_key: string | null; variables: Record<string, FlowValue> }> {
   const nowhere = { current_node_key: null, variables: {} }
   if (row.kind !== 'flow' || row.state === null || row.flow_id === null || row.flow_version === null) return nowhere
-  const version = await forTenant(db, tenant)
-    .select('flow_versions')
-    .select('graph')
-    .where('flow_id', '=', row.flow_id)
-    .where('version', '=', row.flow_version)
-    .executeTakeFirst()
+  const ofCall = { flow_id: row.flow_id, version: row.flow_version }
+  const version = await forTenant(db, tenant).findBy('flow_versions', ofCall)
   // The flow was deleted, and with it what tells which of its variables may be shown.
   if (version === undefined) return nowhere
   const { flow }: FlowProgress = JSON.parse(vault.open(row.state, row.id))

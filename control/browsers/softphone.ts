@@ -230,12 +230,8 @@ export class Softphones {
 
   /** The call that the agent is a party of. */
   async #talking(session: BrowserSessionRow): Promise<RingRow | Problem> {
-    const ring = await forTenant(this.#deps.store.db, tenantOf(session))
-      .select('rings')
-      .selectAll()
-      .where('open_user', '=', session.user_id)
-      .where('state', '=', 'talking')
-      .executeTakeFirst()
+    const talking = { open_user: session.user_id, state: 'talking' as const }
+    const ring = await forTenant(this.#deps.store.db, tenantOf(session)).findBy('rings', talking)
     // Supervisors and consulted parties cannot do this.
     const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
     return isParty ? ring : conflict('not_running', 'You are not in a call.')

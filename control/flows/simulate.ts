@@ -92,12 +92,7 @@ async function publishedGraph(
   flowId: string,
   version: number,
 ): Promise<Graph | Problem> {
-  const row = await forTenant(store.db, context)
-    .select('flow_versions')
-    .select('graph')
-    .where('flow_id', '=', flowId)
-    .where('version', '=', version)
-    .executeTakeFirst()
+  const row = await forTenant(store.db, context).findBy('flow_versions', { flow_id: flowId, version })
   if (row === undefined) return problem('resource_missing', `No such version: ${version}`, { param: 'version' })
   return JSON.parse(row.graph)
 }

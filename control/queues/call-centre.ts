@@ -10,6 +10,7 @@ import type { Of } from '../calls/steps/event-handler.ts'
 import { type Conducting, decideAnew, keepOf } from '../calls/steps/follow.ts'
 import { stepsOf } from '../calls/steps/table.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
+import { newId } from '../kernel/ids.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -19,7 +20,7 @@ import { type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { closeSoftphones } from './agents/shut-out.ts'
 import { callAnswered, callEnded } from './call-events.ts'
-import { changeSupervision, type Handling } from './call-handling.ts'
+import { changeSupervision, type Handling, holdByPhone } from './call-handling.ts'
 import type { CallCentreParts, Program, Step } from './deps.ts'
 import { doDuties } from './duties.ts'
 import { ringAnswered, ringFailed, ringLegEnded } from './ring-events.ts'
@@ -167,6 +168,14 @@ export class CallCentre implements CallCentrePort {
     const leg = await findLeg(trx, body.legId)
     if (leg?.ring_id != null) await transferRingRings(trx, leg.ring_id, at)
     else if (leg !== undefined) await heardByWhoCalls(trx, tenantOf(leg), leg, null)
+  }
+
+  async onHeld(trx: Trx, { body, at }: Of<'leg.held' | 'leg.resumed'>, isHeld: boolean, own: () => Promise<void>) {
+    const leg = await findLeg(trx, body.legId)
+    if (leg === undefined) return own()
+    const request = { requestId: newId('request'), idempotencyKey: null }
+    const handling = { deps: this.#deps, trx, tenant: tenantOf(leg), callId: leg.call_id, at, request }
+    if (!(await holdByPhone(handling, leg.id, isHeld)) && leg.ring_id === null) await own()
   }
 
   onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void> {

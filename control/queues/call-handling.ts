@@ -11,7 +11,7 @@ import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
 import { superviseAs } from './ringing/bridge.ts'
 import { wayOn } from './ringing/dial.ts'
-import { endRingsOf, takeBack, takeOver } from './ringing/purposes.ts'
+import { endRingsOf, goOn, takeBack, takeOver } from './ringing/purposes.ts'
 import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
 import type { RingRow } from './tables.ts'
@@ -85,7 +85,7 @@ export async function transferBlind(
   const others = (await ringsOf(trx, tenant, callId)).filter(ring => !isCaller(ring) && ring.purpose !== 'supervise')
   await endRingsOf(trx, tenant, others, { reason: 'transfer_completed', at })
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
-  await resume(handling, found.call)
+  await resume(handling)
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
   await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
   return null
@@ -112,11 +112,7 @@ async function unreachable({ deps, trx, tenant, at }: Handling, userId: string):
   if (devices.length === 0 && !(await mayComeBack(trx, tenant, userId, now))) {
     return conflict('agent_unreachable', 'The member has no phone or softphone that can ring.')
   }
-  const ring = await forTenant(trx, tenant)
-    .select('rings')
-    .select('id')
-    .where('open_user', '=', userId)
-    .executeTakeFirst()
+  const ring = await forTenant(trx, tenant).findBy('rings', { open_user: userId })
   return ring === undefined ? null : conflict('agent_busy', 'The member is on another call.')
 }
 
@@ -170,7 +166,7 @@ export async function transferReferred(
  * Completes: the caller talks with the consulted party, or hears ringback. Cancels: the caller is with the agent again.
  */
 export async function endConsultation(handling: Handling, how: 'complete' | 'cancel'): Promise<Problem | null> {
-  const { trx, tenant, callId, at } = handling
+  const { trx, tenant, callId, at, request } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
@@ -178,15 +174,15 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   if (asked === undefined) return conflict('not_consulting', 'No consultation is in progress for this call.')
   const joined = how === 'complete' ? await joinedAtFarEnd(handling, found, asked) : null
   if (joined !== null) return joined === 'asked' ? null : joined
-  await resume(handling, found.call)
   if (how === 'complete') {
+    await resume(handling)
     const talking = rings.filter(ring => ring.open_call !== null)
     await endRingsOf(trx, tenant, talking, { reason: 'transfer_completed', at })
     await takeOver(trx, tenant, asked, at)
     return null
   }
   await endRingsOf(trx, tenant, [asked], { reason: 'api_hangup', at })
-  await takeBack(trx, tenant, callId)
+  await takeBack(trx, tenant, callId, { at, request })
   return null
 }
 
@@ -228,8 +224,20 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
   if (isHeld) await pause(handling, call)
   // Each of two members may have the other on hold.
-  else if (!(await isAnyHeld(handling))) await resume(handling, call)
+  else if (!(await isAnyHeld(handling))) await resume(handling)
   return null
+}
+
+/** A party's phone holds the other one by its own description, or no longer: as by the API. False: nothing came of it. */
+export async function holdByPhone(handling: Handling, legId: string, isHeld: boolean): Promise<boolean> {
+  const { trx, tenant, callId } = handling
+  const holds = { holds: isHeld ? 1 : 0 }
+  const told = forTenant(trx, tenant).update('rings').set(holds).where('call_id', '=', callId)
+  await told.where('leg_id', '=', legId).execute()
+  const ring = (await ringsOf(trx, tenant, callId)).find(one => one.leg_id === legId)
+  // Supervisors and consulted parties cannot.
+  if (ring === undefined || (ring.open_call === null && !isCaller(ring))) return false
+  return (await hold(handling, isHeld, isCaller(ring) ? 'caller' : 'answerer')) === null
 }
 
 async function isAnyHeld({ trx, tenant, callId }: Handling): Promise<boolean> {
@@ -238,20 +246,14 @@ async function isAnyHeld({ trx, tenant, callId }: Handling): Promise<boolean> {
   return (await running.executeTakeFirst()) !== undefined
 }
 
-const pause = (handling: Handling, call: CallRow): Promise<void> =>
-  call.status === 'in_progress' ? status(handling, 'held', 'call.held') : Promise.resolve()
-
-const resume = (handling: Handling, call: CallRow): Promise<void> =>
-  call.status === 'held' ? status(handling, 'in_progress', 'call.resumed') : Promise.resolve()
-
-async function status(
-  { trx, tenant, callId, at, request }: Handling,
-  to: 'held' | 'in_progress',
-  type: 'call.held' | 'call.resumed',
-): Promise<void> {
-  await forTenant(trx, tenant).update('calls').set({ status: to }).where('id', '=', callId).execute()
-  await tellCall(trx, tenant, callId, { type, at, request })
+async function pause({ trx, tenant, callId, at, request }: Handling, call: CallRow): Promise<void> {
+  if (call.status !== 'in_progress') return
+  await forTenant(trx, tenant).update('calls').set({ status: 'held' }).where('id', '=', callId).execute()
+  await tellCall(trx, tenant, callId, { type: 'call.held', at, request })
 }
+
+const resume = ({ trx, tenant, callId, at, request }: Handling): Promise<void> =>
+  goOn(trx, tenant, callId, { at, request })
 
 // ---------------------------------------------------------------------------------------------------- supervision
 

@@ -1,4 +1,5 @@
 import { OneWayWatch } from '../rtp/one-way-watch.ts'
+import type { LegMedia } from './leg-media.ts'
 
 /** A party that sends nothing for this long, although it should, has gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
@@ -14,14 +15,17 @@ export class LegPresence {
   #earlySince: number | null = null
   #isEarlyTold = false
   #listened = false
+  /** It should send: a far end that holds us by `sendonly` may, and many phones send nothing then. */
+  #isExpected = false
 
-  /** A description was agreed on. `listens`: we receive audio; `isEarly`: the call is unanswered. */
-  agree(listens: boolean, isEarly: boolean, now: number): void {
-    const listened = this.#listened && this.#earlySince === null
-    this.#listened = listens
+  /** A description was agreed on. `isEarly`: the call is unanswered. */
+  agree(direction: LegMedia['direction'], isEarly: boolean, now: number): void {
+    const wasExpected = this.#isExpected && this.#earlySince === null
+    this.#listened = direction === 'sendrecv' || direction === 'recvonly'
+    this.#isExpected = direction === 'sendrecv'
     if (!isEarly) this.#earlySince = null
     else this.#earlySince ??= now
-    if (listens && !listened && !isEarly) this.oneWay.expect(now)
+    if (this.#isExpected && !wasExpected && !isEarly) this.oneWay.expect(now)
     this.lastPacketAt = now
   }
 
@@ -42,7 +46,7 @@ export class LegPresence {
 
   /** The report about its audio that is due now; null: none. A party that has not answered may be silent. */
   check(now: number): { isTimedOut: boolean; isOneWay: boolean } | null {
-    if (!this.#listened || this.#earlySince !== null) return null
+    if (!this.#isExpected || this.#earlySince !== null) return null
     const isTimedOut = now - this.lastPacketAt > RTP_TIMEOUT_MS
     if (isTimedOut) this.lastPacketAt = now
     const isOneWay = this.oneWay.isDue(now)

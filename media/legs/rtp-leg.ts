@@ -136,7 +136,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#media = media
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
     this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
-    this.#presence.agree(this.#listens, isEarly, now)
+    this.#presence.agree(media.direction, isEarly, now)
     this.tones.agree(toneKeyUse(media))
     this.#encryption.agree(media, now)
     this.#code(media, now)

@@ -164,13 +164,22 @@ for (const [sentence, isFirst] of [
           await phone.until(id, 'Paused')
         }
         const early = isFirst ? await callBob() : null
-        if (early !== null) await pause(early)
+        if (early !== null) {
+          await pause(early)
+          // We have told Bob's phone that it is on hold, and it hears our music.
+          await bob.until(ofBob, 'PausedByRemote')
+        }
         const { id, outside } = await talk(phone, NUMBER, 440)
         assert.ok(await hears(outside, MEMBER_HZ))
         if (early === null) await pause(id)
         const withBob = early ?? (await callBob())
         const [first, second] = isFirst ? [withBob, id] : [id, withBob]
         await phone.command(`call-transfer ${first} ${second}`)
+        if (isFirst) {
+          // Off hold, what it says is to be begun again.
+          await bob.until(ofBob, 'StreamsRunning')
+          await bob.speak(ofBob)
+        }
         assert.ok(await hears(outside, 900), 'Bob and who is outside talk')
         await phone.until(first, 'Released')
         await phone.until(second, 'Released')

@@ -99,7 +99,7 @@ async function answer(
   { call, participant }: LegRows,
 ): Promise<Commands['leg.answer']['request']> {
   const own = ownRoom(call)
-  const { codecs, dtmf, srtp } = await farEndMedia(store.db, call, participant)
+  const { reliable: _, ...farEnd } = await farEndMedia(store.db, call, participant)
   const capture = roomCapture(call)
   const room =
     participant.ring_id !== null || awaitsConsent(call)
@@ -109,9 +109,7 @@ async function answer(
     legId: participant.id,
     room,
     ...placeOf(call, participant.ring_id !== null),
-    codecs,
-    ...(dtmf !== undefined && { dtmf }),
-    ...(srtp !== undefined && { srtp }),
+    ...farEnd,
   }
 }
 

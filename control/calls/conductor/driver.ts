@@ -24,7 +24,7 @@ import {
   onRinging,
   type PinVerdict,
 } from '../steps/decide.ts'
-import type { EventHandler, EventHandlers } from '../steps/event-handler.ts'
+import type { EventHandler, EventHandlers, Of } from '../steps/event-handler.ts'
 import { type Conducting, sendDue } from '../steps/follow.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
@@ -251,6 +251,8 @@ function handlers({ store, vault, now, log, centre, devices }: DriverDeps, audio
     { body, at }: { body: { legId: string }; at: string },
     decide: (rows: LegRows) => Decision,
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
+  const held = (isHeld: boolean) => (trx: Trx, event: Of<'leg.held' | 'leg.resumed'>) =>
+    centre.onHeld(trx, event, isHeld, () => legs.change(trx, event.body.legId, event.at, rows => onHeld(rows, isHeld)))
   return {
     'leg.incoming': async (trx, event) => {
       if (!(await devices?.incoming(trx, event))) await onIncoming({ store, vault, now, log, centre }, trx, event)
@@ -271,8 +273,8 @@ function handlers({ store, vault, now, log, centre, devices }: DriverDeps, audio
     },
     'leg.joined': (trx, event) => legs.joined(trx, event),
     'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
-    'leg.held': (trx, event) => change(trx, event, rows => onHeld(rows, true)),
-    'leg.resumed': (trx, event) => change(trx, event, rows => onHeld(rows, false)),
+    'leg.held': held(true),
+    'leg.resumed': held(false),
     'leg.one_way': (trx, event) => legs.oneWay(trx, event),
     'leg.speaking': (trx, event) => legs.speaking(trx, event),
     'leg.answered_by': onAnsweredBy,

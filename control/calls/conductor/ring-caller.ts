@@ -16,14 +16,8 @@ export async function ringCaller(
   isHeard: boolean,
 ): Promise<Sent> {
   const { capture: _, ...room } = ownRoom(call)
-  const { codecs, dtmf, srtp, reliable } = await farEndMedia(db, call, participant)
-  const early = {
-    room,
-    ...placeOf(call, participant.ring_id !== null),
-    codecs,
-    ...(dtmf !== undefined && { dtmf }),
-    ...(srtp !== undefined && { srtp }),
-  }
+  const { reliable, ...farEnd } = await farEndMedia(db, call, participant)
+  const early = { room, ...placeOf(call, participant.ring_id !== null), ...farEnd }
   return failureOf(
     await media.request('leg.ring', {
       legId: participant.id,

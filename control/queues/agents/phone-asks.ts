@@ -1,6 +1,7 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -51,11 +52,7 @@ export class PhoneAsks {
     media: MediaPort,
   ): Promise<SipCredentialRow | null> {
     const { store, vault, now, log } = this.#deps
-    const account = await store.db
-      .selectFrom('sip_credentials')
-      .selectAll()
-      .where('username', '=', username)
-      .executeTakeFirst()
+    const account = await rowBy(store.db, 'sip_credentials', { username })
     const sealed = algorithm === 'MD5' ? account?.ha1_md5 : account?.ha1_sha256
     const ha1 = account === undefined || sealed === undefined ? null : vault.open(sealed, account.id)
     const checked = await media.request('sip.ask_check', { askId, ha1 })

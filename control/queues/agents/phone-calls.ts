@@ -4,6 +4,7 @@ import type { Of } from '../../calls/steps/event-handler.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import { ERRORS } from '../../http/errors.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { Vault } from '../../kernel/vault.ts'
@@ -55,11 +56,7 @@ export class PhoneCalls {
     const said = [body.digest?.username, body.from.user, ...(body.identity?.asserted ?? []).map(({ user }) => user)]
     const names = said.filter(name => name !== undefined && USERNAME.test(name))
     for (const username of names) {
-      const account = await trx
-        .selectFrom('sip_credentials')
-        .selectAll()
-        .where('username', '=', username ?? '')
-        .executeTakeFirst()
+      const account = await rowBy(trx, 'sip_credentials', { username: username ?? '' })
       // Beside the events of calls, like a request of the API.
       if (account === undefined) continue
       follow(trx, body.legId, async ({ media }) => void this.#handle(body, account, media))

@@ -1,6 +1,7 @@
 import type { Events } from '../../../media/protocol.ts'
 import { isFailure } from '../../../media/protocol.ts'
 import { noteUse } from '../../kernel/nodes/digest-uses.ts'
+import { rowBy } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -52,11 +53,7 @@ export class Registrations {
     const { store, vault, now, log, centre } = this.#deps
     const { registerId, username, source } = register
     // A username names one account of all organisations and modes.
-    const account = await store.db
-      .selectFrom('sip_credentials')
-      .selectAll()
-      .where('username', '=', username)
-      .executeTakeFirst()
+    const account = await rowBy(store.db, 'sip_credentials', { username })
     const sealed = register.algorithm === 'MD5' ? account?.ha1_md5 : account?.ha1_sha256
     const ha1 = account === undefined || sealed === undefined ? null : vault.open(sealed, account.id)
     const checked = await media.request('sip.register_check', { registerId, ha1 })

@@ -68,6 +68,74 @@ test('hold: the caller hears music and nobody; unhold: both talk again', async (
   await world.close()
 })
 
+test("an agent's phone holds by its own description: once, also if control is killed meanwhile", async () => {
+  for (const killed of [null, 0, 0.5, 1]) {
+    const { world, ann, legId } = await talk()
+    const phone = world.legOf(ann)!.legId
+    for (const [name, onHold] of [
+      ['leg.held', true],
+      ['leg.resumed', false],
+    ] as const) {
+      if (killed !== null) world.killAfter(killed)
+      world.media.emit(name, { legId: phone })
+      await world.settle()
+      assert.is(world.media.legs.get(legId)!.onHold, onHold, `${name}, killed after ${killed}`)
+    }
+    assert.equal((await callTypes(world)).slice(-2), ['call.held', 'call.resumed'])
+    await world.close()
+  }
+})
+
+test('a consultation that fails or is cancelled leaves the caller on hold while the phone holds it, and else takes it back, with its status', async () => {
+  for (const isHolding of [true, false]) {
+    for (const end of ['declined', 'cancelled', 'left'] as const) {
+      const { world, ann, bob, legId, callId, act } = await talk()
+      const phone = world.legOf(ann)!.legId
+      world.media.emit('leg.held', { legId: phone })
+      await world.settle()
+      assert.is(await act(handling => transferAttended(handling, { type: 'user', id: bob })), null)
+      // It talks with who is asked.
+      if (!isHolding) world.media.emit('leg.resumed', { legId: phone })
+      await world.settle()
+      assert.is(world.media.legs.get(legId)!.onHold, true)
+      const asked = world.ringing(bob)[0]!.legId
+      if (end !== 'declined') world.media.pickUp(asked)
+      await world.settle()
+      if (end === 'cancelled') assert.is(await act(handling => endConsultation(handling, 'cancel')), null)
+      else world.media.hangUp(asked, end === 'declined' ? 'rejected' : 'caller_hangup')
+      await world.settle()
+      const { status } = (await forTenant(world.store.db, world.tenant).find('calls', callId))!
+      const found = [world.media.legs.get(legId)!.onHold, status]
+      assert.equal(found, isHolding ? [true, 'held'] : [false, 'in_progress'], end)
+      world.media.emit('leg.resumed', { legId: phone })
+      await world.settle()
+      assert.is(world.media.legs.get(legId)!.onHold, false)
+      assert.equal(
+        (await callTypes(world)).filter(type => type !== 'call.answered').slice(-2),
+        ['call.held', 'call.resumed'],
+        end,
+      )
+      await world.close()
+    }
+  }
+})
+
+test('neither a supervisor nor who is asked holds a call by their phone; a caller who resumes stays on hold by the agent', async () => {
+  const { world, bob, legId, act } = await talk()
+  await act(handling => supervise(handling, { mode: 'barge', userId: bob }))
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  world.media.emit('leg.held', { legId: world.legOf(bob)!.legId })
+  await world.settle()
+  assert.is(world.media.legs.get(legId)!.onHold, false)
+  await act(handling => hold(handling, true))
+  for (const name of ['leg.held', 'leg.resumed'] as const) world.media.emit(name, { legId })
+  await world.settle()
+  assert.is((await callTypes(world)).at(-1), 'call.held')
+  assert.is(world.media.legs.get(legId)!.onHold, true)
+  await world.close()
+})
+
 test('blind transfer to a member: the agent is free, the member rings and talks, the call stays the same', async () => {
   const { world, ann, bob, legId, callId, act } = await talk()
   assert.is(await act(handling => transferBlind(handling, { type: 'user', id: bob })), null)

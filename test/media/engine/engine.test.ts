@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { readWav } from '../../../codecs/wav.ts'
+import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { isFailure } from '../../../media/protocol.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { crossing } from '../../fakes/engine-group.ts'
 import { suite } from '../../harness.ts'
-import { levelOf, toneFrame } from './party.ts'
+import { levelOf, mediaOf, toneFrame } from './party.ts'
 
 let dataDir: string
 let engine: TestEngine
@@ -174,6 +175,19 @@ test('a party that sends nothing for a minute is to be ended as rtp_timeout', as
   engine.run(2990)
   assert.equal(engine.ends, [])
   engine.run(20)
+  assert.equal(engine.ends, [{ legId: 'part_a', reason: 'rtp_timeout' }])
+})
+
+test('a phone that holds by `sendonly` may send nothing for as long as it likes; once it resumes it should send again', async () => {
+  await engine.join('part_a')
+  const agree = (direction: LegMedia['direction']) =>
+    engine.engine.do('leg.connect', { legId: 'part_a', media: { ...mediaOf('192.0.2.6'), direction }, enter: null })
+  agree('recvonly')
+  engine.run(6000)
+  assert.equal(engine.ends, [])
+  assert.not(names().includes('leg.one_way'))
+  agree('sendrecv')
+  engine.run(3010)
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'rtp_timeout' }])
 })
 

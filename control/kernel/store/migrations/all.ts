@@ -105,6 +105,7 @@ import { steadyCopilots } from './400-449/409-steady-copilots.ts'
 import { steadyAgents } from './400-449/410-steady-agents.ts'
 import { numberedFlows } from './400-449/411-numbered-flows.ts'
 import { letIn } from './400-449/412-let-in.ts'
+import { phonesHold } from './400-449/413-phones-hold.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -214,4 +215,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '410-steady-agents': steadyAgents,
   '411-numbered-flows': numberedFlows,
   '412-let-in': letIn,
+  '413-phones-hold': phonesHold,
 }
