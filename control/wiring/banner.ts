@@ -23,7 +23,7 @@ export function banner(config: Config, ready: ControlReady, version: string): st
     ['Voice', voiceLine(config)],
     ...keyLines(ready.keys),
     ['Try', tryLine(http, config, ready)],
-    ['Stop', `Ctrl-C (running calls may finish for ${config.drainSeconds} s; twice: at once)`],
+    ['Stop', `Ctrl-C (running calls may finish for ${config.drainSeconds} s; again: they are hung up)`],
   ]
   const text = lines.map(([label, value]) => `  ${label.padEnd(6)}${value}`.trimEnd())
   return `\nTandem ${version} is ready.\n\n${text.join('\n')}\n\n`
