@@ -3,14 +3,14 @@ import type { CallRow } from '../calls/tables.ts'
 import { runningAlerts } from '../copilot/sessions/running-alerts.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
 import type { Db } from '../kernel/store/store.ts'
-import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { organisationSettings } from '../organisation/routes.ts'
 import type { UserRole } from '../organisation/tables.ts'
 import { agentStatusesOf } from '../queues/agent-status.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 import type { CallCentre } from '../queues/call-centre.ts'
-import { type Handling, type SuperviseMode, supervise } from '../queues/call-handling.ts'
+import { type SuperviseMode, supervise } from '../queues/call-handling.ts'
 import { queueStatsOf } from '../queues/settings/stats.ts'
 import type { RingRow } from '../queues/tables.ts'
 
@@ -116,15 +116,15 @@ export async function superviseFrom(
   { store, centre }: FloorDeps,
   media: MediaPort,
   session: BrowserSessionRow,
-  by: Pick<Handling, 'tenant' | 'request'>,
   { call_id: callId, mode }: Record<string, unknown>,
 ): Promise<Problem | undefined> {
   if (!MODES.includes(mode)) return problem('parameter_invalid', 'No such mode.', { param: 'mode' })
-  const call = await forTenant(store.db, by.tenant).find('calls', String(callId))
+  const tenant = tenantOf(session)
+  const call = await forTenant(store.db, tenant).find('calls', String(callId))
   if (call === undefined) return conflict('not_running', 'The call is over.')
   const wish = { mode: mode as SuperviseMode, userId: session.user_id }
-  const ring = await centre.handle({ ...by, callId: call.id }, handling => supervise(handling, wish))
+  const ring = await centre.handle({ tenant, callId: call.id }, handling => supervise(handling, wish))
   if (isProblem(ring)) return ring
-  if (ring !== null) await centre.changeSupervision(media, by.tenant, ring)
+  if (ring !== null) await centre.changeSupervision(media, tenant, ring)
   return undefined
 }

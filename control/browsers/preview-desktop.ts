@@ -1,7 +1,6 @@
 import { claim, dial, type PreviewDeps, skip } from '../campaigns/preview/actions.ts'
 import { type Desk, deskOf } from '../campaigns/preview/desk.ts'
 import { isProblem, problem } from '../http/errors.ts'
-import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { tenantOf } from '../kernel/tenancy.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
@@ -27,7 +26,7 @@ type Done = Awaited<ReturnType<typeof carryOut>>
 
 /** The page sends only what it knows; what its agent may do is decided by the rows. */
 async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow, wish: Wish) {
-  const by = { ...tenantOf(session), requestId: newId('request'), idempotencyKey: null }
+  const by = tenantOf(session)
   const { user_id: userId } = session
   const id = String(wish.campaign_id)
   const wanted = { id, contactId: String(wish.contact_id), userId }

@@ -5,7 +5,6 @@ import type { PreviewDeps } from '../campaigns/preview/actions.ts'
 import type { ModelParts } from '../copilot/deep/answer.ts'
 import type { Feed } from '../copilot/sessions/feed.ts'
 import { conflict, isProblem, type Problem, problem } from '../http/errors.ts'
-import { newId } from '../kernel/ids.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -155,10 +154,9 @@ export class Softphones {
 
   async #supervise(session: BrowserSessionRow, wish: Wish, media: MediaPort): Promise<Said | Problem> {
     const tenant = tenantOf(session)
-    const by = { tenant, request: { requestId: newId('request'), idempotencyKey: null } }
     const refused =
       (await floorProblem(this.#deps.store.db, tenant, session.user_id)) ??
-      (await superviseFrom(this.#deps, media, session, by, wish))
+      (await superviseFrom(this.#deps, media, session, wish))
     return refused ?? { type: 'listening', call_id: String(wish.call_id), mode: String(wish.mode) }
   }
 
@@ -215,8 +213,7 @@ export class Softphones {
     const ring = await this.#talking(session)
     if (isProblem(ring)) return ring
     const side = isCaller(ring) ? 'caller' : 'answerer'
-    const request = { requestId: newId('request'), idempotencyKey: null }
-    const call = { tenant: tenantOf(session), callId: ring.call_id, request }
+    const call = { tenant: tenantOf(session), callId: ring.call_id }
     return this.#deps.centre.handle(call, handling => act(handling, side))
   }
 

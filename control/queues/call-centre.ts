@@ -10,7 +10,6 @@ import type { Of } from '../calls/steps/event-handler.ts'
 import { type Conducting, decideAnew, keepOf } from '../calls/steps/follow.ts'
 import { stepsOf } from '../calls/steps/table.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
-import { newId } from '../kernel/ids.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { isStoreOutage } from '../kernel/store/faults.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -108,7 +107,7 @@ export class CallCentre implements CallCentrePort {
   /** Whoever was rung for a program now talks with its caller as any agent does. */
   async putThrough(trx: Trx, tenant: Tenant, { callId, legId, at }: Led): Promise<void> {
     const ring = await mainRing(trx, tenant, callId)
-    if (ring !== undefined) await takeOver(trx, tenant, ring, at)
+    if (ring !== undefined) await takeOver(trx, tenant, ring, { at })
     // They have hung up in this moment.
     else await hangUpLeg(trx, tenant, legId, 'agent_hangup')
   }
@@ -173,8 +172,7 @@ export class CallCentre implements CallCentrePort {
   async onHeld(trx: Trx, { body, at }: Of<'leg.held' | 'leg.resumed'>, isHeld: boolean, own: () => Promise<void>) {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
-    const request = { requestId: newId('request'), idempotencyKey: null }
-    const handling = { deps: this.#deps, trx, tenant: tenantOf(leg), callId: leg.call_id, at, request }
+    const handling = { deps: this.#deps, trx, tenant: tenantOf(leg), callId: leg.call_id, at }
     if (!(await holdByPhone(handling, leg.id, isHeld)) && leg.ring_id === null) await own()
   }
 

@@ -4,6 +4,7 @@ import { findLeg, mainLeg, setLeg } from '../calls/legs.ts'
 import { isLeadable, STEPS } from '../calls/steps/table.ts'
 import type { CallRow, ParticipantRow } from '../calls/tables.ts'
 import { conflict, missing, type Problem } from '../http/errors.ts'
+import type { Cause } from '../kernel/events/log.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
@@ -27,7 +28,7 @@ export interface Handling {
   tenant: Tenant
   callId: string
   at: string
-  request: { requestId: string; idempotencyKey: string | null }
+  request?: Cause
 }
 
 type Found = { call: CallRow; leg: ParticipantRow }
@@ -178,7 +179,7 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
     await resume(handling)
     const talking = rings.filter(ring => ring.open_call !== null)
     await endRingsOf(trx, tenant, talking, { reason: 'transfer_completed', at })
-    await takeOver(trx, tenant, asked, at)
+    await takeOver(trx, tenant, asked, { at, request })
     return null
   }
   await endRingsOf(trx, tenant, [asked], { reason: 'api_hangup', at })

@@ -1,5 +1,5 @@
 import { conflict, isProblem, missing, type Problem, problem } from '../../http/errors.ts'
-import { appendEvent } from '../../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../../kernel/events/log.ts'
 import type { Db, Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { reserveAgent } from '../../queues/agent-status.ts'
@@ -32,8 +32,7 @@ export interface PreviewDeps {
   devicesOf: CallCentreParts['devicesOf']
 }
 
-/** The agent, and the request for it. */
-export type By = Tenant & { requestId: string; idempotencyKey: string | null }
+type By = Tenant & Cause
 
 /** The contact, and who makes the request. */
 interface Wanted {

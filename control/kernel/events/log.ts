@@ -7,6 +7,9 @@ import { CURRENT_VERSION } from '../versions/current.ts'
 import type { EventType } from './catalog.ts'
 import { enqueueEvent, enqueueFor } from './outbox.ts'
 
+/** The API request that caused something; empty: none did, but a phone, a page or the network. A `Context` is one. */
+export type Cause = Partial<{ requestId: string; idempotencyKey: string | null }>
+
 export interface NewEvent {
   type: EventType
   /** When it happened, ISO-8601 UTC. */
@@ -16,8 +19,7 @@ export interface NewEvent {
   previousAttributes?: object
   /** The call it belongs to, for `GET /calls/{id}/events`. */
   callId?: string
-  /** The request that caused it; absent if the telephone network did. A `Context` is one. */
-  request?: { requestId: string; idempotencyKey: string | null }
+  request?: Cause
   /** The only webhook endpoint to receive it, whatever it subscribes to; absent: all that subscribe to the type. */
   onlyEndpointId?: string
 }

@@ -117,7 +117,7 @@ const referred: Purpose = {
     const before = (await ringsOf(trx, tenant, ring.call_id)).filter(one => one.open_call !== null)
     await endRingsOf(trx, tenant, before, { reason: 'transfer_completed', at })
     await goOn(trx, tenant, ring.call_id, { at })
-    await takeOver(trx, tenant, { ...ring, state: 'talking' }, at)
+    await takeOver(trx, tenant, { ...ring, state: 'talking' }, { at })
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
   },
   async failed({ trx, tenant, ring, at }) {
@@ -196,13 +196,13 @@ async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
   await agentFree(trx, tenant, ring, at)
   const asked = (await ringsOf(trx, tenant, ring.call_id)).find(isAsking)
   if (asked !== undefined) await goOn(trx, tenant, ring.call_id, { at })
-  if (asked !== undefined) return takeOver(trx, tenant, asked, at)
+  if (asked !== undefined) return takeOver(trx, tenant, asked, { at })
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
 }
 
 /** The call belongs to the consulted party, now or after the answer. */
-export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
+export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, by: By): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const change = { purpose: 'transfer' as const, open_call: ring.call_id }
   await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
@@ -213,7 +213,7 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, at: stri
   if (caller === undefined) return
   const step = ring.state === 'talking' ? 'connected' : 'calling'
   await setLeg(trx, tenant, caller.id, { step, on_hold: 0 })
-  await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', at })
+  await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', ...by })
 }
 
 /** The consultation is over: the caller talks with the previous party, unless whose phone holds it still. */

@@ -3,7 +3,6 @@ import { findLeg } from '../../calls/legs.ts'
 import { decideAnew } from '../../calls/steps/follow.ts'
 import { toneOf } from '../../calls/tones.ts'
 import type { Problem } from '../../http/errors.ts'
-import { newId } from '../../kernel/ids.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
@@ -63,8 +62,7 @@ async function bridge(
 async function begin(deps: CallCentreParts, trx: Trx, row: CallTransferRow, plan: Plan, at: string): Promise<void> {
   const tenant = tenantOf(row)
   const leg = await findLeg(trx, tenant, row.leg_id)
-  const request = { requestId: newId('request'), idempotencyKey: null }
-  const handling: Handling = { deps, trx, tenant, callId: row.call_id, at, request }
+  const handling: Handling = { deps, trx, tenant, callId: row.call_id, at }
   const isOfCaller = leg?.ring_id === null && (await ringsOf(trx, tenant, row.call_id)).some(isCaller)
   const side = isOfCaller ? 'caller' : 'answerer'
   if (plan.kind === 'bridge' || plan.kind === 'pass') return transferBegun(trx, row, null, at)

@@ -35,7 +35,7 @@ export async function joinCalls(
   await agentFree(trx, tenant, own, at)
   await moveRing(trx, tenant, given, callId)
   await goOn(trx, tenant, callId, { at })
-  await takeOver(trx, tenant, { ...given, call_id: callId }, at)
+  await takeOver(trx, tenant, { ...given, call_id: callId }, { at })
   const left = await mainLeg(trx, tenant, otherCallId)
   if (left !== undefined) await hangUpLeg(trx, tenant, left.id, 'transfer_completed')
   return null

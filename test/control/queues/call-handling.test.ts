@@ -120,6 +120,32 @@ test('a consultation that fails or is cancelled leaves the caller on hold while 
   }
 })
 
+test('an event names the request of the API that caused it, and none where a phone did', async () => {
+  const { world, ann, bob, act } = await talk()
+  const phone = world.legOf(ann)!.legId
+  for (const name of ['leg.held', 'leg.resumed'] as const) {
+    world.media.emit(name, { legId: phone })
+    await world.settle()
+  }
+  await act(handling => transferAttended(handling, { type: 'user', id: bob }))
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  await act(handling => endConsultation(handling, 'complete'))
+  const told = await world.store.db.selectFrom('events').select(['type', 'request_id']).orderBy('id').execute()
+  const types = ['call.held', 'call.resumed', 'call.transferred']
+  assert.equal(
+    told.filter(({ type }) => types.includes(type)).map(({ type, request_id }) => `${type} by ${request_id}`),
+    [
+      'call.held by null',
+      'call.resumed by null',
+      'call.held by req_1',
+      'call.resumed by req_1',
+      'call.transferred by req_1',
+    ],
+  )
+  await world.close()
+})
+
 test('neither a supervisor nor who is asked holds a call by their phone; a caller who resumes stays on hold by the agent', async () => {
   const { world, bob, legId, act } = await talk()
   await act(handling => supervise(handling, { mode: 'barge', userId: bob }))

@@ -78,8 +78,10 @@ softphoneTest(
     await page.waitForSelector('#idle:not([hidden])')
     await endedCall(product, callId)
     assert.is((await product.ok('GET', `/agents/${userId}/status`)).status, 'wrap_up')
-    const types = (await product.all(`/calls/${callId}/events`)).map(({ type }) => type)
+    const events = await product.all(`/calls/${callId}/events`)
+    const types = events.map(({ type }) => type)
     assert.ok(types.includes('queue.call.offered') && types.includes('queue.call.left'))
+    assert.is(events.find(({ type }) => type === 'call.held')?.request, null, 'no request of the API caused it')
     assert.equal(faults, [])
     await phone.close()
   },

@@ -77,6 +77,8 @@ test('blind, to a colleague: the phone hears how it rings, has the call until th
   assert.equal([await world.status(ann), await world.status(bob)], ['available', 'busy'])
   assert.equal(await updates(world), ['trying 100', 'ringing 180', 'completed 200'])
   assert.is((await world.events('call.transferred')).length, 1)
+  const byRequest = world.store.db.selectFrom('events').select('type').where('request_id', 'is not', null)
+  assert.equal(await byRequest.execute(), [], 'no request of the API caused it')
   assert.equal(await open(world), [])
   await world.close()
 })
