@@ -62,7 +62,7 @@ export async function createServer(parts: {
   app.decorateRequest('attempt', null)
   app.decorateRequest('spooled', null)
   app.decorateRequest('failure', null)
-  app.setValidatorCompiler(({ schema, httpPart }) => compileRequestValidator(schema as object, httpPart))
+  app.setValidatorCompiler(({ schema }) => compileRequestValidator(schema as object))
   app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)
     done()

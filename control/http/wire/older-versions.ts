@@ -36,7 +36,7 @@ export function olderVersionsOf(
 function olderRoute(route: Route, date: string, versions: readonly ApiVersion[]): OlderRoute | undefined {
   const older = olderOperation(route, date, versions)
   if (older === null) return undefined
-  const validate = older.body === undefined ? null : compileValidator(older.body, 'body')
+  const validate = older.body === undefined ? null : compileValidator(older.body)
   return {
     read: body => {
       if (validate === null) return { body }

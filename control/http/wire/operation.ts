@@ -5,6 +5,7 @@ import type { Problem } from '../errors.ts'
 import type { Route } from '../route.ts'
 import { type OlderRoute, olderVersionsOf } from './older-versions.ts'
 import { requestSchemas } from './openapi.ts'
+import { type Query, typeQuery } from './query-string.ts'
 import { loggedPath } from './request-log.ts'
 import { compileSerializer } from './serialization.ts'
 import { compileRequestValidator, type Validator, validationProblem } from './validation.ts'
@@ -42,6 +43,7 @@ export class Operation {
   fault(request: FastifyRequest): Problem | null {
     this.#validators ??= validatorsOf(this.route)
     for (const [part, validate] of this.#validators) {
+      if (part === 'query') typeQuery(request.query as Query, this.route.query)
       if (!validate(request[part])) return validationProblem((validate.errors ?? []) as ErrorObject[])
     }
     return null
@@ -68,8 +70,8 @@ export class Operation {
 function validatorsOf(route: Route): [Part, Validator][] {
   const { params, body, querystring } = requestSchemas(route)
   return [
-    ...(params === undefined ? [] : [['params', compileRequestValidator(params, 'params')] as [Part, Validator]]),
-    ...(body === undefined ? [] : [['body', compileRequestValidator(body, 'body')] as [Part, Validator]]),
-    ['query', compileRequestValidator(querystring, 'querystring')],
+    ...(params === undefined ? [] : [['params', compileRequestValidator(params)] as [Part, Validator]]),
+    ...(body === undefined ? [] : [['body', compileRequestValidator(body)] as [Part, Validator]]),
+    ['query', compileRequestValidator(querystring)],
   ]
 }

@@ -25,6 +25,19 @@ export function readQuery(text: string): Query {
   return query
 }
 
+/** As JSON writes them: nobody means 16 by `0x10`. */
+const NUMBER_OR_BOOLEAN = /^(?:-?(?:0|[1-9]\d*)|true|false)$/
+
+/** A query string has no types: the schema says which texts are numbers or booleans. */
+export function typeQuery(query: Query, schema: unknown): void {
+  const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: string }> }
+  for (const [name, { type }] of Object.entries(properties)) {
+    const text = query[name]
+    if (type === undefined || type === 'string' || typeof text !== 'string' || !NUMBER_OR_BOOLEAN.test(text)) continue
+    query[name] = JSON.parse(text)
+  }
+}
+
 const isQuery = (value: Value | undefined): value is Query =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

@@ -11,8 +11,8 @@ const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSch
 /** Its optimiser takes half of the compilation time, and V8 has its own. */
 const CODE = { optimize: false } as const
 
-function makeAjv(coerceTypes: boolean): Ajv {
-  const ajv = new Ajv({ ...OPTIONS, code: CODE, coerceTypes })
+function makeAjv(): Ajv {
+  const ajv = new Ajv({ ...OPTIONS, code: CODE })
   ajvFormats.default(ajv)
   ajv.addFormat('date-time', isTime)
   return ajv
@@ -21,9 +21,7 @@ function makeAjv(coerceTypes: boolean): Ajv {
 /** Twice the number in the API; beyond it, the least recently used goes. */
 const MAX_COMPILED = 1000
 
-/** JSON has types, so a body is taken as it is. A query string has none: only there, `"20"` is a number. */
-const exact = compilerOf(makeAjv(false), MAX_COMPILED)
-const coercing = compilerOf(makeAjv(true), MAX_COMPILED)
+const compilerOfAll = compilerOf(makeAjv(), MAX_COMPILED)
 
 /** Equal schemas share a validator: four of five are duplicates. */
 export function compilerOf(ajv: Ajv, max: number): (schema: object) => ValidateFunction {
@@ -50,14 +48,11 @@ export interface Validator {
  * Makes the validator of a schema. It is compiled at the first request that needs it: a control process that was killed
  * must serve again at once, and compiling all of them would take longer than the rest of its start.
  */
-export const compileValidator = (schema: object, httpPart: string | undefined): Validator =>
-  compiledLater(() => compilerFor(httpPart)(schema))
+export const compileValidator = (schema: object): Validator => compiledLater(() => compilerOfAll(schema))
 
 /** The same for requests of the current version: fields with a default are optional. */
-export const compileRequestValidator = (schema: object, httpPart: string | undefined): Validator =>
-  compiledLater(() => compilerFor(httpPart)(defaultsOptional(schema) as object))
-
-const compilerFor = (httpPart: string | undefined) => (httpPart === 'querystring' ? coercing : exact)
+export const compileRequestValidator = (schema: object): Validator =>
+  compiledLater(() => compilerOfAll(defaultsOptional(schema) as object))
 
 function compiledLater(compile: () => Validator): Validator {
   let compiled: Validator | undefined

@@ -38,7 +38,7 @@ test('limit is 20 when absent, and 1 to 100', async () => {
   assert.is((await list()).data.length, 20)
   assert.is((await list('?limit=1')).data.length, 1)
   assert.is((await list('?limit=100')).has_more, false)
-  for (const limit of ['0', '101', 'x', '1.5', '']) {
+  for (const limit of ['0', '101', 'x', '1.5', '', '0x5', '1e1', '%205', '%2B5', '05', '5.0', 'true']) {
     const answer = await ask(app, `GET /v1/events?limit=${limit}`, { key })
     assert.is(answer.status, 400, limit)
     assert.is(answer.body.error.param, 'limit')

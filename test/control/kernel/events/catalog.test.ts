@@ -9,7 +9,7 @@ const test = suite('control/kernel/events/catalog')
 for (const type of eventTypes()) {
   test(`the sample of ${type} is what its schema says`, () => {
     const { object, sample } = kindOfEvent(type)!
-    const validate = compileValidator({ ...object, additionalProperties: false }, 'body')
+    const validate = compileValidator({ ...object, additionalProperties: false })
     assert.ok(validate(sample), JSON.stringify(validate.errors))
   })
 }
