@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import type { Speaker } from './awaited-mix.ts'
 
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
 const MAX_MISSING = 25
@@ -6,20 +6,14 @@ const MAX_SAMPLES = 4000
 /** Arrivals are remembered for this many packets; a later one is dropped. Where the next goes on from it, the sender has begun to count anew (RFC 3550 §A.1). */
 const WINDOW = 32
 
-/** A leg whose packets are relayed. */
-export interface Speaker {
-  /** What it says in this tick; null: nothing. */
-  readonly said: Frame | null
-}
-
 /** A leg to which packets are relayed. */
 export interface PacketTaker {
   /** Whether it would be the next to send, as they are. */
   readonly takesPackets: boolean
   /** Sends a payload unchanged. @param ahead packets missing before it, or, negative, how late it is @param samples likewise */
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void
-  /** Ends the relay of this party: it sends the mix again, as soon as that party is in it. @param at when the last packet was relayed [ms] */
-  takesMix(from: Speaker, at: number): void
+  /** Ends the relay of this party: it sends the mix again, as soon as that party is in it. @param relayedUntil see `AwaitedMix` */
+  takesMix(from: Speaker, relayedUntil: number): void
 }
 
 /**
@@ -32,6 +26,8 @@ export class PacketRelay {
   readonly isOpen: () => boolean
   /** When the last packet came [ms]. */
   at: number
+  /** How much sooner packets are sent than they would be mixed [ms]. */
+  readonly soonerMs: number
   /** For the last packet: how many are missing before it, or how late it is; and the same in samples. */
   ahead = 0
   samples = 0
@@ -43,9 +39,17 @@ export class PacketRelay {
   /** Bit n: packet n + 1 before the next one has arrived. */
   #seen = -1
 
-  /** @param at when the last packet came [ms] */
-  constructor(to: PacketTaker, isOpen: () => boolean, sequence: number, timestamp: number, at: number) {
+  /** @param sequence of the next packet, as `timestamp` */
+  constructor(
+    to: PacketTaker,
+    isOpen: () => boolean,
+    sequence: number,
+    timestamp: number,
+    at: number,
+    soonerMs: number,
+  ) {
     this.at = at
+    this.soonerMs = soonerMs
     this.to = to
     this.isOpen = isOpen
     this.#sequence = sequence

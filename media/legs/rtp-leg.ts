@@ -12,6 +12,7 @@ import type { PacketOut } from '../rtp/packet-out.ts'
 import type { ReceptionStats } from '../rtp/reception-stats.ts'
 import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from '../rtp/rtp.ts'
 import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
+import { AwaitedMix, type Speaker } from './awaited-mix.ts'
 import { FaxWay } from './fax-way.ts'
 import { FormerAudio } from './former-audio.ts'
 import { LawAudio, type StreamListener } from './law-audio.ts'
@@ -22,7 +23,7 @@ import { LegPresence } from './leg-presence.ts'
 import { LegReports, reportPort, sendReport } from './leg-reports.ts'
 import { LegSilence } from './leg-silence.ts'
 import { PacketAudio, packetCodec } from './packet-audio.ts'
-import { PacketRelay, type PacketTaker, type Speaker } from './packet-relay.ts'
+import { PacketRelay, type PacketTaker } from './packet-relay.ts'
 import type { WireAudio } from './wire-audio.ts'
 
 /** Interval of checks that are not needed for every packet [ms]. */
@@ -31,8 +32,6 @@ const CHECK_MS = 200
 const LEG_CLOCK_HZ = 8000
 /** After this time without a packet, the relay counts as paused, and the mix fills in [ms]. */
 const PAUSE_MS = 200
-/** How long to wait for the mix after the relay: as long as a jitter buffer needs to start [frames]. */
-const MIX_FRAMES = 3
 /** The packet that is being handled: all legs share it, which therefore stays in the cache. */
 const received = new RtpPacket()
 
@@ -65,13 +64,8 @@ export class RtpLeg extends Leg implements PacketTaker {
   #fax: FaxWay | null = null
   /** The relay of received packets; null: they are played into the mix. */
   #relay: PacketRelay | null = null
-  /** Frames by which the mix may still be late. */
-  #awaitsMix = 0
-  /** Whose packets were relayed: others who are heard at once must not make a hole in its voice. */
-  #awaited: Speaker | null = null
-  /** Of a relay to it: when the last packet came, and how much sooner packets were sent than they would have been mixed [ms]. */
-  #relayedAt = 0
-  #aheadMs = 0
+  /** The mix, to which what is sent goes back from a relay; null: it is sent, or relayed packets are. */
+  #awaited: AwaitedMix | null = null
   #sourceSsrc = -1
   #listens = false
   #speaks = false
@@ -308,11 +302,15 @@ export class RtpLeg extends Leg implements PacketTaker {
     const audio = this.#audio
     if (audio === null || !(other instanceof RtpLeg)) return false
     const { lastPacketAt } = this.#presence
-    other.#aheadMs = now - lastPacketAt
-    if (audio.handOver?.(octets => other.#takeOver(octets)) !== true) return false
+    let soonerMs = now - lastPacketAt
+    const handOver = (octets: Uint8Array): void => {
+      other.#takeOver(octets)
+      soonerMs += octets.length / (LEG_CLOCK_HZ / 1000)
+    }
+    if (audio.handOver?.(handOver) !== true) return false
     const { nextSequence, nextTimestamp } = audio.jitter
     audio.reset()
-    this.#relay = new PacketRelay(other, isOpen, nextSequence, nextTimestamp, lastPacketAt)
+    this.#relay = new PacketRelay(other, isOpen, nextSequence, nextTimestamp, lastPacketAt, soonerMs)
     return this.passed(now)
   }
 
@@ -348,7 +346,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   /** Idempotent. */
   #stopPassing(): void {
     const relay = this.#relay
-    relay?.to.takesMix(this, relay.at)
+    relay?.to.takesMix(this, relay.at + relay.soonerMs)
     this.#relay = null
   }
 
@@ -366,18 +364,8 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#sendOut(this.#sender.writeOn(payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
   }
 
-  takesMix(from: Speaker, at: number): void {
-    this.#awaited = from
-    this.#relayedAt = at
-    this.#awaitsMix = MIX_FRAMES
-  }
-
-  /** A silence in which nothing was relayed is left out of the timestamps: otherwise the far end would hear us late from then on. */
-  #resumeMix(isSilent: boolean, now: number): void {
-    const frames = Math.floor((now - this.#relayedAt - this.#aheadMs) / FRAME_MS)
-    if (frames <= (isSilent ? 0 : MIX_FRAMES)) return
-    this.#sender.advance(frames * LEG_SAMPLES)
-    this.#sender.pause()
+  takesMix(from: Speaker, relayedUntil: number): void {
+    this.#awaited = new AwaitedMix(this.#sender, from, relayedUntil)
   }
 
   /** Audio for the next ticks is sent before the relay takes over. */
@@ -386,7 +374,6 @@ export class RtpLeg extends Leg implements PacketTaker {
     packet.set(octets, RTP_HEADER_BYTES)
     this.#sender.write(this.#media!.payloadType, octets.length)
     this.#sender.advance(octets.length)
-    this.#aheadMs += octets.length / (LEG_CLOCK_HZ / 1000)
     this.#sendOut(packet, RTP_HEADER_BYTES + octets.length)
   }
 
@@ -523,13 +510,9 @@ export class RtpLeg extends Leg implements PacketTaker {
     const audio = this.#audio
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
     this.#now = now
-    if (this.#awaitsMix > 0) {
-      // The timestamp follows: not a sample less or more.
-      const isSilent = (frame === null || this.#awaited?.said === null) && !this.#keys.isSending
-      this.#awaitsMix = isSilent ? this.#awaitsMix - 1 : 0
-      if (this.#awaitsMix > 0) return
+    if (this.#awaited !== null) {
+      if (!this.#awaited.isHere(frame, this.#keys.isSending, now)) return
       this.#awaited = null
-      this.#resumeMix(isSilent, now)
     }
     if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {
       if (this.#keys.isSending) this.#sendKey(audio, frame)
