@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { removeRecordingFiles } from '../calls/capture/recording-files.ts'
 import { contactsOver, forgetNumbers, removeContact } from '../campaigns/removal.ts'
@@ -10,8 +11,8 @@ import { removeEvaluation, removeSummary } from '../quality/removal.ts'
 import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
 
 const DAY_MS = 86_400_000
-/** Rows that one transaction takes. */
-const BATCH = 100
+/** Rows that one transaction takes: calls wait for it. */
+const BATCH = 10
 
 type Due = { id: string; organisation_id: string; livemode: number }
 
@@ -213,6 +214,8 @@ export class RetentionDuty {
     })
     if (hasFiles) for (const { id } of rows) await removeRecordingFiles(this.#parts.dataDir, id)
     this.counters[`${kind}Deleted`] += rows.length
+    // SQLite answers without a turn of the event loop.
+    await nextTurn()
     return rows.length
   }
 }

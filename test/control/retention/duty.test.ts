@@ -114,4 +114,28 @@ test('summaries and evaluations are kept as long as the organisation says; with 
   await world.close()
 })
 
+test('calls have their turn while much is deleted', async () => {
+  const world = await makeProduct()
+  const { store, dataDir } = world
+  const maker = makerOf(world)
+  const scoped = forTenant(store.db, maker.tenant)
+  for (let n = 0; n < 60; n++) {
+    const row = { id: `call_${n}`, language: null, created: '2020-01-01T00:00:00.000Z', status: 'ready' }
+    await scoped.insert('transcripts', { ...row, duration_ms: null } as never)
+  }
+  await maker.ask('PATCH /v1/organisation', { retention: { transcripts_days: 1 } })
+  const duty = new RetentionDuty({ store, dataDir, now: () => world.clock.now(), log: silent })
+  const left = new Set<number>()
+  const look = (): void => {
+    left.add(duty.counters.transcriptsDeleted)
+    turn = setImmediate(look)
+  }
+  let turn = setImmediate(look)
+  await duty.run()
+  clearImmediate(turn)
+  assert.is(duty.counters.transcriptsDeleted, 60)
+  assert.ok(left.size >= 6, `${[...left]}`)
+  await world.close()
+})
+
 test.run()
