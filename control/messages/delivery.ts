@@ -34,12 +34,7 @@ export async function deliveryTold(trx: Trx, messageId: string, sipCode: number,
   const pending = row.pending - 1
   if (sipCode < 300) await settle(trx, row, { status: 'delivered', sip_code: sipCode, pending }, at)
   else if (pending <= 0) await settle(trx, row, { status: 'failed', sip_code: sipCode, pending: 0 }, at)
-  else
-    await forTenant(trx, tenantOf(row))
-      .update('messages')
-      .set({ pending, sip_code: sipCode })
-      .where('id', '=', row.id)
-      .execute()
+  else await forTenant(trx, tenantOf(row)).change('messages', row.id, { pending, sip_code: sipCode })
 }
 
 /** Gives up texts of which nobody will tell any more; to be called now and then. */

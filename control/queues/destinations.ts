@@ -53,14 +53,7 @@ export async function destinationOf(
 
 /** The active member with this extension. */
 export const colleagueAt = async (db: Db, tenant: Tenant, extension: string): Promise<UserRow | undefined> =>
-  EXTENSION.test(extension)
-    ? forTenant(db, tenant)
-        .select('users')
-        .selectAll()
-        .where('extension', '=', extension)
-        .where('status', '=', 'active')
-        .executeTakeFirst()
-    : undefined
+  EXTENSION.test(extension) ? forTenant(db, tenant).findBy('users', { extension, status: 'active' }) : undefined
 
 /** The number (E.164) that a member dials, read in the country of the organisation, or of the number that it calls from (`own`). */
 export async function outsideNumber(

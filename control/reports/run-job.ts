@@ -60,11 +60,7 @@ export async function finishRun(
   request: ReportRunJob['request'],
 ): Promise<void> {
   const { status, error, finished_at } = row
-  await forTenant(trx, tenant)
-    .update('report_runs')
-    .set({ status, error, finished_at })
-    .where('id', '=', row.id)
-    .execute()
+  await forTenant(trx, tenant).change('report_runs', row.id, { status, error, finished_at })
   const type = status === 'failed' ? 'report.run.failed' : 'report.run.completed'
   await appendEvent(trx, tenant, { type, at: finished_at, object: toReportRun(row), ...(request && { request }) })
 }

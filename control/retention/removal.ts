@@ -16,8 +16,7 @@ type Removed = Problem | null | undefined
 
 export async function removeRecording(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
-  const rows = scoped.select('recordings').select('status').where('call_id', '=', callId)
-  const row = await rows.executeTakeFirst()
+  const row = await scoped.findBy('recordings', { call_id: callId })
   if (row === undefined) return undefined
   if (row.status === 'recording') return conflict('not_ready', 'The call is still being recorded: stop it first.')
   await scoped.delete('recordings').where('call_id', '=', callId).execute()

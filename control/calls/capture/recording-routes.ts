@@ -68,11 +68,7 @@ export function recordingRoutes(deps: RecordingDeps): Route[] {
 }
 
 async function findRecording(deps: RecordingDeps, context: Context, callId: string): Promise<RecordingRow | Problem> {
-  const row = await forTenant(deps.store.db, context)
-    .select('recordings')
-    .selectAll()
-    .where('call_id', '=', callId)
-    .executeTakeFirst()
+  const row = await forTenant(deps.store.db, context).findBy('recordings', { call_id: callId })
   return row ?? problem('resource_missing', `The call has no recording: ${callId}`, { param: 'id' })
 }
 

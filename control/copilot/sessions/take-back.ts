@@ -72,11 +72,7 @@ async function rewrite(
     const now = hidden.find(one => one.id === told.utterance_id)
     if (type === 'field' ? !isIn(told.value) : now === undefined || told.text === now.text) continue
     const next = type === 'field' || now === undefined ? {} : { ...told, text: now.text }
-    await scoped
-      .update('copilot_messages')
-      .set({ body: JSON.stringify(next) })
-      .where('id', '=', id)
-      .execute()
+    await scoped.change('copilot_messages', id, { body: JSON.stringify(next) })
   }
 }
 

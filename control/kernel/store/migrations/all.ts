@@ -106,6 +106,7 @@ import { steadyAgents } from './400-449/410-steady-agents.ts'
 import { numberedFlows } from './400-449/411-numbered-flows.ts'
 import { letIn } from './400-449/412-let-in.ts'
 import { phonesHold } from './400-449/413-phones-hold.ts'
+import { wordsDeleted } from './400-449/414-words-deleted.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -216,4 +217,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '411-numbered-flows': numberedFlows,
   '412-let-in': letIn,
   '413-phones-hold': phonesHold,
+  '414-words-deleted': wordsDeleted,
 }
