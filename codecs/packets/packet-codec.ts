@@ -8,6 +8,8 @@ export interface PacketCodec {
   readonly maxPacketBytes: number
   /** Bytes of each frame; null: they differ, and a packet holds one. */
   readonly frameBytes: number | null
+  /** Samples of 8 kHz at the beginning of a stream in which nothing is heard yet. Absent: none. */
+  readonly leadIn?: number
 
   /** How long a packet lasts, in samples of 8 kHz, at most `MAX_PACKET_SAMPLES`; 0: it is none. */
   lengthOf(bytes: Uint8Array, offset: number, length: number): number

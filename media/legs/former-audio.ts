@@ -39,14 +39,15 @@ export class FormerAudio {
     this.isOver = isTimeOut || frame !== null
     const before = this.audio.pull(now, isUpperWanted)
     if (!this.isOver) return before
-    if (frame !== null && before !== null) fade(before, frame)
+    if (frame !== null && before !== null) fade(before, frame, next.leadIn ?? 0)
     return frame
   }
 }
 
-/** From what would have come to what comes. */
-function fade(before: Frame, frame: Frame): void {
-  for (let i = 0; i < FADE_SAMPLES; i++) {
-    frame[i] = Math.round(before[i]! + (frame[i]! - before[i]!) * ((i + 1) / (FADE_SAMPLES + 1)))
+/** From what would have come to what comes, once that has begun. */
+function fade(before: Frame, frame: Frame, leadIn: number): void {
+  for (let i = 0; i < leadIn + FADE_SAMPLES; i++) {
+    const share = Math.max(0, i + 1 - leadIn) / (FADE_SAMPLES + 1)
+    frame[i] = Math.round(before[i]! + (frame[i]! - before[i]!) * share)
   }
 }

@@ -72,6 +72,10 @@ export class PacketAudio implements WireAudio, FrameMaker {
     return this.#wide !== null
   }
 
+  get leadIn(): number {
+    return this.#coder.leadIn ?? 0
+  }
+
   get refused(): number {
     return this.#packets.refused
   }

@@ -17,6 +17,8 @@ export interface WireAudio {
   readonly jitter: JitterBuffer
   /** It has 16 kHz: there is audio above 4 kHz. */
   readonly isWide: boolean
+  /** Samples of 8 kHz at its beginning in which nothing is heard yet. Absent: none. */
+  readonly leadIn?: number
   /** The upper band of the last `pull`, if wanted; null: none. */
   readonly upper: Frame | null
   /** Its listener hears packets in `push`; false: single packets cannot be decoded, so it hears what is played. */

@@ -1,11 +1,14 @@
+import { Application, createEncoder } from 'libopus-wasm'
 import * as assert from 'uvu/assert'
+import { loudness } from '../../../bench/spectrum.ts'
 import { type G711, PCMA, PCMU } from '../../../codecs/g711.ts'
+import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { RTCP_BUFFER_BYTES, writeBye, writeReport } from '../../../media/rtp/rtcp.ts'
-import { parseRtp, RtpPacket } from '../../../media/rtp/rtp.ts'
+import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf, run, Speaker, seeded, toneFrame } from '../engine/party.ts'
 
@@ -178,6 +181,48 @@ for (const [ptimeMs, frames] of [
     }
   })
 }
+
+/** How loud a tone is in the softest 5 ms, where its sender goes over to Opus in frame 50 with an encoder that begins there [dBov]. */
+async function softestIntoOpus(hz: number): Promise<number> {
+  const { leg } = new FarEnd('part_a', '192.0.2.1')
+  leg.useOpus(await OpusCodec.open())
+  const encoder = await createEncoder({
+    sampleRate: 8000,
+    channels: 1,
+    application: Application.Voip,
+    bitrate: 24_000,
+    frameSize: 160,
+  })
+  const sender = new RtpSender({ ssrc: SSRC, sequence: 1, timestamp: 1000, maxPayload: LEG_SAMPLES })
+  const heard: number[] = []
+  for (let tick = 0; tick < 80; tick++) {
+    const now = tick * 20
+    const [codec, payloadType, units] = tick < 50 ? (['PCMU', 0, 160] as const) : (['opus', 111, 960] as const)
+    if (tick === 50)
+      leg.connect({ ...mediaOf('192.0.2.1'), codec, payloadType, receivePayloadTypes: [payloadType] }, now)
+    const payload = new Uint8Array(LEG_SAMPLES)
+    if (codec === 'PCMU') PCMU.encode(toneFrame(hz, tick), payload)
+    const coded = codec === 'PCMU' ? payload : encoder.encode(toneFrame(hz, tick))
+    sender.packet.set(coded, 12)
+    leg.rtp(sender.write(payloadType, coded.length).slice(0, 12 + coded.length), '192.0.2.1', 4000, now)
+    sender.advance(units)
+    leg.pull(now + 5, false, false)
+    if (tick >= 10) heard.push(...leg.said!)
+  }
+  leg.close()
+  encoder.free()
+  const levels = Array.from({ length: heard.length / 20 - 1 }, (_, i) =>
+    loudness(Int16Array.from(heard.slice(20 * i, 20 * i + 40))),
+  )
+  return Math.min(...levels)
+}
+
+test('who goes over to Opus is heard without a dip where its encoder begins, with nothing to look back at', async () => {
+  for (const hz of [300, 440, 600]) {
+    const level = await softestIntoOpus(hz)
+    assert.ok(level > -17, `${hz} Hz: ${level} dBov`)
+  }
+})
 
 /** RTCP with a goodbye of this source. */
 function goodbye(ssrc: number): Uint8Array {
