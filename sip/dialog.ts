@@ -23,7 +23,12 @@ export interface Dialog {
   peer: Peer
   /** The far end's Contact is unreachable from here: the source of its messages is used instead. */
   readonly behindNat: boolean
+  /** It was begun for a `sips:` address, over TLS (RFC 3261 §12.1): its requests go nowhere else. */
+  readonly isSecure: boolean
 }
+
+/** Whether a Request-URI is `sips:`. */
+const isSips = (uri: ByteString): boolean => /^sips:/i.test(uri)
 
 const PRIVATE = /^(?:10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)[\d.]+$/
 
@@ -66,6 +71,7 @@ export function dialogOfRequest(request: SipRequest, localTag: string, peer: Pee
     routeSet: request.headers.list('record-route'),
     peer,
     behindNat: isBehindNat(request, remoteTarget, peer),
+    isSecure: peer.transport === 'tls' && isSips(request.uri),
   }
 }
 
@@ -94,6 +100,7 @@ export function dialogOfResponse(
     routeSet: response.headers.list('record-route').reverse(),
     peer,
     behindNat: isAnswerBehindNat(response, peer),
+    isSecure: isSips(invite.uri),
   }
 }
 
@@ -149,15 +156,19 @@ const NOWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 /** Whence its last message came. */
 const lastPeer = ({ peer }: Dialog): Peer => ({ ...peer, isTransportOpen: false })
 
-/** Where it goes if that has a name that leads nowhere, as many a PBX gives itself; `sips:` goes nowhere else than over TLS. */
-export const otherwiseTo = (dialog: Dialog, { secure }: Destination): Peer | undefined =>
-  secure === true && dialog.peer.transport !== 'tls' ? undefined : lastPeer(dialog)
+/** Whether that may be sent to: of a dialog that is secure, over TLS alone. */
+const mayGoBack = ({ isSecure, peer }: Dialog): boolean => !isSecure || peer.transport === 'tls'
+
+/** Where it goes if that has a name that leads nowhere, as many a PBX gives itself. */
+export const otherwiseTo = (dialog: Dialog): Peer | undefined => (mayGoBack(dialog) ? lastPeer(dialog) : undefined)
 
 /** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
 export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destination {
   const to = destinationOfUri(nextHop)
   // As the INVITE came or went: a NAT has opened this transport only.
   if (to === null || dialog.behindNat || isWebSocket(dialog.peer) || NOWHERE.has(to.host)) return lastPeer(dialog)
+  // Nothing of the call was secure so far: a far end that hears no TLS would get no ACK and no BYE.
+  if (to.secure === true && dialog.peer.transport !== 'tls' && !dialog.isSecure) return lastPeer(dialog)
   const { transport, connectionId, local, publicOnly, name } = dialog.peer
   const isSame = (to.transport ?? 'udp') === transport
   return {

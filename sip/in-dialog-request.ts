@@ -50,7 +50,7 @@ export function sendInDialog(
       else send(credentials, challenges + 1, when)
     }
     const target = destinationOfDialog(dialog, nextHop)
-    const otherwise = otherwiseTo(dialog, target)
+    const otherwise = otherwiseTo(dialog)
     sendLocated(
       core,
       { target, otherwise, make, sent },
@@ -79,7 +79,7 @@ export function sendSuccessAck(
   const target = destinationOfDialog(dialog, nextHop)
   core.locate(
     target,
-    ([to = otherwiseTo(dialog, target)]) => {
+    ([to = otherwiseTo(dialog)]) => {
       if (to === undefined) return
       const bytes = formatRequest({
         method: 'ACK',

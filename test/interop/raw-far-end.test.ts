@@ -141,6 +141,18 @@ test('a far end that demands `auth-int` is answered for the description too (RFC
   assert.is((await calls.endOf(id)).status, 'busy')
 })
 
+test('a far end whose Contact is `sips:` though it was called over UDP gets its ACK and its BYE (RFC 3261 §13.2.2.4)', async () => {
+  const carrier = await calls.peer()
+  const id = await calls.callOver(carrier)
+  const invite = await carrier.next('INVITE')
+  const contact = [`Contact: <sips:far@127.0.0.1:${carrier.port}>`, 'Content-Type: application/sdp']
+  invite.reply(responseTo(invite, '200 OK', contact, audioAt(6000)))
+  assert.match((await carrier.next('ACK')).text, `ACK sips:far@127.0.0.1:${carrier.port} SIP/2.0`)
+  await product.ok('POST', `/calls/${id}/hangup`)
+  const bye = await carrier.next('BYE')
+  bye.reply(responseTo(bye, '200 OK'))
+})
+
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
   const peer = await calls.peer()
   for (const [wish, octets] of [

@@ -160,18 +160,34 @@ test('a caller behind a NAT is called back where its packets come from', () => {
   assert.equal([to.host, to.port], ['198.51.100.7', 40_000])
 })
 
-test('a hop whose name leads nowhere, or that is 0.0.0.0, is left out: our requests go where the last one came from; not of `sips:`', () => {
-  for (const [hop, isReached] of [
-    ['sip:pbx.local', true],
-    ['sip:0.0.0.0', true],
-    ['sips:pbx.local', false],
-  ] as const) {
+test('a hop whose name leads nowhere, or that is 0.0.0.0, is left out: our requests go where the last one came from', () => {
+  for (const hop of ['sip:pbx.local', 'sip:0.0.0.0', 'sips:pbx.local']) {
     const { bob, sessionId } = confirmed([`Record-Route: <${hop};lr>`])
     bob.locate = () => []
     bob.do(bob.agent.bye(sessionId, 0))
     const { text, to } = bob.sent.at(-1)!
-    assert.is(text.startsWith('BYE '), isReached, hop)
-    if (isReached) assert.equal([to.host, to.port], [PHONE.host, PHONE.port], hop)
+    assert.ok(text.startsWith('BYE '), hop)
+    assert.equal([to.host, to.port], [PHONE.host, PHONE.port], hop)
+  }
+})
+
+test('a `sips:` Contact of a call that never was secure is reached as the call came; one that is stays on TLS (RFC 3261 §12.1.1)', () => {
+  for (const [scheme, transport, wayBack] of [
+    ['sip', 'udp', 'udp'],
+    ['sips', 'tls', 'tls'],
+  ] as const) {
+    const bob = party()
+    const invite = Buffer.from(raw('INVITE', { uri: `${scheme}:bob@192.0.2.2` })).toString()
+    feed(bob, Buffer.from(invite.replace('<sip:phone@10.', '<sips:phone@10.')), { ...PHONE, transport })
+    const { sessionId } = bob.event('incoming')
+    bob.do(bob.agent.accept(sessionId, body('answer'), 0))
+    const to = toOf(bob.sent.at(-1)!.text)
+    // Whatever comes by another way moves it nowhere else.
+    feed(bob, raw('ACK', { to }))
+    feed(bob, raw('OPTIONS', { to, cseq: 2 }))
+    bob.do(bob.agent.bye(sessionId, 0))
+    assert.match(bob.sent.at(-1)!.text, /^BYE sips:phone@10\.0\.0\.5:5060 SIP/)
+    assert.is(bob.sent.at(-1)!.to.transport, wayBack)
   }
 })
 
