@@ -272,6 +272,7 @@ type OfferError = NegotiationError['error'] | typeof OTHER_FAMILY
 /** Why a description is refused (RFC 3261 §20.43). */
 export const incompatible = (line: Pick<Line, 'own'>, error: string): [string, string] => {
   if (error === OTHER_FAMILY) return warning(line, 301, 'Incompatible network address formats')
+  if (error === 'multicast') return warning(line, 330, 'Multicast not available')
   return error === 'no_audio'
     ? warning(line, 304, 'Media type not available')
     : warning(line, 305, 'Incompatible media format')

@@ -13,6 +13,7 @@ import {
 } from './sdes-agreement.ts'
 import {
   type Direction,
+  isGroup,
   type MediaDescription,
   nothingMore,
   type PayloadFormat,
@@ -113,7 +114,9 @@ export interface NegotiatedMedia {
   webrtc: Pick<WebRtcSide, 'ufrag' | 'fingerprint'> | null
 }
 
-export type NegotiationError = { error: 'malformed' | 'no_audio' | 'no_common_codec' | 'no_common_encryption' }
+export type NegotiationError = {
+  error: 'malformed' | 'no_audio' | 'no_common_codec' | 'no_common_encryption' | 'multicast'
+}
 
 const DEFAULT_PTIME_MS = 20
 const FIRST_EVENT_PAYLOAD_TYPE = 101
@@ -256,7 +259,9 @@ function findAudio(
     if (media.host === null) return plain ?? { error: 'malformed' }
     const protection = protectionOf(media, index)
     const coding = protection === null ? null : findCodec(media, capabilities)
-    if (protection === null) error = error === 'no_audio' ? 'no_common_encryption' : error
+    // With ICE the address is irrelevant.
+    if (isGroup(media.host) && !isDtls(media)) error = 'multicast'
+    else if (protection === null) error = error === 'no_audio' ? 'no_common_encryption' : error
     else if (coding === null) error = 'no_common_codec'
     else if (protection !== 'plain') return { index, media, protection, ...coding }
     else plain ??= { index, media, protection, ...coding }
@@ -418,11 +423,12 @@ function negotiated(
   const { media } = match
   const { direction, rtcpMux } = own
   const host = media.host!
+  const rtcpHost = media.rtcpHost === null || isGroup(media.rtcpHost) ? host : media.rtcpHost
   const ptimeMs = media.ptimeMs ?? capabilities.ptimeMs ?? DEFAULT_PTIME_MS
   return {
     remoteHost: host,
     remotePort: media.port,
-    remoteRtcpHost: rtcpMux ? host : (media.rtcpHost ?? host),
+    remoteRtcpHost: rtcpMux ? host : rtcpHost,
     remoteRtcpPort: rtcpMux ? media.port : (media.rtcpPort ?? media.port + 1),
     rtcpMux,
     codec: match.codec,

@@ -153,6 +153,34 @@ test('a far end whose Contact is `sips:` though it was called over UDP gets its 
   bye.reply(responseTo(bye, '200 OK'))
 })
 
+test('audio is sent to no multicast or broadcast address: 488 with Warning 330, and the end of a call that is answered so (RFC 3261 §20.43)', async () => {
+  const group = audioAt(6000).replace('c=IN IP4 127.0.0.1', 'c=IN IP4 224.2.1.1/127')
+  const peer = await calls.peer()
+  peer.send(calls.inviteFrom(peer, 'UDP', group), product.sip.port)
+  const refused = await peer.next('[2-6]\\d\\d')
+  assert.is(refused.what, '488')
+  assert.match(field(refused.text, 'warning'), /^330 /)
+
+  peer.send(calls.inviteFrom(peer, 'UDP', audioAt(6000)), product.sip.port)
+  const answer = await peer.next('200')
+  answer.reply(inside(answer, 'ACK', 1))
+  const change = ['Contact: <sip:far@127.0.0.1>', 'Content-Type: application/sdp']
+  answer.reply(inside(answer, 'INVITE', 2, change, group.replace('224.2.1.1/127', '255.255.255.255')))
+  assert.is((await peer.next('[2-6]\\d\\d')).what, '488')
+  answer.reply(inside(answer, 'BYE', 3))
+  assert.is((await peer.next('200')).what, '200', 'the call has gone on')
+
+  const carrier = await calls.peer()
+  const id = await calls.callOver(carrier)
+  const invite = await carrier.next('INVITE')
+  const contact = [`Contact: <sip:far@127.0.0.1:${carrier.port}>`, 'Content-Type: application/sdp']
+  invite.reply(responseTo(invite, '200 OK', contact, group))
+  await carrier.next('ACK')
+  const bye = await carrier.next('BYE')
+  bye.reply(responseTo(bye, '200 OK'))
+  assert.is((await calls.endOf(id)).ended_reason, 'codec_mismatch')
+})
+
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
   const peer = await calls.peer()
   for (const [wish, octets] of [

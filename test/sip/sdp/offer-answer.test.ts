@@ -61,6 +61,11 @@ test('c=0.0.0.0 is hold as RFC 2543 did it', () => {
   assert.equal([media.direction, media.held], ['recvonly', true])
 })
 
+test('reports never go to a group of hosts', () => {
+  const { media } = answered(offer('m=audio 4000 RTP/AVP 0', 'c=IN IP4 192.0.2.9', 'a=rtcp:4001 IN IP4 224.2.1.1'))
+  assert.equal([media.remoteRtcpHost, media.remoteRtcpPort], ['192.0.2.9', 4001])
+})
+
 test('every line of the offer is answered in order, what we do not take with port 0', () => {
   const { text } = answered(
     offer('m=video 5000 RTP/AVP 31', 'm=audio 5002 RTP/SAVP 0', ...AUDIO, 'm=application 9 UDP/BFCP *'),
@@ -79,6 +84,9 @@ test('an offer that cannot be answered says why', () => {
   assert.is(error(offer('m=video 5000 RTP/AVP 31')), 'no_audio')
   assert.is(error(offer('m=audio 0 RTP/AVP 0')), 'no_audio')
   assert.is(error(offer('m=audio 4000 RTP/AVP 18')), 'no_common_codec')
+  for (const host of ['IP4 224.2.1.1/127', 'IP4 239.255.1.1', 'IP4 255.255.255.255', 'IP4 240.0.0.1', 'IP6 ff0e::1']) {
+    assert.is(error(offer('m=audio 4000 RTP/AVP 0', `c=IN ${host}`)), 'multicast', host)
+  }
   assert.is(error(Buffer.from('x')), 'malformed')
   assert.is(error(sdp('v=0', 'o=- 1 1 IN IP4 h', 's=-', 't=0 0', 'm=audio 4000 RTP/AVP 0')), 'malformed')
 })
