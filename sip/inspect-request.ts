@@ -40,15 +40,22 @@ export function inspectRequest(request: SipRequest, takesRegistrations = false):
     EXTENSIONS.has(tag) || (tag === 'path' && request.method === 'REGISTER' && takesRegistrations)
   const unknown = request.headers.list('require').filter(tag => !isKnownTag(tag.toLowerCase()))
   if (unknown.length > 0) return { status: 420, headers: [['Unsupported', unknown.join(', ')]] }
+  // We know no package (RFC 6086 §4.2.2); but many send keys in one of their own.
+  if (method === 'INFO' && request.headers.get('info-package') !== null && !isOfOwnType(request)) {
+    return { status: 469, headers: [['Recv-Info', '']] }
+  }
   return inspectContent(request)
 }
+
+/** Whether its body has a type that only its method has. */
+const isOfOwnType = ({ method, headers }: SipRequest): boolean =>
+  BODIES[method]?.test(mediaType(headers.get('content-type') ?? '')) === true
 
 function inspectContent(request: SipRequest): Refusal | null {
   if (request.body.length === 0 || BODILESS.has(request.method)) return null
   const encoding = (request.headers.get('content-encoding') ?? '').toLowerCase()
   if (!ENCODINGS.has(encoding)) return { status: 415, headers: [['Accept-Encoding', 'identity']] }
-  const own = BODIES[request.method]
-  const isRead = own === undefined ? isSession(request) : own.test(mediaType(request.headers.get('content-type') ?? ''))
+  const isRead = BODIES[request.method] === undefined ? isSession(request) : isOfOwnType(request)
   return isRead ? null : { status: 415, headers: [['Accept', ACCEPT]] }
 }
 

@@ -67,6 +67,7 @@ const REASONS: Record<number, string> = {
   436: 'Bad Identity Info',
   437: 'Unsupported Credential',
   438: 'Invalid Identity Header',
+  469: 'Bad Info Package',
   480: 'Temporarily Unavailable',
   481: 'Call/Transaction Does Not Exist',
   482: 'Loop Detected',

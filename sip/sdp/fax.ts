@@ -17,7 +17,8 @@ export function faxOf(description: Uint8Array): FaxSide | null {
   if ('error' in parsed) return null
   const live = parsed.media.filter(({ port }) => port !== 0)
   const fax = live.find(isFax)
-  if (fax === undefined || fax.host === null || isGroup(fax.host) || live.some(({ kind }) => kind === 'audio')) return null
+  if (fax === undefined || fax.host === null || isGroup(fax.host) || live.some(({ kind }) => kind === 'audio'))
+    return null
   return { host: fax.host, port: fax.port, attributes: fax.t38 }
 }
 

@@ -181,6 +181,27 @@ test('audio is sent to no multicast or broadcast address: 488 with Warning 330, 
   assert.is((await calls.endOf(id)).ended_reason, 'codec_mismatch')
 })
 
+test('an INFO of a package that we do not know is answered 469, keys of whatever package are keys (RFC 6086 §4.2.2)', async () => {
+  const peer = await calls.peer()
+  peer.send(calls.inviteFrom(peer, 'UDP', audioAt(6000)), product.sip.port)
+  const answer = await peer.next('200')
+  answer.reply(inside(answer, 'ACK', 1))
+  for (const [cseq, fields, body, status] of [
+    [2, ['Info-Package: nobody-knows', 'Content-Type: application/x'], 'x', '469'],
+    [3, ['Info-Package: nobody-knows'], '', '469'],
+    [4, ['Content-Type: application/x'], 'x', '415'],
+    [5, ['Info-Package: dtmf', 'Content-Type: application/dtmf-relay'], 'Signal=1\r\nDuration=100\r\n', '200'],
+    [6, [], '', '200'],
+  ] as const) {
+    answer.reply(inside(answer, 'INFO', cseq, [...fields], body))
+    const told = await peer.next('[2-6]\\d\\d')
+    assert.is(told.what, status, fields.join())
+    assert.is(/^Recv-Info:\s*$/m.test(told.text), status === '469')
+  }
+  answer.reply(inside(answer, 'BYE', 7))
+  await peer.next('200')
+})
+
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
   const peer = await calls.peer()
   for (const [wish, octets] of [
