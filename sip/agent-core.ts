@@ -120,7 +120,9 @@ export interface Session {
   readonly localTag: string
   /** User part of our Contact. */
   readonly user: string
-  readonly credentials: Credentials | null
+  credentials: Credentials | null
+  /** The only host that these are for; null: whoever asks for them. */
+  credentialsOf: string | null
   /**
    * inviting: no final response yet. answered: our 2xx waits for its ACK. confirmed: the ACK was sent or received. over: the last event
    * was emitted, and what remains on the wire is being finished.
@@ -393,6 +395,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
   return {
     id: core.options.random(),
     localTag: core.options.random(),
+    credentialsOf: null,
     phase: 'inviting',
     dialog: null,
     incoming: null,

@@ -19,7 +19,7 @@ export interface InDialogRequest {
  */
 export function sendInDialog(
   core: AgentCore,
-  session: Pick<Session, 'credentials' | 'nonce'>,
+  session: Pick<Session, 'credentials' | 'nonce'> & Partial<Pick<Session, 'credentialsOf'>>,
   dialog: Dialog,
   request: InDialogRequest,
   user: ClientUser,
@@ -29,7 +29,9 @@ export function sendInDialog(
   const send = (authorization: HeaderFields, challenges: number, at: number): void => {
     const { uri, route, nextHop } = routingOf(dialog.remoteTarget, dialog.routeSet)
     let outgoing: OutgoingRequest
+    let isForThem = false
     const make = (to: Peer, branch: string): OutgoingRequest => {
+      isForThem = (session.credentialsOf ?? to.host) === to.host
       outgoing = {
         method: request.method,
         uri,
@@ -45,7 +47,7 @@ export function sendInDialog(
       return outgoing
     }
     const response = (answer: SipResponse, when: number): void => {
-      const credentials = credentialsFor(core, session, outgoing, answer, challenges)
+      const credentials = isForThem ? credentialsFor(core, session, outgoing, answer, challenges) : null
       if (credentials === null) user.response(answer, when)
       else send(credentials, challenges + 1, when)
     }

@@ -1,5 +1,5 @@
 import { type AgentCore, ALLOW, bodyOf, headerReader, newSession, type Session } from './agent-core.ts'
-import type { Body, HeaderFields, Party, Peer, ReliabilityPolicy } from './agent-types.ts'
+import type { Body, Credentials, HeaderFields, Party, Peer, ReliabilityPolicy } from './agent-types.ts'
 import { dialogOfRequest } from './dialog.ts'
 import { ended, finish, stopProvisionals } from './ending.ts'
 import { readIdentity } from './identity/received.ts'
@@ -132,6 +132,13 @@ function repeatProvisional(
     core.send(transaction.last, transaction.replyTo)
     repeatProvisional(core, session, told, at)
   })
+}
+
+/** For challenges of the far end that has called, where it has called from: whoever else its Contact names could have them used elsewhere. */
+export function mayAsk(session: Session, credentials: Credentials): void {
+  if (session.credentials !== null || session.dialog === null) return
+  session.credentials = credentials
+  session.credentialsOf = session.dialog.peer.host
 }
 
 /**

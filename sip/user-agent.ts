@@ -4,6 +4,7 @@ import type {
   AskReply,
   Body,
   Counters,
+  Credentials,
   HeaderFields,
   InviteRequest,
   Peer,
@@ -14,7 +15,7 @@ import type {
   Watch,
 } from './agent-types.ts'
 import { ended, finish, hangUp } from './ending.ts'
-import { acceptCall, rejectCall, sendProvisional } from './inbound-call.ts'
+import { acceptCall, mayAsk, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
 import { sendInfo } from './info.ts'
 import { ownFields } from './message/format.ts'
@@ -181,6 +182,11 @@ export class UserAgent {
    */
   accept(sessionId: string, body: Body | null, now: number): Action[] {
     return this.#with(sessionId, session => acceptCall(this.#core, session, body, now))
+  }
+
+  /** A far end that has called may ask for a password in its call, at the host that it calls from. */
+  mayAsk(sessionId: string, credentials: Credentials): Action[] {
+    return this.#with(sessionId, session => mayAsk(session, credentials))
   }
 
   /** Refuses an inbound call with a 3xx to 6xx; `ended` with cause `rejected` follows at once. */

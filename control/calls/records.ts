@@ -13,6 +13,8 @@ import { rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import type { Vault } from '../kernel/vault.ts'
+import { credentialsOf } from '../trunks/account.ts'
 import type { CallIdentity, RedirectedFrom } from '../trunks/caller-identity.ts'
 import { CODECS } from '../trunks/codecs.ts'
 import type { StoredAnswering } from './answering/schema.ts'
@@ -58,16 +60,17 @@ export interface FarEndMedia {
   srtp?: SrtpPolicy
   /** Absent: if the far end requires it. */
   reliable?: Reliability
+  credentials?: ReturnType<typeof credentialsOf>
 }
 
-/** As the call's connection says; of a member's phone, which has none, what all phones have. */
-export async function farEndMedia(db: Db, call: CallRow, leg: ParticipantRow): Promise<FarEndMedia> {
+/** As the call's connection says, with a vault its credentials too; of a member's phone, which has none, what all phones have. */
+export async function farEndMedia(db: Db, call: CallRow, leg: ParticipantRow, vault?: Vault): Promise<FarEndMedia> {
   const id = leg.ring_id === null ? call.connection_id : null
   const connection = id === null ? undefined : await forTenant(db, tenantOf(call)).find('connections', id)
   if (connection === undefined) return { codecs: CODECS }
-  const dtmf = connection.dtmf_mode === 'auto' ? {} : { dtmf: connection.dtmf_mode }
-  const { srtp, reliable_provisional: reliable } = connection
-  return { codecs: JSON.parse(connection.codecs), ...dtmf, srtp, reliable }
+  const { dtmf_mode: dtmf, srtp, reliable_provisional: reliable } = connection
+  const credentials = vault && { credentials: credentialsOf(vault, connection) }
+  return { codecs: JSON.parse(connection.codecs), dtmf, srtp, reliable, ...credentials }
 }
 
 /** Writes a decision about a leg and emits its events; returns the current rows. */

@@ -4,6 +4,7 @@ import {
   browserTarget,
   codecs,
   connectionSpec,
+  credentials,
   dialTarget,
   dtmfMode,
   endedReason,
@@ -78,9 +79,13 @@ const verdict = command<{ isRight: boolean }>()
 export const COMMANDS = {
   /**
    * Answers an incoming leg (200 OK) into a room of its own or an existing one. `affinity`: whose turn its speech
-   * synthesis and recognition use. `srtp` absent: as the caller offers.
+   * synthesis and recognition use. `srtp` absent: as the caller offers. `credentials`: for its far end, if that asks for a password in the
+   * call; absent or null: none.
    */
-  'leg.answer': leg('main', Type.Object({ legId: id, ...answerAs.properties })),
+  'leg.answer': leg(
+    'main',
+    Type.Object({ legId: id, ...answerAs.properties, credentials: Type.Optional(credentials) }),
+  ),
   /**
    * Lets an incoming leg ring while its caller waits; it is answered or rejected later. `early`: its caller hears what the leg hears
    * before the answer (183); without an offer that allows this, the caller gets a 180. `reliable` absent: `when_required`.

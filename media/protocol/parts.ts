@@ -103,7 +103,7 @@ export const packageState = Type.Union([
 ])
 export type PackageState = Static<typeof packageState>
 
-const credentials = nullable(Type.Object({ username: line(200), password: line(200) }))
+export const credentials = nullable(Type.Object({ username: line(200), password: line(200) }))
 
 /**
  * Reliable provisional responses (RFC 3262): never, so a caller that requires them is refused; for callers that require them; for all

@@ -154,6 +154,7 @@ export class CallsIn {
     await line.opening
     if (isOver(line)) return notFound(request.legId)
     if (line.state !== 'incoming') return conflict('the leg is answered already')
+    this.#mayAsk(line, request)
     if (line.early !== null) return this.#answerEarly(line, request)
     if (line.engine !== null) return conflict('the leg is answered already')
     clearTimeout(line.timer)
@@ -166,6 +167,13 @@ export class CallsIn {
     }
     this.#accept(line, description)
     return this.#lines.snapshot(line, begun)
+  }
+
+  /** Its own trunk may ask for the connection's password. An address among all that a connection lets in may be anybody's. */
+  #mayAsk({ sessionId, peer, isProven }: Line, { credentials = null }: Request<'leg.answer'>): void {
+    const sip = this.#options.sip()
+    if (credentials === null || peer === null || !(isProven === true || sip.isOfNetworks(peer.host))) return
+    sip.do(agent => agent.mayAsk(sessionId, credentials))
   }
 
   /**
@@ -334,7 +342,8 @@ export class CallsIn {
     else if (verdict === 'stale') this.#challenge(line, { stale: true, algorithm: storedAlgorithm(digest) })
     // Strangers cannot use the capacity of callers that have proven their account.
     else this.#options.sip().meet(peer.host)
-    return { isRight: verdict === 'right' }
+    line.isProven = verdict === 'right'
+    return { isRight: line.isProven }
   }
 
   #challenge(line: Line, options: Parameters<Callers['challenge']>[1]): void {

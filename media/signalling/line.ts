@@ -104,6 +104,8 @@ export interface Line {
   isRung: boolean
   /** The caller's digest credentials; null: none. */
   digest: DigestResponse | null
+  /** They were right. Absent: not judged. */
+  isProven?: boolean
   /** The signatures of the caller's INVITE; null: the call is ours. */
   signed: Pick<Signed, 'signatures' | 'date'> | null
   /** Our session ID in descriptions. */

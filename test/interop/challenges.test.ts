@@ -133,6 +133,45 @@ test('a call that has come from our registrar is hung up with the password where
   again.reply(responseTo(again, '200 OK'))
 })
 
+test('a call that a trunk has made is hung up with the password of the connection; not where it comes from another network than is let in, nor at another host', async () => {
+  const nonce = 'nonce="n1"'
+  for (const [allowed, contactHost, isAnswered] of [
+    ['127.0.0.1/32', '127.0.0.1', true],
+    ['0.0.0.0/0', '127.0.0.1', false],
+    ['127.0.0.1/32', '127.0.0.2', false],
+  ] as const) {
+    const carrier = await calls.peer('udp', contactHost === '127.0.0.1' ? '127.0.0.1' : '0.0.0.0')
+    await calls.connection(carrier, { auth: ACCOUNT, allowed_ips: [allowed] })
+    // From now on media knows its network.
+    await carrier.next('OPTIONS')
+    const invite = calls.inviteFrom(carrier, 'UDP', audioAt(6000))
+    carrier.send(
+      invite.replace(/^Contact: .*$/m, `Contact: <sip:far@${contactHost}:${carrier.port}>`),
+      product.sip.port,
+    )
+    const answer = await carrier.next('[2-6]\\d\\d')
+    answer.reply(inside(answer, 'ACK', 1))
+    const id = await product.until('its call', async () => {
+      const [latest] = (await product.ok('GET', '/calls?status=in_progress')).data
+      return latest?.id ?? null
+    })
+    await product.ok('POST', `/calls/${id}/hangup`)
+    const bye = await carrier.next('BYE')
+    challenge(bye, nonce)
+    if (isAnswered) {
+      const again = await carrier.next('BYE')
+      assert.ok(isRight(again))
+      again.reply(responseTo(again, '200 OK'))
+    } else {
+      await calls.endOf(id)
+      // Whatever we send next to it would come behind a second BYE.
+      await carrier.next('OPTIONS')
+      assert.is(carrier.received.filter(({ what }) => what === 'BYE').length, 1, `${allowed} ${contactHost}`)
+    }
+    await calls.leave()
+  }
+})
+
 for (const algorithm of ['MD5-sess', 'SHA-256-sess', 'SHA-512-256']) {
   test(`a call is made where the password is asked for by ${algorithm} (RFC 7616 §3.4.2)`, async () => {
     const carrier = await calls.peer()

@@ -2,6 +2,7 @@ import type { Commands, EndedReason, Failure, LegCause, PlaySource } from '../..
 import { phraseNamed } from '../../kernel/phrases.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
+import type { Vault } from '../../kernel/vault.ts'
 import type { CommandPort } from '../../media-link/events.ts'
 import { announced } from '../announced.ts'
 import { type LeftMessage, storedAnswering } from '../answering/schema.ts'
@@ -24,6 +25,7 @@ export interface CallStepDeps {
   store: Store
   now: () => Date
   streams: StreamDeps
+  vault: Vault
   /** The file of an audio asset. */
   assetFile: (id: string) => string
   /** Ends a leg that media does not have, with everything that depends on it. */
@@ -95,11 +97,11 @@ export async function answerLeg(deps: CallStepDeps, rows: LegRows, media: Comman
 }
 
 async function answer(
-  { store, streams }: CallStepDeps,
+  { store, streams, vault }: CallStepDeps,
   { call, participant }: LegRows,
 ): Promise<Commands['leg.answer']['request']> {
   const own = ownRoom(call)
-  const { reliable: _, ...farEnd } = await farEndMedia(store.db, call, participant)
+  const { reliable: _, ...farEnd } = await farEndMedia(store.db, call, participant, vault)
   const capture = roomCapture(call)
   const room =
     participant.ring_id !== null || awaitsConsent(call)

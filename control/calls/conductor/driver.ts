@@ -205,12 +205,12 @@ export class CallDriver implements MediaHandler {
 }
 
 /** All senders of a call's steps, by leader. */
-function conduct({ store, now, log, streams, assetFile, centre }: DriverDeps, audio: CallAudio): Conducting {
+function conduct({ store, now, log, streams, assetFile, vault, centre }: DriverDeps, audio: CallAudio): Conducting {
   const time = (): string => now().toISOString()
   const seating = new Seating({ store, now: time, log })
   const gone = (leg: ParticipantRow, reason: EndedReason): Promise<void> =>
     store.transaction(trx => centre.end(trx, leg.id, { reason, sipCode: null, quality: null }, time()))
-  const parts = { store, now, streams, assetFile, gone }
+  const parts = { store, now, streams, assetFile, vault, gone }
   const answer = async (leg: ParticipantRow, media: MediaPort): Promise<Sent> => {
     const rows = await loadLeg(store.db, leg.id)
     return rows === null ? null : answerLeg(parts, rows, media)

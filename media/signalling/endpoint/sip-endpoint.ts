@@ -252,6 +252,11 @@ export class SipEndpoint {
     return this.#reach.allows({ publicOnly, host })
   }
 
+  /** Whether it is in a network of a connection or a phone. */
+  isOfNetworks(host: string): boolean {
+    return this.#gate.isOfNetworks(host)
+  }
+
   /** This host is known from now on. */
   meet(host: string): void {
     this.#gate.meet(host, performance.now())

@@ -53,6 +53,11 @@ export class SipGate {
     return this.#judge(host).isKnown
   }
 
+  /** Whether it is in a network of a connection or a phone. */
+  isOfNetworks(host: string): boolean {
+    return this.#judge(host).isKnown
+  }
+
   #judge(host: string): { isKnown: boolean; network: string } {
     const before = this.#judged.get(host)
     if (before !== undefined) return before

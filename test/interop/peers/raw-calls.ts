@@ -16,8 +16,9 @@ export class RawCalls {
     this.#product = product
   }
 
-  async peer(transport: 'udp' | 'tcp' = 'udp'): Promise<RawPeer> {
-    const peer = await RawPeer[transport]()
+  /** @param host where it listens; its datagrams leave from 127.0.0.1 for us there */
+  async peer(transport: 'udp' | 'tcp' = 'udp', host?: string): Promise<RawPeer> {
+    const peer = await RawPeer[transport](host)
     this.#open.push(peer)
     return peer
   }

@@ -34,8 +34,8 @@ export class RawPeer {
     this.#close = close
   }
 
-  static async udp(): Promise<RawPeer> {
-    const socket: Datagrams = createSocket('udp4').bind(0, HOST)
+  static async udp(host = HOST): Promise<RawPeer> {
+    const socket: Datagrams = createSocket('udp4').bind(0, host)
     await once(socket, 'listening')
     const peer = new RawPeer(
       socket.address().port,
@@ -47,9 +47,9 @@ export class RawPeer {
   }
 
   /** Listens, and takes what comes over any connection. */
-  static async tcp(): Promise<RawPeer> {
+  static async tcp(host = HOST): Promise<RawPeer> {
     const sockets = new Set<Socket>()
-    const server = createServer(socket => peer.#adopt(socket, sockets)).listen(0, HOST)
+    const server = createServer(socket => peer.#adopt(socket, sockets)).listen(0, host)
     await once(server, 'listening')
     const { port: own } = server.address() as { port: number }
     const peer: RawPeer = new RawPeer(
