@@ -113,6 +113,11 @@ export interface OwnReinvite {
   transaction: ClientTransaction | null
 }
 
+/** Of the requests of one call, of which the answers are kept for repeats. */
+export interface Crowd {
+  size: number
+}
+
 export interface Session {
   readonly id: string
   readonly role: 'uac' | 'uas'
@@ -144,6 +149,8 @@ export interface Session {
   /** INFOs to be sent; the first one is pending. */
   readonly infos: Body[]
   peerReinvite: ServerTransaction | null
+  /** Room that the far end's requests inside the call take. */
+  readonly crowd: Crowd
   /** The dialog of a `peerReinvite` that came before the answer to our call. */
   earlyUpdate: EarlyDialog | null
   localDescription: Body | null
@@ -408,6 +415,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     ownReinvite: null,
     infos: [],
     peerReinvite: null,
+    crowd: { size: 0 },
     earlyUpdate: null,
     localDescription: null,
     allowsUpdate: false,

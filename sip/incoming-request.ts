@@ -1,4 +1,4 @@
-import { ACCEPT, type AgentCore, type Asked, type Session, SUPPORTED } from './agent-core.ts'
+import { ACCEPT, type AgentCore, type Asked, type Crowd, type Session, SUPPORTED } from './agent-core.ts'
 import type { Peer } from './agent-types.ts'
 import { isWebSocket } from './destination.ts'
 import { advanceRemoteSeq, movePeer } from './dialog.ts'
@@ -20,6 +20,10 @@ import { onRefer, targetOfOutsideRefer } from './transfer/peer-refer.ts'
 import { replacedBy } from './transfer/replaces.ts'
 
 const OVERLOAD_RETRY_S = 10
+/** For the requests of one call in half a minute: keys come as fast as 20 a second. Beyond, they take the room of other calls' requests. */
+const MAX_CROWD = 1000
+/** What an INVITE takes of it: its refusal is sent eleven times, if nobody acknowledges it. A BYE always has room. */
+const INVITE_CROWD = 20
 
 /** Dispatches a parsed request: to its transaction, else to its dialog, else as a new one (RFC 3261 §8.2, §12.2.2). */
 export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now: number): void {
@@ -37,12 +41,29 @@ export function onRequest(core: AgentCore, request: SipRequest, from: Peer, now:
   const isSubscribed = request.method === 'SUBSCRIBE' && core.subscriptions.find(request) !== null
   if (request.to.tag !== null && session === null && !isSubscribed) core.answer(asked, { status: 481 })
   else if (!isInside && isAnsweredAtOnce(core, asked, from, now)) return
-  else if (core.transactions.isFull(isInside ? 'inside' : from.isKnown === true ? 'known' : 'stranger')) {
+  else if (isCrowded(request, session) || core.transactions.isFull(roomOf(from, isInside))) {
     core.counters.transactionsRefused++
     core.answer(asked, { status: 503, headers: [['Retry-After', String(OVERLOAD_RETRY_S)]] })
   } else if (request.method === 'CANCEL') onCancel(core, asked, now)
-  else if (session !== null) inDialog(core, session, core.transactions.open(request, topVia, replyTo), from, now)
+  else if (session !== null) inDialog(core, session, openInside(core, session.crowd, asked), from, now)
   else outsideDialog(core, core.transactions.open(request, topVia, replyTo), from, now)
+}
+
+const roomOf = ({ isKnown }: Peer, isInside: boolean): 'inside' | 'known' | 'stranger' =>
+  isInside ? 'inside' : isKnown === true ? 'known' : 'stranger'
+
+const isCrowded = ({ method }: SipRequest, session: Session | null): boolean =>
+  session !== null && method !== 'BYE' && session.crowd.size >= MAX_CROWD
+
+/** It outlasts the call, of which it keeps no more than the count. */
+function openInside(core: AgentCore, crowd: Crowd, { request, topVia, replyTo }: Asked): ServerTransaction {
+  const transaction = core.transactions.open(request, topVia, replyTo)
+  const size = request.method === 'INVITE' ? INVITE_CROWD : 1
+  crowd.size += size
+  transaction.terminated = () => {
+    crowd.size -= size
+  }
+  return transaction
 }
 
 /** Answers stateless cases: refusals, OPTIONS, and challenges of registrations and calls. False: it needs a transaction. */

@@ -226,6 +226,35 @@ test('an INVITE without a usable Contact is answered 400', () => {
   }
 })
 
+test('a storm of requests inside a call takes no room of others: beyond its share they are refused and counted, and its BYE ends it', () => {
+  for (const [method, share] of [
+    ['INVITE', 50],
+    ['OPTIONS', 1000],
+  ] as const) {
+    const { bob, to } = confirmed()
+    const idle = bob.agent.transactionCount
+    const refusals = new Map<number, number>()
+    for (let cseq = 2; cseq < 3002; cseq++) {
+      const status = statusOf(feed(bob, raw(method, { to, cseq, body: method === 'INVITE' ? 'x' : '' })))
+      refusals.set(status, (refusals.get(status) ?? 0) + 1)
+    }
+    assert.is(bob.agent.transactionCount - idle, share)
+    assert.equal([refusals.get(503), bob.agent.counters.transactionsRefused], [3000 - share, 3000 - share])
+    assert.is(statusOf(feed(bob, raw('BYE', { to, cseq: 5000 }))), 200)
+    assert.is(bob.event('ended').cause, 'bye')
+    bob.do(bob.agent.advance(64 * 500 + 10_000))
+    assert.equal([bob.agent.transactionCount, bob.agent.sessionCount], [0, 0])
+  }
+})
+
+test('room is made again as answers need no repeating', () => {
+  const { bob, to } = confirmed()
+  for (let cseq = 2; cseq < 1100; cseq++) feed(bob, raw('OPTIONS', { to, cseq }))
+  assert.is(statusOf(feed(bob, raw('OPTIONS', { to, cseq: 1100 }))), 503)
+  bob.do(bob.agent.advance(33_000))
+  assert.is(statusOf(feed(bob, raw('OPTIONS', { to, cseq: 1101 }), PHONE, 33_000)), 200)
+})
+
 test('OPTIONS says what we can, with the status of the owner', () => {
   const [ok] = feed(party(), raw('OPTIONS'))
   assert.match(ok!, /^SIP\/2\.0 200 OK[\s\S]*Allow: INVITE[\s\S]*Accept: application\/sdp[\s\S]*Supported: timer/)
