@@ -24,6 +24,7 @@ import { fieldsOfStatus } from './causes.ts'
 import { type Descriptions, familyOfOffer, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import type { FarEnds } from './far-ends.ts'
+import { onwardFields } from './invitation.ts'
 import { isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import { originOf } from './proxies.ts'
@@ -98,6 +99,7 @@ export class CallsIn {
     line.reliability = event.reliability
     line.signed = signedOf(event)
     line.maxForwards = hopsOf(event)
+    line.onward = onwardFields(event.header)
     line.isPrivate = event.identity.privacy.some(value => value !== 'none' && value !== 'critical')
     this.#options.admission.waits(line.legId)
     line.timer = setTimeout(() => {

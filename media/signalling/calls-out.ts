@@ -93,7 +93,9 @@ export class CallsOut {
     if (pace !== undefined) line.pace = pace
     line.near = near
     const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
-    const received = callerLegId === undefined ? [] : (this.#lines.get(callerLegId)?.signed?.signatures ?? [])
+    const caller = callerLegId === undefined ? undefined : this.#lines.get(callerLegId)
+    const received = caller?.signed?.signatures ?? []
+    if (caller !== undefined) line.onward = caller.onward
     line.ways = new Ways({
       targets: [target, ...alternatives],
       locate,
@@ -153,7 +155,7 @@ export class CallsOut {
     const description = this.#options.descriptions.firstOffer(line)
     line.description = description
     const sessionId = this.#options.sip().invite({
-      ...invitationOf(way, { description, maxForwards: line.maxForwards }),
+      ...invitationOf(way, { description, maxForwards: line.maxForwards, onward: line.onward }),
       ...(line.ways!.hasMore ? { patienceMs: PATIENCE_MS } : {}),
     })
     this.#lines.bind(line, sessionId)

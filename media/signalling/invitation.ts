@@ -1,13 +1,30 @@
-import type { InviteRequest } from '../../sip/agent-types.ts'
+import type { HeaderFields, HeaderReader, InviteRequest } from '../../sip/agent-types.ts'
 import { EARLY_MEDIA_SUPPORTED } from '../../sip/message/early-media.ts'
 import { sentIdentity } from './caller-identity.ts'
 import { SDP } from './descriptions.ts'
+import type { Line } from './line.ts'
 import { transferFields, type Way } from './ways.ts'
+
+/** Longer ones are not passed on: a network carries 128 octets (RFC 7433 §3.3) [characters]. */
+const MAX_USER_TO_USER = 500
+const SESSION_ID = /^([\da-f]{32})(?:[;\s]|$)/i
+/** Of whom is called, who has said nothing yet (RFC 7989 §5). */
+const NIL = '0'.repeat(32)
+
+/** What goes on from the INVITE of a caller to whom its call is forwarded: data for the called user, and the session's identity. */
+export function onwardFields(header: HeaderReader): HeaderFields {
+  const data = header('User-to-User')
+  const session = SESSION_ID.exec(header('Session-ID') ?? '')?.[1]?.toLowerCase()
+  return [
+    ...(data === null || data.length > MAX_USER_TO_USER ? [] : [['User-to-User', data] as const]),
+    ...(session === undefined || session === NIL ? [] : [['Session-ID', `${session};remote=${NIL}`] as const]),
+  ]
+}
 
 /** Parameters of a call to a far end over one way. */
 export function invitationOf(
   { target, peer, signature = [] }: Way,
-  { description, maxForwards }: { description: Uint8Array; maxForwards: number },
+  { description, maxForwards, onward }: { description: Uint8Array } & Pick<Line, 'maxForwards' | 'onward'>,
 ): InviteRequest {
   const { headers, ...from } = sentIdentity(target)
   // Between networks: nobody else gates it.
@@ -21,7 +38,7 @@ export function invitationOf(
     ...(target.route === undefined ? {} : { route: target.route }),
     ...(target.credentials === null ? {} : { credentials: target.credentials }),
     ...(target.reliable === 'off' ? { withoutReliable: true } : {}),
-    headers: [...headers, ...signature, ...transferFields(target), ...asked],
+    headers: [...headers, ...signature, ...transferFields(target), ...asked, ...onward],
     body: { type: SDP, bytes: description },
   }
 }

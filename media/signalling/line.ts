@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Body, Peer, ReliabilityOfCaller } from '../../sip/agent-types.ts'
+import type { Body, HeaderFields, Peer, ReliabilityOfCaller } from '../../sip/agent-types.ts'
 import type { DigestResponse } from '../../sip/auth/digest.ts'
 import { dialledNumber } from '../../sip/identity/dialled-number.ts'
 import { parseUri, uriParam, userOf } from '../../sip/message/uri.ts'
@@ -72,6 +72,8 @@ export interface Line {
   maxForwards: number
   /** The leg whose call this one forwards. */
   callerLegId: string | undefined
+  /** Header fields of the caller's INVITE that go into those of calls which forward it. */
+  onward: HeaderFields
   /** The call has been sent on too often: its caller is refused so, unless it was answered. */
   isOutOfHops: boolean
   /**

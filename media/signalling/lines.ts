@@ -93,6 +93,7 @@ export class Lines {
       maxForwards: MAX_FORWARDS,
       isOutOfHops: false,
       callerLegId: undefined,
+      onward: [],
       ways: null,
       way: null,
       room: null,

@@ -130,6 +130,8 @@ export class Replacing {
       return
     }
     attempt.next.maxForwards = maxForwards
+    // Who leaves has said these of itself.
+    if (line.direction === 'inbound') attempt.next.onward = []
     this.#lines.beside(line, this.#placeNext(attempt, 480))
   }
 
@@ -178,7 +180,8 @@ export class Replacing {
     const { next } = attempt
     const description = this.#options.descriptions.firstOffer(next)
     next.description = description
-    next.sessionId = this.#options.sip().invite(invitationOf(way, { description, maxForwards: next.maxForwards }))
+    const { maxForwards, onward } = next
+    next.sessionId = this.#options.sip().invite(invitationOf(way, { description, maxForwards, onward }))
     this.#attempts.set(next.sessionId, attempt)
   }
 

@@ -202,6 +202,50 @@ test('an INFO of a package that we do not know is answered 469, keys of whatever
   await peer.next('200')
 })
 
+test('what a caller says for the called user, and the identity of its session, go on with its call (RFC 7433, RFC 7989); nothing else of its network does', async () => {
+  const [peer, carrier] = [await calls.peer(), await calls.peer()]
+  await calls.connection(carrier)
+  const [called, onward] = ['+49309876544', '+49301112223']
+  const overflow = { when_no_agents: true, action: 'number', number: onward }
+  const queue = await product.ok('POST', '/queues', { name: 'Sent on', overflow })
+  const route = { match: { to: called }, target: { type: 'queue', id: queue.id } }
+  const { id } = await product.ok('POST', '/inbound_routes', route)
+  const [data, session] = ['56a390f3d2b7310023a2;encoding=hex', 'ab30317f1a784dc48ff824d0d3715d86']
+  for (const [more, passed] of [
+    [
+      [
+        `User-to-User: ${data}`,
+        `Session-ID: ${session.toUpperCase()};remote=00000000000000000000000000000000`,
+        'P-Charging-Vector: icid-value=1234',
+        'Geolocation: <https://ls.example.com/1>',
+      ],
+      [data, `${session};remote=${'0'.repeat(32)}`],
+    ],
+    [
+      [`User-to-User: ${'56'.repeat(300)};encoding=hex`, 'Session-ID: nobody knows'],
+      ['', ''],
+    ],
+  ] as const) {
+    const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${called}@127.0.0.1`)
+    peer.send(invite.replace(/^Contact:/m, `${more.join('\r\n')}\r\nContact:`), product.sip.port)
+    const forwarded = await carrier.next('INVITE')
+    assert.match(forwarded.text, `INVITE sip:${onward}@`)
+    assert.equal(
+      ['user-to-user', 'session-id', 'p-charging-vector', 'geolocation'].map(name => field(forwarded.text, name)),
+      [...passed, '', ''],
+    )
+    forwarded.reply(responseTo(forwarded, '486 Busy Here'))
+    await carrier.next('ACK')
+    const answer = await peer.next('[2-6]\\d\\d')
+    if (answer.what === '200') {
+      answer.reply(inside(answer, 'ACK', 1))
+      answer.reply(inside(answer, 'BYE', 2))
+      await peer.next('200')
+    }
+  }
+  await product.ok('DELETE', `/inbound_routes/${id}`)
+})
+
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
   const peer = await calls.peer()
   for (const [wish, octets] of [
