@@ -1,11 +1,11 @@
-import { type AgentCore, ALLOW } from './agent-core.ts'
+import { ACCEPT, type AgentCore, ALLOW } from './agent-core.ts'
 import type { HeaderFields, Peer, Watch, Watching } from './agent-types.ts'
 import { PING } from './message/framer.ts'
 import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { type SipResponse, toText } from './message/message.ts'
 import { paramValue } from './message/params.ts'
 import { parseUri, uriParam, userOf } from './message/uri.ts'
-import { newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
+import { giveUp, newOutsideSender, type OutsideSender, sendOutside, targetsOf } from './outside-request.ts'
 import type { Deadline } from './transaction/deadlines.ts'
 
 /** The expiry that we request, and the longest that a registrar may demand (423) [s]. */
@@ -21,6 +21,8 @@ const MIN_REFRESH_S = 5
 /** How often a PING is sent (RFC 5626 §4.4.2): NATs and firewalls on the way let the registrar's calls in for as long as something passes [s]. */
 const KEEP_ALIVE_S = 24
 const KEEP_ALIVE_SPREAD_S = 5
+/** Over UDP only a question tells whether the way is still there: a registrar that has answered one has so long for each further answer [ms]. */
+const ANSWER_MS = 10_000
 /** A connection that is closed is opened again after this, or when the registration has lasted for so long: some registrars close it after each answer [ms]. */
 const REOPEN_MS = 1000
 const LEAST_LASTED_MS = 60_000
@@ -46,6 +48,12 @@ export class Registration implements Watching {
   #peer: Peer | null = null
   #keepAlive: Deadline | null = null
   #grantedAt = 0
+  /** As the registrar saw us then: a NAT that has forgotten us gives us another port. */
+  #seenAs: string | null = null
+  /** Whether it answers OPTIONS; null: not known yet. */
+  #answers: boolean | null = null
+  #asker: OutsideSender | null = null
+  #limit: Deadline | null = null
 
   /** @param over called once, after the stop, when the far end knows, or cannot be told */
   constructor(core: AgentCore, watch: Watch, over: (now: number) => void) {
@@ -63,7 +71,7 @@ export class Registration implements Watching {
     if (this.#isStopping) return
     this.#isStopping = true
     this.#core.deadlines.cancel(this.#timer)
-    this.#core.deadlines.cancel(this.#keepAlive)
+    this.#leaveWay()
     // A pending REGISTER may still succeed: its answer decides.
     if (this.#sender.isAsking) return
     if (this.#isRegistered) this.#unregister(now)
@@ -73,11 +81,14 @@ export class Registration implements Watching {
   /** The registrar's calls come over it: there is a new one soon (RFC 5626 §4.5). */
   disconnected({ transport, host, port }: Peer, now: number): void {
     const peer = this.#peer
-    if (!this.#isRegistered || this.#isStopping || this.#sender.isAsking) return
     if (peer === null || peer.transport !== transport || peer.host !== host || peer.port !== port) return
-    const { deadlines } = this.#core
-    deadlines.cancel(this.#timer)
-    deadlines.cancel(this.#keepAlive)
+    this.#wayIsGone(now)
+  }
+
+  #wayIsGone(now: number): void {
+    if (!this.#isRegistered || this.#isStopping || this.#sender.isAsking) return
+    this.#core.deadlines.cancel(this.#timer)
+    this.#leaveWay()
     const afterMs = Math.max(REOPEN_MS * (1 + this.#core.fraction()), this.#grantedAt + LEAST_LASTED_MS - now)
     this.#again(afterMs / 1000, now)
   }
@@ -109,6 +120,7 @@ export class Registration implements Watching {
   #answered(response: SipResponse, now: number): void {
     const { status, headers } = response
     if (status < 300) {
+      this.#seenAs = seenAs(response)
       this.#granted(this.#grantedS(response), serviceRouteOf(response), now)
       return
     }
@@ -125,6 +137,7 @@ export class Registration implements Watching {
     this.#isRegistered = true
     this.#failures = 0
     this.#grantedAt = now
+    this.#answers ||= null
     if (this.#isStopping) {
       this.#unregister(now)
       return
@@ -137,12 +150,56 @@ export class Registration implements Watching {
 
   #keepOpen(now: number): void {
     const { deadlines } = this.#core
-    deadlines.cancel(this.#keepAlive)
+    this.#leaveWay()
     const afterS = KEEP_ALIVE_S + KEEP_ALIVE_SPREAD_S * this.#core.fraction()
     this.#keepAlive = deadlines.set(now + afterS * 1000, at => {
       this.#core.send(PING, this.#peer!)
       this.#keepOpen(at)
+      if (this.#peer!.transport === 'udp' && this.#answers !== false) this.#ask(this.#peer!, at)
     })
+  }
+
+  #leaveWay(): void {
+    this.#core.deadlines.cancel(this.#keepAlive)
+    this.#core.deadlines.cancel(this.#limit)
+    if (this.#asker !== null) giveUp(this.#core, this.#asker)
+    this.#asker = null
+  }
+
+  #ask(peer: Peer, now: number): void {
+    const { uri, from, contactUser } = this.watch
+    const asker = newOutsideSender(this.#core, [peer], null)
+    const headers = (to: Peer): HeaderFields => [
+      ['Contact', this.#core.contact(to, contactUser)],
+      ['Accept', ACCEPT],
+    ]
+    const unanswered = (at: number): void => {
+      if (this.#answers === true) this.#wayIsGone(at)
+      else this.#answers = false
+    }
+    this.#asker = asker
+    this.#limit = this.#core.deadlines.set(now + ANSWER_MS, at => {
+      giveUp(this.#core, asker)
+      unanswered(at)
+    })
+    sendOutside(
+      this.#core,
+      asker,
+      { method: 'OPTIONS', uri, from, to: uri, headers },
+      {
+        response: (response, at) => {
+          this.#core.deadlines.cancel(this.#limit)
+          this.#answers = true
+          const seen = seenAs(response)
+          if (seen !== null && this.#seenAs !== null && seen !== this.#seenAs) this.#wayIsGone(at)
+        },
+        failed: (_, at) => {
+          this.#core.deadlines.cancel(this.#limit)
+          unanswered(at)
+        },
+      },
+      now,
+    )
   }
 
   /** The time of our own contact among all that the registrar lists (RFC 3261 §10.2.4). */
@@ -163,7 +220,7 @@ export class Registration implements Watching {
       return
     }
     this.#isRegistered = false
-    this.#core.deadlines.cancel(this.#keepAlive)
+    this.#leaveWay()
     this.#core.report(this.watch.watchId, 'unreachable', status)
     const pauseS = Math.min(MAX_RETRY_S, RETRY_S * 2 ** this.#failures++)
     const spreadS = pauseS * (0.5 + this.#core.fraction() / 2)
@@ -173,6 +230,12 @@ export class Registration implements Watching {
   #again(afterS: number, now: number): void {
     this.#timer = this.#core.deadlines.set(now + afterS * 1000, at => this.#register(at))
   }
+}
+
+/** From where our request has come (RFC 3581 §4), if its answer says so. */
+function seenAs({ via }: SipResponse): string | null {
+  const received = paramValue(via.params, 'received')
+  return received === null || via.rport === null ? null : `${received} ${via.rport}`
 }
 
 /** The way of calls from now on, as the registrar wants it (RFC 3608 §6.1); none where it is too long, or not a way of loose routers. */

@@ -237,4 +237,78 @@ test('when its connection is closed, it registers again at once, or a minute aft
   assert.ok(soonMs >= 54_000 && soonMs <= 56_000, `${soonMs}`)
 })
 
+/** A registration whose registrar answers each OPTIONS as the test says. */
+function asking(): { desk: Desk; asked: () => number; answer: (rport?: number) => void } {
+  const desk = Desk.open()
+  const questions = () => desk.party.sentLike('OPTIONS').map(({ text }) => text)
+  // Its repeats have its branch.
+  const asked = () => new Set(questions().map(text => /branch=(\w+)/.exec(text)![1])).size
+  const answer = (rport = 5060): void => {
+    const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map(name =>
+      new RegExp(`^${name}: .*$`, 'm').exec(questions().at(-1)!)![0].trim(),
+    )
+    const via = copied[0]!.replace('rport', `rport=${rport};received=192.0.2.1`)
+    const bytes = message('SIP/2.0 404 X', via, ...copied.slice(1), 'Content-Length: 0')
+    desk.party.do(desk.party.agent.receive(bytes, REGISTRAR, desk.pipe.now))
+  }
+  return { desk, asked, answer }
+}
+
+/** Runs until one more has been asked. */
+function untilAsked({ desk, asked }: Pick<ReturnType<typeof asking>, 'desk' | 'asked'>): void {
+  const before = asked()
+  while (asked() === before && desk.pipe.now < 300_000) desk.pipe.run(desk.pipe.now + 100)
+}
+
+test('over UDP it registers again when OPTIONS is not answered any more; a registrar that never answers any is asked once', () => {
+  const silent = asking()
+  silent.desk.answer(200, 'Contact: <sip:r123@192.0.2.1>;expires=600')
+  silent.desk.pipe.run(290_000)
+  assert.equal([silent.asked(), silent.desk.requests.length], [1, 1])
+
+  const gone = asking()
+  gone.desk.answer(200, 'Contact: <sip:r123@192.0.2.1>;expires=600')
+  for (let n = 0; n < 3; n++) {
+    untilAsked(gone)
+    gone.answer()
+  }
+  untilAsked(gone)
+  assert.is(gone.desk.requests.length, 1)
+  const afterMs = gone.desk.untilNext(60_000)
+  assert.ok(afterMs >= 11_000 && afterMs <= 12_500, `${afterMs}`)
+})
+
+test('over UDP it registers again when the registrar sees it come from elsewhere: a NAT has forgotten it', () => {
+  const { desk, asked, answer } = asking()
+  const via = /^Via: .*$/m.exec(desk.requests[0]!)![0].trim()
+  const seen = `${via};received=192.0.2.1`.replace('rport', 'rport=5060')
+  const granted = message(
+    'SIP/2.0 200 X',
+    seen,
+    ...['From', 'To', 'Call-ID', 'CSeq'].map(name => `${name}: ${field(desk.requests[0]!, name)}`),
+    'Contact: <sip:r123@192.0.2.1>;expires=600',
+    'Content-Length: 0',
+  )
+  desk.party.do(desk.party.agent.receive(granted, REGISTRAR, desk.pipe.now))
+  for (let n = 0; n < 3; n++) {
+    untilAsked({ desk, asked })
+    answer()
+  }
+  assert.is(desk.requests.length, 1)
+  untilAsked({ desk, asked })
+  answer(40_000)
+  const afterMs = desk.untilNext(60_000)
+  assert.ok(afterMs >= 1000 && afterMs <= 2500, `${afterMs}`)
+})
+
+test('nothing of a question is left when the registration ends', () => {
+  const ending = asking()
+  ending.desk.answer(200, 'Contact: <sip:r123@192.0.2.1>;expires=600')
+  untilAsked(ending)
+  ending.desk.party.do(ending.desk.party.agent.unwatch('conn_1', ending.desk.pipe.now))
+  ending.desk.answer(200)
+  ending.desk.pipe.run(ending.desk.pipe.now + 60_000)
+  assert.equal([ending.desk.party.agent.transactionCount, ending.desk.party.agent.watchCount], [0, 0])
+})
+
 test.run()
