@@ -29,6 +29,8 @@ interface Play {
   /** Parts that remain to be loaded, in order; a loaded one is a clip. */
   parts: (PlaySource | Clip)[]
   player: Player
+  /** What it plays over and over, if that keeps its place; null: it begins anew. */
+  loop: string | null
   hooks: PlayHooks
   frames: number
   loading: boolean
@@ -52,6 +54,8 @@ export class LegPlayback implements Source {
   readonly #hearer: { player: Source | null }
   /** The first one is playing. */
   readonly #plays: Play[] = []
+  /** A loop that was interrupted, for example by an announcement, and where it stood [samples]. */
+  #left: { loop: string; at: number } | null = null
   #isPaused = false
 
   /** @param owner whose turn the synthesis uses @param hearer has this as its player while something plays */
@@ -82,9 +86,13 @@ export class LegPlayback implements Source {
   ): Promise<{ error: string } | null> {
     if (options.append !== true) this.stop()
     else if (this.#plays.length > MAX_WAITING_PLAYS) return { error: 'too many plays wait' }
+    const loop = options.loop ? placeKeeping(sources) : null
+    const from = loop !== null && loop === this.#left?.loop ? this.#left.at : 0
+    const ofPlay = { loop: options.loop, frameSamples: LEG_SAMPLES, open: true, from, watcher: this.#watcher }
     const play: Play = {
       parts: sources.flatMap(piecesOf),
-      player: new Player([], { loop: options.loop, frameSamples: LEG_SAMPLES, open: true, watcher: this.#watcher }),
+      player: new Player([], ofPlay),
+      loop,
       hooks,
       frames: 0,
       loading: true,
@@ -161,7 +169,11 @@ export class LegPlayback implements Source {
     this.#isPaused = false
     const plays = this.#plays.splice(0)
     this.#fallSilent()
-    for (const play of plays) end(play, 'interrupted')
+    for (const play of plays) {
+      const { loop, player } = play
+      if (loop !== null) this.#left = { loop, at: player.at }
+      end(play, 'interrupted')
+    }
   }
 
   /** A leg without playback is not asked in each tick. */
@@ -197,6 +209,12 @@ export class LegPlayback implements Source {
     }
     return null
   }
+}
+
+/** Music goes on where it was; whoever waits for long would hear the same bars after each announcement. */
+function placeKeeping([source, ...others]: readonly PlaySource[]): string | null {
+  const keeps = others.length === 0 && (source?.kind === 'music' || source?.kind === 'file')
+  return keeps ? JSON.stringify(source) : null
 }
 
 const wantsMore = ({ parts, player }: Play): boolean => parts.length > 0 && player.waiting < SENTENCES_AHEAD

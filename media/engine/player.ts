@@ -24,6 +24,8 @@ export interface PlayerOptions {
   frameSamples: number
   /** More clips follow by `add`, until `complete`. Absent: these are all. */
   open?: boolean
+  /** Where the first clip to be added begins [samples]; default: at its beginning. */
+  from?: number
   watcher?: ClipWatcher
 }
 
@@ -37,7 +39,7 @@ export class Player implements Source {
   readonly #frame: Frame
   readonly #watcher: ClipWatcher | null
   #clip = 0
-  #at = 0
+  #at: number
   #isOpen: boolean
   #isOver: boolean
 
@@ -47,6 +49,7 @@ export class Player implements Source {
     this.#loop = options.loop
     this.#frame = int16Array(options.frameSamples)
     this.#watcher = options.watcher ?? null
+    this.#at = options.from ?? 0
     this.#isOpen = options.open === true
     this.#isOver = this.#clips.length === 0 && !this.#isOpen
   }
@@ -56,13 +59,21 @@ export class Player implements Source {
     return this.#isOver
   }
 
+  /** Where the current clip is [samples]. */
+  get at(): number {
+    return this.#at
+  }
+
   /** Clips that were added and have not begun. */
   get waiting(): number {
     return Math.max(0, this.#clips.length - this.#clip - (this.#at > 0 ? 1 : 0))
   }
 
   add(clip: Clip): void {
-    if (this.#isOpen && clip.length > 0) this.#clips.push(clip)
+    if (!this.#isOpen || clip.length === 0) return
+    // The file may be another by now.
+    if (this.#clips.length === 0) this.#at %= clip.length
+    this.#clips.push(clip)
   }
 
   /** The last clip was added. */

@@ -157,6 +157,34 @@ test('too many plays in the queue are refused', async () => {
   assert.is(told.filter(line => line.endsWith('played 20')).length, 101)
 })
 
+test('music that an announcement interrupts goes on where it was, and another one begins at its beginning', async () => {
+  const other: PlaySource = { kind: 'file', path: 'fixtures/prompts/one-moment.wav' }
+  const music: PlaySource = { kind: 'music' }
+  const loop = (source: PlaySource, append: boolean) => playback.play([source], { loop: true, append }, hooks('loop'))
+  const heard = (frames: number): number[][] => Array.from({ length: frames }, () => [...(playback.pull() ?? [])])
+  const announced = async (source: PlaySource): Promise<void> => {
+    await play('said', { kind: 'silence', ms: 20 })
+    await loop(source, true)
+    playback.pull()
+  }
+  await loop(music, false)
+  const whole = heard(200)
+  playback.stop()
+  await announced(other)
+  const fromBeginning = heard(50)
+  await announced(music)
+  assert.equal(heard(100), whole.slice(0, 100), 'another was heard between')
+  await announced(music)
+  assert.equal(heard(60), whole.slice(100, 160))
+  // While it is still announced, another announcement.
+  await announced(music)
+  await play('said', { kind: 'silence', ms: 20 })
+  await loop(music, true)
+  await announced(music)
+  assert.equal(heard(40), whole.slice(160))
+  assert.equal(fromBeginning.length, 50)
+})
+
 test('while paused it is silent, and it goes on where it stood', async () => {
   const played = play('a', speech('one sentence of five words'))
   await turn()
