@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import { readPhone } from '../kernel/phone.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
@@ -55,7 +55,7 @@ export interface SourcedBooking extends Booking {
   /** The website form that asks, and the page and language that its visitor saw. */
   site?: { id: string; page: string; language: string | null }
   /** The request that asks; absent when a caller does. */
-  request?: { requestId: string; idempotencyKey: string | null }
+  request?: Cause
 }
 
 /** Books a callback in the transaction of its cause; the objects that it names exist. */
@@ -75,8 +75,8 @@ export async function bookCallback(
   if (open === undefined) {
     await forTenant(trx, tenant).insert('callbacks', fresh)
     await count(trx, tenant, { sourceId: fresh.id, at: fresh.created, amounts: { callbacks: 1 } })
-    const event = { type: 'callback.created' as const, at: fresh.created, object: toCallback(fresh) }
-    await appendEvent(trx, tenant, { ...event, ...(request === undefined ? {} : { request }) })
+    const object = toCallback(fresh)
+    await appendEvent(trx, tenant, { type: 'callback.created', at: fresh.created, object, request })
   }
   if (call_id !== undefined) {
     await forTenant(trx, tenant).insert('callback_requests', { origin_call_id: call_id, callback_id: row.id })
@@ -97,8 +97,7 @@ async function mergeInto(
   const notes = withNote(open.notes, { text, at, author })
   const previousAttributes = { merged_requests: open.merged_requests }
   const change = { merged_requests: open.merged_requests + 1, notes, updated: at }
-  const event = { type: 'callback.merged' as const, previousAttributes }
-  return saveCallback(trx, tenant, open, change, { ...event, ...(request === undefined ? {} : { request }) })
+  return saveCallback(trx, tenant, open, change, { type: 'callback.merged', previousAttributes, request })
 }
 
 /** Who returns what was for a member who is deactivated. */

@@ -1,7 +1,7 @@
 import type { Context } from '../http/context.ts'
 import type { UsesOf } from '../http/references.ts'
 import type { EventType } from '../kernel/events/catalog.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
@@ -48,11 +48,7 @@ export async function saveCallback(
   tenant: Tenant,
   row: CallbackRow,
   change: Partial<CallbackRow> & { updated: string },
-  event?: {
-    type: EventType
-    previousAttributes: object
-    request?: { requestId: string; idempotencyKey: string | null }
-  },
+  event?: { type: EventType; previousAttributes: object; request?: Cause },
 ): Promise<CallbackRow> {
   await forTenant(trx, tenant).update('callbacks').set(change).where('id', '=', row.id).execute()
   const changed = { ...row, ...change }
@@ -63,7 +59,7 @@ export async function saveCallback(
 /** Why callbacks are cancelled: when, and the request that asks for it; absent: none does. */
 interface Cancelling {
   at: string
-  request?: { requestId: string; idempotencyKey: string | null }
+  request?: Cause
 }
 
 /**
@@ -91,8 +87,8 @@ export async function cancelCallbacksTo(
 async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, { at, request }: Cancelling): Promise<void> {
   if (!WAITING.includes(row.status)) return
   const change = { status: 'cancelled' as const, open_phone: null, updated: at }
-  const event = { type: 'callback.cancelled' as const, previousAttributes: { status: row.status } }
-  await saveCallback(trx, tenant, row, change, { ...event, ...(request === undefined ? {} : { request }) })
+  const previousAttributes = { status: row.status }
+  await saveCallback(trx, tenant, row, change, { type: 'callback.cancelled', previousAttributes, request })
 }
 
 /** Closes waiting callbacks that are past their window, or were due too long ago; returns how many. */

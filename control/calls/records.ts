@@ -7,7 +7,7 @@ import type {
   SrtpPolicy,
   StreamSnapshot,
 } from '../../media/protocol.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { noteFact } from '../kernel/store/after-commit.ts'
 import { rowBy } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
@@ -37,8 +37,6 @@ import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow 
  * The rows of calls, as changed by events of the media process. Media does not know organisations. So rows are found by the IDs in its
  * events, and everything else uses the tenant of the row found.
  */
-
-type Request = { requestId: string; idempotencyKey: string | null }
 
 /** The rows around a leg, or null when it is none of ours. */
 export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
@@ -137,7 +135,7 @@ export async function insertParty(
   tenant: Tenant,
   party: NewParty,
   at: string,
-  request?: Request,
+  request?: Cause,
 ): Promise<{ call: CallRow; participant: ParticipantRow }> {
   const columns = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 }
   const { queueId = null, roomId, program } = party
@@ -220,7 +218,7 @@ export async function insertParty(
     at,
     object: toCall(call, [participant]),
     callId: call.id,
-    ...(request === undefined ? {} : { request }),
+    request,
   })
   return { call, participant }
 }

@@ -1,5 +1,5 @@
 import type { UsesOf } from '../http/references.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { toContact } from './contact-schema.ts'
@@ -7,7 +7,6 @@ import { settingsOf, toCampaign } from './schema.ts'
 import { ON_CALL } from './states.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
 
-type Request = { requestId: string; idempotencyKey: string | null }
 type Told = 'started' | 'paused' | 'resumed' | 'stopped' | 'completed' | 'archived'
 
 /** Writes a campaign's new status, and the event for it, if there is one. */
@@ -16,7 +15,7 @@ export async function moveCampaign(
   tenant: Tenant,
   row: CampaignRow,
   change: Pick<CampaignRow, 'status' | 'updated'> & Partial<CampaignRow>,
-  { told, request }: { told?: Told | undefined; request?: Request } = {},
+  { told, request }: { told?: Told | undefined; request?: Cause } = {},
 ): Promise<CampaignRow> {
   await forTenant(trx, tenant).change('campaigns', row.id, change)
   const changed = { ...row, ...change }
@@ -26,7 +25,7 @@ export async function moveCampaign(
       at: change.updated,
       object: toCampaign(changed),
       previousAttributes: { status: row.status },
-      ...(request === undefined ? {} : { request }),
+      request,
     })
   }
   return changed

@@ -1,4 +1,4 @@
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
@@ -17,11 +17,6 @@ export interface Given {
   given_at: string
   expires_at: string | null
   metadata?: Record<string, string>
-}
-
-interface Request {
-  requestId: string
-  idempotencyKey: string | null
 }
 
 export const newConsent = (tenant: Tenant, given: Given, at: string): ConsentRow => ({
@@ -48,7 +43,7 @@ export async function giveConsent(
   trx: Trx,
   tenant: Tenant,
   given: Given,
-  { at, request }: { at: string; request?: Request },
+  { at, request }: { at: string; request?: Cause },
 ): Promise<ConsentRow> {
   const row = newConsent(tenant, given, at)
   const scoped = forTenant(trx, tenant)
@@ -62,7 +57,7 @@ export async function giveConsent(
     at,
     object,
     ...(callId === null ? {} : { callId }),
-    ...(request === undefined ? {} : { request }),
+    request,
   })
   return row
 }
@@ -72,7 +67,7 @@ export async function revokeConsent(
   trx: Trx,
   tenant: Tenant,
   row: ConsentRow,
-  { at, reason, callId, request }: { at: string; reason: string; callId: string | null; request?: Request },
+  { at, reason, callId, request }: { at: string; reason: string; callId: string | null; request?: Cause },
 ): Promise<ConsentRow> {
   const change = { standing: null, revoked_at: at, revoked_reason: reason, revoked_call_id: callId, updated: at }
   await forTenant(trx, tenant).update('consents').set(change).where('id', '=', row.id).execute()
@@ -83,7 +78,7 @@ export async function revokeConsent(
     object: toConsent(revoked, new Date(at)),
     previousAttributes: { status: 'active' },
     ...(callId === null ? {} : { callId }),
-    ...(request === undefined ? {} : { request }),
+    request,
   })
   return revoked
 }

@@ -1,5 +1,5 @@
 import { cancelCallbacksTo } from '../callbacks/store.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
@@ -22,7 +22,7 @@ export interface Lister {
   source: DoNotCallSource
   callId?: string
   importId?: string
-  request?: { requestId: string; idempotencyKey: string | null }
+  request?: Cause
 }
 
 /**
@@ -48,7 +48,7 @@ export async function putOnList(
   const fresh = new Set(rows.map(({ phone }) => phone))
   for (const listing of listings) if (!fresh.has(listing.phone)) await keepLonger(trx, tenant, listing)
   const phones = [...fresh]
-  await cancelCallbacksTo(trx, tenant, { phones, at, ...(request === undefined ? {} : { request }) })
+  await cancelCallbacksTo(trx, tenant, { phones, at, request })
   return rows
 }
 
@@ -73,7 +73,7 @@ export async function listNumber(trx: Trx, tenant: Tenant, listing: Listing, lis
     at: lister.at,
     object: toDoNotCallNumber(row),
     ...(lister.callId === undefined ? {} : { callId: lister.callId }),
-    ...(lister.request === undefined ? {} : { request: lister.request }),
+    request: lister.request,
   })
   return row
 }

@@ -1,5 +1,5 @@
 import { decideAnew } from '../calls/steps/follow.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { rowsOf } from '../kernel/store/compiled.ts'
 import { elapsedMs, nodeOf, steadyMsOf } from '../kernel/store/node.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
@@ -16,8 +16,6 @@ import type { AgentStatusRow, AgentWish } from './tables.ts'
 
 /** How long an agent's phone stays silent after a missed call. A later end was written before the clock was set back. */
 export const REST_MS = 5000
-
-type Request = { requestId: string; idempotencyKey: string | null }
 
 /** Nobody has a row before the first time. */
 async function rowOf(
@@ -96,7 +94,7 @@ export async function setWish(
   trx: Trx,
   tenant: Tenant,
   userId: string,
-  { wish, at, request }: { wish: AgentWish; at: string; request?: Request },
+  { wish, at, request }: { wish: AgentWish; at: string; request?: Cause },
 ): Promise<void> {
   const row = await rowOf(trx, tenant, userId)
   if (row.status === 'busy') return save(trx, tenant, row, { wanted: wish }, at, request)
@@ -225,7 +223,7 @@ async function save(
   row: Awaited<ReturnType<typeof rowOf>>,
   change: Partial<AgentStatusRow>,
   at: string,
-  request?: Request,
+  request?: Cause,
 ): Promise<void> {
   const status = change.status ?? row.status
   const isNew = status !== row.status
@@ -250,7 +248,7 @@ async function save(
     at,
     object,
     previousAttributes,
-    ...(request === undefined ? {} : { request }),
+    request,
   })
 }
 

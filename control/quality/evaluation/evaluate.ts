@@ -1,4 +1,4 @@
-import { appendEvent } from '../../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../../kernel/events/log.ts'
 import { newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../kernel/jobs/queue.ts'
 import type { Trx } from '../../kernel/store/store.ts'
@@ -17,7 +17,7 @@ export interface EvaluateOptions {
   /** Judges what words cannot decide; none: those criteria wait. */
   models: readonly ChatModel[]
   at: string
-  request?: { requestId: string; idempotencyKey: string | null }
+  request?: Cause
 }
 
 /** The profile's own, where it has one. Empty: there is nothing to score against. */
