@@ -133,7 +133,7 @@ export interface ParticipantTable extends TenantColumns {
   session_call_id: string | null
   /** Written only by `writeLeg`. */
   step: ColumnType<LegStep, LegStep, never>
-  /** What is played before the leg is hung up, in step `leaving`. */
+  /** What is played before the leg is hung up, in step `leaving`; in `queued` what a caller is told once, who waits on. */
   leave_prompt: string | null
   leave_reason: EndedReason | null
   /** The prompt of the step has been heard to its end. */

@@ -1,6 +1,7 @@
 import { isFailure, type PlaySource } from '../../media/protocol.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { toneOf } from '../calls/tones.ts'
+import { phrase } from '../kernel/phrases.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CommandPort } from '../media-link/events.ts'
@@ -23,13 +24,18 @@ export async function hold(
   if (row === undefined || queue === undefined) return {}
   const settings = settingsOf(queue)
   const { audio_asset_id: asset } = settings.hold
+  const speaker = await speakerOf(scoped, settings)
   const { said, loop: sources } = holdAudio(settings, {
     position: await positionOf(db, tenant, row),
-    isNew: row.announce_at === null || row.announce_at === row.joined_at,
-    speaker: await speakerOf(scoped, settings),
+    isNew: leg.leave_prompt === null && (row.announce_at === null || row.announce_at === row.joined_at),
+    speaker,
     ringback: await ringingOf(db, tenant, leg.call_id),
     assetFile: asset === null ? null : assetFile(asset),
   })
+  if (leg.leave_prompt !== null) {
+    said.unshift(phrase('apology', speaker))
+    await scoped.update('participants').set({ leave_prompt: null }).where('id', '=', leg.id).execute()
+  }
   let isSaid = false
   // Text that cannot be spoken, for example in a language without a voice, is left out. The caller still hears what is recorded.
   for (const rest of [said, said.filter(source => source.kind === 'speech' && source.recorded !== undefined)]) {

@@ -43,7 +43,7 @@ async function toVoicemail(
   return true
 }
 
-/** A caller without a number that can be called back keeps waiting. */
+/** A caller whose number cannot be called back is told so, and keeps waiting. */
 async function toCallback(
   deps: CallCentreParts,
   trx: Trx,
@@ -52,6 +52,7 @@ async function toCallback(
 ): Promise<boolean> {
   const call = await findCall(trx, tenant, leg.call_id)
   if (call === undefined) return false
+  const { language } = await speakerOf(forTenant(trx, tenant), settingsOf(queue))
   const booked = await bookCallback(deps.booking, trx, tenant, {
     phone: call.direction === 'inbound' ? call.from_address : call.to_address,
     call_id: call.id,
@@ -59,9 +60,11 @@ async function toCallback(
     source: 'queue',
     author: queue.name,
   })
-  if (isProblem(booked)) return false
+  if (isProblem(booked)) {
+    await setLeg(trx, tenant, leg.id, { leave_prompt: namedPhrase('apology', language) })
+    return false
+  }
   await stopWaiting(trx, tenant, call.id, { outcome: 'callback', at })
-  const { language } = await speakerOf(forTenant(trx, tenant), settingsOf(queue))
   const leave_prompt = namedPhrase('callBack', language)
   await setLeg(trx, tenant, leg.id, { step: 'leaving', leave_prompt, leave_reason: 'assistant_ended' })
   return true

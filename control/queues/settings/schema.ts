@@ -31,7 +31,7 @@ const hold = {
 }
 const waitKeys = {
   voicemail: key('Key pressed while waiting to leave voicemail'),
-  callback: key('Key pressed while waiting to ask for a callback; who has no number that can be called waits on'),
+  callback: key('Key pressed while waiting to ask for a callback; who cannot be called back is told so, and waits on'),
 }
 const callbacks = {
   route: oneOf(['agent_queue', 'agent', 'assistant'], { description: "Who returns this queue's callbacks." }),

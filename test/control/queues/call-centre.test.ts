@@ -356,6 +356,23 @@ test('wait_keys.callback: the key books a callback of source queue and ends the 
   await world.close()
 })
 
+test('wait_keys.callback: a caller who cannot be called back is told so once, and keeps waiting', async () => {
+  const hold = { ...DEFAULT_SETTINGS.hold, announcement: 'Press one for a callback.' }
+  const { world, queue } = await withAgents({ hold, wait_keys: { voicemail: '2', callback: '1' } })
+  const caller = await world.call(queue, 'anonymous')
+  await world.settle()
+  const saying = () => world.media.handled.filter(({ body }) => (body as { playId?: string }).playId === 'hold-said')
+  assert.is(saying().length, 1)
+  world.media.emit('leg.dtmf', { legId: caller, key: '1', masked: false, source: 'rfc4733' })
+  await world.settle()
+  assert.is((await world.events('callback.created')).length, 0)
+  const said = (saying().at(-1)!.body as { sources: { text: string }[] }).sources.map(({ text }) => text)
+  assert.equal(said, ['I am sorry, I cannot help you right now.'])
+  assert.is(world.media.legs.get(caller)!.playId, 'hold')
+  assert.is((await forTenant(world.store.db, world.tenant).find('participants', caller))!.leave_prompt, null)
+  await world.close()
+})
+
 test('wait_keys.voicemail: the key leads to voicemail, also while an agent rings', async () => {
   const { world, queue, agents } = await withAgents({ wait_keys: { voicemail: '2', callback: '' } }, 'ann')
   const caller = await world.call(queue)
