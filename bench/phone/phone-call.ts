@@ -56,6 +56,8 @@ export class PhoneCall {
   readonly #ringing = new Signal<number>()
   readonly #confirmed = new Signal<void>()
   #reinvited: Signal<number> | null = null
+  /** Its own, by which it also answers what the other side changes. */
+  direction: 'sendrecv' | 'sendonly' | 'inactive' = 'sendrecv'
   /** The last description that we sent. */
   #description: Uint8Array | null = null
   /** The offer of an incoming call. */
@@ -258,7 +260,7 @@ export class PhoneCall {
 
   #makeAnswer(offer: Body): Uint8Array | null {
     this.#note(offer.bytes)
-    const result = answerOffer(offer.bytes, this.#capabilities, 'sendrecv', this.#session())
+    const result = answerOffer(offer.bytes, this.#capabilities, this.direction, this.#session())
     if ('error' in result) return null
     this.#description = result.answer
     this.audio.connect(result.media)
@@ -285,7 +287,8 @@ export class PhoneCall {
     if (!('error' in parsed)) this.remoteDirection = parsed.media[0]?.direction ?? null
   }
 
-  #reinvite(direction: Direction): Promise<number> {
+  #reinvite(direction: 'sendrecv' | 'sendonly' | 'inactive'): Promise<number> {
+    this.direction = direction
     this.#reinvited = new Signal()
     const bytes = this.#makeOffer(direction)
     this.#sip.do((agent, now) => agent.reinvite(this.#sessionId, { type: SDP, bytes }, now))
@@ -294,7 +297,7 @@ export class PhoneCall {
 
   #answerReinvite(offer: Body | null): void {
     this.reinvitesReceived++
-    const bytes = offer === null ? this.#makeOffer('sendrecv') : this.#makeAnswer(offer)
+    const bytes = offer === null ? this.#makeOffer(this.direction) : this.#makeAnswer(offer)
     this.#sip.do((agent, now) =>
       bytes === null
         ? agent.rejectReinvite(this.#sessionId, 488, now)

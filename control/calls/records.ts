@@ -191,6 +191,7 @@ export async function insertParty(
     dial: party.dial ?? null,
     connection_id: party.connectionId,
     on_hold: null,
+    holds: 0,
     unanswered: null,
     answered_then: null,
     early: 0,

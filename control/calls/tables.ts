@@ -165,6 +165,8 @@ export interface ParticipantTable extends TenantColumns {
   node_id: string | null
   /** On hold by us; null: it never was. */
   on_hold: number | null
+  /** Its far end says, by its own description, that it holds. */
+  holds: Generated<number>
   muted: number
   deaf: number
   /** JSON of its own audio settings; null: none. */

@@ -169,11 +169,11 @@ export class CallCentre implements CallCentrePort {
     else if (leg !== undefined) await heardByWhoCalls(trx, tenantOf(leg), leg, null)
   }
 
-  async onHeld(trx: Trx, { body, at }: Of<'leg.held' | 'leg.resumed'>, isHeld: boolean, own: () => Promise<void>) {
+  async onHeld(trx: Trx, { body, at }: Of<'leg.held' | 'leg.resumed'>, isHeld: boolean): Promise<void> {
     const leg = await findLeg(trx, body.legId)
-    if (leg === undefined) return own()
+    if (leg === undefined) return
     const handling = { deps: this.#deps, trx, tenant: tenantOf(leg), callId: leg.call_id, at }
-    if (!(await holdByPhone(handling, leg.id, isHeld)) && leg.ring_id === null) await own()
+    await holdByPhone(handling, leg.id, isHeld)
   }
 
   onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void> {

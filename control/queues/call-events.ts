@@ -5,6 +5,7 @@ import { isKnownAbsent, type Place, rowOf } from '../kernel/store/compiled.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { ofTenant, type Tenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
 import type { CallCentreParts } from './deps.ts'
+import { meet } from './ringing/holding.ts'
 import { endRingsOf } from './ringing/purposes.ts'
 import { callBackOver, callbackReturnedBy, personAnswered } from './ringing/returning.ts'
 import { mainRing, ringsOf } from './ringing/rings.ts'
@@ -34,6 +35,7 @@ export async function callAnswered(
     await joinQueue(trx, tenant, { ...led, queueId: call.queue_id })
   } else if (ring?.purpose === 'placed') {
     await setLeg(trx, tenant, legId, { step: 'connected' })
+    await meet(trx, tenant, callId, { at })
     const agent = ring.leg_id === null ? undefined : await findLeg(trx, tenant, ring.leg_id)
     // It hears no ringback any more, or is answered now.
     if (agent !== undefined) await setLeg(trx, tenant, agent.id, agent.unanswered === null ? {} : { step: 'bridging' })
@@ -57,7 +59,10 @@ async function personReached(
   const ring = await mainRing(trx, tenant, led.callId)
   if (callback.route === 'assistant' && callback.assistant_id !== null) {
     await leadTo(deps, trx, tenant, led, { type: 'assistant', id: callback.assistant_id })
-  } else if (ring?.leg_id != null) await setLeg(trx, tenant, ring.leg_id, {})
+  } else if (ring?.leg_id != null) {
+    await setLeg(trx, tenant, ring.leg_id, {})
+    await meet(trx, tenant, led.callId, { at: led.at })
+  }
   // The agent has hung up in this moment.
   else await hangUpLeg(trx, tenant, led.legId, 'agent_hangup')
 }

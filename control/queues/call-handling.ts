@@ -12,7 +12,8 @@ import type { CallCentreParts } from './deps.ts'
 import { mayComeBack } from './lost-devices.ts'
 import { superviseAs } from './ringing/bridge.ts'
 import { wayOn } from './ringing/dial.ts'
-import { endRingsOf, goOn, takeBack, takeOver } from './ringing/purposes.ts'
+import { meet, tellHold } from './ringing/holding.ts'
+import { endRingsOf, takeOver } from './ringing/purposes.ts'
 import { finishRing, isAsking, isCaller, mainRing, ringsOf } from './ringing/rings.ts'
 import { answererOf, changePlaces, type Side } from './ringing/sides.ts'
 import type { RingRow } from './tables.ts'
@@ -86,7 +87,7 @@ export async function transferBlind(
   const others = (await ringsOf(trx, tenant, callId)).filter(ring => !isCaller(ring) && ring.purpose !== 'supervise')
   await endRingsOf(trx, tenant, others, { reason: 'transfer_completed', at })
   if (found.leg.on_hold === 1) await setLeg(trx, tenant, found.leg.id, { on_hold: 0 })
-  await resume(handling)
+  await tellHold(trx, tenant, callId, { at, request })
   await leadTo(deps, trx, tenant, { callId, legId: found.leg.id, at }, target, 'transfer')
   await tellCall(trx, tenant, callId, { type: 'call.transferred', at, request })
   return null
@@ -119,7 +120,7 @@ async function unreachable({ deps, trx, tenant, at }: Handling, userId: string):
 
 /** Asks somebody while the caller is on hold. */
 export async function transferAttended(handling: Handling, target: RungParty): Promise<Problem | null> {
-  const { deps, trx, tenant, callId, at } = handling
+  const { deps, trx, tenant, callId, at, request } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
   const rings = await ringsOf(trx, tenant, callId)
@@ -132,7 +133,7 @@ export async function transferAttended(handling: Handling, target: RungParty): P
   const ring = await ringParty(deps, trx, tenant, { callId, target, purpose: 'consult', at })
   if (ring === null) return conflict('agent_busy', 'The member is on another call.')
   await setLeg(trx, tenant, found.leg.id, { on_hold: 1 })
-  await pause(handling, found.call)
+  await tellHold(trx, tenant, callId, { at, request })
   return null
 }
 
@@ -159,7 +160,7 @@ export async function transferReferred(
   const ring = await ringParty(deps, trx, tenant, asked)
   if (ring === null) return conflict('agent_busy', 'The member is on another call.')
   await setLeg(trx, tenant, found.leg.id, { on_hold: 1 })
-  await pause(handling, found.call)
+  await tellHold(trx, tenant, callId, { at })
   return ring
 }
 
@@ -176,14 +177,13 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   const joined = how === 'complete' ? await joinedAtFarEnd(handling, found, asked) : null
   if (joined !== null) return joined === 'asked' ? null : joined
   if (how === 'complete') {
-    await resume(handling)
     const talking = rings.filter(ring => ring.open_call !== null)
     await endRingsOf(trx, tenant, talking, { reason: 'transfer_completed', at })
     await takeOver(trx, tenant, asked, { at, request })
     return null
   }
   await endRingsOf(trx, tenant, [asked], { reason: 'api_hangup', at })
-  await takeBack(trx, tenant, callId, { at, request })
+  await meet(trx, tenant, callId, { at, request })
   return null
 }
 
@@ -205,10 +205,9 @@ async function joinedAtFarEnd(
 
 /** Puts the other one on hold, or takes it back. */
 export async function hold(handling: Handling, isHeld: boolean, side: Side = 'answerer'): Promise<Problem | null> {
-  const { trx, tenant, callId } = handling
+  const { trx, tenant, callId, at, request } = handling
   const found = await findLeadable(handling)
   if ('problem' in found) return found
-  const { call } = found
   const leg = side === 'answerer' ? found.leg : await answererOf(trx, tenant, callId)
   if ('problem' in leg) return leg
   if (side === 'answerer' && leg.step !== 'connected' && leg.step !== 'settled') {
@@ -223,38 +222,21 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
     return conflict('already_consulting', 'A consultation is in progress: complete or cancel it first.')
   }
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
-  if (isHeld) await pause(handling, call)
-  // Each of two members may have the other on hold.
-  else if (!(await isAnyHeld(handling))) await resume(handling)
+  await tellHold(trx, tenant, callId, { at, request })
   return null
 }
 
-/** A party's phone holds the other one by its own description, or no longer: as by the API. False: nothing came of it. */
-export async function holdByPhone(handling: Handling, legId: string, isHeld: boolean): Promise<boolean> {
-  const { trx, tenant, callId } = handling
+/** A far end holds by its own description, or no longer. Of a member's phone, or whoever has answered: as by the API. */
+export async function holdByPhone(handling: Handling, legId: string, isHeld: boolean): Promise<void> {
+  const { trx, tenant, callId, at } = handling
   const holds = { holds: isHeld ? 1 : 0 }
-  const told = forTenant(trx, tenant).update('rings').set(holds).where('call_id', '=', callId)
-  await told.where('leg_id', '=', legId).execute()
+  await forTenant(trx, tenant).update('participants').set(holds).where('id', '=', legId).execute()
   const ring = (await ringsOf(trx, tenant, callId)).find(one => one.leg_id === legId)
   // Supervisors and consulted parties cannot.
-  if (ring === undefined || (ring.open_call === null && !isCaller(ring))) return false
-  return (await hold(handling, isHeld, isCaller(ring) ? 'caller' : 'answerer')) === null
+  const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
+  if (isParty) await hold(handling, isHeld, isCaller(ring) ? 'caller' : 'answerer')
+  await tellHold(trx, tenant, callId, { at })
 }
-
-async function isAnyHeld({ trx, tenant, callId }: Handling): Promise<boolean> {
-  const held = forTenant(trx, tenant).select('participants').select('id').where('call_id', '=', callId)
-  const running = held.where('on_hold', '=', 1).where('step', 'not in', ['ended', 'hanging_up'])
-  return (await running.executeTakeFirst()) !== undefined
-}
-
-async function pause({ trx, tenant, callId, at, request }: Handling, call: CallRow): Promise<void> {
-  if (call.status !== 'in_progress') return
-  await forTenant(trx, tenant).update('calls').set({ status: 'held' }).where('id', '=', callId).execute()
-  await tellCall(trx, tenant, callId, { type: 'call.held', at, request })
-}
-
-const resume = ({ trx, tenant, callId, at, request }: Handling): Promise<void> =>
-  goOn(trx, tenant, callId, { at, request })
 
 // ---------------------------------------------------------------------------------------------------- supervision
 

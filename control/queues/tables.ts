@@ -119,8 +119,6 @@ export interface RingTable extends TenantColumns {
   deadline: string
   /** The leg that answered. */
   leg_id: string | null
-  /** Its phone says, by its own description, that it holds the other party. */
-  holds: Generated<number>
   /** How a supervisor listens: monitor, whisper, barge. */
   mode: string | null
   /** JSON of `PaymentPause`: a payment line, which is connected with its capture pause or not at all. Null: somebody else. */

@@ -257,7 +257,9 @@ export class Descriptions {
   /** The result of the far end's answer to our offer; null: audio cannot flow. */
   agreed(line: Line, body: Body): NegotiatedMedia | null {
     const media = applyAnswer(line.description!, body.bytes, capabilitiesOf(line, this.#options.fingerprint))
-    return 'error' in media || !isOurFamily(line, media) ? null : media
+    if ('error' in media || !isOurFamily(line, media)) return null
+    // Whoever answers our hold by `inactive` may hold or not.
+    return line.told === 'sendonly' && media.held ? { ...media, held: line.held } : media
   }
 
   offer(line: Line): Uint8Array {

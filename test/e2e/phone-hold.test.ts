@@ -248,6 +248,77 @@ for (const [sentence, isSecondHeld] of [
 }
 
 test(
+  'a phone that holds already when it gets the call holds its new caller: by a consultation, and joined by REFER',
+  async () => {
+    const { agent, atCaller, atAgent, callId } = await talk('gives-holding')
+    const bob = await newMember('holds-before')
+    await product.ok('POST', `/calls/${callId}/transfer`, { user_id: bob.userId, type: 'attended' })
+    const atBob = await bob.phone.next()
+    atBob.answer()
+    atBob.say(tone(COLLEAGUE_HZ))
+    await hears(atAgent, COLLEAGUE_HZ)
+    await atBob.hold('inactive')
+    await product.ok('POST', `/calls/${callId}/transfer/complete`)
+    await atAgent.ended
+    await hearsMusic(atCaller)
+    await isNow(callId, 'held')
+    await atBob.resume()
+    await hears(atCaller, COLLEAGUE_HZ)
+    await hears(atBob, CALLER_HZ)
+    assert.equal(await holds(callId), ['call.held', 'call.resumed'])
+    // Who has the call now calls the first agent, who holds.
+    const calling = bob.phone.call(agent.extension, product.sip, { account: bob.account })
+    const again = await agent.phone.next()
+    again.answer()
+    again.say(tone(AGENT_HZ))
+    const second = await calling
+    await hears(second, AGENT_HZ)
+    await again.hold()
+    await hearsMusic(second)
+    atBob.refer('sip:anybody@127.0.0.1', second)
+    await Promise.all([atBob.ended, second.ended])
+    await hearsMusic(atCaller)
+    await again.resume()
+    await hears(atCaller, AGENT_HZ)
+    await hears(again, CALLER_HZ)
+    await atCaller.hangup()
+    await again.ended
+  },
+  LIMIT,
+)
+
+test(
+  'a caller from outside holds, and so does the agent: the call is held until neither does',
+  async () => {
+    const { atCaller, atAgent, callId } = await talk('both-hold')
+    await atCaller.hold()
+    await isNow(callId, 'held')
+    await atAgent.hold()
+    await atAgent.resume()
+    await hears(atAgent, CALLER_HZ)
+    await product.ok('POST', `/calls/${callId}/hold`)
+    assert.is((await product.ok('POST', `/calls/${callId}/unhold`)).status, 'held', 'by the caller')
+    await atAgent.hold()
+    await atCaller.resume()
+    await hearsMusic(atCaller)
+    assert.equal(await holds(callId), ['call.held'])
+    await atAgent.resume()
+    await isNow(callId, 'in_progress')
+    await hears(atCaller, AGENT_HZ)
+    assert.equal(await holds(callId), ['call.held', 'call.resumed'])
+    // Some phones answer our hold so, and hold nobody.
+    atCaller.direction = 'inactive'
+    await product.ok('POST', `/calls/${callId}/hold`)
+    await product.until('the phone was told', async () => (atCaller.remoteDirection === 'sendonly' ? true : null))
+    atCaller.direction = 'sendrecv'
+    assert.is((await product.ok('POST', `/calls/${callId}/unhold`)).status, 'in_progress')
+    await hears(atCaller, AGENT_HZ)
+    await atCaller.hangup()
+  },
+  LIMIT,
+)
+
+test(
   "a member who has called a colleague holds by the phone's own key: the colleague hears music, and so the other way round",
   async () => {
     const [ann, bob] = [await newMember('calls'), await newMember('called')]

@@ -28,7 +28,7 @@ export interface CallCentrePort extends Leading {
   /** A leg that was dialled for a call rings. */
   onRinging(trx: Trx, event: Of<'leg.ringing'>): Promise<void>
   /** A far end holds the other party, or does so no more. */
-  onHeld(trx: Trx, event: Of<'leg.held' | 'leg.resumed'>, isHeld: boolean, own: Own): Promise<void>
+  onHeld(trx: Trx, event: Of<'leg.held' | 'leg.resumed'>, isHeld: boolean): Promise<void>
   onReferAsked(trx: Trx, event: Of<'leg.refer_asked'>): Promise<void>
   onReferProgress(trx: Trx, event: Of<'leg.refer_progress'>): Promise<void>
   onReplaced(trx: Trx, event: Of<'leg.replaced'>): Promise<void>

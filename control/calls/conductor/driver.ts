@@ -15,16 +15,8 @@ import type { StreamDeps } from '../capture/streams.ts'
 import { onRedirected } from '../outbound/redirected.ts'
 import { onCaptureChanged } from '../pci.ts'
 import { loadLeg } from '../records.ts'
-import {
-  type Decision,
-  type LegRows,
-  onHeld,
-  onLeft,
-  onPlayFinished,
-  onRinging,
-  type PinVerdict,
-} from '../steps/decide.ts'
-import type { EventHandler, EventHandlers, Of } from '../steps/event-handler.ts'
+import { type Decision, type LegRows, onLeft, onPlayFinished, onRinging, type PinVerdict } from '../steps/decide.ts'
+import type { EventHandler, EventHandlers } from '../steps/event-handler.ts'
 import { type Conducting, sendDue } from '../steps/follow.ts'
 import type { CallRow, ParticipantRow } from '../tables.ts'
 import type { CallCentrePort } from './call-centre-port.ts'
@@ -251,8 +243,6 @@ function handlers({ store, vault, now, log, centre, devices }: DriverDeps, audio
     { body, at }: { body: { legId: string }; at: string },
     decide: (rows: LegRows) => Decision,
   ) => centre.ofOwn(trx, body.legId, () => legs.change(trx, body.legId, at, decide))
-  const held = (isHeld: boolean) => (trx: Trx, event: Of<'leg.held' | 'leg.resumed'>) =>
-    centre.onHeld(trx, event, isHeld, () => legs.change(trx, event.body.legId, event.at, rows => onHeld(rows, isHeld)))
   return {
     'leg.incoming': async (trx, event) => {
       if (!(await devices?.incoming(trx, event))) await onIncoming({ store, vault, now, log, centre }, trx, event)
@@ -273,8 +263,8 @@ function handlers({ store, vault, now, log, centre, devices }: DriverDeps, audio
     },
     'leg.joined': (trx, event) => legs.joined(trx, event),
     'leg.left': (trx, event) => change(trx, event, rows => onLeft(rows, event.body.roomId, event.at)),
-    'leg.held': held(true),
-    'leg.resumed': held(false),
+    'leg.held': (trx, event) => centre.onHeld(trx, event, true),
+    'leg.resumed': (trx, event) => centre.onHeld(trx, event, false),
     'leg.one_way': (trx, event) => legs.oneWay(trx, event),
     'leg.speaking': (trx, event) => legs.speaking(trx, event),
     'leg.answered_by': onAnsweredBy,

@@ -80,15 +80,6 @@ function afterAnswer({ call, room, participant }: LegRows, at: string): LegChang
   }
 }
 
-/** Who is on hold itself meanwhile stays so. */
-export const onHeld = ({ call, participant }: LegRows, held: boolean): Decision => {
-  if (held && call.status === 'in_progress') return { call: { status: 'held' }, participant: {}, events: ['call.held'] }
-  if (!held && call.status === 'held' && participant.on_hold !== 1) {
-    return { call: { status: 'in_progress' }, participant: {}, events: ['call.resumed'] }
-  }
-  return NOTHING
-}
-
 /** Identifies the current collection: an answer to an earlier one is stale. */
 export const collectId = (participant: ParticipantRow): string => `pin-${participant.pin_tries}`
 

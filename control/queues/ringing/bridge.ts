@@ -37,8 +37,8 @@ export async function bridge(
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
   } else await whisperAnew(db, media, tenant, call.id)
-  // The first party in the call hears that the other one is still ringing; one that was on hold is to be taken off it.
-  const prompted = isFirst || leg.on_hold === 0 ? 0 : 1
+  // The first party in the call hears that the other one is still ringing; one that was on hold, or is now, hears that.
+  const prompted = isFirst || leg.on_hold !== null ? 0 : 1
   await takeOn(deps.store, leg, { step: 'bridged', prompted, joined_at: deps.now().toISOString() })
   return null
 }

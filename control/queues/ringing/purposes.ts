@@ -13,8 +13,9 @@ import { settingsOf } from '../settings/store.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 import { leaveVoicemail, tellCall } from '../targets.ts'
 import { leaveQueue, offerFailed } from '../waiting-calls.ts'
+import { type By, meet } from './holding.ts'
 import { agentAccepted, agentMissed } from './returning.ts'
-import { finishRing, isAsking, mainRing, type Onward, otherCallOf, ringsOf } from './rings.ts'
+import { finishRing, isAsking, type Onward, otherCallOf, ringsOf } from './rings.ts'
 
 interface Happening {
   deps: CallCentreParts
@@ -65,11 +66,11 @@ const consult: Purpose = {
   },
   async failed({ trx, tenant, ring, at }) {
     if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
-    await takeBack(trx, tenant, ring.call_id, { at })
+    await meet(trx, tenant, ring.call_id, { at })
   },
   async over({ trx, tenant, ring, at }) {
     await agentFree(trx, tenant, ring, at)
-    await takeBack(trx, tenant, ring.call_id, { at })
+    await meet(trx, tenant, ring.call_id, { at })
   },
 }
 
@@ -116,25 +117,14 @@ const referred: Purpose = {
   async answered({ trx, tenant, ring, at }) {
     const before = (await ringsOf(trx, tenant, ring.call_id)).filter(one => one.open_call !== null)
     await endRingsOf(trx, tenant, before, { reason: 'transfer_completed', at })
-    await goOn(trx, tenant, ring.call_id, { at })
     await takeOver(trx, tenant, { ...ring, state: 'talking' }, { at })
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
   },
   async failed({ trx, tenant, ring, at }) {
     if (ring.user_id !== null) await missedRing(trx, tenant, ring.user_id, { isAway: false, at })
-    await takeBack(trx, tenant, ring.call_id, { at })
+    await meet(trx, tenant, ring.call_id, { at })
   },
   over: leftAlone,
-}
-
-/** When, and by whose request. */
-type By = Omit<Parameters<typeof tellCall>[3], 'type'>
-
-/** The caller is no longer on hold. */
-export async function goOn(trx: Trx, tenant: Tenant, callId: string, by: By): Promise<void> {
-  const held = forTenant(trx, tenant).update('calls').set({ status: 'in_progress' }).where('id', '=', callId)
-  const { numUpdatedRows } = await held.where('status', '=', 'held').executeTakeFirst()
-  if (numUpdatedRows > 0n) await tellCall(trx, tenant, callId, { type: 'call.resumed', ...by })
 }
 
 /** How long it rings at somebody outside. */
@@ -186,6 +176,7 @@ export const PURPOSES: Record<RingPurpose, Purpose> = {
 async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller !== undefined) await setLeg(trx, tenant, caller.id, { step: 'connected' })
+  await meet(trx, tenant, ring.call_id, { at })
   if (ring.user_id === null) return
   await forTenant(trx, tenant).update('calls').set({ user_id: ring.user_id }).where('id', '=', ring.call_id).execute()
   await becomeBusy(trx, tenant, ring.user_id, at)
@@ -195,7 +186,6 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
 async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
   await agentFree(trx, tenant, ring, at)
   const asked = (await ringsOf(trx, tenant, ring.call_id)).find(isAsking)
-  if (asked !== undefined) await goOn(trx, tenant, ring.call_id, { at })
   if (asked !== undefined) return takeOver(trx, tenant, asked, { at })
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
@@ -213,15 +203,8 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, by: By):
   if (caller === undefined) return
   const step = ring.state === 'talking' ? 'connected' : 'calling'
   await setLeg(trx, tenant, caller.id, { step, on_hold: 0 })
+  await meet(trx, tenant, ring.call_id, by)
   await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', ...by })
-}
-
-/** The consultation is over: the caller talks with the previous party, unless whose phone holds it still. */
-export async function takeBack(trx: Trx, tenant: Tenant, callId: string, by: By): Promise<void> {
-  if ((await mainRing(trx, tenant, callId))?.holds === 1) return
-  await goOn(trx, tenant, callId, by)
-  const caller = await mainLeg(trx, tenant, callId)
-  if (caller !== undefined && caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
 }
 
 /** After a call: wrap-up as the queue has it. */

@@ -5,7 +5,7 @@ import { conflict, type Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
-import { agentFree, goOn, takeOver } from '../ringing/purposes.ts'
+import { agentFree, takeOver } from '../ringing/purposes.ts'
 import { finishRing, isCaller, ringsOf } from '../ringing/rings.ts'
 import { changePlaces, place } from '../ringing/sides.ts'
 import type { RingRow } from '../tables.ts'
@@ -34,7 +34,6 @@ export async function joinCalls(
   await finishRing(trx, tenant, own, { reason: 'transfer_completed' })
   await agentFree(trx, tenant, own, at)
   await moveRing(trx, tenant, given, callId)
-  await goOn(trx, tenant, callId, { at })
   await takeOver(trx, tenant, { ...given, call_id: callId }, { at })
   const left = await mainLeg(trx, tenant, otherCallId)
   if (left !== undefined) await hangUpLeg(trx, tenant, left.id, 'transfer_completed')
@@ -83,7 +82,6 @@ async function ringOfMain(
     started_at: at,
     deadline: new Date(Date.parse(at) + RING_MS).toISOString(),
     leg_id: isDialled ? null : main.id,
-    holds: 0,
     mode: null,
     payment: null,
   }

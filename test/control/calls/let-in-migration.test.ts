@@ -32,7 +32,7 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
   const legsBefore = before.db.schema.alterTable('participants')
   await legsBefore.renameColumn('pin_proved', 'admitted').execute()
   await legsBefore.dropColumn('let_in').execute()
-  await before.db.schema.alterTable('rings').dropColumn('holds').execute()
+  await legsBefore.dropColumn('holds').execute()
   for (const [i, [, admitted]] of legs.entries()) {
     await sql`update participants set admitted = ${admitted} where id = ${ids[i]}`.execute(before.db)
   }

@@ -107,6 +107,7 @@ import { numberedFlows } from './400-449/411-numbered-flows.ts'
 import { letIn } from './400-449/412-let-in.ts'
 import { phonesHold } from './400-449/413-phones-hold.ts'
 import { wordsDeleted } from './400-449/414-words-deleted.ts'
+import { farEndsHold } from './400-449/415-far-ends-hold.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -218,4 +219,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '412-let-in': letIn,
   '413-phones-hold': phonesHold,
   '414-words-deleted': wordsDeleted,
+  '415-far-ends-hold': farEndsHold,
 }
