@@ -32,7 +32,13 @@ export class CallLine extends EventTarget {
     this.#sound = sound
     socket.onerror = null
     socket.onmessage = ({ data }) => this.#heard(JSON.parse(data))
+    // Whoever closes the page in a call is asked: the call would be lost.
+    const ask = event => {
+      if (this.isInCall) event.preventDefault()
+    }
+    addEventListener('beforeunload', ask)
     socket.onclose = ({ code, reason }) => {
+      removeEventListener('beforeunload', ask)
       this.#leaveWay()
       this.#tell('closed', { code, reason })
     }

@@ -74,6 +74,11 @@ softphoneTest(
     assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'held')
     await page.click('#hold')
     await page.waitForSelector('#hold[aria-pressed="false"]')
+    const asked = page.waitForEvent('dialog')
+    void page.close({ runBeforeUnload: true })
+    const dialog = await asked
+    assert.is(dialog.type(), 'beforeunload', 'who closes the page in a call is asked')
+    await dialog.dismiss()
     await page.click('#leave')
     await page.waitForSelector('#idle:not([hidden])')
     await endedCall(product, callId)
