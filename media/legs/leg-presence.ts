@@ -3,6 +3,8 @@ import type { LegMedia } from './leg-media.ts'
 
 /** A party that sends nothing for this long, although it should, has gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
+/** A browser checks its path every few seconds (RFC 7675), whatever it has to say: without anything for this long its page is gone [ms]. */
+const PAGE_TIMEOUT_MS = 15_000
 /** A path without packets for this long is not usable [ms]. */
 const FLOWING_MS = 1000
 
@@ -15,6 +17,8 @@ export class LegPresence {
   #earlySince: number | null = null
   #isEarlyTold = false
   #listened = false
+  /** When it was last told that the party has gone [ms]. */
+  #goneAt = Number.NEGATIVE_INFINITY
   /** It should send: a far end that holds us by `sendonly` may, and many phones send nothing then. */
   #isExpected = false
 
@@ -44,12 +48,16 @@ export class LegPresence {
     return now - this.lastPacketAt < ms
   }
 
-  /** The report about its audio that is due now; null: none. A party that has not answered may be silent. */
-  check(now: number): { isTimedOut: boolean; isOneWay: boolean } | null {
-    if (!this.#isExpected || this.#earlySince !== null) return null
-    const isTimedOut = now - this.lastPacketAt > RTP_TIMEOUT_MS
-    if (isTimedOut) this.lastPacketAt = now
-    const isOneWay = this.oneWay.isDue(now)
+  /**
+   * The report about its audio that is due now; null: none. A party that has not answered may be silent. `checkedAt`: a browser's last check of
+   * its path; null: it is none.
+   */
+  check(now: number, checkedAt: number | null): { isTimedOut: boolean; isOneWay: boolean } | null {
+    if (this.#earlySince !== null || (checkedAt === null && !this.#isExpected)) return null
+    const since = Math.max(this.lastPacketAt, this.#goneAt, checkedAt ?? 0)
+    const isTimedOut = now - since > (checkedAt === null ? RTP_TIMEOUT_MS : PAGE_TIMEOUT_MS)
+    if (isTimedOut) this.#goneAt = now
+    const isOneWay = this.#isExpected && this.oneWay.isDue(now)
     return isTimedOut || isOneWay ? { isTimedOut, isOneWay } : null
   }
 

@@ -496,7 +496,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     const presence = this.#presence
     if (this.#fax !== null) presence.isElsewhere(this.#fax.lastAt)
     if (this.deaf && presence.isEarlyHeard()) this.#hooks.earlyAudio(this)
-    const missing = presence.check(now)
+    const missing = presence.check(now, this.#encryption.webrtc?.checkedAt ?? null)
     if (missing === null) return
     if (missing.isTimedOut) this.#hooks.timedOut(this)
     if (missing.isOneWay) this.#hooks.oneWay(this)

@@ -34,7 +34,8 @@ export class IceLite {
   readonly #local: IceCredentials
   readonly #username: string
   readonly #checked: string[] = []
-  #consentAt = Number.NEGATIVE_INFINITY
+  /** The last check of the far end's [ms]. */
+  consentAt = Number.NEGATIVE_INFINITY
 
   constructor(local: IceCredentials, remote: Pick<IceCredentials, 'ufrag'>) {
     this.#local = local
@@ -55,7 +56,7 @@ export class IceLite {
     const { pwd } = this.#local
     // A lite agent is always controlled (RFC 8445 §6.1.1).
     if (message.attributes.has(ICE_CONTROLLED)) return bindingError(message, ROLE_CONFLICT, 'Role Conflict', pwd)
-    this.#consentAt = now
+    this.consentAt = now
     const from = `${host} ${port}`
     if (!this.#checked.includes(from)) {
       this.#checked.push(from)
@@ -75,6 +76,6 @@ export class IceLite {
 
   /** Whether it may be sent to: a way is chosen, and still wanted. */
   mayBeSentTo(now: number): boolean {
-    return this.port !== 0 && now - this.#consentAt < CONSENT_MS
+    return this.port !== 0 && now - this.consentAt < CONSENT_MS
   }
 }

@@ -78,6 +78,11 @@ export class WebRtcWire {
     return this.#ice.port
   }
 
+  /** When the far end has last checked its path. */
+  get checkedAt(): number {
+    return this.#ice.consentAt
+  }
+
   /** Whether a datagram is a packet of the far end's that `srtp` may open. All else is answered here. */
   isPacket(datagram: Uint8Array, host: string, port: number, now: number): boolean {
     const first = datagram[0] ?? 0

@@ -1,6 +1,7 @@
 import type { EndedReason } from '../../../media/protocol.ts'
 import { hangUpLeg, mainLeg, setLeg, turnAway } from '../../calls/legs.ts'
 import { insertParty } from '../../calls/records.ts'
+import { isLeadable } from '../../calls/steps/table.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
@@ -11,9 +12,9 @@ import { becomeBusy, endWork, missedRing } from '../agent-status.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { settingsOf } from '../settings/store.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
-import { leaveVoicemail, tellCall } from '../targets.ts'
+import { leadTo, leaveVoicemail, tellCall } from '../targets.ts'
 import { leaveQueue, offerFailed } from '../waiting-calls.ts'
-import { type By, meet } from './holding.ts'
+import { type By, meet, tellHold } from './holding.ts'
 import { agentAccepted, agentMissed } from './returning.ts'
 import { finishRing, isAsking, type Onward, otherCallOf, ringsOf } from './rings.ts'
 
@@ -182,13 +183,19 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
   await becomeBusy(trx, tenant, ring.user_id, at)
 }
 
-/** The answerer has hung up: so does the other end, unless a consulted party stays. */
-async function leftAlone({ trx, tenant, ring, at }: Happening): Promise<void> {
+/** The answerer has hung up: so does the other end, unless a consulted party stays. A queue's caller whose agent's phone is gone is its caller again. */
+async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: EndedReason): Promise<void> {
   await agentFree(trx, tenant, ring, at)
   const asked = (await ringsOf(trx, tenant, ring.call_id)).find(isAsking)
   if (asked !== undefined) return takeOver(trx, tenant, asked, { at })
   const caller = await mainLeg(trx, tenant, ring.call_id)
-  if (caller !== undefined) await hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
+  if (caller === undefined) return
+  const isLost = reason === 'rtp_timeout' && ring.purpose === 'queue' && isLeadable(caller.step)
+  const id = isLost ? (await forTenant(trx, tenant).find('queues', ring.queue_id ?? ''))?.id : undefined
+  if (id === undefined) return hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
+  if (caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
+  await tellHold(trx, tenant, ring.call_id, { at })
+  await leadTo(deps, trx, tenant, { callId: ring.call_id, legId: caller.id, at }, { type: 'queue', id }, 'transfer')
 }
 
 /** The call belongs to the consulted party, now or after the answer. */

@@ -64,6 +64,30 @@ test('a caller waits with hold music until an agent answers; then both are in on
   await world.close()
 })
 
+test('an agent whose phone is gone leaves the caller in the queue, which offers the call again; nobody is on hold', async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0 }, 'ann')
+  const [ann] = agents as [string]
+  const caller = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  const phone = world.legOf(ann)!.legId
+  world.media.emit('leg.held', { legId: phone })
+  await world.settle()
+  world.media.hangUp(phone, 'rtp_timeout')
+  await world.settle()
+  assert.is(world.media.legs.get(caller)!.onHold, false)
+  assert.is(world.media.legs.get(caller)!.playId, 'hold')
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  assert.is(world.legOf(ann)!.roomId, world.media.legs.get(caller)!.roomId)
+  assert.equal((await types(world, 'call.')).slice(-2), ['call.held', 'call.resumed'])
+  world.media.hangUp(world.legOf(ann)!.legId, 'caller_hangup')
+  await world.settle()
+  assert.is(world.media.legs.get(caller), undefined)
+  await world.close()
+})
+
 /** An agent whose caller has just hung up, and who has 30 s for it. */
 async function wrappingUp() {
   const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')

@@ -27,14 +27,21 @@ test.after(async () => {
 
 const pageTest = pageTests(test)
 
+type Account = Record<'username' | 'password' | 'wsUrl', string>
+
+async function register(page: Page, account: Account): Promise<void> {
+  await page.evaluate(`phone.register(${JSON.stringify(account)})`)
+  await page.waitForFunction('phone.registerer.state === "Registered"')
+}
+
 /** A member's account, and a page on which sip.js has registered it. */
-async function registered(): Promise<{ page: Page; userId: string }> {
+async function registered(): Promise<{ page: Page; userId: string; account: Account }> {
   const { userId } = await newMember(product)
   const { username, password, ws_url: wsUrl } = await product.ok('POST', `/users/${userId}/sip_credential`)
   const { page } = await chromium!.open(site.url)
-  await page.evaluate(`phone.register(${JSON.stringify({ username, password, wsUrl })})`)
-  await page.waitForFunction('phone.registerer.state === "Registered"')
-  return { page, userId }
+  const account = { username, password, wsUrl }
+  await register(page, account)
+  return { page, userId, account }
 }
 
 const phonesOf = async (userId: string) =>
@@ -118,5 +125,33 @@ pageTest('sip.js in Chromium is called: it rings, is answered, and both hear eac
   await page.close()
   await caller.close()
 })
+
+pageTest(
+  'a page that is loaded again in a call of a queue leaves the caller in the queue, and rings again once it has registered',
+  async () => {
+    const { page, userId, account } = await registered()
+    await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
+    const queue = { name: 'Reloads', member_user_ids: [userId], wrap_up_seconds: 0 }
+    const { id } = await product.ok('POST', '/queues', queue)
+    await product.ok('POST', '/inbound_routes', { match: { to: '4700' }, target: { type: 'queue', id } })
+    const caller = await Phone.open('reloaded')
+    const call = await caller.call('4700', product.sip)
+    call.say(tone(900))
+    for (const isReloaded of [false, true]) {
+      await page.waitForFunction('phone.state === "ringing"')
+      await page.evaluate('phone.answer()')
+      await page.waitForFunction('phone.state === "Established"')
+      await untilHeard(page, 900)
+      assert.ok(await hearsSpeech(call), 'the caller hears the page')
+      if (isReloaded) break
+      await page.reload()
+      await register(page, account)
+    }
+    await page.evaluate('phone.bye()')
+    await call.ended
+    await page.close()
+    await caller.close()
+  },
+)
 
 test.run()
