@@ -1,28 +1,24 @@
 import Type from 'typebox'
 import { listParameters } from '../http/list.ts'
-import { input, metadata, metadataChange, nullable, oneOf } from '../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 import { CALLBACK_STATUSES, callbackRoute } from './schema-callback.ts'
 
 const reference = (description: string) => Type.String({ maxLength: 200, description })
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
 const note = Type.String({ minLength: 1, maxLength: 4000, description: 'Added to the notes.' })
-const name = Type.String({ maxLength: 200 })
-const maxAttempts = Type.Integer({ minimum: 1, maximum: 20 })
-const priority = Type.Integer({ minimum: 1, maximum: 10, description: '1 (low) to 10 (urgent).' })
-const dueAt = time('Earliest time; moved into business hours; at most 90 days ahead.')
 const windowEnd = time('Do not call after this time.')
 
 /** Fields of a callback that can be set when it is created, and later. */
-const always = {
-  due_at: Type.Optional(dueAt),
-  max_attempts: Type.Optional(maxAttempts),
-  metadata: Type.Optional(metadata),
-  name: Type.Optional(name),
-  note: Type.Optional(note),
-  priority: Type.Optional(priority),
-  route: Type.Optional(callbackRoute),
-}
+const always = partialInput({
+  due_at: time('Earliest time; moved into business hours; at most 90 days ahead.'),
+  max_attempts: Type.Integer({ minimum: 1, maximum: 20 }),
+  metadata,
+  name: Type.String({ maxLength: 200 }),
+  note,
+  priority: Type.Integer({ minimum: 1, maximum: 10, description: '1 (low) to 10 (urgent).' }),
+  route: callbackRoute,
+}).properties
 
 export const createBody = input({
   phone: Type.String({

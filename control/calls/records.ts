@@ -282,18 +282,20 @@ const EVENT_OF_STREAM = {
   failed: 'call.stream.failed',
 } as const
 
+/** The columns of a stream that media counts. */
+export const progressOf = (now: StreamSnapshot) => ({
+  status: now.status,
+  frames_sent: now.framesSent,
+  frames_dropped: now.framesDropped,
+  frames_received: now.framesReceived,
+  frames_refused: now.framesRefused,
+})
+
 /** Stores what media reports about a stream, and emits an event if its status changed. An ended stream does not change again. */
 export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnapshot, at: string): Promise<void> {
   if (row.ended_reason !== null) return
   const tenant = tenantOf(row)
-  const change = {
-    status: now.status,
-    frames_sent: now.framesSent,
-    frames_dropped: now.framesDropped,
-    frames_received: now.framesReceived,
-    frames_refused: now.framesRefused,
-    ended_reason: now.endedReason,
-  }
+  const change = { ...progressOf(now), ended_reason: now.endedReason }
   await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
   await countStreamEnd(trx, tenant, { ...row, ...change })
   // A return from `stalled` or `reconnecting` is not a second start.

@@ -101,14 +101,7 @@ const change = input({
   country: Type.Optional(country),
   business_hours: Type.Optional(nullable(partialInput(businessHours))),
   callbacks: Type.Optional(partialInput(callbackSettings)),
-  pci: Type.Optional(
-    input({
-      enabled: Type.Optional(pci.enabled),
-      mask_dtmf: Type.Optional(pci.mask_dtmf),
-      max_seconds: Type.Optional(pci.max_seconds),
-      payment_numbers_only: Type.Optional(pci.payment_numbers_only),
-    }),
-  ),
+  pci: Type.Optional(partialInput(pci)),
   ...partialInput(captureFields).properties,
   retention: Type.Optional(partialInput(retention)),
   redaction: Type.Optional(partialInput(redactionFields)),

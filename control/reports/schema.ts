@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { ReportRow } from './tables.ts'
 
@@ -45,22 +45,9 @@ export const reportSchema = Type.Object({
 })
 export type Report = Static<typeof reportSchema>
 
-export const createBody = input({
-  name: fields.name,
-  kind: fields.kind,
-  period: Type.Optional(fields.period),
-  schedule: Type.Optional(fields.schedule),
-  formats: Type.Optional(formats),
-  recipients: Type.Optional(fields.recipients),
-})
-
-export const changeBody = input({
-  name: Type.Optional(fields.name),
-  period: Type.Optional(fields.period),
-  schedule: Type.Optional(fields.schedule),
-  formats: Type.Optional(formats),
-  recipients: Type.Optional(fields.recipients),
-})
+const { kind, ...changeable } = fields
+export const changeBody = partialInput({ ...changeable, formats })
+export const createBody = input({ ...changeBody.properties, name: fields.name, kind })
 export type ChangeBody = Static<typeof changeBody>
 
 export const runBody = input({

@@ -13,32 +13,21 @@ const fields = {
 }
 const name = Type.String({ minLength: 1, maxLength: 200 })
 
-export const createBody = input({
-  name,
-  owner_id: Type.Optional(fields.owner_id),
-  pin: Type.Optional(fields.pin),
-  moderator_pin: Type.Optional(fields.moderator_pin),
-  settings: Type.Optional(fields.settings),
-  schedule: Type.Optional(fields.schedule),
-})
+export const createBody = input({ name, ...partialInput(fields).properties })
 
 export const roomListQuery = Type.Object(
   { ...listParameters, owner_id: Type.Optional(Type.String({ maxLength: 200, description: 'Rooms of this member.' })) },
   { additionalProperties: false },
 )
 
-export const changeBody = input({
-  name: Type.Optional(name),
-  owner_id: Type.Optional(fields.owner_id),
-  active: Type.Optional(Type.Boolean()),
-  locked: Type.Optional(
-    Type.Boolean({
-      description: 'For the session in progress: only moderators can join, and people dialled from within.',
-    }),
-  ),
-  pin: Type.Optional(nullable(fields.pin)),
-  moderator_pin: Type.Optional(nullable(fields.moderator_pin)),
-  settings: Type.Optional(fields.settings),
-  schedule: Type.Optional(fields.schedule),
+export const changeBody = partialInput({
+  name,
+  ...fields,
+  active: Type.Boolean(),
+  locked: Type.Boolean({
+    description: 'For the session in progress: only moderators can join, and people dialled from within.',
+  }),
+  pin: nullable(fields.pin),
+  moderator_pin: nullable(fields.moderator_pin),
 })
 export type ChangeBody = Static<typeof changeBody>

@@ -39,52 +39,8 @@ import type { ConnectionHost } from './outbound.ts'
 import type { ConnectionRow } from './tables.ts'
 
 const HOST = '^[A-Za-z0-9.:_\\[\\]-]{1,253}$'
-const name = Type.String({ minLength: 1, maxLength: 200 })
-const host = nullable(
-  Type.String({
-    pattern: HOST,
-    description:
-      'Name or address to which calls are sent, and where a registration registers. It must be public, or in a network that the operator allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
-  }),
-)
 const SIP_PORT = 5060
 const SIPS_PORT = 5061
-const port = nullable(
-  Type.Integer({
-    minimum: 1,
-    maximum: 65535,
-    description:
-      "Null: according to the host's SRV records, else 5060, over TLS 5061. Absent: null if `host` is a name, else 5060 or 5061.",
-  }),
-)
-const transport = nullable(
-  oneOf(['udp', 'tcp', 'tls'], {
-    description:
-      "tls: the far end proves its identity by its certificate. `srtp` encrypts audio. Null: according to the host's NAPTR and SRV records, else UDP, or TCP for requests larger than 1,300 bytes. Absent: udp.",
-  }),
-)
-const allowedIps = Type.Array(Type.String({ maxLength: 50 }), {
-  maxItems: 100,
-  description: 'Addresses or CIDR blocks from which calls are accepted.',
-})
-const codecs = Type.Array(oneOf(KNOWN_CODECS), {
-  minItems: 1,
-  maxItems: KNOWN_CODECS.length,
-  uniqueItems: true,
-  description:
-    'What is offered, in order of preference, and accepted in an offer. G722, opus and L16/16000 carry speech of up to 7 or 8 kHz. Absent: PCMU and PCMA.',
-})
-const maxCalls = nullable(
-  Type.Integer({ minimum: 1, maximum: 100_000, description: 'Concurrent calls; null: no limit.' }),
-)
-const callsPerSecond = nullable(
-  Type.Integer({
-    minimum: 1,
-    maximum: 1000,
-    description:
-      'Calls that begin per second, in each direction; null: no limit. Inbound calls above it are answered 503 with `Retry-After`. Outbound calls wait up to 2 s, then take the next connection or are refused with 429.',
-  }),
-)
 
 const hosts = Type.Array(
   input({
@@ -101,75 +57,106 @@ const hosts = Type.Array(
       'Hosts that calls are sent to instead of `host`. URIs and registrations still use `host`. The next one is tried after no answer, no connection, or a status in `failover_on`.',
   },
 )
-const failoverOn = Type.Array(Type.Integer({ minimum: 400, maximum: 699 }), {
-  maxItems: 50,
-  uniqueItems: true,
-  description: 'Statuses after which the next host, then the next connection, is tried. Absent: 503.',
-})
-const followRedirects = Type.Boolean({
-  description: 'A 3xx is followed, to public addresses only and at most five times. Absent: it ends the call.',
-})
-const rates = Type.Array(
-  input({
-    prefix: Type.String({
-      pattern: '^\\+[0-9]{0,15}$',
-      description: 'Prefix of numbers in E.164; `+` alone: all numbers.',
-    }),
-    cost: Type.Number({ minimum: 0, maximum: 1_000_000 }),
-  }),
-  {
-    maxItems: 1000,
-    description:
-      'Prefixes of numbers that this connection carries, with their price. Of several connections, the cheapest is tried first, each by its longest prefix. Empty: all numbers, if no connection has a rate for the number.',
-  },
-)
-const country = nullable(Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' }))
-const dialPrefix = Type.String({
-  pattern: '^[0-9*#]{0,10}$',
-  description: 'Put before every called number, if the carrier requires it.',
-})
-const callerNumber = nullable(
-  Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Caller of calls without one, in E.164.' }),
-)
 
 /** They appear in header fields. */
 const PRINTABLE = '^[^\\x00-\\x1f\\x7f]*$'
 
-const auth = nullable(
-  input({
-    username: Type.String({ minLength: 1, maxLength: 200, pattern: PRINTABLE }),
-    password: Type.String({ minLength: 1, maxLength: 200, pattern: PRINTABLE }),
+const changeBody = partialInput({
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  host: nullable(
+    Type.String({
+      pattern: HOST,
+      description:
+        'Name or address to which calls are sent, and where a registration registers. It must be public, or in a network that the operator allows (`TANDEM_ALLOW_PRIVATE_URLS`); a name is judged by the address that is dialled.',
+    }),
+  ),
+  port: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 65535,
+      description:
+        "Null: according to the host's SRV records, else 5060, over TLS 5061. Absent: null if `host` is a name, else 5060 or 5061.",
+    }),
+  ),
+  transport: nullable(
+    oneOf(['udp', 'tcp', 'tls'], {
+      description:
+        "tls: the far end proves its identity by its certificate. `srtp` encrypts audio. Null: according to the host's NAPTR and SRV records, else UDP, or TCP for requests larger than 1,300 bytes. Absent: udp.",
+    }),
+  ),
+  auth: nullable(
+    input({
+      username: Type.String({ minLength: 1, maxLength: 200, pattern: PRINTABLE }),
+      password: Type.String({ minLength: 1, maxLength: 200, pattern: PRINTABLE }),
+    }),
+  ),
+  allowed_ips: Type.Array(Type.String({ maxLength: 50 }), {
+    maxItems: 100,
+    description: 'Addresses or CIDR blocks from which calls are accepted.',
   }),
-)
-const common = {
-  host: Type.Optional(host),
-  port: Type.Optional(port),
-  transport: Type.Optional(transport),
-  auth: Type.Optional(auth),
-  allowed_ips: Type.Optional(allowedIps),
-  inbound_credentials: Type.Optional(inboundCredentials),
-  inbound_auth: Type.Optional(inboundAuth),
-  codecs: Type.Optional(codecs),
-  dtmf_mode: Type.Optional(dtmfMode),
-  srtp: Type.Optional(srtp),
-  reliable_provisional: Type.Optional(reliableProvisional),
-  hosts: Type.Optional(hosts),
-  failover_on: Type.Optional(failoverOn),
-  follow_redirects: Type.Optional(followRedirects),
-  rates: Type.Optional(rates),
-  number_format: Type.Optional(numberFormat),
-  number_country: Type.Optional(country),
-  dial_prefix: Type.Optional(dialPrefix),
-  caller_number: Type.Optional(callerNumber),
-  ...partialInput(identityFields).properties,
-  transfers: Type.Optional(transfers),
-  transfer_caller: Type.Optional(transferCaller),
-  max_calls: Type.Optional(maxCalls),
-  calls_per_second: Type.Optional(callsPerSecond),
-  enabled: Type.Optional(Type.Boolean()),
-}
-const createBody = input({ name, kind: oneOf(['trunk', 'registration', 'peer']), ...common })
-const changeBody = input({ name: Type.Optional(name), ...common })
+  inbound_credentials: inboundCredentials,
+  inbound_auth: inboundAuth,
+  codecs: Type.Array(oneOf(KNOWN_CODECS), {
+    minItems: 1,
+    maxItems: KNOWN_CODECS.length,
+    uniqueItems: true,
+    description:
+      'What is offered, in order of preference, and accepted in an offer. G722, opus and L16/16000 carry speech of up to 7 or 8 kHz. Absent: PCMU and PCMA.',
+  }),
+  dtmf_mode: dtmfMode,
+  srtp,
+  reliable_provisional: reliableProvisional,
+  hosts,
+  failover_on: Type.Array(Type.Integer({ minimum: 400, maximum: 699 }), {
+    maxItems: 50,
+    uniqueItems: true,
+    description: 'Statuses after which the next host, then the next connection, is tried. Absent: 503.',
+  }),
+  follow_redirects: Type.Boolean({
+    description: 'A 3xx is followed, to public addresses only and at most five times. Absent: it ends the call.',
+  }),
+  rates: Type.Array(
+    input({
+      prefix: Type.String({
+        pattern: '^\\+[0-9]{0,15}$',
+        description: 'Prefix of numbers in E.164; `+` alone: all numbers.',
+      }),
+      cost: Type.Number({ minimum: 0, maximum: 1_000_000 }),
+    }),
+    {
+      maxItems: 1000,
+      description:
+        'Prefixes of numbers that this connection carries, with their price. Of several connections, the cheapest is tried first, each by its longest prefix. Empty: all numbers, if no connection has a rate for the number.',
+    },
+  ),
+  number_format: numberFormat,
+  number_country: nullable(Type.String({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' })),
+  dial_prefix: Type.String({
+    pattern: '^[0-9*#]{0,10}$',
+    description: 'Put before every called number, if the carrier requires it.',
+  }),
+  caller_number: nullable(
+    Type.String({ pattern: '^\\+[1-9][0-9]{1,14}$', description: 'Caller of calls without one, in E.164.' }),
+  ),
+  ...identityFields,
+  transfers,
+  transfer_caller: transferCaller,
+  max_calls: nullable(Type.Integer({ minimum: 1, maximum: 100_000, description: 'Concurrent calls; null: no limit.' })),
+  calls_per_second: nullable(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description:
+        'Calls that begin per second, in each direction; null: no limit. Inbound calls above it are answered 503 with `Retry-After`. Outbound calls wait up to 2 s, then take the next connection or are refused with 429.',
+    }),
+  ),
+  enabled: Type.Boolean(),
+})
+const createBody = input({
+  ...changeBody.properties,
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  kind: oneOf(['trunk', 'registration', 'peer']),
+})
 type Change = Static<typeof changeBody>
 type HostInput = Static<typeof hosts>[number]
 /** The fields of a connection that a client sets; the others are found by Tandem. */

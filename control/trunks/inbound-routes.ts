@@ -71,26 +71,18 @@ export const inboundRouteSchema = Type.Object({
   updated: timestamp(),
 })
 
-const matchInput = input({
-  to: Type.Optional(match.to),
-  from: Type.Optional(match.from),
-  connection_id: Type.Optional(match.connection_id),
+const changeBody = partialInput({
+  match: partialInput(match),
+  target: partialInput(target),
+  hours: nullable(partialInput(hours)),
+  priority,
+  answer: answerInput,
+  ...captureFields,
 })
 const createBody = input({
-  match: matchInput,
+  ...changeBody.properties,
+  match: partialInput(match),
   target: input({ type: target.type, id: Type.Optional(target.id) }),
-  hours: Type.Optional(nullable(partialInput(hours))),
-  priority: Type.Optional(priority),
-  answer: Type.Optional(answerInput),
-  ...partialInput(captureFields).properties,
-})
-const changeBody = input({
-  match: Type.Optional(matchInput),
-  target: Type.Optional(input({ type: Type.Optional(target.type), id: Type.Optional(target.id) })),
-  hours: Type.Optional(nullable(partialInput(hours))),
-  priority: Type.Optional(priority),
-  answer: Type.Optional(answerInput),
-  ...partialInput(captureFields).properties,
 })
 
 type Columns = Pick<

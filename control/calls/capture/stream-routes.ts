@@ -11,7 +11,7 @@ import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { mediaUnavailable } from '../dial.ts'
-import { applyStream, countersOf } from '../records.ts'
+import { applyStream, countersOf, progressOf } from '../records.ts'
 import type { MediaStreamRow } from '../tables.ts'
 import { insertStream } from './call-capture.ts'
 import { unconsentedProblem } from './demanded-consent.ts'
@@ -212,15 +212,6 @@ async function withCounters(deps: StreamDeps, rows: readonly MediaStreamRow[]): 
   const live = new Map(isFailure(reply) ? [] : reply.streams.map(stream => [stream.streamId, stream]))
   return rows.map(row => {
     const now = live.get(row.id)
-    return now === undefined
-      ? row
-      : {
-          ...row,
-          status: now.status,
-          frames_sent: now.framesSent,
-          frames_dropped: now.framesDropped,
-          frames_received: now.framesReceived,
-          frames_refused: now.framesRefused,
-        }
+    return now === undefined ? row : { ...row, ...progressOf(now) }
   })
 }
