@@ -24,7 +24,7 @@ export const inboundCredentials = nullable(
       pattern: USERNAME,
       description: 'Unique in the whole installation: 409, `details.reason` `username_taken`.',
     }),
-    password: Type.String({ maxLength: 200, pattern: '^[\\x20-\\x7e]{12,200}$' }),
+    password: Type.String({ maxLength: 200, pattern: '^[ -~]{12,200}$' }),
     algorithm: Type.Optional(algorithm),
   }),
 )

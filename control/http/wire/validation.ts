@@ -5,6 +5,7 @@ import { didYouMean } from '../did-you-mean.ts'
 import { type ErrorCode, type Problem, problem } from '../errors.ts'
 import { isTime } from '../time.ts'
 import { defaultsOptional } from './defaults.ts'
+import { formOf } from './forms.ts'
 
 /** `verbose`: an error includes its schema, and with it the names that an unknown one may have meant. */
 const OPTIONS = { allErrors: false, strict: false, useDefaults: true, addUsedSchema: false, verbose: true } as const
@@ -140,6 +141,8 @@ function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): st
     case 'minimum':
     case 'maximum':
       return `must be ${least} ${limit}`
+    case 'pattern':
+      return formOf(String(params.pattern)) ?? message
     case 'format':
       return params.format === 'date-time' ? 'must be a time with its offset, such as 2026-11-27T10:00:00Z' : message
     default:
