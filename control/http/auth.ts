@@ -46,13 +46,15 @@ const NOT_YOURS = problem('account_invalid', 'Your organisation manages no such 
 })
 const NO_SUCH_KEY = problem('api_key_invalid', 'This API key does not exist.')
 
+const HOW_TO_SEND = 'Send your API key as "Authorization: Bearer <key>".'
+
 /** The hash of the key in an `Authorization` header, by which keys are found; or why there is none. */
 export function keyHash(header: string | undefined): string | Problem {
   if (header === undefined || header === '') {
-    return problem('api_key_missing', 'Send your API key as "Authorization: Bearer <key>".')
+    return problem('api_key_missing', HOW_TO_SEND)
   }
   const secret = secretIn(header)
-  return secret === undefined ? NO_SUCH_KEY : sha256(secret)
+  return secret === undefined ? problem('api_key_invalid', `Not a key: ${HOW_TO_SEND}`) : sha256(secret)
 }
 
 /** The identity of a key, from the database. `account`: the client organisation inside which it acts; null: none. */

@@ -79,6 +79,9 @@ test('a request without a valid key answers 401, and says which is wrong', async
   assert.is(wrong.body.error.code, 'api_key_invalid')
   const basic = await ask(app, 'GET /v1/things/a', { headers: { authorization: 'Basic abc' } })
   assert.is(basic.body.error.code, 'api_key_invalid')
+  const bare = await ask(app, 'GET /v1/things/a', { headers: { authorization: live } })
+  assert.equal([bare.status, bare.body.error.code], [401, 'api_key_invalid'])
+  assert.match(bare.body.error.message, 'Authorization: Bearer <key>', 'the key is right, and only sent wrongly')
 })
 
 test('a key as the user name, without a password, is taken as curl -u KEY: sends it', async () => {
