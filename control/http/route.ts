@@ -27,6 +27,8 @@ export interface RawAnswer {
 export interface Upload {
   maxBytes: number
   tooLarge: ErrorCode
+  /** The file may be a text parameter instead, of as many characters; each has up to six octets in JSON. */
+  orText?: true
   /** The `file` part is written to disk as it arrives, and never held in memory. Maximum size of a JSON body. */
   spool?: { jsonBytes: number }
 }

@@ -8,7 +8,7 @@ import { CURRENT_VERSION } from '../kernel/versions/current.ts'
 import { EMPTY_PART, hasEmptyPart, NOT_JSON, OPERATIONS, pathOf, sendProblem } from './answer.ts'
 import { type Problem, problem, storeUnavailable } from './errors.ts'
 import type { Upload } from './route.ts'
-import { acceptMultipart, tooLarge } from './wire/multipart.ts'
+import { acceptMultipart, tooLarge, uploadBodyLimit } from './wire/multipart.ts'
 import type { Operation } from './wire/operation.ts'
 import { Paths, segmentsOf } from './wire/paths.ts'
 import { readQuery } from './wire/query-string.ts'
@@ -121,8 +121,9 @@ const identify = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
 function translate(error: FastifyError, upload?: Upload): Problem {
   if (error.validation !== undefined) return validationProblem(error.validation as never)
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    if (upload !== undefined) return tooLarge(upload)
-    return problem('parameter_invalid', `The body is longer than ${MAX_BODY_BYTES} bytes.`)
+    if (upload !== undefined && upload.orText === undefined) return tooLarge(upload)
+    const most = upload === undefined ? MAX_BODY_BYTES : uploadBodyLimit(upload)
+    return problem('parameter_invalid', `The body is longer than ${most} bytes.`)
   }
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return NOT_JSON
   if (error instanceof UnreadableBody || error.code?.startsWith('FST_ERR_CTP_') || error.statusCode === 400) {

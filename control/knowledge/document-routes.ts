@@ -62,7 +62,7 @@ export function kbDocumentRoutes(deps: KbDocumentDeps): Route[] {
         'Plain text or Markdown of at most 2 MB: `text`, or `file` in JSON or as a part of `multipart/form-data`. ' +
         'A file that is not text becomes a document with status `failed`.',
       scope: 'kb:write',
-      upload: { maxBytes: MAX_BYTES, tooLarge: 'parameter_invalid' },
+      upload: { maxBytes: MAX_BYTES, tooLarge: 'parameter_invalid', orText: true },
       body: createBody,
       status: 201,
       errors: [409],

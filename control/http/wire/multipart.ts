@@ -17,8 +17,8 @@ const MAX_PARTS = 32
 const JSON_MARGIN_BYTES = 256 * 1024
 
 /** The maximum JSON body of an operation that takes a file: base64 writes three octets as four characters. */
-export const uploadBodyLimit = ({ maxBytes, spool }: Upload): number =>
-  Math.ceil((spool?.jsonBytes ?? maxBytes) / 3) * 4 + JSON_MARGIN_BYTES
+export const uploadBodyLimit = ({ maxBytes, spool, orText }: Upload): number =>
+  (orText === true ? maxBytes * 6 : Math.ceil((spool?.jsonBytes ?? maxBytes) / 3) * 4) + JSON_MARGIN_BYTES
 
 export async function acceptMultipart(app: FastifyInstance): Promise<void> {
   await app.register(multipart)

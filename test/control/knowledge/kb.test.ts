@@ -67,6 +67,13 @@ test('a document is sent as text or as a file, of at most 2 MB', async () => {
   assert.equal(await send({ text: 'Hello', file }), [400, 'file', undefined])
   assert.equal(await send({ file: { content_base64: '%' } }), [400, 'file.content_base64', undefined])
   assert.equal(await send({ text: 'a'.repeat(2 * 1024 * 1024 + 1) }), [400, 'text', undefined])
+  assert.equal(await send({ text: 'a'.repeat(4 * 1024 * 1024) }), [400, 'text', undefined])
+  assert.equal(await send({ text: 'a'.repeat(13 * 1024 * 1024) }), [400, null, undefined])
+  assert.is(
+    (await live('POST /v1/kb/documents', { text: `a${'\n'.repeat(2 * 1024 * 1024 - 1)}` })).status,
+    201,
+    'escaped',
+  )
   assert.equal(await send({ text: 'Hello', url: 'x' }), [400, 'url', undefined])
   await close()
 })
