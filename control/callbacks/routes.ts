@@ -54,8 +54,8 @@ export function callbackRoutes(deps: CallbackDeps): Route[] {
       reply: listOf(callbackSchema),
       reads: ['callbacks'],
       handler: (context, { query }) => {
-        const { status, source, site_id } = query
-        const where = { status, source, site_id }
+        const { status, phone, source, site_id } = query
+        const where = { status, phone, source, site_id }
         const rows = { db: store.db, tenant: context, table: 'callbacks', where } as const
         return pageOf(rows, query, '/v1/callbacks', toCallback)
       },

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { listParameters } from '../http/list.ts'
-import { input, metadata, metadataChange, nullable, oneOf, partialInput } from '../kernel/schema.ts'
+import { filterText, input, metadata, metadataChange, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 import { CALLBACK_STATUSES, callbackRoute } from './schema-callback.ts'
 
 const reference = (description: string) => Type.String({ maxLength: 200, description })
@@ -49,10 +49,9 @@ export const callbackListQuery = Type.Object(
   {
     ...listParameters,
     status: Type.Optional(oneOf([...CALLBACK_STATUSES])),
-    source: Type.Optional(
-      Type.String({ maxLength: 50, description: 'Only callbacks from this source, for example `web`.' }),
-    ),
-    site_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only callbacks of this website form.' })),
+    phone: filterText(50, 'E.164: only callbacks to this number.'),
+    source: filterText(50, 'Only callbacks from this source, for example `web`.'),
+    site_id: filterText(200, 'Only callbacks of this website form.'),
   },
   { additionalProperties: false },
 )

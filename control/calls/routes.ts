@@ -8,7 +8,7 @@ import { conflict, isProblem, missing, type Problem, problem } from '../http/err
 import { type List, listOf, listParameters, page, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { readPhone } from '../kernel/phone.ts'
-import { input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { filterText, input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Db } from '../kernel/store/store.ts'
@@ -77,8 +77,7 @@ const createBody = input({
   metadata: Type.Optional(metadata),
 })
 
-const only = (maxLength: number, which: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength, description: `Only calls ${which}.` }))
+const only = (maxLength: number, which: string) => filterText(maxLength, `Only calls ${which}.`)
 const moment = timestamp('Only calls created in this range: `created[gte]=2026-11-01T00:00:00Z`.')
 
 const callListQuery = Type.Object(

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { ANSWERED_BY } from '../calls/answering/schema.ts'
 import { listParameters } from '../http/list.ts'
-import { input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { filterText, input, metadata, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import { ATTEMPT_RESULTS } from './outcomes.ts'
 import { CONTACT_STATUSES } from './states.ts'
@@ -87,7 +87,7 @@ export const contactListQuery = Type.Object(
   {
     ...listParameters,
     status: Type.Optional(oneOf([...CONTACT_STATUSES])),
-    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164.' })),
+    phone: filterText(50, 'E.164.'),
   },
   { additionalProperties: false },
 )

@@ -6,7 +6,7 @@ import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
-import { oneOf } from '../kernel/schema.ts'
+import { filterText, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import {
@@ -32,7 +32,7 @@ export interface ConsentDeps {
 const listQuery = Type.Object(
   {
     ...listParameters,
-    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164.' })),
+    phone: filterText(50, 'E.164.'),
     purpose: Type.Optional(purpose),
     status: Type.Optional(oneOf([...STATUSES])),
   },

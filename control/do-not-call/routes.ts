@@ -8,7 +8,7 @@ import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { paged } from '../kernel/paged.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
-import { oneOf } from '../kernel/schema.ts'
+import { filterText, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { listedAs } from '../trunks/do-not-call.ts'
@@ -24,7 +24,7 @@ export interface DoNotCallDeps {
 const listQuery = Type.Object(
   {
     ...listParameters,
-    phone: Type.Optional(Type.String({ maxLength: 50, description: 'E.164: finds the entry of exactly this number.' })),
+    phone: filterText(50, 'E.164: finds the entry of exactly this number.'),
     source: Type.Optional(oneOf(['api', 'import', 'call'])),
   },
   { additionalProperties: false },

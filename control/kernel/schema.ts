@@ -51,6 +51,10 @@ export const deletedObject = (object: string) =>
     livemode: Type.Boolean(),
   })
 
+/** A filter of a list. A + that was not written %2B is a space, and would find nothing. */
+export const filterText = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ pattern: '^\\S', maxLength, description }))
+
 /** BCP 47, as far as we check it. */
 export const languageTag = (description: string) =>
   Type.String({ pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,4}$', description })

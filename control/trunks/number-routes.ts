@@ -5,14 +5,16 @@ import { deleteRoute, listRoute, type Plain, retrieveRoute } from '../http/plain
 import { type Route, route } from '../http/route.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { newId } from '../kernel/ids.ts'
-import { input, nullable } from '../kernel/schema.ts'
+import { input, nullable, partialInput } from '../kernel/schema.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import { type PhoneNumber, phoneNumberSchema, toPhoneNumber } from './number-schema.ts'
 import type { PhoneNumberRow } from './tables.ts'
 
-const connectionId = nullable(Type.String({ maxLength: 200, description: 'Connection for calls from this number.' }))
-
+const changeBody = partialInput({
+  connection_id: nullable(Type.String({ maxLength: 200, description: 'Connection for calls from this number.' })),
+  payment_line: Type.Boolean(),
+})
 const createBody = input({
   number: Type.Optional(
     Type.String({
@@ -21,12 +23,8 @@ const createBody = input({
         'E.164. Required with a live key; with a test key, a sandbox number, or absent for the next free one.',
     }),
   ),
-  connection_id: Type.Optional(connectionId),
+  ...changeBody.properties,
   payment_line: Type.Optional(Type.Boolean({ default: false })),
-})
-const changeBody = input({
-  connection_id: Type.Optional(connectionId),
-  payment_line: Type.Optional(Type.Boolean()),
 })
 
 export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Route[] {

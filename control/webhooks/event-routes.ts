@@ -6,10 +6,12 @@ import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
+import { kindOfEvent } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
+import { noSuchType } from './live-events.ts'
 
 /** Events in the version of the request. */
 const shownTo =
@@ -41,7 +43,8 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         { additionalProperties: false },
       ),
       reply: listOf(eventSchema()),
-      handler: (context, { query }) => {
+      handler: async (context, { query }) => {
+        if (query.type !== undefined && kindOfEvent(query.type) === undefined) return noSuchType(query.type, 'type')
         const where = { type: query.type, object_id: query.object_id }
         return pageOf({ db: store.db, tenant: context, table: 'events', where }, query, '/v1/events', shownTo(context))
       },

@@ -111,12 +111,15 @@ interface Wanted {
 const keyOf = ({ organisationId, livemode }: Tenant): string => `${organisationId} ${livemode}`
 
 function readTypes(patterns: string): EventType[] | Problem {
-  const all = eventTypes()
-  const types = typesFitting(patterns, all)
+  const types = typesFitting(patterns, eventTypes())
   if (!('unknown' in types)) return types
-  const near = didYouMean(types.unknown, all)
+  return noSuchType(types.unknown, 'types')
+}
+
+export function noSuchType(type: string, param: string): Problem {
+  const near = didYouMean(type, eventTypes())
   const hint = near === null ? '' : ` Did you mean ${near}?`
-  return problem('parameter_invalid', `No event type is "${types.unknown}".${hint}`, { param: 'types' })
+  return problem('parameter_invalid', `No event type is "${type}".${hint}`, { param })
 }
 
 const makeCursor = ({ at, id }: EventPlace): string => CURSOR_PREFIX + Buffer.from(`${at} ${id}`).toString('base64url')

@@ -24,6 +24,7 @@ const FORMS: Readonly<Record<string, string>> = {
   '^[A-Za-z0-9+][A-Za-z0-9._+-]{2,63}$': '3 to 64 letters, digits, ., _, + or -, not beginning with ., _ or -',
   '^usr_[A-Za-z0-9]+$': 'the ID of a user, usr_…',
   '^team_[A-Za-z0-9]+$': 'the ID of a team, team_…',
+  '^\\S': 'text that does not begin with a space (write + as %2B in a URL)',
   '^\\+[1-9][0-9]{1,14}$': 'a number in E.164, such as +15005550006',
   '^(\\+[1-9][0-9]{1,14})?$': 'a number in E.164, such as +15005550006, or empty',
   '^(\\+[1-9][0-9]{1,14}|sip:[^\\s<>"]{1,300})$': 'a number in E.164, such as +15005550006, or a SIP URI',

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { eventTypes } from '../../kernel/events/catalog.ts'
-import { input, metadata, metadataChange, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { input, metadata, metadataChange, nullable, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
 import { ALGORITHMS } from '../sign.ts'
 
 const DAY_S = 24 * 60 * 60
@@ -8,7 +8,6 @@ const DAY_S = 24 * 60 * 60
 export const DEFAULT_OVERLAP_S = DAY_S
 
 const url = Type.String({ minLength: 1, maxLength: 2048, description: 'http:// or https://; gets the POST requests.' })
-const description = nullable(Type.String({ maxLength: 500 }))
 /** For all nouns; known once the routes are built. */
 const subscribed = () =>
   Type.Array(oneOf(['*', ...eventTypes()]), {
@@ -18,27 +17,24 @@ const subscribed = () =>
     description: 'Event types to subscribe to; `*` stands for every type, future ones too.',
   })
 const algorithm = (text: string) => oneOf([...ALGORITHMS], { description: text })
-const apiVersion = Type.String({ maxLength: 40, description: 'API version of the payloads.' })
 
-export const createBody = () =>
-  input({
-    url,
-    description: Type.Optional(description),
-    event_types: Type.Optional(subscribed()),
-    algorithm: Type.Optional(algorithm('hmac: `v1` signatures, the default; ed25519: `v1a` signatures.')),
-    api_version: Type.Optional(apiVersion),
-    metadata: Type.Optional(metadata),
-  })
+/** Of an endpoint when it is created, and later. */
+const always = () => ({
+  url,
+  description: nullable(Type.String({ maxLength: 500 })),
+  event_types: subscribed(),
+  api_version: Type.String({ maxLength: 40, description: 'API version of the payloads.' }),
+})
 
-export const changeBody = () =>
-  input({
-    url: Type.Optional(url),
-    description: Type.Optional(description),
-    event_types: Type.Optional(subscribed()),
-    status: Type.Optional(oneOf(['enabled', 'disabled'], { description: 'Disabling makes pending deliveries fail.' })),
-    api_version: Type.Optional(apiVersion),
-    metadata: Type.Optional(metadataChange),
-  })
+export const createBody = () => {
+  const chosen = algorithm('hmac: `v1` signatures, the default; ed25519: `v1a` signatures.')
+  return input({ ...partialInput({ ...always(), algorithm: chosen, metadata }).properties, url })
+}
+
+export const changeBody = () => {
+  const status = oneOf(['enabled', 'disabled'], { description: 'Disabling makes pending deliveries fail.' })
+  return partialInput({ ...always(), status, metadata: metadataChange })
+}
 export type ChangeBody = Static<ReturnType<typeof changeBody>>
 
 export const rotateBody = input({

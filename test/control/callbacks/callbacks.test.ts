@@ -76,6 +76,13 @@ test('a callback is booked with the callback settings for what is not sent, and 
   assert.equal((await app.live(`GET /v1/callbacks/${body.id}`)).body, body)
   assert.equal((await app.live('GET /v1/callbacks')).body.data, [body])
   assert.equal((await app.live('GET /v1/callbacks?status=completed')).body.data, [])
+  assert.equal((await app.live(`GET /v1/callbacks?phone=${encodeURIComponent(body.phone)}`)).body.data, [body])
+  assert.equal((await app.live('GET /v1/callbacks?phone=%2B15551239999')).body.data, [])
+  const spaced = (await app.live(`GET /v1/callbacks?phone=${body.phone}`)).body.error
+  assert.equal([spaced?.param, spaced?.message.includes('%2B')], ['phone', true], 'a + in a URL is a space')
+  assert.is((await app.live('GET /v1/calls?number=+15551239999')).status, 400)
+  const misspelt = (await app.live('GET /v1/events?type=callback.creatd')).body.error
+  assert.equal([misspelt?.param, misspelt?.message.includes('callback.created?')], ['type', true])
   assert.equal(
     (await app.events('callback.created')).map(data => data.object),
     [body],
