@@ -1,8 +1,11 @@
 /**
- * What a text must be, for each pattern of the API: whoever sends another one is told this, not a regular expression. After a class of
+ * What a text must be, for each pattern and format of the API: whoever sends another one is told this, not a regular expression. After a class of
  * characters stands how many of them there must be.
  */
 const FORMS: Readonly<Record<string, string>> = {
+  'date-time': 'a time with its offset, such as 2026-11-27T10:00:00Z',
+  date: 'a date, such as 2026-11-27',
+  email: 'an e-mail address',
   '^[0-9]': 'digits',
   '^[A-Z]': 'capital letters',
   '^[0-9*#]': 'characters of 0 to 9, * and #',

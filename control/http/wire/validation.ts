@@ -142,9 +142,8 @@ function faultOf({ keyword, message = 'is not valid', params }: ErrorObject): st
     case 'maximum':
       return `must be ${least} ${limit}`
     case 'pattern':
-      return formOf(String(params.pattern)) ?? message
     case 'format':
-      return params.format === 'date-time' ? 'must be a time with its offset, such as 2026-11-27T10:00:00Z' : message
+      return formOf(String(params.pattern ?? params.format)) ?? message
     default:
       return message
   }
