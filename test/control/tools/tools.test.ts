@@ -98,7 +98,7 @@ test('a model looks things up, presses keys and asks for a payment, each a step 
     [
       ['tool', 'Delivery takes three days.'],
       ['tool', 'pressed'],
-      ['tool', 'failed: keys must match patter'],
+      ['tool', 'failed: keys must be 1 to 32 k'],
       ['payment', 'failed'],
     ],
   )
