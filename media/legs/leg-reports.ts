@@ -9,6 +9,7 @@ import {
   RtcpCompound,
   roundTripMs,
   rtcpIntervalMs,
+  type SenderInfo,
   writeBye,
   writeReport,
 } from '../rtp/rtcp.ts'
@@ -20,6 +21,14 @@ import { LegQuality } from './leg-quality.ts'
 const compound = new RtcpCompound()
 
 const COUNTED_HZ = 8000
+
+/** A stream of ours that has ended, as it was then. */
+interface EndedStream {
+  readonly ssrc: number
+  readonly clockRateHz: number
+  readonly endedAt: number
+  readonly info: Omit<SenderInfo, 'wallMs'>
+}
 
 /** RTCP of one leg: what it received, what the far end reports, and when the next report is due. */
 export class LegReports {
@@ -37,6 +46,8 @@ export class LegReports {
   readonly #random: () => number
   readonly #cname: string
   #roundTripMs: number | null = null
+  /** Ended since the last report; null: none. */
+  #ended: EndedStream | null = null
 
   /** @param random 32 random bits */
   constructor(sender: RtpSender, random: () => number) {
@@ -60,22 +71,33 @@ export class LegReports {
     const isFirst = this.dueAt === Number.NEGATIVE_INFINITY
     this.dueAt = now + rtcpIntervalMs(this.#random() / 2 ** 32)
     if (isFirst) return 0
-    const sender = this.#sender
-    const hasSent = sender.packetsSent > 0
-    return writeReport(
-      this.packet,
-      sender.ssrc,
-      hasSent
-        ? {
-            wallMs: wallMs(now),
-            rtpTimestamp: sender.timestamp,
-            packets: sender.packetsSent,
-            octets: sender.octetsSent,
-          }
-        : null,
-      this.#block(now),
-      this.#cname,
-    )
+    const info = this.#info
+    const sent = info.packets > 0 ? { ...info, wallMs: wallMs(now) } : null
+    const length = writeReport(this.packet, this.#sender.ssrc, sent, this.#block(now), this.#cname)
+    const ended = this.#ended
+    this.#ended = null
+    return ended === null ? length : this.#reportEnded(ended, length, now)
+  }
+
+  get #info(): EndedStream['info'] {
+    const { timestamp, packetsOfStream, octetsSent } = this.#sender
+    return { rtpTimestamp: timestamp, packets: packetsOfStream, octets: octetsSent }
+  }
+
+  /** What was sent so far ends, and another stream follows: a report that is due at once tells of both, and says goodbye for it (RFC 7160 §4.1). */
+  streamEnds(now: number): void {
+    const info = this.#info
+    if (info.packets === 0) return
+    this.#ended = { ssrc: this.#sender.ssrc, clockRateHz: this.clockRateHz, endedAt: now, info }
+    this.dueAt = now
+  }
+
+  /** Appends it to the report of the stream that followed. @returns the length of both [bytes] */
+  #reportEnded({ ssrc, clockRateHz, endedAt, info }: EndedStream, at: number, now: number): number {
+    const rtpTimestamp = (info.rtpTimestamp + Math.round(((now - endedAt) * clockRateHz) / 1000)) >>> 0
+    const sent = { ...info, rtpTimestamp, wallMs: wallMs(now) }
+    const length = at + writeReport(this.packet.subarray(at), ssrc, sent, null, this.#cname)
+    return writeBye(this.packet, length, ssrc)
   }
 
   #block(now: number): ReportBlock | null {

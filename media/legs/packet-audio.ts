@@ -1,6 +1,6 @@
 import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import { FRAME_MS, type Frame, NARROWBAND_HZ, samplesPerFrame, WIDEBAND_HZ } from '../../codecs/audio.ts'
-import { BandJoiner, BandSplitter } from '../../codecs/bands.ts'
+import { BandJoiner, BandSplitter, SPLITTER_DELAY } from '../../codecs/bands.ts'
 import type { LawName } from '../../codecs/g711.ts'
 import { G722Packets } from '../../codecs/packets/g722-packets.ts'
 import { LinearPackets } from '../../codecs/packets/linear-packets.ts'
@@ -73,7 +73,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
   }
 
   get leadIn(): number {
-    return this.#coder.leadIn ?? 0
+    return this.#coder.leadIn ?? (this.isWide ? SPLITTER_DELAY : 0)
   }
 
   get refused(): number {

@@ -10,7 +10,7 @@ import { SourceLatch } from '../rtp/latch.ts'
 import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
 import type { PacketOut } from '../rtp/packet-out.ts'
 import type { ReceptionStats } from '../rtp/reception-stats.ts'
-import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender } from '../rtp/rtp.ts'
+import { isRtcp, parseRtp, RTP_HEADER_BYTES, RtpPacket, RtpSender, type StreamStart } from '../rtp/rtp.ts'
 import type { DtlsIdentity } from '../webrtc/webrtc-wire.ts'
 import { AwaitedMix, type Speaker } from './awaited-mix.ts'
 import { FaxWay } from './fax-way.ts'
@@ -51,6 +51,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   readonly #silence = new LegSilence()
   /** The last frame was the codec's own comfort noise. */
   #isResting = false
+  readonly #random: () => number
   readonly #sender: RtpSender
   readonly #reports: LegReports
   readonly #stats: ReceptionStats
@@ -78,7 +79,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   #leastTransit: number | null = null
 
   /**
-   * @param random 32 random bits, called a few times at the start (RFC 3550 §5.1)
+   * @param random 32 random bits, called a few times for each stream that is sent (RFC 3550 §5.1)
    * @param sendInfo sends a key by signalling (SIP INFO)
    * @param identity null: there is no WebRTC
    */
@@ -95,13 +96,8 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#plain = out
     this.#sendInfo = sendInfo
     this.#hooks = hooks
-    this.#sender = new RtpSender({
-      ssrc: random(),
-      // In the lower half, so that a receiver that misses the first packets knows the roll-over count (RFC 3711 §3.3.1).
-      sequence: random() & 0x7fff,
-      timestamp: random(),
-      maxPayload: LEG_SAMPLES,
-    })
+    this.#random = random
+    this.#sender = new RtpSender({ ...this.#newStream(), maxPayload: LEG_SAMPLES })
     this.#reports = new LegReports(this.#sender, random)
     this.#stats = this.#reports.stats
     this.#ear = {
@@ -162,6 +158,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (before?.agree(media, now) === true) return
     const audio = this.#audioFor(media)
     if (audio === null) return
+    if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeClock(media, now)
     audio.agree(media, now)
     if (this.isLeftAlone) audio.leaveAlone?.()
     this.#audio = audio
@@ -170,6 +167,22 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#reports.clockRateHz = audio.clockRateHz
     this.isWide = audio.isWide
     if (before !== null || audio.clockRateHz !== LEG_CLOCK_HZ) this.#keys.clockAt(audio.clockRateHz)
+  }
+
+  /** Each clock rate has an SSRC of its own (RFC 7160 §4.1). By WebRTC descriptions name it, and it stays. */
+  #changeClock(media: LegMedia, now: number): void {
+    if (media.webrtc !== null) return
+    this.#reports.streamEnds(now)
+    this.#sender.begin(this.#newStream())
+  }
+
+  #newStream(): StreamStart {
+    return {
+      ssrc: this.#random(),
+      // In the lower half, so that a receiver that misses the first packets knows the roll-over count (RFC 3711 §3.3.1).
+      sequence: this.#random() & 0x7fff,
+      timestamp: this.#random(),
+    }
   }
 
   #audioFor({ codec }: LegMedia): WireAudio | null {

@@ -201,11 +201,8 @@ function parsePacket(bytes: Uint8Array, at: number, end: number, into: RtcpCompo
   let block = at + 8
   if (type === SENDER_REPORT) {
     if (at + 28 > end) return false
-    into.hasSenderInfo = true
-    into.senderNtp = readUint32(bytes, at + 10)
-    into.senderRtpTimestamp = readUint32(bytes, at + 16)
-    into.senderPackets = readUint32(bytes, at + 20)
-    into.senderOctets = readUint32(bytes, at + 24)
+    // Those behind the first one are of streams that have ended (RFC 7160 §4.1).
+    if (!into.hasSenderInfo) parseSender(bytes, at + 8, into)
     block += 20
   }
   if (block + count * BLOCK_BYTES > end) return false
@@ -213,6 +210,14 @@ function parsePacket(bytes: Uint8Array, at: number, end: number, into: RtcpCompo
     parseBlock(bytes, block + i * BLOCK_BYTES, into.blocks[into.blockCount++]!)
   }
   return true
+}
+
+function parseSender(bytes: Uint8Array, at: number, into: RtcpCompound): void {
+  into.hasSenderInfo = true
+  into.senderNtp = readUint32(bytes, at + 2)
+  into.senderRtpTimestamp = readUint32(bytes, at + 8)
+  into.senderPackets = readUint32(bytes, at + 12)
+  into.senderOctets = readUint32(bytes, at + 16)
 }
 
 function parseBlock(bytes: Uint8Array, at: number, into: ReportBlock): void {

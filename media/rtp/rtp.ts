@@ -153,29 +153,54 @@ const buffersFor = (maxPayload: number): readonly [Uint8Array, Uint8Array] => [
   uint8Array(RTP_HEADER_BYTES + maxPayload),
 ]
 
-/** One outgoing RTP stream: its counters, and two packet buffers used alternately, since the kernel may still use the last one. */
-export class RtpSender {
-  readonly ssrc: number
-  /** of the next packet, 16 bit */
+/** All of it random (RFC 3550 §5.1). */
+export interface StreamStart {
+  ssrc: number
+  /** of the first packet */
   sequence: number
-  /** of the next packet, unsigned 32 bit */
   timestamp: number
+}
+
+/** An outgoing RTP stream at a time: its counters, and two packet buffers used alternately, since the kernel may still use the last one. */
+export class RtpSender {
+  ssrc = 0
+  /** of the next packet, 16 bit */
+  sequence = 0
+  /** of the next packet, unsigned 32 bit */
+  timestamp = 0
+  /** of this stream and those before it */
   packetsSent = 0
-  /** payload bytes without headers, as RTCP counts them (RFC 3550 §6.4.1) */
+  /** of this stream: payload bytes without headers, as RTCP counts them (RFC 3550 §6.4.1) */
   octetsSent = 0
+  /** Those of the streams before. */
+  #packetsBefore = 0
   #buffers: readonly [Uint8Array, Uint8Array]
   readonly #header: RtpHeader
   #current: Uint8Array
   #silent = true
 
-  /** @param start ssrc, first sequence and first timestamp, all random (RFC 3550 §5.1); `maxPayload` [bytes] */
-  constructor(start: { ssrc: number; sequence: number; timestamp: number; maxPayload: number }) {
-    this.ssrc = start.ssrc >>> 0
-    this.sequence = start.sequence & 0xffff
-    this.timestamp = start.timestamp >>> 0
-    this.#buffers = buffersFor(start.maxPayload)
+  /** @param maxPayload [bytes] */
+  constructor({ maxPayload, ...start }: StreamStart & { maxPayload: number }) {
+    this.#buffers = buffersFor(maxPayload)
     this.#current = this.#buffers[0]
-    this.#header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: this.ssrc }
+    this.#header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
+    this.begin(start)
+  }
+
+  /** The next packet is the first one of another stream. */
+  begin({ ssrc, sequence, timestamp }: StreamStart): void {
+    this.ssrc = ssrc >>> 0
+    this.#header.ssrc = this.ssrc
+    this.sequence = sequence & 0xffff
+    this.timestamp = timestamp >>> 0
+    this.#packetsBefore = this.packetsSent
+    this.octetsSent = 0
+    this.#silent = true
+  }
+
+  /** Packets of this stream. */
+  get packetsOfStream(): number {
+    return this.packetsSent - this.#packetsBefore
   }
 
   /** Changes the packet size from the next packet on [bytes]: whole buffers are sent without a view. */

@@ -9,7 +9,7 @@ import { packetCipher } from './suites.ts'
 const SEQUENCES = 0x10000
 const RTCP_CLEAR_BYTES = 8
 
-/** Protects what we send with one master key: one RTP stream, and its RTCP. */
+/** Protects what we send with one master key: one RTP stream at a time, and its RTCP. */
 export class SrtpSender {
   /** The packet that `rtcp` has written. */
   readonly rtcpPacket = uint8Array(RTCP_BUFFER_BYTES + MAX_OVERHEAD_BYTES)
@@ -20,6 +20,7 @@ export class SrtpSender {
   #turn = 0
   /** The last packet processed by the cipher. */
   #view: Uint8Array = new Uint8Array(0)
+  #ssrc = -1
   #rollOver = 0
   #lastSequence = -1
   #rtcpIndex = 0
@@ -37,14 +38,23 @@ export class SrtpSender {
 
   /** Protects a packet of the stream; one may be late. @returns the length in `rtpPacket` [bytes] */
   rtp(packet: Uint8Array, length: number): number {
+    const ssrc = readUint32(packet, 8)
+    if (ssrc !== this.#ssrc) this.#begin(ssrc)
     const index = this.#indexOf((packet[2]! << 8) | packet[3]!)
     this.#turn = 1 - this.#turn
-    const sealed = seal(this.#rtp, packet, length, rtpHeaderBytes(packet), readUint32(packet, 8), index)
+    const sealed = seal(this.#rtp, packet, length, rtpHeaderBytes(packet), ssrc, index)
     // Packets of a stream have equal lengths, and a full buffer is sent without a view of it.
     if (this.#view.length !== sealed) this.#view = this.#rtp.work.subarray(0, sealed)
     if (this.rtpPacket.length !== sealed) this.#buffers[this.#turn] = this.#view.slice()
     else copy(this.rtpPacket, this.#view)
     return sealed
+  }
+
+  /** Each stream counts its own roll-overs (RFC 3711 §3.2.3). */
+  #begin(ssrc: number): void {
+    this.#ssrc = ssrc
+    this.#rollOver = 0
+    this.#lastSequence = -1
   }
 
   /** The index of a packet, extended from the newest (RFC 3711 §3.3.1). */

@@ -5,9 +5,9 @@ import { type G711, PCMA, PCMU } from '../../../codecs/g711.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
-import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
+import { LEG_SAMPLES, SILENCE } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
-import { RTCP_BUFFER_BYTES, writeBye, writeReport } from '../../../media/rtp/rtcp.ts'
+import { parseRtcp, RTCP_BUFFER_BYTES, RtcpCompound, writeBye, writeReport } from '../../../media/rtp/rtcp.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf, run, Speaker, seeded, toneFrame } from '../engine/party.ts'
@@ -222,6 +222,88 @@ test('who goes over to Opus is heard without a dip where its encoder begins, wit
     const level = await softestIntoOpus(hz)
     assert.ok(level > -17, `${hz} Hz: ${level} dBov`)
   }
+})
+
+const codecOf = (codec: LegMedia['codec'], payloadType: number): Partial<LegMedia> => ({
+  codec,
+  payloadType,
+  receivePayloadTypes: [payloadType],
+})
+
+/** A leg of ours that says a tone, another one that hears it, and what goes between them. */
+class Wire {
+  readonly packets: RtpPacket[] = []
+  readonly reports: RtcpCompound[] = []
+  readonly heard: number[] = []
+  readonly #legs: RtpLeg[]
+  #now = 0
+  #tick = 0
+
+  constructor() {
+    const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+    const out = {
+      sendRtp: (bytes: Uint8Array, length: number) => this.#deliver(bytes.slice(0, length)),
+      sendRtcp: (bytes: Uint8Array, length: number) => this.#report(bytes.slice(0, length)),
+    }
+    const nowhere = { sendRtp: () => {}, sendRtcp: () => {} }
+    this.#legs = [out, nowhere].map((to, i) => new RtpLeg(`part_${i}`, to, hooks, seeded(i + 5), () => {}))
+    this.agree({})
+  }
+
+  agree(changes: Partial<LegMedia>): void {
+    for (const leg of this.#legs) leg.connect({ ...mediaOf('192.0.2.1'), ...changes }, this.#now)
+  }
+
+  talk(ticks: number): this {
+    const [from, to] = this.#legs
+    for (const end = this.#tick + ticks; this.#tick < end; this.#tick++) {
+      this.#now = this.#tick * 20
+      from!.send(toneFrame(HZ, this.#tick), null, this.#now)
+      to!.pull(this.#now + 15, false, false)
+      this.heard.push(...(to!.said ?? SILENCE))
+    }
+    return this
+  }
+
+  #deliver(bytes: Uint8Array): void {
+    const packet = new RtpPacket()
+    parseRtp(bytes, packet)
+    this.packets.push(packet)
+    this.#legs[1]!.rtp(bytes, '192.0.2.1', 4000, this.#now)
+  }
+
+  #report(bytes: Uint8Array): void {
+    const compound = new RtcpCompound()
+    assert.ok(parseRtcp(bytes, compound))
+    this.reports.push(compound)
+    this.#legs[1]!.rtcp(bytes, '192.0.2.1', 4001, this.#now)
+  }
+}
+
+test('RFC 7160 §4.1: each clock rate has an SSRC of its own, also one of before; the one before says goodbye, and nothing is missing in the tone', () => {
+  const wire = new Wire().talk(50)
+  wire.agree(codecOf('G722', 9))
+  wire.talk(50)
+  assert.is(new Set(wire.packets.map(({ ssrc }) => ssrc)).size, 1, 'the clock rate of G.722 is that of G.711')
+  wire.agree(codecOf('L16/16000', 112))
+  wire.talk(50)
+  wire.agree({})
+  wire.talk(50)
+  const ssrcs = [...new Set(wire.packets.map(({ ssrc }) => ssrc))]
+  assert.is(ssrcs.length, 3)
+  for (const [n, ssrc] of ssrcs.entries()) {
+    const packets = wire.packets.filter(packet => packet.ssrc === ssrc)
+    assert.is(packets.length, n === 0 ? 100 : 50)
+    assert.ok(packets[0]!.marker && packets[0]!.sequence < 0x8000)
+    const goodbye = wire.reports.find(report => report.saysBye(ssrc))
+    // With the first packet of the next one.
+    if (n < 2) assert.equal([goodbye?.ssrc, goodbye?.senderPackets], [ssrcs[n + 1], 1])
+    else assert.is(goodbye, undefined)
+  }
+  const levels = Array.from({ length: 190 * 4 }, (_, i) =>
+    loudness(Int16Array.from(wire.heard.slice((10 * 4 + i) * 40, (10 * 4 + i + 1) * 40))),
+  )
+  assert.ok(Math.min(...levels) > -16, `${Math.min(...levels)} dBov`)
 })
 
 /** RTCP with a goodbye of this source. */

@@ -73,6 +73,19 @@ test('RFC 3711 §3.3.1: the index follows the sequence number over its roll-over
   }
 })
 
+test('RFC 3711 §3.2.3: another stream of the same key counts its roll-overs anew', () => {
+  for (const name of SUITES) {
+    const pair = new Pair(name)
+    for (let n = 0; n < 65_536 * 3; n += 9973) pair.seal(packet(n))
+    const plain = packet(32_000, { ssrc: 7 })
+    assert.ok(pair.takes(pair.seal(plain), plain))
+    for (let n = 32_001; n < 65_536 * 2; n += 9973) {
+      const next = packet(n, { ssrc: 7 })
+      assert.ok(pair.takes(pair.seal(next), next), `${name}: ${n}`)
+    }
+  }
+})
+
 test('what goes out late is sealed with the index of its own place, over a roll-over too', () => {
   const pair = new Pair()
   for (const n of [65_530, 65_531, 65_534, 65_532, 65_537, 65_533, 65_536, 65_535, 65_538]) {
