@@ -1,9 +1,6 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { type Frame, fadeInto } from '../../codecs/audio.ts'
 import { STRAGGLER_MS } from './law-audio.ts'
 import type { WireAudio } from './wire-audio.ts'
-
-/** 5 ms. */
-const FADE_SAMPLES = 40
 
 /**
  * The audio of the codec before an agreed change: the far end's packets of it are on their way, or wait to be heard. It is played until one of the other
@@ -39,15 +36,7 @@ export class FormerAudio {
     this.isOver = isTimeOut || frame !== null
     const before = this.audio.pull(now, isUpperWanted)
     if (!this.isOver) return before
-    if (frame !== null && before !== null) fade(before, frame, next.leadIn ?? 0)
+    if (frame !== null && before !== null) fadeInto(frame, before, next.leadIn)
     return frame
-  }
-}
-
-/** From what would have come to what comes, once that has begun. */
-function fade(before: Frame, frame: Frame, leadIn: number): void {
-  for (let i = 0; i < leadIn + FADE_SAMPLES; i++) {
-    const share = Math.max(0, i + 1 - leadIn) / (FADE_SAMPLES + 1)
-    frame[i] = Math.round(before[i]! + (frame[i]! - before[i]!) * share)
   }
 }

@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { type Frame, fadeInto } from '../../codecs/audio.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import { isQuiet } from '../../codecs/level.ts'
 import { PLAYED_FRAMES, PlayedFrames, Plc } from '../../codecs/plc.ts'
@@ -61,8 +61,8 @@ export class LaneWriter extends Lane {
 
 /**
  * The reading end. Both threads tick by the same clock, so at most one tick waits; for which part of a tick depends on their
- * phases. After a stall more may wait: they are dropped one by one, preferably where nobody speaks. Where one has not arrived, its voice
- * can be made up.
+ * phases. After a stall more may wait: they are dropped one by one, preferably where nobody speaks, otherwise with a cross-fade. Where one has not
+ * arrived, its voice can be made up.
  */
 export class LaneReader extends Lane {
   /** Ticks that did not arrive in time. */
@@ -141,7 +141,7 @@ export class LaneReader extends Lane {
     return played.frames[played.at]!
   }
 
-  /** @param back 1: the last tick that was read */
+  /** @param back 0: the tick that is read next, 1: the last one that was read */
   #placeOf(back: number): number {
     return ((this.#read - back) >>> 0) % LANE_TICKS
   }
@@ -166,8 +166,16 @@ export class LaneReader extends Lane {
     if (++this.#looked < this.#patience) return
     const isTooMany = this.#least > 0
     if (isTooMany && this.#least < FAR_BEHIND && !this.#isQuietAt(this.#placeOf(0))) return
-    if (isTooMany) this.#read = (this.#read + 1) | 0
+    if (isTooMany) this.#leaveOutOne()
     this.#least = LANE_TICKS
     this.#looked = 0
+  }
+
+  /** What follows is joined to what was heard, from which the tick that is left out would have gone on. */
+  #leaveOutOne(): void {
+    const left = this.#placeOf(0)
+    this.#read = (this.#read + 1) | 0
+    if (!this.#hasVoice(1) || !this.#hasVoice(0)) return
+    fadeInto(this.frames[this.#placeOf(0)]![VOICE]!, this.frames[left]![VOICE]!)
   }
 }

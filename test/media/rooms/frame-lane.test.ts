@@ -108,6 +108,20 @@ test('a surplus tick is left out where nobody speaks, though there is noise, and
   }
 })
 
+test('three surplus ticks in a voice are left out down to two, and what follows is joined to what was heard', () => {
+  const { say, hear, room } = link(0)
+  const heard: number[] = []
+  for (let tick = 0; tick < 200; tick++) {
+    say()
+    if (tick === 10) for (let i = 0; i < 3; i++) say()
+    heard.push(...(hear() ?? new Int16Array(160)))
+  }
+  let left = 0
+  while (room.next() !== -1) left++
+  assert.is(left, 2)
+  assert.ok(sharpest(heard) < CLICK, `${sharpest(heard)}, ${CLICK}`)
+})
+
 test('what the product plays to one and to all in a room of another thread, both loud, is bounded, not turned over', () => {
   const memory = newLegLink()
   const [leg, guest] = [new LegEnd(memory), new GuestLeg('part_a', 'org', memory, () => {})]
