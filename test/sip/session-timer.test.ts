@@ -37,6 +37,14 @@ test('the side that answers follows RFC 4028 §9', () => {
       ],
       'too_small',
     ],
+    // As a caller asks after a 422.
+    [
+      [
+        ['session-expires', '90'],
+        ['supported', 'timer'],
+      ],
+      ['90;refresher=uac', false, true],
+    ],
     [[['session-expires', '60']], ['90;refresher=uas', true, false]],
     [
       [

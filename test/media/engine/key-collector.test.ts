@@ -71,6 +71,25 @@ test('a terminator stops the prompt too', () => {
   assert.not(keys.prompting)
 })
 
+test('a card-payment pause forgets the keys before it, and no time-out runs in it', () => {
+  const keys = new KeyCollector(RULES, false, 0)
+  keys.key('1', 1000)
+  for (let now = 1000; now <= 9000; now += 1000) keys.standStill(now)
+  assert.is(keys.advance(13_999), null)
+  assert.equal(keys.advance(14_000), { digits: '', ended: 'timeout' })
+})
+
+test('who was busy with something else has the time between digits anew; while the prompt plays, none runs', () => {
+  const keys = new KeyCollector(RULES, false, 0)
+  keys.key('1', 1000)
+  keys.rearm(2900)
+  assert.is(keys.advance(4899), null)
+  assert.equal(keys.advance(4900), { digits: '1', ended: 'timeout' })
+  const prompted = new KeyCollector(RULES, true, 0)
+  prompted.rearm(100)
+  assert.is(prompted.advance(60_000), null)
+})
+
 test('the result is given once', () => {
   const keys = new KeyCollector({ ...RULES, maxDigits: 1 }, false, 0)
   assert.ok(keys.key('1', 1))

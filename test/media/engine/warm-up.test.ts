@@ -2,13 +2,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { queryObjects } from 'node:v8'
+import { queryObjects, setFlagsFromString } from 'node:v8'
 import * as assert from 'uvu/assert'
 import { warmUp } from '../../../media/engine/warm-up.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { chooseDatagrams } from '../../../media/rtp/datagrams/choose.ts'
 import { JitterBuffer } from '../../../media/rtp/jitter.ts'
+import { PlayoutDelay } from '../../../media/rtp/playout-delay.ts'
+import { ReceptionStats } from '../../../media/rtp/reception-stats.ts'
+import { parseRtcp, RTCP_BUFFER_BYTES, RtcpCompound, writeReport } from '../../../media/rtp/rtcp.ts'
 import { StreamFork } from '../../../media/streams/stream-fork.ts'
 import { ClientFrames, StreamLane } from '../../../media/streams/stream-lane.ts'
 import { StreamOutbox } from '../../../media/streams/stream-outbox.ts'
@@ -88,6 +91,58 @@ test('what every packet and every frame of a fork passes is run before the first
   if (connections !== null) assert.is(Number(queryObjects(StreamLane)), 3)
   await world.close()
   rmSync(dataDir, { recursive: true })
+})
+
+/** Whether V8 has one layout for both. */
+setFlagsFromString('--allow-natives-syntax')
+const haveSameLayout = new Function('one', 'other', 'return %HaveSameMap(one, other)') as (
+  one: object,
+  other: object,
+) => boolean
+
+/** A source whose SSRC, timestamps and NTP time need all of 32 bits, and a clock of fractions. */
+const SSRC = 0xfedc_ba98
+const NTP = 0xf123_4567
+const START_MS = 12_345.678
+
+function measured(): ReceptionStats {
+  const stats = new ReceptionStats()
+  for (let i = 0; i < 30; i++) stats.receive(SSRC, i, (0xffff_ff00 + i * 160) >>> 0, START_MS + i * 20.3)
+  stats.senderReport(SSRC, NTP, START_MS)
+  stats.report(START_MS + 700.1)
+  return stats
+}
+
+function judged(): PlayoutDelay {
+  const delay = new PlayoutDelay(20, 400)
+  for (let group = 0; group < 40; group++) {
+    Object.assign(delay.spares, { packets: 8, least: 1.3 + (group % 3), most: 25.7, smoothedMs: 12.9 })
+    delay.endGroup()
+  }
+  delay.shift(0.7)
+  return delay
+}
+
+function parsed(): RtcpCompound {
+  const bytes = new Uint8Array(RTCP_BUFFER_BYTES)
+  const sent = { wallMs: (0xf000 - 2_208_988_800) * 1000, rtpTimestamp: SSRC, packets: 1, octets: 160 }
+  const report = new RtcpCompound()
+  parseRtcp(bytes.subarray(0, writeReport(bytes, SSRC, sent, null, 'far')), report)
+  assert.ok(report.senderNtp >= 2 ** 31)
+  return report
+}
+
+const LAYOUTS: readonly (readonly [name: string, create: () => object, use: () => object])[] = [
+  ['reception statistics', () => new ReceptionStats(), measured],
+  ['playout delay', () => new PlayoutDelay(20, 400), judged],
+  ['RTCP report', () => new RtcpCompound(), parsed],
+]
+
+test('what is compiled before the first call fits its packets: their objects have the layout that V8 has seen', () => {
+  for (const [name, create, use] of LAYOUTS) {
+    const before = create()
+    assert.ok(haveSameLayout(before, use()), name)
+  }
 })
 
 test.run()
