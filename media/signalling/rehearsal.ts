@@ -17,26 +17,37 @@ import { TraceDesk } from './trace-desk.ts'
 const HOST = '127.0.0.1'
 const NETWORKS = ['127.0.0.0/8']
 const CODECS: ['PCMU', 'PCMA'] = ['PCMU', 'PCMA']
+/** It needs all of 32 bits, as most do (`media/engine/warm-up.ts`). */
+const SSRC = 0xf000_0000
 const PORTS = { caller: 5060, called: 5062 }
 
 /** Ports without a network between them. */
 class Wire {
   readonly #doors = new Map<number, DoorOptions>()
+  #sent = 0
 
   readonly open: OpenDoor = async door => {
     this.#doors.set(door.port, door)
     return {
       dropped: 0,
-      send: (bytes, _host, port) => setImmediate(() => this.#doors.get(port)?.take(bytes.slice(), HOST, door.port)),
+      send: (bytes, _host, port) => {
+        const datagram = this.#datagramOf(bytes)
+        setImmediate(() => this.#doors.get(port)?.take(datagram, HOST, door.port))
+      },
       close: () => {},
     }
+  }
+
+  /** A door delivers Node's Buffer, and in a rush arrays of its own: what is compiled for one kind only would be thrown away as the rush begins. */
+  #datagramOf(bytes: Uint8Array): Uint8Array {
+    return this.#sent++ % 2 === 0 ? Buffer.from(bytes) : Uint8Array.from(bytes)
   }
 }
 
 /** A thread whose legs have no sound. */
 const SILENT_THREAD: EngineThread = {
   request: async name => {
-    if (name === 'leg.open') return { port: 4000, ssrc: 1, begun: NO_AUDIO } as never
+    if (name === 'leg.open') return { port: 4000, ssrc: SSRC, begun: NO_AUDIO } as never
     return (name === 'leg.close' ? { quality: NO_QUALITY, packets: null } : NO_AUDIO) as never
   },
 }
