@@ -5,6 +5,7 @@ import { listOf, listParameters, page } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { recordingAnswer } from '../http/sealed-answer.ts'
+import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toVoicemail, voicemailSchema } from './voicemail-schema.ts'
@@ -20,10 +21,7 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
       path: '/voicemails',
       id: 'listVoicemails',
       summary: 'List voicemails',
-      query: Type.Object(
-        { ...listParameters, queue_id: Type.Optional(Type.String({ maxLength: 200 })) },
-        { additionalProperties: false },
-      ),
+      query: input({ ...listParameters, queue_id: Type.Optional(Type.String({ maxLength: 200 })) }),
       reply: listOf(voicemailSchema),
       handler: (context, { query }) => {
         const rows = forTenant(store.db, context).select('voicemails').selectAll()

@@ -7,6 +7,7 @@ import { beginTry, guestLimits, wasRight } from '../calls/conductor/rooms/pin-tr
 import { sendProblem } from '../http/answer.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { PACKAGE_ROOT } from '../kernel/package.ts'
+import { input } from '../kernel/schema.ts'
 import { tenantOf } from '../kernel/tenancy.ts'
 import { readOrigin } from './client-token.ts'
 import { admitGuest, type GuestDeps, guestState, opennessOf, roomOfLink } from './guests.ts'
@@ -25,13 +26,10 @@ const FORM_RATE = { burst: 20, perSecond: 1 }
 const ASSETS = new URL('control/browsers/pages/', PACKAGE_ROOT)
 const TYPES: Record<string, string> = { '.css': 'text/css; charset=utf-8', '.js': 'text/javascript; charset=utf-8' }
 
-const guestBody = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 80, pattern: '^[^\\p{Cc}]*\\S[^\\p{Cc}]*$' }),
-    pin: Type.Optional(Type.String({ maxLength: 8, pattern: '^[0-9]*$' })),
-  },
-  { additionalProperties: false },
-)
+const guestBody = input({
+  name: Type.String({ minLength: 1, maxLength: 80, pattern: '^[^\\p{Cc}]*\\S[^\\p{Cc}]*$' }),
+  pin: Type.Optional(Type.String({ maxLength: 8, pattern: '^[0-9]*$' })),
+})
 type LinkRequest = FastifyRequest<{ Params: { token: string }; Body: Static<typeof guestBody> }>
 
 /** The pages on which a browser is a telephone; in none of them is anything from elsewhere. */

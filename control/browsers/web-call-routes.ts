@@ -3,7 +3,7 @@ import { durationOf } from '../calls/duration.ts'
 import { missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { metadata, nullable, timestamp } from '../kernel/schema.ts'
+import { input, metadata, nullable, timestamp } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 
@@ -24,15 +24,12 @@ const webCallSchema = Type.Object({
   ended_at: nullable(timestamp()),
 })
 
-const query = Type.Object(
-  {
-    ...listParameters,
-    assistant_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only calls to this assistant.' })),
-    room_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only calls of guests of this room.' })),
-    origin: Type.Optional(Type.String({ maxLength: 300, description: 'Only calls from this website.' })),
-  },
-  { additionalProperties: false },
-)
+const query = input({
+  ...listParameters,
+  assistant_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only calls to this assistant.' })),
+  room_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only calls of guests of this room.' })),
+  origin: Type.Optional(Type.String({ maxLength: 300, description: 'Only calls from this website.' })),
+})
 
 const common = { method: 'GET', tag: 'Calls', scope: 'calls:read' } as const
 

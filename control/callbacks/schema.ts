@@ -45,13 +45,10 @@ export const changeBody = input({
 
 export const completeBody = input({ note: Type.Optional(note) })
 
-export const callbackListQuery = Type.Object(
-  {
-    ...listParameters,
-    status: Type.Optional(oneOf([...CALLBACK_STATUSES])),
-    phone: filterText(50, 'E.164: only callbacks to this number.'),
-    source: filterText(50, 'Only callbacks from this source, for example `web`.'),
-    site_id: filterText(200, 'Only callbacks of this website form.'),
-  },
-  { additionalProperties: false },
-)
+export const callbackListQuery = input({
+  ...listParameters,
+  status: Type.Optional(oneOf([...CALLBACK_STATUSES])),
+  phone: filterText(50, 'E.164: only callbacks to this number.'),
+  source: filterText(50, 'Only callbacks from this source, for example `web`.'),
+  site_id: filterText(200, 'Only callbacks of this website form.'),
+})

@@ -80,32 +80,29 @@ const createBody = input({
 const only = (maxLength: number, which: string) => filterText(maxLength, `Only calls ${which}.`)
 const moment = timestamp('Only calls created in this range: `created[gte]=2026-11-01T00:00:00Z`.')
 
-const callListQuery = Type.Object(
-  {
-    ...listParameters,
-    status: Type.Optional(oneOf([...CALL_STATUSES])),
-    kind: Type.Optional(oneOf(['party', 'conference'])),
-    direction: Type.Optional(oneOf(['inbound', 'outbound'])),
-    number: only(512, 'from or to this number or SIP address; of an address the user part will do'),
-    to: only(512, 'to it'),
-    from: only(512, 'from it'),
-    room_id: only(200, 'of this conference room'),
-    user_id: only(200, 'that this member had last'),
-    queue_id: only(200, 'that came by this queue'),
-    assistant_id: only(200, 'that this assistant led last'),
-    ended_reason: only(100, 'that ended so'),
-    answered: Type.Optional(
-      Type.Boolean({ description: 'true: only answered calls; false: only calls that were not answered.' }),
-    ),
-    created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
-    metadata: Type.Optional({
-      ...metadata,
-      maxProperties: 5,
-      description: 'Only calls with these metadata pairs: `metadata[order]=7`.',
-    }),
-  },
-  { additionalProperties: false },
-)
+const callListQuery = input({
+  ...listParameters,
+  status: Type.Optional(oneOf([...CALL_STATUSES])),
+  kind: Type.Optional(oneOf(['party', 'conference'])),
+  direction: Type.Optional(oneOf(['inbound', 'outbound'])),
+  number: only(512, 'from or to this number or SIP address; of an address the user part will do'),
+  to: only(512, 'to it'),
+  from: only(512, 'from it'),
+  room_id: only(200, 'of this conference room'),
+  user_id: only(200, 'that this member had last'),
+  queue_id: only(200, 'that came by this queue'),
+  assistant_id: only(200, 'that this assistant led last'),
+  ended_reason: only(100, 'that ended so'),
+  answered: Type.Optional(
+    Type.Boolean({ description: 'true: only answered calls; false: only calls that were not answered.' }),
+  ),
+  created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
+  metadata: Type.Optional({
+    ...metadata,
+    maxProperties: 5,
+    description: 'Only calls with these metadata pairs: `metadata[order]=7`.',
+  }),
+})
 
 export function callRoutes(deps: CallDeps): Route[] {
   const { store, media } = deps

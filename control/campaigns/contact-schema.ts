@@ -83,14 +83,11 @@ export const addedSchema = Type.Object({
 })
 export type ContactsAdded = Static<typeof addedSchema>
 
-export const contactListQuery = Type.Object(
-  {
-    ...listParameters,
-    status: Type.Optional(oneOf([...CONTACT_STATUSES])),
-    phone: filterText(50, 'E.164.'),
-  },
-  { additionalProperties: false },
-)
+export const contactListQuery = input({
+  ...listParameters,
+  status: Type.Optional(oneOf([...CONTACT_STATUSES])),
+  phone: filterText(50, 'E.164.'),
+})
 
 export const contactParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
@@ -124,13 +121,10 @@ export const attemptSchema = Type.Object({
 })
 export type CampaignAttempt = Static<typeof attemptSchema>
 
-export const attemptListQuery = Type.Object(
-  {
-    ...listParameters,
-    result: Type.Optional(oneOf([...ATTEMPT_RESULTS])),
-    contact_id: Type.Optional(Type.String({ maxLength: 200 })),
-  },
-  { additionalProperties: false },
-)
+export const attemptListQuery = input({
+  ...listParameters,
+  result: Type.Optional(oneOf([...ATTEMPT_RESULTS])),
+  contact_id: Type.Optional(Type.String({ maxLength: 200 })),
+})
 
 export const toAttempt = (row: AttemptRow): CampaignAttempt => showRow(attemptSchema, row, { from: row.from_number })

@@ -137,10 +137,7 @@ const sent = {
 export const createBody = input({ name, ...sent })
 export const changeBody = input({ name: Type.Optional(name), ...sent, metadata: Type.Optional(metadataChange) })
 
-export const campaignListQuery = Type.Object(
-  { ...listParameters, status: Type.Optional(oneOf([...CAMPAIGN_STATUSES])) },
-  { additionalProperties: false },
-)
+export const campaignListQuery = input({ ...listParameters, status: Type.Optional(oneOf([...CAMPAIGN_STATUSES])) })
 
 /** Fields that are newer than the stored settings get their defaults. */
 export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings {

@@ -6,7 +6,7 @@ import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Exists, referenceProblem } from '../http/references.ts'
 import { type Route, route } from '../http/route.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
-import { filterText, oneOf } from '../kernel/schema.ts'
+import { filterText, input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import {
@@ -29,15 +29,12 @@ export interface ConsentDeps {
   callExists: Exists
 }
 
-const listQuery = Type.Object(
-  {
-    ...listParameters,
-    phone: filterText(50, 'E.164.'),
-    purpose: Type.Optional(purpose),
-    status: Type.Optional(oneOf([...STATUSES])),
-  },
-  { additionalProperties: false },
-)
+const listQuery = input({
+  ...listParameters,
+  phone: filterText(50, 'E.164.'),
+  purpose: Type.Optional(purpose),
+  status: Type.Optional(oneOf([...STATUSES])),
+})
 
 /** Who has agreed to what. Records are never deleted, since they prove that something was allowed. */
 export function consentRoutes(deps: ConsentDeps): Route[] {

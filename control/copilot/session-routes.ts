@@ -9,7 +9,7 @@ import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../http/wire/event-stream.ts'
 import type { LiveParts } from '../http/wire/live-answer.ts'
-import { oneOf } from '../kernel/schema.ts'
+import { input, oneOf } from '../kernel/schema.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { answererOf } from '../queues/ringing/sides.ts'
@@ -45,15 +45,12 @@ const keyParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 200 }),
   key: Type.String({ minLength: 1, maxLength: 64 }),
 })
-const sessionsQuery = Type.Object(
-  {
-    ...listParameters,
-    call_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-    user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-    status: Type.Optional(oneOf(['running', 'ended'])),
-  },
-  { additionalProperties: false },
-)
+const sessionsQuery = input({
+  ...listParameters,
+  call_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  user_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  status: Type.Optional(oneOf(['running', 'ended'])),
+})
 
 export function copilotSessionRoutes(deps: CopilotSessionDeps): Route[] {
   return [...readRoutes(deps), ...commandRoutes(deps), ...helperRoutes(deps)]

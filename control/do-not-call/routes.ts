@@ -8,7 +8,7 @@ import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { paged } from '../kernel/paged.ts'
 import { phoneForm, readPhone } from '../kernel/phone.ts'
-import { filterText, oneOf } from '../kernel/schema.ts'
+import { filterText, input, oneOf } from '../kernel/schema.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { listedAs } from '../trunks/do-not-call.ts'
@@ -21,14 +21,11 @@ export interface DoNotCallDeps {
   settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>
 }
 
-const listQuery = Type.Object(
-  {
-    ...listParameters,
-    phone: filterText(50, 'E.164: finds the entry of exactly this number.'),
-    source: Type.Optional(oneOf(['api', 'import', 'call'])),
-  },
-  { additionalProperties: false },
-)
+const listQuery = input({
+  ...listParameters,
+  phone: filterText(50, 'E.164: finds the entry of exactly this number.'),
+  source: Type.Optional(oneOf(['api', 'import', 'call'])),
+})
 
 /** The do-not-call list: its numbers are neither called nor booked for a callback. */
 export function doNotCallRoutes(deps: DoNotCallDeps): Route[] {

@@ -10,14 +10,11 @@ const name = Type.String({ minLength: 1, maxLength: 200 })
 const description = Type.String({ maxLength: 2000 })
 const optional = Type.Optional
 
-export const flowListQuery = Type.Object(
-  {
-    ...listParameters,
-    kind: optional(flowKind),
-    status: optional(oneOf(['draft', 'published', 'archived'])),
-  },
-  { additionalProperties: false },
-)
+export const flowListQuery = input({
+  ...listParameters,
+  kind: optional(flowKind),
+  status: optional(oneOf(['draft', 'published', 'archived'])),
+})
 
 export const createBody = input({
   name,

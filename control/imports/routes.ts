@@ -9,7 +9,7 @@ import { CSV_START, csvRecord } from '../kernel/csv.ts'
 import { appendEvent } from '../kernel/events/log.ts'
 import { cancel } from '../kernel/jobs/queue.ts'
 import { paged } from '../kernel/paged.ts'
-import { oneOf } from '../kernel/schema.ts'
+import { input, oneOf } from '../kernel/schema.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { REPORT_COLUMNS } from './batches.ts'
 import { createImport, type ImportDeps } from './create.ts'
@@ -17,14 +17,11 @@ import { readPieces, removePieces } from './pieces.ts'
 import { createBodyOf, type Import, importSchema, MAX_FILE_BYTES, MAX_JSON_BYTES, toImport } from './schema.ts'
 import { IMPORT_STATUSES } from './tables.ts'
 
-const listQuery = Type.Object(
-  {
-    ...listParameters,
-    status: Type.Optional(oneOf([...IMPORT_STATUSES])),
-    target: Type.Optional(Type.String({ maxLength: 50 })),
-  },
-  { additionalProperties: false },
-)
+const listQuery = input({
+  ...listParameters,
+  status: Type.Optional(oneOf([...IMPORT_STATUSES])),
+  target: Type.Optional(Type.String({ maxLength: 50 })),
+})
 
 /** Files whose rows become objects. */
 export function importRoutes(deps: ImportDeps): Route[] {

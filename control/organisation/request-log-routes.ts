@@ -3,7 +3,7 @@ import { missing } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import type { RequestLogRow } from '../http/wire/request-log.ts'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -31,16 +31,13 @@ export const requestLogSchema = Type.Object({
   created: timestamp('When it was answered.'),
 })
 
-const query = Type.Object(
-  {
-    ...listParameters,
-    method: Type.Optional(METHODS),
-    operation: Type.Optional(Type.String({ maxLength: 100, description: 'Only this operation.' })),
-    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599, description: 'Only answers of this status.' })),
-    api_key_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only requests with this key.' })),
-  },
-  { additionalProperties: false },
-)
+const query = input({
+  ...listParameters,
+  method: Type.Optional(METHODS),
+  operation: Type.Optional(Type.String({ maxLength: 100, description: 'Only this operation.' })),
+  status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599, description: 'Only answers of this status.' })),
+  api_key_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only requests with this key.' })),
+})
 
 const common = { tag: 'Organisation', scope: 'organisation:read', reply: requestLogSchema } as const
 

@@ -2,7 +2,7 @@ import { DateTime } from 'luxon'
 import Type, { type Static } from 'typebox'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { nullable, oneOf, timestamp } from '../kernel/schema.ts'
+import { input, nullable, oneOf, timestamp } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { PURPOSES } from '../models/tables.ts'
@@ -78,14 +78,11 @@ export const usageSchema = Type.Object({
 })
 type Usage = Static<typeof usageSchema>
 
-export const usageQuery = Type.Object(
-  {
-    from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
-    to: Type.Optional(timestamp('Default: now.')),
-    granularity: Type.Optional(oneOf(['day', 'month'], { default: 'day' })),
-  },
-  { additionalProperties: false },
-)
+export const usageQuery = input({
+  from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
+  to: Type.Optional(timestamp('Default: now.')),
+  granularity: Type.Optional(oneOf(['day', 'month'], { default: 'day' })),
+})
 
 export function usageRoutes(deps: UsageDeps): Route[] {
   return [

@@ -30,15 +30,12 @@ const changeBody = input({
   takes_seat: Type.Optional(userFields.takes_seat),
 })
 
-const userListQuery = Type.Object(
-  {
-    ...listParameters,
-    role: Type.Optional(userRole),
-    status: Type.Optional(oneOf(['active', 'deactivated', 'invited'])),
-    team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
-  },
-  { additionalProperties: false },
-)
+const userListQuery = input({
+  ...listParameters,
+  role: Type.Optional(userRole),
+  status: Type.Optional(oneOf(['active', 'deactivated', 'invited'])),
+  team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
+})
 
 export function userRoutes(deps: UserDeps): Route[] {
   const { store } = deps

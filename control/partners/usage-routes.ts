@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { Context } from '../http/context.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { timestamp } from '../kernel/schema.ts'
+import { input, timestamp } from '../kernel/schema.ts'
 import { usageOf, usageQuery, usageSchema } from '../organisation/usage-routes.ts'
 import { METERS, type Meter } from '../usage/tables.ts'
 import { clientOf } from './key-routes.ts'
@@ -25,13 +25,10 @@ const rolledUp = Type.Object({
   ),
 })
 
-const range = Type.Object(
-  {
-    from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
-    to: Type.Optional(timestamp('Default: now.')),
-  },
-  { additionalProperties: false },
-)
+const range = input({
+  from: Type.Optional(timestamp('Default: the first of this month, UTC.')),
+  to: Type.Optional(timestamp('Default: now.')),
+})
 
 /** Usage of clients: of one by day, or of all together. */
 export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [

@@ -20,15 +20,12 @@ export interface AgentDeps {
   live: LiveParts
 }
 
-const agentListQuery = Type.Object(
-  {
-    ...listParameters,
-    status: Type.Optional(oneOf([...AGENT_STATES])),
-    queue_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only agents of this queue.' })),
-    team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
-  },
-  { additionalProperties: false },
-)
+const agentListQuery = input({
+  ...listParameters,
+  status: Type.Optional(oneOf([...AGENT_STATES])),
+  queue_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only agents of this queue.' })),
+  team_id: Type.Optional(Type.String({ maxLength: 200, description: 'Only members of this team.' })),
+})
 
 const params = Type.Object({ id: Type.String({ pattern: '^usr_[A-Za-z0-9]+$', maxLength: 200 }) })
 

@@ -15,10 +15,10 @@ const name = Type.String({ minLength: 1, maxLength: 200 })
 
 export const createBody = input({ name, ...partialInput(fields).properties })
 
-export const roomListQuery = Type.Object(
-  { ...listParameters, owner_id: Type.Optional(Type.String({ maxLength: 200, description: 'Rooms of this member.' })) },
-  { additionalProperties: false },
-)
+export const roomListQuery = input({
+  ...listParameters,
+  owner_id: Type.Optional(Type.String({ maxLength: 200, description: 'Rooms of this member.' })),
+})
 
 export const changeBody = partialInput({
   name,

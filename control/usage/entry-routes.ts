@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import { oneOf, timestamp } from '../kernel/schema.ts'
+import { input, oneOf, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { METERS, type Meter, type UsageEntryRow } from './tables.ts'
@@ -22,14 +22,11 @@ export const usageEntrySchema = Type.Object({
   at: timestamp('When the object began, which decides the day of the entry.'),
 })
 
-const query = Type.Object(
-  {
-    ...listParameters,
-    meter: Type.Optional(oneOf(meters)),
-    source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Usage of one object.' })),
-  },
-  { additionalProperties: false },
-)
+const query = input({
+  ...listParameters,
+  meter: Type.Optional(oneOf(meters)),
+  source_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Usage of one object.' })),
+})
 
 export const usageEntryRoutes = ({ store }: { store: Store }): Route[] => [
   route({

@@ -6,7 +6,7 @@ import { catalogueRoutes } from '../http/catalogue.ts'
 import type { Context } from '../http/context.ts'
 import { isProblem, missing, type Problem, problem } from '../http/errors.ts'
 import { type RawAnswer, type Route, route } from '../http/route.ts'
-import { nullable, oneOf } from '../kernel/schema.ts'
+import { input, nullable, oneOf } from '../kernel/schema.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { OfferedVoice, OfferedVoices } from './offered.ts'
 
@@ -44,18 +44,15 @@ export const voiceSchema = Type.Object({
   preview_url: Type.String({ description: 'Path of its preview, a WAV file.' }),
 })
 
-const previewQuery = Type.Object(
-  {
-    text: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 300,
-        description: 'Text that is spoken. Absent: a sentence that introduces the voice.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const previewQuery = input({
+  text: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 300,
+      description: 'Text that is spoken. Absent: a sentence that introduces the voice.',
+    }),
+  ),
+})
 
 const toVoice = ({ isDefault, ...voice }: OfferedVoice, { livemode }: { livemode: boolean }) => ({
   ...voice,

@@ -4,7 +4,7 @@ import { conflict, missing, type Problem } from '../http/errors.ts'
 import { listOf, listParameters, pageOf } from '../http/list.ts'
 import { type Plain, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { oneOf } from '../kernel/schema.ts'
+import { input, oneOf } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { toWebhookDelivery, type WebhookDelivery, webhookDeliverySchema } from './delivery-schema.ts'
@@ -35,15 +35,12 @@ export function webhookDeliveryRoutes(deps: DeliveryDeps): Route[] {
       description: 'One for each event and endpoint, and one for each replay. Finished ones are kept for 30 days.',
       tag: 'Webhooks',
       scope: 'webhooks:read',
-      query: Type.Object(
-        {
-          ...listParameters,
-          endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-          event_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-          status: Type.Optional(oneOf(['pending', 'succeeded', 'failed'])),
-        },
-        { additionalProperties: false },
-      ),
+      query: input({
+        ...listParameters,
+        endpoint_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+        event_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+        status: Type.Optional(oneOf(['pending', 'succeeded', 'failed'])),
+      }),
       reply: listOf(webhookDeliverySchema),
       handler: (context, { query }) => {
         const { endpoint_id, event_id, status } = query

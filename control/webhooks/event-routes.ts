@@ -8,6 +8,7 @@ import { type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
 import { kindOfEvent } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
+import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
@@ -29,19 +30,16 @@ export function eventRoutes(deps: { store: Store }): Route[] {
       summary: 'List events',
       tag: 'Events',
       scope: 'events:read',
-      query: Type.Object(
-        {
-          ...listParameters,
-          type: Type.Optional(Type.String({ maxLength: 100, description: 'Only events of this type.' })),
-          object_id: Type.Optional(
-            Type.String({
-              maxLength: 200,
-              description: "Only events whose `data.object` has this ID; for presence, the user's ID.",
-            }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      query: input({
+        ...listParameters,
+        type: Type.Optional(Type.String({ maxLength: 100, description: 'Only events of this type.' })),
+        object_id: Type.Optional(
+          Type.String({
+            maxLength: 200,
+            description: "Only events whose `data.object` has this ID; for presence, the user's ID.",
+          }),
+        ),
+      }),
       reply: listOf(eventSchema()),
       handler: async (context, { query }) => {
         if (query.type !== undefined && kindOfEvent(query.type) === undefined) return noSuchType(query.type, 'type')

@@ -11,6 +11,7 @@ import { type EventType, eventTypes } from '../kernel/events/catalog.ts'
 import { eventSchema, toEvent } from '../kernel/events/event.ts'
 import { type EventPlace, endOfEvents, eventsBehind, placeOfEvent, settleEvents } from '../kernel/events/order.ts'
 import { typesFitting } from '../kernel/events/patterns.ts'
+import { input } from '../kernel/schema.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { Waiting } from '../kernel/waiting.ts'
@@ -50,18 +51,15 @@ export function liveEventRoute({ store, live }: { store: Store; live: LiveParts 
     description: DESCRIPTION,
     tag: 'Events',
     scope: 'events:read',
-    query: Type.Object(
-      {
-        types: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 2000,
-            description: 'Only events of these types, separated by commas; `call.*` means all with this prefix.',
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: input({
+      types: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 2000,
+          description: 'Only events of these types, separated by commas; `call.*` means all with this prefix.',
+        }),
+      ),
+    }),
     reply: feedSchema(),
     streamType: EVENT_STREAM,
     handler: async (context, { query, headers }) => {

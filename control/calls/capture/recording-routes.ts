@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { conflict, fileMissing, isProblem, type Problem, problem } from '../../http/errors.ts'
 import { type RawAnswer, type Route, route } from '../../http/route.ts'
 import { recordingAnswer } from '../../http/sealed-answer.ts'
-import { oneOf } from '../../kernel/schema.ts'
+import { input, oneOf } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { RecordingRow } from '../tables.ts'
@@ -18,21 +18,18 @@ export interface RecordingDeps {
   forms: RecordingForms
 }
 
-const contentQuery = Type.Object(
-  {
-    channels: Type.Optional(
-      oneOf(['all', 'mono', 'stereo'], {
-        default: 'all',
-        description:
-          "all: as recorded. mono: all channels mixed. stereo: the call's own party on the left, everybody else and the product on the right.",
-      }),
-    ),
-    format: Type.Optional(
-      oneOf(['wav', 'ogg'], { default: 'wav', description: 'ogg: Opus in Ogg, of `channels` mono or stereo.' }),
-    ),
-  },
-  { additionalProperties: false },
-)
+const contentQuery = input({
+  channels: Type.Optional(
+    oneOf(['all', 'mono', 'stereo'], {
+      default: 'all',
+      description:
+        "all: as recorded. mono: all channels mixed. stereo: the call's own party on the left, everybody else and the product on the right.",
+    }),
+  ),
+  format: Type.Optional(
+    oneOf(['wav', 'ogg'], { default: 'wav', description: 'ogg: Opus in Ogg, of `channels` mono or stereo.' }),
+  ),
+})
 
 export function recordingRoutes(deps: RecordingDeps): Route[] {
   return [

@@ -4,7 +4,7 @@ import { conflict, missing, type Problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
-import { oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { input, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Models } from '../../models/choice.ts'
 import { qualityOfTenant } from '../../organisation/quality.ts'
@@ -24,19 +24,16 @@ const common = { tag: 'Quality', reply: qaEvaluationSchema } as const
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
 const moment = timestamp('Only evaluations of calls created in this range: `call_created[gte]=2026-11-01T00:00:00Z`.')
-const listQuery = Type.Object(
-  {
-    ...listParameters,
-    call_id: only('of this call'),
-    user_id: only('of this agent'),
-    queue_id: only('of calls that came by this queue'),
-    copilot_profile_id: only('of calls with this profile'),
-    status: Type.Optional(oneOf(['pending', 'scored', 'needs_model'])),
-    review: Type.Optional(oneOf(['none', 'wanted', 'done'])),
-    call_created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
-  },
-  { additionalProperties: false },
-)
+const listQuery = input({
+  ...listParameters,
+  call_id: only('of this call'),
+  user_id: only('of this agent'),
+  queue_id: only('of calls that came by this queue'),
+  copilot_profile_id: only('of calls with this profile'),
+  status: Type.Optional(oneOf(['pending', 'scored', 'needs_model'])),
+  review: Type.Optional(oneOf(['none', 'wanted', 'done'])),
+  call_created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
+})
 
 export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
   const plain: Plain<'qa_evaluations', typeof qaEvaluationSchema> = {

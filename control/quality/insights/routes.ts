@@ -4,7 +4,7 @@ import { isProblem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
-import { oneOf } from '../../kernel/schema.ts'
+import { input, oneOf } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { periodFields, periodOf } from '../period.ts'
@@ -34,16 +34,13 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
       summary: 'Retrieve insights into the calls of a period',
       description:
         'Volumes, handling time, talk ratio, sentiment, reasons, topics, objections and what followed them, disclosures, and QA by criterion. The previous period is included.',
-      query: Type.Object(
-        {
-          ...periodFields,
-          group_by: Type.Optional(oneOf([...GROUPS], { default: 'none' })),
-          user_id: only('calls that this agent had last'),
-          queue_id: only('calls that came by this queue'),
-          copilot_profile_id: only('calls with this profile'),
-        },
-        { additionalProperties: false },
-      ),
+      query: input({
+        ...periodFields,
+        group_by: Type.Optional(oneOf([...GROUPS], { default: 'none' })),
+        user_id: only('calls that this agent had last'),
+        queue_id: only('calls that came by this queue'),
+        copilot_profile_id: only('calls with this profile'),
+      }),
       reply: insightsSchema,
       handler: async (context, { query }) => {
         const period = periodOf(query, now())
@@ -65,15 +62,12 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
       id: 'listInsightCalls',
       summary: 'List the calls behind an insight',
       description: 'Those of one topic, reason, objection, missed disclosure or forbidden phrase, newest first.',
-      query: Type.Object(
-        {
-          ...listParameters,
-          ...periodFields,
-          kind: Type.Optional(oneOf(['topic', 'reason', 'objection', 'missed_disclosure', 'forbidden_phrase'])),
-          value: only('calls with this value of the kind: a word of `GET /insights`, or a key'),
-        },
-        { additionalProperties: false },
-      ),
+      query: input({
+        ...listParameters,
+        ...periodFields,
+        kind: Type.Optional(oneOf(['topic', 'reason', 'objection', 'missed_disclosure', 'forbidden_phrase'])),
+        value: only('calls with this value of the kind: a word of `GET /insights`, or a key'),
+      }),
       reply: listOf(insightCallSchema),
       handler: async (context, { query }) => {
         const period = periodOf(query, now())

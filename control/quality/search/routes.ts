@@ -6,7 +6,7 @@ import { problem } from '../../http/errors.ts'
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
-import { nullable, oneOf, timestamp } from '../../kernel/schema.ts'
+import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
@@ -16,26 +16,23 @@ import { segmentsWith } from './transcript-index.ts'
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
 
-const searchQuery = Type.Object(
-  {
-    ...listParameters,
-    query: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 500,
-        description:
-          'Words that all occur in one utterance, in any form; those in double quotes one after the other. Absent: everything that was said.',
-      }),
-    ),
-    call_id: only('what was said in this call'),
-    user_id: only('calls that this agent had last'),
-    queue_id: only('calls that came by this queue'),
-    speaker: Type.Optional(oneOf(['participant', 'product'])),
-    from: Type.Optional(timestamp('Only calls made from then on.')),
-    to: Type.Optional(timestamp('Only calls made before.')),
-  },
-  { additionalProperties: false },
-)
+const searchQuery = input({
+  ...listParameters,
+  query: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 500,
+      description:
+        'Words that all occur in one utterance, in any form; those in double quotes one after the other. Absent: everything that was said.',
+    }),
+  ),
+  call_id: only('what was said in this call'),
+  user_id: only('calls that this agent had last'),
+  queue_id: only('calls that came by this queue'),
+  speaker: Type.Optional(oneOf(['participant', 'product'])),
+  from: Type.Optional(timestamp('Only calls made from then on.')),
+  to: Type.Optional(timestamp('Only calls made before.')),
+})
 
 const hitSchema = Type.Object({
   id: Type.String(),

@@ -7,7 +7,7 @@ import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { EVENT_STREAM } from '../../http/wire/event-stream.ts'
 import { LIVE, type LiveParts, liveAnswer } from '../../http/wire/live-answer.ts'
-import { nullable, timestamp } from '../../kernel/schema.ts'
+import { input, nullable, timestamp } from '../../kernel/schema.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { QueueRow } from '../tables.ts'
@@ -51,7 +51,7 @@ const asked = {
   service_level_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600, default: DEFAULT_SERVICE_S })),
 }
 const oneQuery = Type.Object(asked, { additionalProperties: false })
-const allQuery = Type.Object({ ...listParameters, ...asked }, { additionalProperties: false })
+const allQuery = input({ ...listParameters, ...asked })
 
 const common = { tag: 'Queues', scope: 'queues:read', streamType: EVENT_STREAM, method: 'GET' } as const
 
