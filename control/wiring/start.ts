@@ -47,6 +47,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
       argv: ['--no-parallel-scavenge', built('control/wiring/main.js')],
       nice: getPriority() + CONTROL_BEHIND,
       env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
+      envAgain: { TANDEM_CONTROL_RESTART: '1' },
     }),
     onReady: ready => screen.show(banner(config, ready as unknown as ControlReady, VERSION)),
     log: await makeLog(config.logLevel, 'supervisor'),

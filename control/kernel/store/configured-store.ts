@@ -3,8 +3,11 @@ import { databaseFile, ownNodeId } from '../data-dir.ts'
 import { IS_NEWER, NEWER_ADVICE } from './faults.ts'
 import { openStore, type Store } from './store.ts'
 
-/** Opens the configured database. It throws one line that says what to do. */
-export async function openConfiguredStore(config: Pick<Config, 'dataDir' | 'databaseUrl' | 'nodeId'>): Promise<Store> {
+/** Opens the configured database. It throws one line that says what to do. `mayBeNewer`: we have served it before. */
+export async function openConfiguredStore(
+  config: Pick<Config, 'dataDir' | 'databaseUrl' | 'nodeId'>,
+  mayBeNewer = false,
+): Promise<Store> {
   const { dataDir, databaseUrl } = config
   // A database in the data directory belongs to that directory, whatever its node is called.
   if (databaseUrl === null) {
@@ -15,7 +18,7 @@ export async function openConfiguredStore(config: Pick<Config, 'dataDir' | 'data
     })
   }
   const node = config.nodeId ?? ownNodeId(dataDir)
-  return openStore(databaseUrl, node).catch(async (error: unknown) => {
+  return openStore(databaseUrl, node, undefined, mayBeNewer).catch(async (error: unknown) => {
     const { describeOpenError } = await import('./postgres.ts')
     throw new Error(describeOpenError(databaseUrl, error))
   })

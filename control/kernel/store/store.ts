@@ -60,12 +60,14 @@ const MAX_WAIT_MS = 400
 
 /**
  * Opens the database, a `postgres://` URL (or connections to it) or a SQLite file (or `:memory:`, the image of a file, or statements on
- * one that is open), and migrates it. `node`: the asking node, if several share a database; `steadyMs`: its clock for durations.
+ * one that is open), and migrates it. `node`: the asking node, if several share a database; `steadyMs`: its clock for durations; `mayBeNewer`: a
+ * newer version may have migrated it while we served it, and has only added to it.
  */
 export async function openStore(
   target: string | Buffer | PostgresPool | Statements,
   node = ONLY_NODE,
   steadyMs = sinceBoot,
+  mayBeNewer = false,
 ): Promise<Store> {
   const isServer = typeof target === 'string' ? isPostgres(target) : 'connect' in target
   const engine = isServer ? 'postgres' : 'sqlite'
@@ -82,7 +84,7 @@ export async function openStore(
   try {
     const problem = (await postgres?.serverProblem(db)) ?? null
     if (problem !== null) throw new Error(problem)
-    await migrate(db)
+    await migrate(db, mayBeNewer)
     // For what a statement of many rows is to take back if it fails, SQLite made a file. Not before: indexes of large tables are sorted in files.
     if (engine === 'sqlite') await sql`pragma temp_store = memory`.execute(db)
   } catch (error) {
@@ -141,8 +143,8 @@ const statementsOn = (target: string | Buffer | Statements): Statements =>
 export const isPostgres = (target: string): boolean => /^postgres(ql)?:\/\//.test(target)
 
 /** Processes that start at once take turns: Kysely locks its migration table, or, on SQLite, the database. */
-async function migrate(db: Kysely<Database>): Promise<void> {
-  if (await isUpToDate(db)) return
+async function migrate(db: Kysely<Database>, mayBeNewer: boolean): Promise<void> {
+  if (await isUpToDate(db, mayBeNewer)) return
   // A version may bring a migration that was written before others which this database has already.
   const provider = { getMigrations: async () => MIGRATIONS }
   const migrator = new Migrator({ db, provider, allowUnorderedMigrations: true })
@@ -151,16 +153,15 @@ async function migrate(db: Kysely<Database>): Promise<void> {
 }
 
 /** At most starts there is nothing to migrate. Kysely would read every column of every table to find that out. */
-async function isUpToDate(db: Kysely<Database>): Promise<boolean> {
+async function isUpToDate(db: Kysely<Database>, mayBeNewer: boolean): Promise<boolean> {
   const made = await sql<{ name: string }>`select name from kysely_migration`.execute(db).then(
     ({ rows }) => new Set(rows.map(({ name }) => name)),
     // There are no tables yet. Any other error will recur in the migration.
     () => new Set<string>(),
   )
-  for (const name of made)
-    if (!(name in MIGRATIONS)) throw Object.assign(new Error(`it has ${name}`), { code: IS_NEWER })
-  const names = Object.keys(MIGRATIONS)
-  return made.size === names.length && names.every(name => made.has(name))
+  const newer = [...made].find(name => !(name in MIGRATIONS))
+  if (newer !== undefined && !mayBeNewer) throw Object.assign(new Error(`it has ${newer}`), { code: IS_NEWER })
+  return newer !== undefined || Object.keys(MIGRATIONS).every(name => made.has(name))
 }
 
 /** The only place that retries after conflicts. `turns`: the queue of transactions with repeated conflicts. */

@@ -108,6 +108,7 @@ import { letIn } from './400-449/412-let-in.ts'
 import { phonesHold } from './400-449/413-phones-hold.ts'
 import { wordsDeleted } from './400-449/414-words-deleted.ts'
 import { farEndsHold } from './400-449/415-far-ends-hold.ts'
+import { olderNodes } from './400-449/416-older-nodes.ts'
 
 /** In the order in which they run; a migration that was ever released is never edited. */
 export const MIGRATIONS: Record<string, Migration> = {
@@ -220,4 +221,5 @@ export const MIGRATIONS: Record<string, Migration> = {
   '413-phones-hold': phonesHold,
   '414-words-deleted': wordsDeleted,
   '415-far-ends-hold': farEndsHold,
+  '416-older-nodes': olderNodes,
 }

@@ -102,6 +102,18 @@ test('a database of a newer version is not called broken', async () => {
   )
 })
 
+test('a node that has served a database before goes on with it when a newer version has migrated it meanwhile', async () => {
+  const { target, remove } = await makeDatabase()
+  const store = await openStore(target)
+  await sql`insert into kysely_migration (name, timestamp) values ('999-future', '2027-01-01')`.execute(store.db)
+  await store.close()
+  const again = await openStore(target, undefined, undefined, true)
+  assert.ok(await again.db.selectFrom('settings').select('name').limit(1).execute())
+  await again.close()
+  if (testEngine === 'postgres') await forgetFuture(target)
+  await remove()
+})
+
 if (testEngine === 'postgres') {
   test('the database that the configuration names is opened, as the node that it names', async () => {
     const { target, remove } = await makeDatabase()
