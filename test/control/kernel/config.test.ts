@@ -78,6 +78,25 @@ for (const [name, value] of BAD) {
   })
 }
 
+test('two of its own listeners that would take one TCP port are told by their names, others may have it', () => {
+  const clash = (env: Record<string, string>) => {
+    const result = readConfig(env)
+    return 'errors' in result ? result.errors.join() : null
+  }
+  const both = (one: string, other: string, port: string) =>
+    `${one} and ${other} are both ${port}: set one of them to another port.`
+  assert.is(clash({ TANDEM_HTTP_PORT: '8081' }), both('TANDEM_WS_PORT', 'TANDEM_HTTP_PORT', '8081'))
+  assert.is(clash({ TANDEM_HTTP_PORT: '5060' }), both('TANDEM_SIP_PORT', 'TANDEM_HTTP_PORT', '5060'))
+  assert.is(clash({ TANDEM_WS_PORT: '5060' }), both('TANDEM_SIP_PORT', 'TANDEM_WS_PORT', '5060'))
+  const tls = { TANDEM_SIP_TLS_CERT: 'a', TANDEM_SIP_TLS_KEY: 'b' }
+  assert.is(clash({ ...tls, TANDEM_WSS_PORT: '5061' }), both('TANDEM_SIP_TLS_PORT', 'TANDEM_WSS_PORT', '5061'))
+  assert.is(clash({ TANDEM_WS_PORT: '5061' }), null, 'without a certificate there is no TLS')
+  const elsewhere = { TANDEM_HTTP_HOST: '192.0.2.1', TANDEM_HTTP_PORT: '5060' }
+  assert.is(clash(elsewhere), null)
+  assert.match(clash({ ...elsewhere, TANDEM_SIP_HOST: '0.0.0.0' }) ?? '', /both 5060/)
+  assert.is(clash({ TANDEM_DRACHTIO_URL: 'tcp://:x@192.0.2.1:9022', TANDEM_WS_PORT: '5060' }), null)
+})
+
 test('every bad value gives its line', () => {
   const result = readConfig({ TANDEM_HTTP_PORT: 'x', TANDEM_SIP_PORT: 'y' })
   assert.is('errors' in result && result.errors.length, 2)
