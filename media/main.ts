@@ -372,6 +372,7 @@ async function drain(): Promise<void> {
   while (legCount() + sip.sessionCount + sip.watchCount > 0 && performance.now() < farewell) await sleep(20)
   await Promise.race([Promise.all(engines.map(engine => engine.close())), sleep(FAREWELL_MS)])
   while (channel.connected && channel.waiting > 0 && performance.now() < farewell + FAREWELL_MS) await sleep(20)
+  await Promise.race([channel.leave(), sleep(FAREWELL_MS)])
   process.exit(0)
 }
 

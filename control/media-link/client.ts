@@ -93,6 +93,8 @@ export class MediaClient implements MediaPort {
   #closed = false
   #retry: NodeJS.Timeout | undefined
   #bootId: string | null = null
+  /** Media has said that it ends. */
+  #isOver = false
 
   constructor(path: string, handler: MediaHandler, log: Logger, options: MediaClientOptions = {}) {
     this.#path = path
@@ -215,7 +217,7 @@ export class MediaClient implements MediaPort {
   #broken(socket: Socket): void {
     if (this.#socket !== socket) return
     this.#socket = null
-    if (this.#state !== 'disconnected') this.#log.warn('the channel to media broke')
+    if (this.#state !== 'disconnected' && !this.#isOver) this.#log.warn('the channel to media broke')
     this.#state = 'disconnected'
     this.#requests.abandon()
     // The next connection begins with a comparison of everything.
@@ -232,6 +234,7 @@ export class MediaClient implements MediaPort {
   #receive(socket: Socket, message: Record<string, unknown>): void {
     if (this.#socket !== socket) return
     if (message.type === 'hello') void this.#greeted(socket, message)
+    else if (message.type === 'bye') this.#isOver = true
     else if (message.type === 'reply' && typeof message.id === 'number')
       this.#requests.replied(message.id, message.body)
     else if (message.type === 'event' && Number.isSafeInteger(message.seq)) {

@@ -90,8 +90,7 @@ export function teamRoutes(deps: TeamDeps): Route[] {
       handler: (context, { params, body }) =>
         store.transaction(async trx => {
           if (body.name !== undefined) {
-            const change = { name: body.name }
-            await forTenant(trx, context).update('teams').set(change).where('id', '=', params.id).execute()
+            await forTenant(trx, context).change('teams', params.id, { name: body.name })
           }
           return retrieve(deps, trx, context, params.id)
         }),

@@ -93,13 +93,7 @@ async function* pieces(
   { first, last }: { first: number; last: number },
 ): AsyncGenerator<Buffer> {
   for (let position = Math.floor(first / PIECE_BYTES); position * PIECE_BYTES <= last; position++) {
-    const row = await forTenant(db, tenant)
-      .select('report_artifacts')
-      .select('content')
-      .where('run_id', '=', runId)
-      .where('format', '=', format)
-      .where('position', '=', position)
-      .executeTakeFirst()
+    const row = await forTenant(db, tenant).findBy('report_artifacts', { run_id: runId, format, position })
     if (row === undefined) return
     const start = position * PIECE_BYTES
     const bytes = Buffer.from(row.content, 'base64')

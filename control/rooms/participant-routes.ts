@@ -193,9 +193,7 @@ async function change(
   }
   const changed = await deps.store.transaction(async trx => {
     const participants = forTenant(trx, context)
-    if (Object.keys(columns).length > 0) {
-      await participants.update('participants').set(columns).where('id', '=', participantId).execute()
-    }
+    if (Object.keys(columns).length > 0) await participants.change('participants', participantId, columns)
     // It may come in now, and lets others in.
     if (role === 'moderator') wakeWaiting(trx, roomId)
     return participants.find('participants', participantId)

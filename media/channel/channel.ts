@@ -82,6 +82,14 @@ export class Channel {
     if (this.connected) this.#send({ type: 'event', ...numbered })
   }
 
+  /** Tells control that this process ends as it was told to. Resolves once that is sent. */
+  leave(): Promise<void> {
+    const client = this.#client
+    if (client === null) return Promise.resolve()
+    this.#send({ type: 'bye' })
+    return new Promise(resolve => client.end(resolve))
+  }
+
   close(): void {
     this.#server.close()
     this.#client?.destroy()

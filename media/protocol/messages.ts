@@ -27,6 +27,8 @@ export type FromMedia =
   | { type: 'hello'; version: number; bootId: string; eventsLost: number }
   | { type: 'reply'; id: number; body: unknown }
   | { type: 'event'; seq: number; event: MediaEvent }
+  /** The media process ends as it was told to; nothing follows. */
+  | { type: 'bye' }
 
 const LENGTH_BYTES = 4
 /** Added to the length of a part that another one of the same message follows. */

@@ -148,9 +148,8 @@ export const assign =
     if (user?.status !== 'active') {
       return problem('parameter_invalid', `No such active member: ${userId}`, { param: 'user_id' })
     }
-    const change = { user_id: userId }
-    await forTenant(trx, tenant).update('copilot_sessions').set(change).where('id', '=', row.id).execute()
-    const assigned = { ...row, ...change }
+    await forTenant(trx, tenant).change('copilot_sessions', row.id, { user_id: userId })
+    const assigned = { ...row, user_id: userId }
     // The one before is told that it is no longer theirs.
     afterCommit(trx, () => {
       feed.told(row, [])

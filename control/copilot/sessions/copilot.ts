@@ -138,11 +138,7 @@ export class Copilot implements CallPrograms {
     if (!isFailure(reply) || reply.failure === 'conflict' || isUndecided(reply)) return
     const change = { hearing: 'none' as const, hearing_reason: reply.message }
     await this.#guarded(row.id, () =>
-      forTenant(this.#parts.store.db, tenantOf(row))
-        .update('copilot_sessions')
-        .set(change)
-        .where('id', '=', row.id)
-        .execute(),
+      forTenant(this.#parts.store.db, tenantOf(row)).change('copilot_sessions', row.id, change),
     )
   }
 

@@ -137,12 +137,7 @@ export async function startForAnswer(parts: StartParts, trx: Trx, ring: RingRow)
 
 /** The session of this agent's leg. */
 export const runningBeside = (db: Db, tenant: Tenant, legId: string): Promise<CopilotSessionRow | undefined> =>
-  forTenant(db, tenant)
-    .select('copilot_sessions')
-    .selectAll()
-    .where('participant_id', '=', legId)
-    .where('status', '=', 'running')
-    .executeTakeFirst()
+  forTenant(db, tenant).findBy('copilot_sessions', { participant_id: legId, status: 'running' })
 
 /** Ends a session with its last words and its summary, in this transaction. */
 export async function endSession(

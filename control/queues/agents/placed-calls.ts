@@ -97,8 +97,7 @@ async function callOutside(
   }
   const started = await startRing(trx, tenant, ring, at)
   if (started === null || device.kind !== 'leg') return started !== null
-  const talking = { state: 'talking' as const, leg_id: device.legId }
-  await forTenant(trx, tenant).update('rings').set(talking).where('id', '=', started.id).execute()
+  await forTenant(trx, tenant).change('rings', started.id, { state: 'talking', leg_id: device.legId })
   await setLeg(trx, tenant, device.legId, { step: 'calling', unanswered: 'when_answered' })
   await callOnward(trx, tenant, { callId: ring.callId, userId: user.id, onward: ring.onward, at })
   return true

@@ -201,8 +201,7 @@ async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: End
 /** The call belongs to the consulted party, now or after the answer. */
 export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, by: By): Promise<void> {
   const scoped = forTenant(trx, tenant)
-  const change = { purpose: 'transfer' as const, open_call: ring.call_id }
-  await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
+  await scoped.change('rings', ring.id, { purpose: 'transfer', open_call: ring.call_id })
   const whose =
     ring.user_id === null ? { target: 'number' as const } : { target: 'user' as const, user_id: ring.user_id }
   await scoped.update('calls').set(whose).where('id', '=', ring.call_id).execute()

@@ -37,10 +37,8 @@ export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Pr
     return conflict('already_paused', 'A card payment is in progress: its participants cannot be removed.')
   }
   const scoped = forTenant(trx, tenant)
-  const inside = { purpose: 'placed' as const, open_call: null }
-  await scoped.update('rings').set(inside).where('id', '=', answered.id).execute()
-  const outside = { purpose: 'direct' as const, open_call: callId }
-  await scoped.update('rings').set(outside).where('id', '=', placed.id).execute()
+  await scoped.change('rings', answered.id, { purpose: 'placed', open_call: null })
+  await scoped.change('rings', placed.id, { purpose: 'direct', open_call: callId })
   await place(trx, tenant, caller.id, placed.id)
   await place(trx, tenant, answerer.id, null)
   await setLeg(trx, tenant, caller.id, { step: 'bridged', role: 'agent' })

@@ -86,8 +86,7 @@ async function ringOfMain(
     payment: null,
   }
   await trx.insertInto('rings').values(ring).execute()
-  const inside = { purpose: 'placed' as const, open_call: null }
-  await scoped.update('rings').set(inside).where('id', '=', open.id).execute()
+  await scoped.change('rings', open.id, { purpose: 'placed', open_call: null })
   await place(trx, tenant, member.id, null)
   await place(trx, tenant, main.id, ring.id)
   // One that rings still is refused, not answered to be hung up.
@@ -103,8 +102,7 @@ const RING_MS = 70_000
 /** Its legs are of the other call from now on; one that talks goes into that call's room. */
 async function moveRing(trx: Trx, tenant: Tenant, ring: RingRow, callId: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
-  const change = { call_id: callId, open_call: callId, purpose: 'transfer' as const }
-  await scoped.update('rings').set(change).where('id', '=', ring.id).execute()
+  await scoped.change('rings', ring.id, { call_id: callId, open_call: callId, purpose: 'transfer' })
   await scoped.update('participants').set({ call_id: callId }).where('ring_id', '=', ring.id).execute()
   if (ring.state === 'talking' && ring.leg_id !== null) {
     await setLeg(trx, tenant, ring.leg_id, { step: 'bridging', on_hold: 0 })

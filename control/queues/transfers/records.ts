@@ -59,11 +59,7 @@ export async function transferRingOver(trx: Trx, ringId: string, sipCode: number
 
 /** Its call is over, and the transfer with it. */
 export async function transferLost(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
-  const row = await forTenant(trx, tenant)
-    .select('call_transfers')
-    .selectAll()
-    .where('call_id', '=', callId)
-    .executeTakeFirst()
+  const row = await forTenant(trx, tenant).findBy('call_transfers', { call_id: callId })
   if (row !== undefined) await transferOver(trx, row, 487, at)
 }
 

@@ -134,6 +134,7 @@ test(
     await call.heard.next(500)
     const mark = call.packets.length
     const begun = performance.now()
+    const said = product.output.length
     const stopped = product.stop()
     await call.heard.next(500)
     const refused = await (await (await Phone.open('latecomer')).dial('1002', product.sip)).outcome
@@ -145,6 +146,7 @@ test(
     assert.ok(performance.now() - begun > 2800, 'not before the limit')
     assertGapless(call.packets.slice(mark), 'while it drains')
     assert.is(await stopped, 0)
+    assert.not.match(product.output.slice(said), /"level":[456]0/, 'what is in order is not warned of')
   },
   SLOW,
 )
