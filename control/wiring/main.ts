@@ -78,9 +78,6 @@ function fail(reason: string): never {
   process.exit(1)
 }
 
-/** It has served the database before, with an earlier process. */
-const isRestart = process.env.TANDEM_CONTROL_RESTART !== undefined
-
 function configuration(): Config {
   const read = readConfig(process.env)
   return 'errors' in read ? fail(read.errors.join('\n')) : read.config
@@ -91,6 +88,7 @@ export async function main(): Promise<void> {
   const config = configuration()
   const now = (): Date => new Date()
   const log = await makeLog(config.logLevel, 'control')
+  const isRestart = process.env.TANDEM_CONTROL_RESTART !== undefined
   const store = await openConfiguredStore(config, isRestart).catch((error: Error) => fail(error.message))
   await releaseInterruptedAttempts(store)
   await releaseInterruptedJobs(store)

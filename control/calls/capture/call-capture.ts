@@ -150,8 +150,7 @@ export const NOTHING: CallCapture = {
 
 /** Whether the files of new recordings are to be encrypted. */
 export async function encryptsRecordings(db: Db, tenant: Tenant): Promise<boolean> {
-  const organisations = db.selectFrom('organisations').select('encrypt_recordings')
-  const row = await organisations.where('id', '=', tenant.organisationId).executeTakeFirst()
+  const row = await rowBy(db, 'organisations', { id: tenant.organisationId })
   return row?.encrypt_recordings === 1
 }
 
