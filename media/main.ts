@@ -22,7 +22,7 @@ import { busySeconds } from './kernel/busy-time.ts'
 import { CredentialFiles } from './kernel/credential-files.ts'
 import { logEvent } from './kernel/event-log.ts'
 import { heapGauges } from './kernel/heap-gauges.ts'
-import { filesFor, openFilesLimit } from './kernel/open-files.ts'
+import { fileGauges, filesFor, openFilesLimit } from './kernel/open-files.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
@@ -335,6 +335,7 @@ function stats(): MediaStats {
       sip_traces: trace.size,
       channel_events_waiting: channel.waiting,
       resident_bytes: process.memoryUsage.rss(),
+      ...fileGauges(),
       ...heapGauges('main'),
       ...credentials.gauges,
       ...speech.gauges,

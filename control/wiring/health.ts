@@ -80,11 +80,14 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
     const [isStoreUp, isMediaUp] = [!deps.isStoreAway() && (await answers(store)), media.state === 'ready']
     const theirs = await stats.read()
     const isDraining = theirs?.gauges.draining === 1
-    const ready = isStoreUp && isMediaUp && !isDraining
+    const files = theirs && (theirs.gauges.files_used_up === 1 ? 'used_up' : 'free')
+    const ready = isStoreUp && isMediaUp && !isDraining && files !== 'used_up'
     const status = ready ? 'ready' : isDraining ? 'draining' : 'not_ready'
-    const speech = speechState(theirs, deps.speechPreload)
-    const certificates = certificateState(theirs)
-    return reply.code(ready ? 200 : 503).send({ status, store: isStoreUp, media: isMediaUp, speech, certificates })
+    const speech = theirs && speechState(theirs, deps.speechPreload)
+    const certificates = theirs && certificateState(theirs)
+    return reply
+      .code(ready ? 200 : 503)
+      .send({ status, store: isStoreUp, media: isMediaUp, speech, certificates, files })
   })
   app.get('/metrics', async (_request, reply) => {
     const theirs = await stats.read()
@@ -118,15 +121,13 @@ function memoryOfThis(): Record<string, number> {
 }
 
 /** `loading`: callers are understood in some seconds; `on_demand`: after the first word. Calls are answered in any case. */
-function speechState(stats: MediaStats | null, isPreloaded: boolean): 'ready' | 'loading' | 'on_demand' | null {
-  if (stats === null) return null
+function speechState(stats: MediaStats, isPreloaded: boolean): 'ready' | 'loading' | 'on_demand' {
   if (stats.gauges.speech_ready === 1) return 'ready'
   return isPreloaded ? 'loading' : 'on_demand'
 }
 
 /** `outdated`: the files hold new ones that cannot be used, and those before are in use. It keeps no call from being answered. */
-function certificateState(stats: MediaStats | null): 'current' | 'outdated' | null {
-  if (stats === null) return null
+function certificateState(stats: MediaStats): 'current' | 'outdated' {
   return (stats.gauges.credential_files_outdated ?? 0) > 0 ? 'outdated' : 'current'
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** What a process without calls has open. */
 const WITHOUT_CALLS = 100
@@ -15,5 +15,24 @@ export function openFilesLimit(): number | null {
     return limit === null ? null : Number(limit[1])
   } catch {
     return null
+  }
+}
+
+const limit = openFilesLimit()
+
+/** How many of them are left, and whether a call still finds its own; nothing where that is not known. */
+export function fileGauges(): Record<string, number> {
+  if (limit === null) return {}
+  const left = Math.max(0, limit - openFiles())
+  return { open_files_left: left, files_used_up: left < OF_A_CALL ? 1 : 0 }
+}
+
+function openFiles(): number {
+  try {
+    // Without the one by which this is read.
+    return readdirSync('/proc/self/fd').length - 1
+  } catch {
+    // None is left to read it by.
+    return Number.POSITIVE_INFINITY
   }
 }

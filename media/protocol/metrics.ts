@@ -65,6 +65,8 @@ export const MEDIA_METRICS: Readonly<Record<string, string>> = {
   browser_frames_dropped_total: 'Audio frames that were not sent to pages because they were slow',
   credential_reloads_total: 'Times that new certificates or keys were read and used',
   credential_reload_failures_total: 'Times that new certificates or keys could not be used',
+  open_files_left: 'Files and sockets that the media process may still open (ulimit -n)',
+  files_used_up: '1: so few are left that no call can be taken',
   credential_files_outdated: 'Sets of certificates and keys whose files hold a version that cannot be used',
   sip_tls_certificate_expiry_timestamp_seconds: 'When the certificate of SIP over TLS expires, in Unix time',
   stir_trust_anchor_expiry_timestamp_seconds: 'When the first authority trusted for signed calls expires, in Unix time',

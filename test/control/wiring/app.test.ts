@@ -175,14 +175,14 @@ test('/readyz answers 200 only when the store and media are there', async () => 
   assert.is((await ask(app, 'GET /healthz')).status, 200)
   assert.equal((await ask(app, 'GET /readyz')).body, {
     ...{ status: 'ready', store: true, media: true },
-    ...{ speech: 'loading', certificates: 'current' },
+    ...{ speech: 'loading', certificates: 'current', files: 'free' },
   })
   media.state = 'disconnected'
   const away = await ask(app, 'GET /readyz')
   assert.is(away.status, 503)
   assert.equal(away.body, {
     ...{ status: 'not_ready', store: true, media: false },
-    ...{ speech: null, certificates: null },
+    ...{ speech: null, certificates: null, files: null },
   })
   media.state = 'ready'
 })
@@ -200,6 +200,13 @@ test('/readyz says when new certificates cannot be used, and stays ready', async
   const { status, body } = await ask(app, 'GET /readyz')
   assert.equal([status, body.certificates], [200, 'outdated'])
   delete STATS.gauges.credential_files_outdated
+})
+
+test('/readyz says when no call can be taken because no more files may be open', async () => {
+  STATS.gauges.files_used_up = 1
+  const { status, body } = await ask(app, 'GET /readyz')
+  assert.equal([status, body.status, body.files], [503, 'not_ready', 'used_up'])
+  delete STATS.gauges.files_used_up
 })
 
 test('/metrics has the durations of requests and the numbers of media', async () => {

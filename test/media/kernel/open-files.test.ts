@@ -15,4 +15,26 @@ test('how many files may be open is what the shell has allowed, and a call takes
   assert.is(filesFor(100), 300)
 })
 
+test('what is left of it is told, and that it is used up, even when none is left to look by', () => {
+  if (!existsSync('/proc/self/limits')) return
+  const source = `
+    import { openSync } from 'node:fs'
+    const { fileGauges } = await import('./media/kernel/open-files.ts')
+    const seen = [fileGauges()]
+    const more = () => { try { return openSync('/dev/null') } catch { return null } }
+    while (fileGauges().open_files_left > 1) more()
+    seen.push(fileGauges())
+    while (more() !== null);
+    seen.push(fileGauges())
+    console.log(JSON.stringify(seen))`
+  const shell = 'ulimit -n 300 && exec "$0" --import tsx --input-type=module --eval "$1"'
+  const said = execFileSync('/bin/sh', ['-c', shell, process.execPath, source], { encoding: 'utf8' })
+  const [first, low, none] = JSON.parse(said) as { open_files_left: number; files_used_up: number }[]
+  assert.ok(first!.open_files_left > 200 && first!.open_files_left < 300, `${first!.open_files_left}`)
+  assert.equal(
+    [first!.files_used_up, low, none],
+    [0, { open_files_left: 1, files_used_up: 1 }, { open_files_left: 0, files_used_up: 1 }],
+  )
+})
+
 test.run()
