@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
 import { configHelp, readConfig } from '../../../control/kernel/config/read.ts'
 import { suite } from '../../harness.ts'
@@ -95,6 +96,14 @@ test('two of its own listeners that would take one TCP port are told by their na
   assert.is(clash(elsewhere), null)
   assert.match(clash({ ...elsewhere, TANDEM_SIP_HOST: '0.0.0.0' }) ?? '', /both 5060/)
   assert.is(clash({ TANDEM_DRACHTIO_URL: 'tcp://:x@192.0.2.1:9022', TANDEM_WS_PORT: '5060' }), null)
+})
+
+test('the unit for systemd names settings that there are, and waits until the last calls are over', () => {
+  const unit = readFileSync(new URL('../../../deploy/tandem.service', import.meta.url), 'utf8')
+  const help = configHelp().join('\n')
+  for (const name of unit.match(/TANDEM_\w+/g) ?? []) assert.match(help, name)
+  const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])
+  assert.ok(seconds >= read({}).drainSeconds + 15, 'BYEs, recordings and the last events take some more')
 })
 
 test('every bad value gives its line', () => {
