@@ -50,19 +50,8 @@ export const callStepSchema = Type.Object({
 export type CallStep = Static<typeof callStepSchema>
 
 export const toCallStep = (row: CallStepRow): CallStep => {
-  const entry = JSON.parse(row.entry)
-  return {
-    id: row.id,
-    object: 'call_step',
-    livemode: row.livemode === 1,
-    call_id: row.call_id,
-    kind: row.kind,
-    node: row.kind === 'node' ? entry : null,
-    turn: row.kind === 'turn' ? entry : null,
-    action: row.kind === 'action' ? entry : null,
-    timing: row.timing === null ? null : JSON.parse(row.timing),
-    at: row.at,
-  }
+  const none = { node: null, turn: null, action: null }
+  return showRow(callStepSchema, row, { ...none, [row.kind]: JSON.parse(row.entry) })
 }
 
 /** The program that leads, or has led, a call. */

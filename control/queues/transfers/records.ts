@@ -1,9 +1,10 @@
 import type { EndedReason } from '../../../media/protocol.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
+import { showRow } from '../../kernel/show-row.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
-import type { CallTransfer } from './schema.ts'
+import { type CallTransfer, callTransferSchema } from './schema.ts'
 import type { CallTransferRow, Plan } from './tables.ts'
 
 export const planOf = (row: CallTransferRow): Plan => JSON.parse(row.plan) as Plan
@@ -72,16 +73,7 @@ function tell(
   now: Pick<CallTransfer, 'status' | 'sip_code'>,
   at: string,
 ): Promise<unknown> {
-  const object: CallTransfer = {
-    id: row.id,
-    object: 'call_transfer',
-    livemode: row.livemode === 1,
-    call_id: row.call_id,
-    participant_id: row.leg_id,
-    direction: row.direction,
-    to: row.to_address,
-    ...now,
-  }
+  const object = showRow(callTransferSchema, row, { participant_id: row.leg_id, to: row.to_address, ...now })
   return appendEvent(trx, tenantOf(row), { type: 'call.transfer.updated', at, object, callId: row.call_id })
 }
 
