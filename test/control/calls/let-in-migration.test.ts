@@ -30,6 +30,8 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
     }
   })
   const legsBefore = before.db.schema.alterTable('participants')
+  await legsBefore.dropColumn('admitted').execute()
+  await before.db.schema.alterTable('rings').dropColumn('holds').execute()
   await legsBefore.renameColumn('pin_proved', 'admitted').execute()
   await legsBefore.dropColumn('let_in').execute()
   await legsBefore.dropColumn('holds').execute()
@@ -44,6 +46,14 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
   assert.equal(
     ids.map(id => known.get(id)),
     legs.map(([, , facts]) => facts),
+  )
+  const { rows: forOlder } = await sql<{ id: string; admitted: number }>`select id, admitted from participants`.execute(
+    after.db,
+  )
+  assert.equal(
+    ids.map(id => forOlder.find(row => row.id === id)?.admitted),
+    [0, 1, 1, 0, 1],
+    'older nodes find it where it was',
   )
   await after.close()
   await remove()
