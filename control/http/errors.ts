@@ -23,6 +23,11 @@ export const ERRORS = {
   parameter_unknown: entry(400, 'invalid_request_error', 'The operation has no such parameter; `param` names it.'),
   unknown_version: entry(400, 'invalid_request_error', '`Service-Version` names a version that does not exist.'),
   invalid_json: entry(400, 'invalid_request_error', 'The body is not JSON, or not sent as `application/json`.'),
+  request_malformed: entry(
+    400,
+    'invalid_request_error',
+    'The request is not HTTP; what is not ASCII in a URL, for example, is percent-encoded.',
+  ),
   unsupported_audio_format: entry(
     400,
     'invalid_request_error',
@@ -78,6 +83,7 @@ export const ERRORS = {
   ),
   resource_missing: entry(404, 'invalid_request_error', 'No such object in this organisation and mode.'),
   method_not_allowed: entry(405, 'invalid_request_error', 'The path has other methods; the `Allow` header lists them.'),
+  request_timeout: entry(408, 'invalid_request_error', 'The request was not complete within 45 seconds.'),
   resource_conflict: entry(
     409,
     'invalid_request_error',
@@ -94,6 +100,7 @@ export const ERRORS = {
     'The first request with this `Idempotency-Key` is still running; try again shortly.',
   ),
   range_not_satisfiable: entry(416, 'invalid_request_error', 'The `Range` is outside the file.'),
+  headers_too_large: entry(431, 'invalid_request_error', 'The header of the request is longer than 16 KB.'),
   rate_limited: entry(
     429,
     'rate_limit_error',

@@ -8,6 +8,7 @@ import { CURRENT_VERSION } from '../kernel/versions/current.ts'
 import { EMPTY_PART, hasEmptyPart, NOT_JSON, OPERATIONS, pathOf, sendProblem } from './answer.ts'
 import { type Problem, problem, storeUnavailable } from './errors.ts'
 import type { Upload } from './route.ts'
+import { answerMalformed } from './wire/malformed.ts'
 import { acceptMultipart, tooLarge, uploadBodyLimit } from './wire/multipart.ts'
 import type { Operation } from './wire/operation.ts'
 import { Paths, segmentsOf } from './wire/paths.ts'
@@ -47,6 +48,7 @@ export async function createServer(parts: {
     genReqId: () => newId('request'),
     routerOptions: { maxParamLength: 200, querystringParser: readQuery },
     forceCloseConnections: 'idle',
+    clientErrorHandler: answerMalformed,
     // A path that cannot be decoded or is too long is unknown. No hook has run by then.
     frameworkErrors: (_error, request, reply) =>
       sendProblem(

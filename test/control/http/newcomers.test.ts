@@ -38,7 +38,28 @@ test('a body that drips is given up, and its connection closed', async () => {
   const drip = setInterval(() => socket.write(' '), 20)
   await once(socket, 'close')
   clearInterval(drip)
-  assert.match(got, /^HTTP\/1\.1 408 |^$/)
+  assert.match(got, /^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"|^$/)
+  await close()
+})
+
+test('what is not HTTP, or has too long a header, is told so in the form of all errors', async () => {
+  const { dial, close } = await listening()
+  for (const [text, status, code] of [
+    ['GET /v1/calls?to=caf\u00e9 HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'request_malformed'],
+    ['hello\r\n\r\n', 400, 'request_malformed'],
+    [`GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
+  ] as const) {
+    const socket = await dial('127.0.0.2')
+    let got = ''
+    socket.on('data', bytes => (got += bytes))
+    socket.write(text)
+    await once(socket, 'close')
+    const [head = '', body = ''] = got.split('\r\n\r\n')
+    assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
+    const { error } = JSON.parse(body)
+    assert.equal([error.type, error.code, error.param], ['invalid_request_error', code, null])
+    assert.match(head, `Request-Id: ${error.request_id}`)
+  }
   await close()
 })
 
