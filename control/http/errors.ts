@@ -83,7 +83,11 @@ export const ERRORS = {
   ),
   resource_missing: entry(404, 'invalid_request_error', 'No such object in this organisation and mode.'),
   method_not_allowed: entry(405, 'invalid_request_error', 'The path has other methods; the `Allow` header lists them.'),
-  request_timeout: entry(408, 'invalid_request_error', 'The request was not complete within 45 seconds.'),
+  request_timeout: entry(
+    408,
+    'invalid_request_error',
+    'The request was not complete in time: its header within 20 seconds, all of it within 45.',
+  ),
   resource_conflict: entry(
     409,
     'invalid_request_error',

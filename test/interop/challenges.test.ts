@@ -110,6 +110,16 @@ test('a hold is answered a challenge and a nonce that is too old; a wrong passwo
   bye.reply(responseTo(bye, '200 OK'))
 })
 
+/** Hangs up the call that runs, once it does. Returns its ID. */
+async function hangUpLatest(): Promise<string> {
+  const id = await product.until('its call', async () => {
+    const [latest] = (await product.ok('GET', '/calls?status=in_progress')).data
+    return latest?.id ?? null
+  })
+  await product.ok('POST', `/calls/${id}/hangup`)
+  return id
+}
+
 test('a call that has come from our registrar is hung up with the password where that is asked for', async () => {
   const carrier = await calls.peer()
   await calls.connection(carrier, { kind: 'registration', auth: ACCOUNT })
@@ -121,11 +131,7 @@ test('a call that has come from our registrar is hung up with the password where
   const answer = await carrier.next('[2-6]\\d\\d')
   assert.is(answer.what, '200')
   answer.reply(inside(answer, 'ACK', 1))
-  const id = await product.until('its call', async () => {
-    const [latest] = (await product.ok('GET', '/calls?status=in_progress')).data
-    return latest?.id ?? null
-  })
-  await product.ok('POST', `/calls/${id}/hangup`)
+  await hangUpLatest()
   const bye = await carrier.next('BYE')
   challenge(bye, 'nonce="n1"')
   const again = await carrier.next('BYE')
@@ -151,11 +157,7 @@ test('a call that a trunk has made is hung up with the password of the connectio
     )
     const answer = await carrier.next('[2-6]\\d\\d')
     answer.reply(inside(answer, 'ACK', 1))
-    const id = await product.until('its call', async () => {
-      const [latest] = (await product.ok('GET', '/calls?status=in_progress')).data
-      return latest?.id ?? null
-    })
-    await product.ok('POST', `/calls/${id}/hangup`)
+    const id = await hangUpLatest()
     const bye = await carrier.next('BYE')
     challenge(bye, nonce)
     if (isAnswered) {
