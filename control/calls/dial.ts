@@ -1,4 +1,4 @@
-import type { EndedReason, RoomSpec } from '../../media/protocol.ts'
+import type { EndedReason, Failure, RoomSpec } from '../../media/protocol.ts'
 import { isFailure } from '../../media/protocol.ts'
 import type { CaptureSettings } from '../capture-settings/settings.ts'
 import { unwantedCallProblem } from '../consents/required.ts'
@@ -106,6 +106,8 @@ export async function placeCall(
   if ('problem' in found) return found
   const way = await inTurn(deps.store.db, found, deps.now().getTime())
   if (way === null) return trunkBusy()
+  const reserved = await deps.media.request('leg.reserve', { legId })
+  if (isFailure(reserved)) return refusalOf(reserved)
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {
     const refused = await callProblem(trx, caller, at)
@@ -143,7 +145,11 @@ export async function placeCall(
     await also(trx, rows)
     return rows
   })
-  if ('problem' in placed) return placed
+  if ('problem' in placed) {
+    // Whoever is at a limit of its own keeps no places of others.
+    await deps.media.request('leg.release', { legId })
+    return placed
+  }
   // Suspended during that commit: a transaction that has read the organisation before does not conflict with the suspension.
   const suspended = await suspensionOf(deps.store.db, caller)
   if (suspended !== null) {
@@ -165,7 +171,13 @@ export async function placeCall(
     await hangUpUnwanted(deps, legId)
     return placed
   }
-  return refused(deps, legId, reply.failure, reply.message)
+  const { failure } = reply
+  await endUnplaced(
+    deps,
+    legId,
+    failure === 'unavailable' ? 'media_failed' : failure === 'capacity' ? failure : 'internal_error',
+  )
+  return refusalOf(reply)
 }
 
 /** The room of a call's own leg, with all capture that starts with the answer. */
@@ -227,10 +239,8 @@ function programOf(request: DialRequest): ProgramTarget | null {
   return flowId !== null ? { flowId } : assistantId !== null ? { assistantId } : null
 }
 
-async function refused(deps: DialDeps, legId: string, failure: string, message: string): Promise<Problem> {
-  const reason = failure === 'capacity' ? 'capacity' : failure === 'unavailable' ? 'media_failed' : 'internal_error'
-  await endUnplaced(deps, legId, reason)
-  if (failure === 'unavailable') return mediaUnavailable(message)
+function refusalOf({ failure, message }: Failure): Problem {
+  if (failure === 'unavailable' || failure === 'unanswered') return mediaUnavailable(message)
   if (failure === 'capacity') return busy('No call capacity right now.')
   return problem('parameter_invalid', `The call cannot be placed: ${message}`, { param: 'to' })
 }

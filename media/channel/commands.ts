@@ -83,6 +83,8 @@ export class CommandTable {
       'leg.challenge': request => this.#options.switchboard.challenge(request),
       'leg.verify': request => this.#options.switchboard.verify(request),
       'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
+      'leg.reserve': request => this.#options.switchboard.reserve(request),
+      'leg.release': request => this.#options.switchboard.release(request),
       'leg.dial': request => this.#dial(request),
       'leg.redirect_answer': request => this.#options.switchboard.redirects.answer(request),
       'leg.refer_answer': request => this.#options.switchboard.transfers.answer(request),

@@ -123,6 +123,10 @@ export const COMMANDS = {
     'main',
     Type.Object({ legId: id, from: list(canonical, 4), to: list(canonical, 4) }),
   ),
+  /** Keeps a place for a leg that is dialled within seconds: who is told that there is none has written nothing of it yet. */
+  'leg.reserve': ok('main', Type.Object({ legId: id })),
+  /** The leg will not be dialled: its place is free at once. */
+  'leg.release': ok('main', Type.Object({ legId: id })),
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
   'leg.dial': leg(
     'main',

@@ -75,7 +75,7 @@ export class CallsIn {
   /** A call for which there is no room is refused before anything is remembered of it: a flood of them costs an answer each. */
   atTheDoor({ peer }: InviteAtTheDoor): InviteRefusal | null {
     const { maxCalls, admission, sip } = this.#options
-    const hasRoom = !this.draining && this.#lines.byLeg.size < maxCalls && !this.#isCrowdedByStrangers(peer)
+    const hasRoom = !this.draining && this.#lines.taken < maxCalls && !this.#isCrowdedByStrangers(peer)
     const refusal = !hasRoom || !sip().admitsCall(peer) ? NO_ROOM : admission.refuses() ? TOO_LATE : null
     if (refusal !== null) this.refused++
     return refusal

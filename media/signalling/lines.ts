@@ -18,6 +18,8 @@ import { packetsOf } from './trace-desk.ts'
  * Ended legs that are still known: they are not dialled again, and calls forwarded from them have their Max-Forwards.
  */
 const MAX_RECENT = 10_000
+/** How long a place is kept for a leg that control has yet to write [ms]. */
+const RESERVED_MS = 10_000
 const UNMEASURED = { quality: NO_QUALITY, packets: null }
 
 interface LinesOptions {
@@ -37,6 +39,8 @@ type Begun = Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | '
 /** All lines, by leg and by SIP session: how each begins, gets its audio, is read, and ends once. */
 export class Lines {
   readonly byLeg = new Map<string, Line>()
+  /** Legs that are about to be dialled. */
+  readonly #reserved = new LRUCache<string, true>({ ...atMost(MAX_RECENT), ttl: RESERVED_MS, ttlAutopurge: true })
   readonly #options: LinesOptions
   readonly #bySession = new Map<string, Line>()
   /** Max-Forwards of those that are over. */
@@ -48,6 +52,25 @@ export class Lines {
 
   get(legId: string): Line | undefined {
     return this.byLeg.get(legId)
+  }
+
+  /** Places of calls that nobody else can have. */
+  get taken(): number {
+    return this.byLeg.size + this.#reserved.size
+  }
+
+  /** Keeps a place until the leg begins, or some seconds have passed. */
+  reserve(legId: string): void {
+    this.#reserved.set(legId, true)
+  }
+
+  /** The leg will not be dialled. */
+  release(legId: string): void {
+    this.#reserved.delete(legId)
+  }
+
+  isReserved(legId: string): boolean {
+    return this.#reserved.has(legId)
   }
 
   ofSession(sessionId: string): Line | undefined {
@@ -121,6 +144,7 @@ export class Lines {
       // Last: V8 adds properties to a copy one by one, and so many take it 60 µs instead of 1.
       ...known,
     }
+    this.#reserved.delete(line.legId)
     this.byLeg.set(line.legId, line)
     this.bind(line, line.sessionId)
     return line

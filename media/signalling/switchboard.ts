@@ -289,9 +289,24 @@ export class Switchboard {
   }
 
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
+    return this.#fullFor(request.legId) ?? this.#out.dial(request)
+  }
+
+  reserve({ legId }: Request<'leg.reserve'>): Reply<'leg.reserve'> | Failure {
+    const full = this.#fullFor(legId)
+    if (full === null) this.#lines.reserve(legId)
+    return full ?? {}
+  }
+
+  release({ legId }: Request<'leg.release'>): Reply<'leg.release'> {
+    this.#lines.release(legId)
+    return {}
+  }
+
+  #fullFor(legId: string): Failure | null {
     if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
-    const isFull = this.#lines.byLeg.size >= this.#options.maxCalls
-    return isFull ? { failure: 'capacity', message: 'no call capacity right now' } : this.#out.dial(request)
+    const hasPlace = this.#lines.isReserved(legId) || this.#lines.taken < this.#options.maxCalls
+    return hasPlace ? null : { failure: 'capacity', message: 'no call capacity right now' }
   }
 
   replace(request: Request<'leg.replace'>): Promise<Reply<'leg.replace'> | Failure> {

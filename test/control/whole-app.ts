@@ -26,7 +26,7 @@ export const APP_CONFIG: AppConfig = {
 /** Media that knows of no call. */
 export const DEAF_MEDIA = {
   state: 'ready',
-  request: async () => ({ failure: 'not_found', message: 'not here' }),
+  request: async (name: string) => (name === 'leg.reserve' ? {} : { failure: 'not_found', message: 'not here' }),
   settled: async () => {},
   counters: { eventsLost: 0 },
   batchSizes: { bounds: [], counts: [], sum: 0, count: 0 },

@@ -68,8 +68,10 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'leg.challenge': toLeg(({ legId }, _body, model) => model.hangUp(legId, 'rejected')),
   'leg.verify': (model, { legId }) => (model.legs.has(legId) ? model.verification : notFound(legId)),
   'leg.check_caller': (model, { legId, ha1 }) => (model.legs.has(legId) ? { isRight: ha1 !== null } : notFound(legId)),
+  'leg.reserve': model => (model.legs.size >= model.maxCalls ? FULL : {}),
+  'leg.release': () => ({}),
   'leg.dial': (model, { legId, target, room, timeoutS, sound = {} }) => {
-    if (model.legs.size >= model.maxCalls) return { failure: 'capacity', message: 'no call capacity right now' }
+    if (model.legs.size >= model.maxCalls) return FULL
     if (model.known.has(legId)) return conflict('the leg was dialled before')
     if ('browserId' in target && model.closedBrowsers.has(target.browserId)) return notFound(target.browserId)
     model.known.add(legId)
@@ -243,12 +245,16 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'media.stats': () => ({ counters: {}, gauges: {}, histograms: {} }),
 }
 
+const FULL: Failure = { failure: 'capacity', message: 'no call capacity right now' }
+
 /** Commands that media's main thread answers without an engine. */
 const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
   'leg.ring',
   'leg.reject',
   'leg.challenge',
   'leg.check_caller',
+  'leg.reserve',
+  'leg.release',
   'leg.redirect_answer',
   'leg.hangup',
   'leg.read',

@@ -18,7 +18,7 @@ interface About {
 class WillingDouble extends MediaDouble {
   /** Brings about what a command is about. */
   prepare(name: CommandName, body: About): void {
-    if (name === 'leg.dial') return
+    if (name === 'leg.dial' || name === 'leg.reserve' || name === 'leg.release') return
     const { legId, legIds = [], target, roomId, room, recordingId, streamId, streamIds = [] } = body
     for (const id of typeof legId === 'string' ? [legId, ...legIds] : legIds) this.#answered(id)
     for (const one of [target, roomId === undefined ? undefined : { roomId }, room]) if (one) this.#target(one)

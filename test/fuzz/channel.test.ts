@@ -93,6 +93,8 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
   'leg.verify': { legId, from: ['15550100100'], to: ['15550100200'] },
   'leg.check_caller': { legId, ha1: null },
   'leg.reject': { legId, sipCode: 486, retryAfterS: 5, reason: 'busy' },
+  'leg.reserve': { legId: `dialled_${n}` },
+  'leg.release': { legId: `dialled_${n}` },
   'leg.dial': {
     legId: `dialled_${n}`,
     target: {

@@ -242,7 +242,24 @@ test('a live call to a SIP address of a private network is refused, but for thos
   await world.close()
 })
 
-test('a call above the capacity of media answers 429 with Retry-After and leaves a failed call', async () => {
+test('a call above the capacity of media answers 429 with Retry-After, and one that media cannot take 503: neither leaves anything', async () => {
+  const world = await makeCallsWorld()
+  const place = () => world.control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1' })
+  const told = ({ status, body, headers }: Awaited<ReturnType<typeof place>>) => [
+    status,
+    body.error.code,
+    Number(headers['retry-after']) > 0,
+  ]
+  world.media.maxCalls = 0
+  assert.equal(told(await place()), [429, 'capacity_exhausted', true])
+  world.media.overrides.set('leg.reserve', () => ({ failure: 'unavailable', message: 'draining' }))
+  assert.equal(told(await place()), [503, 'media_unavailable', true])
+  assert.equal((await world.control.ask('GET /v1/calls')).body.data, [])
+  assert.equal((await world.control.ask('GET /v1/events')).body.data, [])
+  await world.close()
+})
+
+test('a call that media refuses after all, without a port for its audio, has failed', async () => {
   const world = await makeCallsWorld()
   world.media.overrides.set('leg.dial', () => ({ failure: 'capacity', message: 'full' }))
   const refused = await world.control.ask('POST /v1/calls', { to: 'sip:bob@192.0.2.1' })

@@ -179,8 +179,11 @@ test(
     const refused = await (await phone.dial('1002', product.sip)).outcome
     assert.is(refused.status, 503)
     assert.ok('retryAfterS' in refused && refused.retryAfterS !== null && refused.retryAfterS > 0)
+    const newest = async () => (await product.ok('GET', '/events?limit=1')).data[0].id
+    const before = await newest()
     const answer = await product.api('POST', '/calls', { to: phone.uri })
     assert.is(answer.status, 429)
+    assert.is(await newest(), before, 'it has left nothing')
     assert.is(answer.body.error.code, 'capacity_exhausted')
     assert.ok(Number(answer.headers.get('retry-after')) > 0)
     await calls[0]!.hangup()

@@ -31,6 +31,20 @@ test('a call that is hung up before it has a socket is not placed, and nothing o
   assert.equal(media.engine.engine.snapshot().legs, [])
 })
 
+test("a place that is kept for a leg is nobody else's until that leg is dialled", async () => {
+  const small = await LocalMedia.open({}, { maxCalls: 2 })
+  const reserve = (legId: string) => small.run('leg.reserve', { legId })
+  assert.equal([await reserve('part_a'), await reserve('part_b')], [{}, {}])
+  for (const refused of [await reserve('part_c'), await small.dial('part_c', phone)])
+    assert.ok(isFailure(refused) && refused.failure === 'capacity')
+  assert.ok(!isFailure(await small.dial('part_a', phone)))
+  const late = await reserve('part_c')
+  assert.ok(isFailure(late), 'a leg and its reservation are one')
+  await small.run('leg.release', { legId: 'part_b' })
+  assert.equal(await reserve('part_c'), {}, 'it is not dialled after all')
+  await small.close()
+})
+
 test('a snapshot that is asked for after a call has the call in it, however long its socket takes', async () => {
   const open = media.holdSockets()
   const dialled = media.dial('part_a', phone)
