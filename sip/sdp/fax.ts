@@ -1,4 +1,4 @@
-import { isGroup, type MediaDescription, nothingMore, parseSdp } from './sdp.ts'
+import { isNobodys, type MediaDescription, nothingMore, parseSdp } from './sdp.ts'
 import { refused, type SdpSession, versioned } from './session.ts'
 
 /** A T.38 party over UDPTL: where it receives, and its attributes as written (ITU-T T.38 Annex D). */
@@ -17,7 +17,7 @@ export function faxOf(description: Uint8Array): FaxSide | null {
   if ('error' in parsed) return null
   const live = parsed.media.filter(({ port }) => port !== 0)
   const fax = live.find(isFax)
-  if (fax === undefined || fax.host === null || isGroup(fax.host) || live.some(({ kind }) => kind === 'audio'))
+  if (fax === undefined || fax.host === null || isNobodys(fax.host) || live.some(({ kind }) => kind === 'audio'))
     return null
   return { host: fax.host, port: fax.port, attributes: fax.t38 }
 }

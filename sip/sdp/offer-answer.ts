@@ -13,7 +13,7 @@ import {
 } from './sdes-agreement.ts'
 import {
   type Direction,
-  isGroup,
+  isNobodys,
   type MediaDescription,
   nothingMore,
   type PayloadFormat,
@@ -260,7 +260,7 @@ function findAudio(
     const protection = protectionOf(media, index)
     const coding = protection === null ? null : findCodec(media, capabilities)
     // With ICE the address is irrelevant.
-    if (isGroup(media.host) && !isDtls(media)) error = 'multicast'
+    if (isNobodys(media.host) && !isDtls(media)) error = 'multicast'
     else if (protection === null) error = error === 'no_audio' ? 'no_common_encryption' : error
     else if (coding === null) error = 'no_common_codec'
     else if (protection !== 'plain') return { index, media, protection, ...coding }
@@ -423,7 +423,7 @@ function negotiated(
   const { media } = match
   const { direction, rtcpMux } = own
   const host = media.host!
-  const rtcpHost = media.rtcpHost === null || isGroup(media.rtcpHost) ? host : media.rtcpHost
+  const rtcpHost = media.rtcpHost === null || isNobodys(media.rtcpHost) ? host : media.rtcpHost
   const ptimeMs = media.ptimeMs ?? capabilities.ptimeMs ?? DEFAULT_PTIME_MS
   return {
     remoteHost: host,

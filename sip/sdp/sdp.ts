@@ -143,8 +143,9 @@ function parseConnection(value: string): string | null {
   return net === 'IN' && (family === 'IP4' || family === 'IP6') && ADDRESS.test(host) ? host : null
 }
 
-/** Multicast, broadcast, or reserved (RFC 1112 §4, RFC 4291 §2.7): nobody's own address. */
-export const isGroup = (host: string): boolean => /^(?:(?:::ffff:)?(?:22[4-9]|2[3-5]\d)\.|ff[\da-f]{2}:)/i.test(host)
+/** Multicast, broadcast, reserved, or this network's (RFC 1112 §4, RFC 1122 §3.2.1.3, RFC 4291 §2.7): nobody's own address. 0.0.0.0 is no address. */
+export const isNobodys = (host: string): boolean =>
+  host !== '0.0.0.0' && /^(?:(?:::ffff:)?(?:0|22[4-9]|2[3-5]\d)\.|ff[\da-f]{2}:)/i.test(host)
 
 /** The defaults of a media line that no other line states. */
 export const nothingMore = (): Omit<MediaDescription, 'kind' | 'port' | 'protocol' | 'formats'> => ({

@@ -153,14 +153,17 @@ test('a far end whose Contact is `sips:` though it was called over UDP gets its 
   bye.reply(responseTo(bye, '200 OK'))
 })
 
-test('audio is sent to no multicast or broadcast address: 488 with Warning 330, and the end of a call that is answered so (RFC 3261 §20.43)', async () => {
+test('audio is sent to no multicast, broadcast or unusable address: 488 with Warning 330, and the end of a call that is answered so (RFC 3261 §20.43)', async () => {
   const group = audioAt(6000).replace('c=IN IP4 127.0.0.1', 'c=IN IP4 224.2.1.1/127')
-  const peer = await calls.peer()
-  peer.send(calls.inviteFrom(peer, 'UDP', group), product.sip.port)
-  const refused = await peer.next('[2-6]\\d\\d')
-  assert.is(refused.what, '488')
-  assert.match(field(refused.text, 'warning'), /^330 /)
+  for (const host of ['224.2.1.1/127', '255.255.255.255', '0.1.2.3']) {
+    const far = await calls.peer()
+    far.send(calls.inviteFrom(far, 'UDP', group.replace('224.2.1.1/127', host)), product.sip.port)
+    const refused = await far.next('[2-6]\\d\\d')
+    assert.is(refused.what, '488', host)
+    assert.match(field(refused.text, 'warning'), /^330 /)
+  }
 
+  const peer = await calls.peer()
   peer.send(calls.inviteFrom(peer, 'UDP', audioAt(6000)), product.sip.port)
   const answer = await peer.next('200')
   answer.reply(inside(answer, 'ACK', 1))

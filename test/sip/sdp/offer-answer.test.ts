@@ -84,7 +84,8 @@ test('an offer that cannot be answered says why', () => {
   assert.is(error(offer('m=video 5000 RTP/AVP 31')), 'no_audio')
   assert.is(error(offer('m=audio 0 RTP/AVP 0')), 'no_audio')
   assert.is(error(offer('m=audio 4000 RTP/AVP 18')), 'no_common_codec')
-  for (const host of ['IP4 224.2.1.1/127', 'IP4 239.255.1.1', 'IP4 255.255.255.255', 'IP4 240.0.0.1', 'IP6 ff0e::1']) {
+  const groups = ['IP4 224.2.1.1/127', 'IP4 239.255.1.1', 'IP4 255.255.255.255', 'IP4 240.0.0.1', 'IP6 ff0e::1']
+  for (const host of [...groups, 'IP4 0.1.2.3', 'IP6 ::ffff:0.0.0.1']) {
     assert.is(error(offer('m=audio 4000 RTP/AVP 0', `c=IN ${host}`)), 'multicast', host)
   }
   assert.is(error(Buffer.from('x')), 'malformed')
