@@ -59,6 +59,9 @@ const failure = (error: ParseErrorCode, request: BrokenRequest | null = null): P
 /**
  * Parses one message (RFC 3261 §7, §25). The bytes after Content-Length are ignored, as datagrams demand (§18.3); without
  * Content-Length the body goes to the end. A message of a stream has to have one. The body is a view of `bytes`. Never throws.
+ *
+ * A request with too large a header is refused. Nobody can be told so of a response, and one that is not read would leave a call standing at
+ * the far end, without an ACK: it is read as if it were without those headers, or without a body that is too large.
  */
 export function parseMessage(bytes: Uint8Array, isOfStream = false): SipMessage | ParseFailure {
   if (bytes.length > MAX_MESSAGE_BYTES) return failure('too_large')
@@ -80,10 +83,13 @@ export function parseMessage(bytes: Uint8Array, isOfStream = false): SipMessage 
   const headerError = lineEnd < 0 ? null : readHeaders(head, lineEnd + 2, headers)
   const broken = headerError === 'lost_via' ? null : brokenRequest(startLine, headers)
   if ('error' in startLine) return failure(startLine.error, broken)
-  if (isCut) return failure('head_too_large', broken)
-  if (headerError !== null) return failure(headerError === 'lost_via' ? 'header_too_large' : headerError, broken)
-  if (isOfStream && headers.get('content-length') === null) return failure('missing_header', broken)
-  return assemble(startLine, headers, bytes, headEnd + 4, broken)
+  if (headerError === 'lost_via') return failure('header_too_large', broken)
+  const isTooLarge = isCut || headerError === 'header_too_large' || headerError === 'too_many_headers'
+  if (isTooLarge ? startLine.kind === 'request' : headerError !== null) {
+    return failure(isCut ? 'head_too_large' : headerError!, broken)
+  }
+  if (isOfStream && !isTooLarge && headers.get('content-length') === null) return failure('missing_header', broken)
+  return assemble(startLine, headers, bytes, isCut ? null : headEnd + 4, broken)
 }
 
 function brokenRequest(
@@ -183,7 +189,7 @@ function assemble(
   start: StartLine,
   headers: Headers,
   bytes: Uint8Array,
-  bodyStart: number,
+  bodyStart: number | null,
   broken: BrokenRequest | null,
 ): SipMessage | ParseFailure {
   for (const name of REQUIRED) if (headers.get(name) === null) return failure('missing_header', broken)
@@ -193,7 +199,8 @@ function assemble(
   if (start.kind === 'request' && core.cseq.method !== start.method) return failure('method_mismatch', broken)
   const hops = headers.get('max-forwards')
   if (hops !== null && parseCount(hops, 255) === null) return failure('bad_max_forwards', broken)
-  const body = readBody(headers.get('content-length'), bytes, bodyStart)
+  const read = bodyStart === null ? 'body_too_large' : readBody(headers.get('content-length'), bytes, bodyStart)
+  const body = start.kind === 'response' && read === 'body_too_large' ? new Uint8Array() : read
   if (typeof body === 'string') return failure(body, broken)
   return start.kind === 'request'
     ? { kind: 'request', method: start.method, uri: start.uri, headers, body, ...core }

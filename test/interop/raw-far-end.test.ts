@@ -153,6 +153,38 @@ test('a far end whose Contact is `sips:` though it was called over UDP gets its 
   bye.reply(responseTo(bye, '200 OK'))
 })
 
+for (const [sentence, transport, more, body, goesOn] of [
+  [
+    'a header of 9,000 octets is answered, as if it were without it',
+    'udp',
+    [`X-Long: ${'a'.repeat(9000)}`],
+    audioAt(6000),
+    true,
+  ],
+  ['200 headers too', 'udp', Array.from({ length: 200 }, (_, i) => `X-${i}: a`), audioAt(6000), true],
+  [
+    '40,000 octets of headers gets its ACK, and a BYE',
+    'tcp',
+    Array.from({ length: 5 }, () => `X-Long: ${'a'.repeat(8000)}`),
+    audioAt(6000),
+    false,
+  ],
+  ['a body of 70,000 octets does too', 'tcp', [], 'a'.repeat(70_000), false],
+] as const) {
+  test(`a 200 with ${sentence} (RFC 3261 §13.2.2.4)`, async () => {
+    const carrier = await calls.peer(transport)
+    const id = await calls.callOver(carrier, { transport })
+    const invite = await carrier.next('INVITE')
+    const contact = `Contact: <sip:far@127.0.0.1:${carrier.port};transport=${transport}>`
+    invite.reply(responseTo(invite, '200 OK', [contact, 'Content-Type: application/sdp', ...more], body))
+    await carrier.next('ACK')
+    if (goesOn) await product.ok('POST', `/calls/${id}/hangup`)
+    const bye = await carrier.next('BYE')
+    bye.reply(responseTo(bye, '200 OK'))
+    assert.is((await calls.endOf(id)).ended_reason, goesOn ? 'api_hangup' : 'codec_mismatch')
+  })
+}
+
 test('audio is sent to no multicast, broadcast or unusable address: 488 with Warning 330, and the end of a call that is answered so (RFC 3261 §20.43)', async () => {
   const group = audioAt(6000).replace('c=IN IP4 127.0.0.1', 'c=IN IP4 224.2.1.1/127')
   for (const host of ['224.2.1.1/127', '255.255.255.255', '0.1.2.3']) {

@@ -447,7 +447,7 @@ test('what comes after a header that is too long is copied as well', () => {
   assert.is(statusOf(feed(party(), Buffer.from(bytes))), 513)
 })
 
-test('a message that is too long is dropped if it is an ACK, a response, lacks its way back, or draws more than it has', () => {
+test('a message that is too long is dropped if it is an ACK, lacks its way back, or draws more than it has', () => {
   const bob = party()
   const via = 'SIP/2.0/UDP 10.0.0.5:5060;branch=z9hG4bKa'
   const compact = Buffer.from(raw('INVITE'))
@@ -455,11 +455,6 @@ test('a message that is too long is dropped if it is an ACK, a response, lacks i
     .replace(/^Via: .*\r\n/m, 'v:a\r\n'.repeat(124))
   const dropped = [
     raw('ACK', { extra: LONG }),
-    Buffer.from(
-      Buffer.from(raw('INVITE', { extra: LONG }))
-        .toString()
-        .replace(/^INVITE .*/, 'SIP/2.0 200 OK'),
-    ),
     raw('INVITE', { extra: [`v: ${via}${LONG[0]}`] }),
     raw('INVITE', { extra: [...MANY, `Via: ${via}`] }),
     Buffer.from(compact),

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { SipRequest } from '../../../sip/message/message.ts'
 import { toText } from '../../../sip/message/message.ts'
-import { type ParseErrorCode, parseMessage } from '../../../sip/message/parse.ts'
+import { MAX_HEAD_BYTES, type ParseErrorCode, parseMessage } from '../../../sip/message/parse.ts'
 import { suite } from '../../harness.ts'
 import { message, seeded } from '../pipe.ts'
 
@@ -116,6 +116,26 @@ test('messages, headers and their number are bounded', () => {
   assert.is(errorOf(START, ...REST, `X: ${'a'.repeat(8200)}`), 'header_too_large')
   assert.is(errorOf(START, ...REST, ...Array.from({ length: 130 }, () => 'X: a')), 'too_many_headers')
   assert.is(errorOf(START, ...REST, `X: ${'a'.repeat(8000)}`, ...Array.from({ length: 120 }, () => 'X: a')), null)
+})
+
+test('a response is read without what is too large in it', () => {
+  for (const [more, body] of [
+    [[`Z: ${'a'.repeat(8200)}`, 'Content-Length: 1'], 'b'],
+    [['Content-Length: 1', ...Array.from({ length: 130 }, () => 'Z: a')], 'b'],
+    [['Content-Length: 70000'], ''],
+    [['Content-Length: 1', ...Array.from({ length: 5 }, () => `Y: ${'a'.repeat(8000)}`)], ''],
+  ] as const) {
+    const head = message('SIP/2.0 200 OK', ...REST, ...more).toString()
+    // Of the last one a stream hands over only the beginning.
+    const bytes = head.length > MAX_HEAD_BYTES ? head.slice(0, MAX_HEAD_BYTES) : `${head}${body}`
+    const result = parseMessage(Buffer.from(bytes), true)
+    if (result.kind !== 'response') throw new Error('no response')
+    assert.equal(
+      [Buffer.from(result.body).toString(), result.headers.get('z')?.slice(0, 2) ?? null],
+      [body, more.length > 100 ? 'a' : null],
+    )
+  }
+  assert.is(errorOf('SIP/2.0 200 OK', ...REST.slice(1), `Z: ${'a'.repeat(8200)}`), 'missing_header')
 })
 
 test('line ends before the start line are skipped, and alone they are a keep-alive', () => {
