@@ -83,8 +83,9 @@ async function setPci(
   const isConnected = call.ended_at === null && (call.answered_at !== null || isBeingAsked(call))
   if (!isConnected || target === null) return notRunning()
   const others = (await pausesOf(store.db, context, call.id)).filter(({ id }) => id !== targetId(target))
+  const request = { requestId: context.requestId, idempotencyKey: context.idempotencyKey }
   if (body.action === 'resume') {
-    const reply = await media.request('capture.resume', { target })
+    const reply = await media.request('capture.resume', { target, request })
     // A flow's payment ends its own pause.
     if (!isFailure(reply) && others[0] !== undefined) return toCallPci(call.id, context.livemode, others[0])
     if (others[0] !== undefined && isFailure(reply) && reply.failure === 'conflict' && !context.isResumed) {
@@ -103,6 +104,7 @@ async function setPci(
     reason: body.reason ?? 'payment',
     maskDtmf: settings.maskDtmf,
     destinationLegId: destination,
+    request,
   })
   return answer(deps, context, call, reply, 'already_paused')
 }

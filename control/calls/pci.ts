@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { CaptureState, Target } from '../../media/protocol.ts'
-import { appendEvent } from '../kernel/events/log.ts'
+import { appendEvent, type Cause } from '../kernel/events/log.ts'
 import { nullable, timestamp } from '../kernel/schema.ts'
 import { written } from '../kernel/store/after-commit.ts'
 import type { Db, Trx } from '../kernel/store/store.ts'
@@ -97,7 +97,7 @@ export async function lastPause(
 export async function applyCapture(
   trx: Trx,
   call: CallRow,
-  { id, state }: { id: string; state: CaptureState },
+  { id, state, request }: { id: string; state: CaptureState; request?: Cause | undefined },
   at: string,
 ): Promise<void> {
   const tenant = tenantOf(call)
@@ -122,13 +122,14 @@ export async function applyCapture(
     at,
     object: toCallPci(call.id, tenant.livemode, after),
     callId: call.id,
+    ...(request && { request }),
   })
 }
 
 /** Media has paused or resumed the capture of a call. */
 export async function onCaptureChanged(trx: Trx, { body, at }: Of<'capture.changed'>): Promise<void> {
   const call = await callOfTarget(trx, body.target)
-  if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), state: body.state }, at)
+  if (call !== undefined) await applyCapture(trx, call, { id: targetId(body.target), ...body }, at)
 }
 
 /** Whether a number is marked as a payment number. */

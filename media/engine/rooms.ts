@@ -68,7 +68,7 @@ export class Rooms {
   readonly commands = {
     'room.play': async request => await this.#play(request),
     'capture.pause': request => this.#pause(request),
-    'capture.resume': ({ target }) => this.#captures.resume(target),
+    'capture.resume': request => this.#captures.resume(request),
   } satisfies Partial<EngineHandlers>
   readonly #options: RoomsOptions
   readonly #rooms = new Map<string, Room>()

@@ -18,6 +18,7 @@ import {
   phoneVia,
   playSources,
   reliability,
+  requested,
   roomCapture,
   roomSpec,
   route,
@@ -304,10 +305,11 @@ export const COMMANDS = {
       reason: text(1000),
       maskDtmf: boolean,
       destinationLegId: nullable(id),
+      request: requested,
     }),
   ),
   /** Failure `conflict` when not paused. */
-  'capture.resume': command<CaptureState>()('target', Type.Object({ target })),
+  'capture.resume': command<CaptureState>()('target', Type.Object({ target, request: requested })),
   'stream.start': command<StreamSnapshot>()('starts', streamSpec),
   /** Flushes, sends `stop`, closes; replies with the last counters. */
   'stream.stop': command<StreamSnapshot>()('started', Type.Object({ streamId: id })),

@@ -1,5 +1,6 @@
+import type { Static } from 'typebox'
 import type { Answer } from '../../codecs/detectors/answer-detector.ts'
-import type { EndedReason, SipTransport, Target } from './parts.ts'
+import type { EndedReason, requested, SipTransport, Target } from './parts.ts'
 import type {
   CaptureState,
   ClaimedIdentity,
@@ -133,8 +134,13 @@ export interface Events {
   'room.opened': { roomId: string }
   /** `durationMs`: since it was opened, by a clock that nobody sets. */
   'room.closed': { roomId: string; durationMs?: number }
-  /** A pause began or ended, by a command or by its own deadline. */
-  'capture.changed': { target: Target; state: CaptureState; by: 'command' | 'deadline' | 'ended' }
+  /** A pause began or ended, by a command (`request` as there) or by its own deadline. */
+  'capture.changed': {
+    target: Target
+    state: CaptureState
+    by: 'command' | 'deadline' | 'ended'
+    request?: Static<typeof requested>
+  }
   'stream.changed': StreamSnapshot
   'recording.ready': RecordingInfo
   'recording.failed': { recordingId: string; message: string }

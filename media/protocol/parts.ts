@@ -329,6 +329,9 @@ export type ListenSpec = Static<typeof listenSpec>
 
 export const pauseSeconds = integer(1, MAX_TIMER_MS / 1000)
 
+/** The API request behind a command, which the event that tells of it gives back. */
+export const requested = Type.Optional(Type.Object({ requestId: text(200), idempotencyKey: nullable(text(1000)) }))
+
 /** The capture pause that a payment line brings with it. */
 export const paymentPause = Type.Object({ maxSeconds: pauseSeconds, reason: text(1000), maskDtmf: boolean })
 export type PaymentPause = Static<typeof paymentPause>

@@ -38,15 +38,15 @@ export class Captures {
     if ('failure' in state) return state
     this.#entries.set(id, entry)
     this.#schedule()
-    this.#changed({ target: request.target, state, by: 'command' })
+    this.#changed({ target: request.target, state, by: 'command', ...asked(request) })
     return state
   }
 
-  resume(target: Target): CaptureState | Failure {
-    const entry = this.#entries.get(targetId(target))
+  resume(request: Request<'capture.resume'>): CaptureState | Failure {
+    const entry = this.#entries.get(targetId(request.target))
     if (entry === undefined) return { failure: 'conflict', message: 'capture is not paused' }
     const state = entry.pause.resume()
-    if (!('failure' in state)) this.#end(entry, 'command')
+    if (!('failure' in state)) this.#end(entry, 'command', request)
     return state
   }
 
@@ -68,10 +68,10 @@ export class Captures {
     this.#end(entry, 'ended')
   }
 
-  #end(entry: Entry, by: Events['capture.changed']['by']): void {
+  #end(entry: Entry, by: Events['capture.changed']['by'], request?: Request<'capture.resume'>): void {
     this.#entries.delete(targetId(entry.target))
     this.#schedule()
-    this.#changed({ target: entry.target, state: entry.pause.state, by })
+    this.#changed({ target: entry.target, state: entry.pause.state, by, ...asked(request) })
   }
 
   #schedule(): void {
@@ -101,6 +101,9 @@ export class Captures {
     return [...this.#entries.values()].map(({ target, pause }) => ({ target, state: pause.state }))
   }
 }
+
+const asked = (command?: Request<'capture.resume'>): Pick<Events['capture.changed'], 'request'> =>
+  command?.request === undefined ? {} : { request: command.request }
 
 /** A flow's payment line has the pause itself, and a session's has no payer. */
 function lineOfPayer({ target, pause }: Entry): [string, string][] {

@@ -175,8 +175,8 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     return {}
   },
   'capture.pause': (model, request) => (model.isHere(request.target) ? model.pause(request) : notFound('target')),
-  'capture.resume': (model, { target }) =>
-    model.isHere(target) ? model.resume(target, 'command') : notFound('target'),
+  'capture.resume': (model, { target, request }) =>
+    model.isHere(target) ? model.resume(target, 'command', request) : notFound('target'),
   'stream.start': (model, { streamId, target }) => {
     if (!model.isHere(target)) return notFound(streamId)
     if (model.streams.has(streamId)) return conflict('it runs already')

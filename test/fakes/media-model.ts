@@ -314,21 +314,25 @@ export class MediaModel {
   // ------------------------------------------------------------------ capture
 
   pause(request: Commands['capture.pause']['request']): CaptureState | Failure {
-    const { target, maxSeconds, reason, maskDtmf, destinationLegId } = request
+    const { target, maxSeconds, reason, maskDtmf, destinationLegId, request: asked } = request
     const key = JSON.stringify(target)
     if (this.pauses.has(key)) return { failure: 'conflict', message: 'paused already' }
     const pausedAt = this.#at()
     const resumesAt = new Date(Date.parse(pausedAt) + maxSeconds * 1000).toISOString()
     const state: CaptureState = { paused: true, reason, pausedAt, resumesAt, destinationLegId, maskDtmf }
     this.pauses.set(key, state)
-    this.emit('capture.changed', { target, state, by: 'command' })
+    this.emit('capture.changed', { target, state, by: 'command', ...(asked && { request: asked }) })
     return state
   }
 
   /** Ends a pause, by a command or as its deadline does. */
-  resume(target: Target, by: Events['capture.changed']['by']): CaptureState | Failure {
+  resume(
+    target: Target,
+    by: Events['capture.changed']['by'],
+    request?: Events['capture.changed']['request'],
+  ): CaptureState | Failure {
     if (!this.pauses.delete(JSON.stringify(target))) return { failure: 'conflict', message: 'not paused' }
-    this.emit('capture.changed', { target, state: NOT_PAUSED, by })
+    this.emit('capture.changed', { target, state: NOT_PAUSED, by, ...(request && { request }) })
     return NOT_PAUSED
   }
 

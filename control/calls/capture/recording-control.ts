@@ -138,7 +138,8 @@ async function setPaused(
     const { numUpdatedRows } = await change.where('paused', '!=', paused).executeTakeFirst()
     const object = toCallRecording({ ...row, paused })
     const type = isPaused ? 'call.recording.paused' : 'call.recording.resumed'
-    if (numUpdatedRows > 0n) await appendEvent(trx, context, { type, at: now().toISOString(), object, callId: id })
+    const event = { type, at: now().toISOString(), object, callId: id, request: context } as const
+    if (numUpdatedRows > 0n) await appendEvent(trx, context, event)
     return object
   })
 }

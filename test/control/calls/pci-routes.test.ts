@@ -121,6 +121,19 @@ test('max_seconds elapsed: it resumes by itself, and both changes are told', asy
   await world.close()
 })
 
+test('what a request has paused or resumed is told with the request, and what a deadline has ended with none', async () => {
+  const { world, id, pay } = await payingCall()
+  const asked = []
+  for (const action of ['pause', 'resume', 'pause']) asked.push((await pay({ action })).headers['request-id'])
+  world.media.resume({ legId: 'part_1' }, 'deadline')
+  await world.media.committed()
+  const { data } = (await world.control.ask(`GET /v1/calls/${id}/events`)).body
+  const told = data.filter(({ type }: { type: string }) => type.startsWith('call.pci.'))
+  const requests = told.map(({ request }: { request: { id: string } | null }) => request?.id)
+  assert.equal(requests.reverse(), [...asked, undefined])
+  await world.close()
+})
+
 test('an organisation may demand that keys of a pause reach payment numbers alone', async () => {
   const world = await makeCallsWorld()
   const { control, media, openRoom } = world

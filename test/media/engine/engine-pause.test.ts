@@ -363,6 +363,18 @@ test('without a payment line nobody gets the keys', () => {
   }
 })
 
+test('the request behind a pause or its end is told with it, and with no other change', () => {
+  const request = { requestId: 'req_1', idempotencyKey: 'a key' }
+  pause({ request })
+  engine.engine.do('capture.resume', { target: { legId: CALLER }, request: { ...request, requestId: 'req_2' } })
+  pause({ maxSeconds: 1, request })
+  engine.run(52)
+  assert.equal(
+    engine.of('capture.changed').map(change => change.request?.requestId),
+    ['req_1', 'req_2', 'req_1', undefined],
+  )
+})
+
 test('max_seconds elapsed: resumes by itself', () => {
   pause({ maxSeconds: 1 })
   engine.run(49)
