@@ -214,9 +214,12 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
     return conflict('not_connected', `No agent talks with the caller, who ${STEPS[leg.step].means}.`)
   }
   if ((leg.on_hold === 1) === isHeld) {
-    return isHeld
-      ? conflict('already_held', 'The call is already on hold.')
-      : conflict('not_held', 'The call is not on hold.')
+    if (isHeld) return conflict('already_held', 'The call is already on hold.')
+    const isByOther = found.call.status === 'held'
+    return conflict(
+      'not_held',
+      isByOther ? 'The other party holds, and only they can end it.' : 'The call is not on hold.',
+    )
   }
   if ((await ringsOf(trx, tenant, callId)).some(isAsking)) {
     return conflict('already_consulting', 'A consultation is in progress: complete or cancel it first.')
@@ -224,6 +227,13 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
   await setLeg(trx, tenant, leg.id, { on_hold: isHeld ? 1 : 0 })
   await tellHold(trx, tenant, callId, { at, request })
   return null
+}
+
+/** For the API: whoever of the two has the other on hold, or both. */
+export async function unhold(handling: Handling): Promise<Problem | null> {
+  const byCaller = await hold(handling, false, 'caller')
+  const refused = await hold(handling, false)
+  return byCaller === null ? null : refused
 }
 
 /** A far end holds by its own description, or no longer. Of a member's phone, or whoever has answered: as by the API. */

@@ -10,7 +10,15 @@ import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { CallCentre } from './call-centre.ts'
-import { endConsultation, type Handling, hold, supervise, transferAttended, transferBlind } from './call-handling.ts'
+import {
+  endConsultation,
+  type Handling,
+  hold,
+  supervise,
+  transferAttended,
+  transferBlind,
+  unhold,
+} from './call-handling.ts'
 import type { Target } from './targets.ts'
 
 export interface CallHandlingDeps {
@@ -70,7 +78,9 @@ export function callHandlingRoutes(deps: CallHandlingDeps): Route[] {
       path: '/calls/:id/unhold',
       id: 'unholdCall',
       summary: 'Take a call off hold',
-      handler: (context, { params }) => act(context, params.id, handling => hold(handling, false)),
+      description:
+        'Whoever put it there. 409 `not_held` if nobody did, or only an outside caller by their own phone: they alone can end that, and the call stays `held`.',
+      handler: (context, { params }) => act(context, params.id, unhold),
     }),
     route({
       ...common,

@@ -293,6 +293,9 @@ test(
     const { atCaller, atAgent, callId } = await talk('both-hold')
     await atCaller.hold()
     await isNow(callId, 'held')
+    const refused = await product.api('POST', `/calls/${callId}/unhold`)
+    assert.equal([refused.status, refused.body.error.details.reason], [409, 'not_held'])
+    assert.match(refused.body.error.message, /only they can end/)
     await atAgent.hold()
     await atAgent.resume()
     await hears(atAgent, CALLER_HZ)
@@ -343,6 +346,17 @@ test(
     await hears(atAnn, COLLEAGUE_HZ)
     await hears(atBob, AGENT_HZ)
     assert.equal(await holds(callId), ['call.held', 'call.resumed', 'call.held', 'call.resumed'])
+    // The API takes it off hold, whoever's phone holds.
+    for (const held of [[atAnn], [atBob], [atAnn, atBob]]) {
+      for (const phone of held) await phone.hold()
+      await isNow(callId, 'held')
+      assert.is((await product.ok('POST', `/calls/${callId}/unhold`)).status, 'in_progress')
+      const refused = await product.api('POST', `/calls/${callId}/unhold`)
+      assert.equal([refused.status, refused.body.error.details.reason], [409, 'not_held'])
+      for (const phone of held) await phone.resume()
+      await hears(atAnn, COLLEAGUE_HZ)
+      await hears(atBob, AGENT_HZ)
+    }
     await atAnn.hangup()
     await atBob.ended
   },
