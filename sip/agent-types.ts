@@ -192,6 +192,8 @@ export type UaEvent =
       /** The first Reason header as it came, and what all of them say. */
       reasonHeader: string | null
       reasons: readonly Reason[]
+      /** Of the far end's BYE or CANCEL, if that has ended it. */
+      header: HeaderReader
     }
 
 /** A contact of a REGISTER, with the requested or remaining time. `*`: all of them. */

@@ -1,8 +1,8 @@
-import type { AgentCore, OwnReinvite, Session } from './agent-core.ts'
+import { type AgentCore, headerReader, type OwnReinvite, type Session } from './agent-core.ts'
 import type { EndCause, HeaderFields, UaEvent } from './agent-types.ts'
 import type { Dialog } from './dialog.ts'
 import { sendInDialog } from './in-dialog-request.ts'
-import type { Headers } from './message/message.ts'
+import { Headers } from './message/message.ts'
 import { parseReasons, q850, reasonFields } from './message/reason.ts'
 
 /** The cause if we end a call because nobody answered in time. */
@@ -44,6 +44,7 @@ export const ended = (
   cause,
   reasonHeader: headers?.get('reason') ?? null,
   reasons: headers === null ? [] : parseReasons(headers),
+  header: headerReader(headers ?? new Headers()),
 })
 
 /** Stops retransmitting them. A late PRACK is still answered (§3). */

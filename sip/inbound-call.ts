@@ -145,13 +145,18 @@ export function mayAsk(session: Session, credentials: Credentials): void {
  * 200 to the INVITE (RFC 3261 §13.3.1.4), once provisional descriptions are acknowledged (RFC 3262 §3). `body` null: our offer
  * and its answer were exchanged by provisional response and PRACK.
  */
-export function acceptCall(core: AgentCore, session: Session, body: Body | null, now: number): void {
+export function acceptCall(core: AgentCore, session: Session, parts: Acceptance, now: number): void {
   if (session.incoming === null) return
-  session.localDescription = body ?? session.localDescription
-  whenSettled(session, at => accept(core, session, body, at), now)
+  session.localDescription = parts.body ?? session.localDescription
+  whenSettled(session, at => accept(core, session, parts, at), now)
 }
 
-function accept(core: AgentCore, session: Session, body: Body | null, now: number): void {
+interface Acceptance {
+  body: Body | null
+  headers: HeaderFields
+}
+
+function accept(core: AgentCore, session: Session, { body, headers: more }: Acceptance, now: number): void {
   const transaction = session.incoming
   if (transaction === null) return
   const { request } = transaction
@@ -160,7 +165,7 @@ function accept(core: AgentCore, session: Session, body: Body | null, now: numbe
   core.deadlines.cancel(session.provisionalAt)
   stopProvisionals(core, session)
   const timer = timerFor(core, request.headers)
-  const headers = [...recordRoute(request), ...successHeaders(core, session, session.dialog!, timer)]
+  const headers = [...recordRoute(request), ...successHeaders(core, session, session.dialog!, timer), ...more]
   const confirmed = (body: Body | null): void => core.emit({ kind: 'confirmed', sessionId: session.id, body })
   sendSuccess(core, session, transaction, { status: 200, toTag: session.localTag, headers, body }, confirmed, now)
   runSessionTimer(core, session, timer.kind === 'agreed' ? timer.timer : null, now)

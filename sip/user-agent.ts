@@ -178,10 +178,10 @@ export class UserAgent {
 
   /**
    * 200 to the inbound INVITE. `body` is the answer, or the offer if the INVITE had none; null: both were exchanged by a provisional
-   * response and its PRACK.
+   * response and its PRACK. `headers`: of the owner, besides those of every 200.
    */
-  accept(sessionId: string, body: Body | null, now: number): Action[] {
-    return this.#with(sessionId, session => acceptCall(this.#core, session, body, now))
+  accept(sessionId: string, body: Body | null, now: number, headers: HeaderFields = []): Action[] {
+    return this.#with(sessionId, session => acceptCall(this.#core, session, { body, headers: ownFields(headers) }, now))
   }
 
   /** A far end that has called may ask for a password in its call, at the host that it calls from. */

@@ -142,7 +142,7 @@ export class CallsIn {
     if (retryAfterS !== null) headers.push(['Retry-After', String(retryAfterS)])
     const line = this.#lines.ofSession(sessionId)
     if (line !== undefined) line.refusedWith = status
-    headers.push(...fieldsOfStatus(status, line?.endReason ?? null))
+    headers.push(...fieldsOfStatus(status, line?.endReason ?? null), ...(line?.returned ?? []))
     this.#options
       .sip()
       .do((agent, now) =>
@@ -232,7 +232,9 @@ export class CallsIn {
     line.state = 'answered'
     line.description = description ?? line.description
     const body = description === null ? null : { type: SDP, bytes: description }
-    this.#options.sip().do((agent, now) => agent.accept(line.sessionId, body, now))
+    const { sessionId, returned } = line
+    line.returned = []
+    this.#options.sip().do((agent, now) => agent.accept(sessionId, body, now, returned))
   }
 
   #reject(line: Line, status: number, reason: EndedReason, headers: [string, string][] = []): void {

@@ -7,7 +7,7 @@ import { type CallPace, type Rate, ratesOf } from './call-pace.ts'
 import { causeOfFarEnd, meaningOf } from './causes.ts'
 import type { Descriptions } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
-import { invitationOf } from './invitation.ts'
+import { invitationOf, userToUser } from './invitation.ts'
 import { isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
 import { conflict, type Lines } from './lines.ts'
 import type { Redirects } from './redirects.ts'
@@ -185,6 +185,7 @@ export class CallsOut {
     else {
       if (status === TOO_MANY_HOPS) this.#lines.outOfHops(line.callerLegId)
       if (refusal.origin === 'remote') line.cause = causeOfFarEnd(refusal.reasons, status)
+      this.#lines.tellOther(line, userToUser(refusal.header))
       const reason = meaningOf(refusal.reasons) ?? reasonOfStatus(status)
       void this.#lines.finish(line, line.endReason ?? reason, status)
     }

@@ -11,12 +11,17 @@ const SESSION_ID = /^([\da-f]{32})(?:[;\s]|$)/i
 /** Of whom is called, who has said nothing yet (RFC 7989 §5). */
 const NIL = '0'.repeat(32)
 
+/** What one user's device tells the other's (RFC 7433). */
+export function userToUser(header: HeaderReader): HeaderFields {
+  const data = header('User-to-User')
+  return data === null || data.length > MAX_USER_TO_USER ? [] : [['User-to-User', data]]
+}
+
 /** What goes on from the INVITE of a caller to whom its call is forwarded: data for the called user, and the session's identity. */
 export function onwardFields(header: HeaderReader): HeaderFields {
-  const data = header('User-to-User')
   const session = SESSION_ID.exec(header('Session-ID') ?? '')?.[1]?.toLowerCase()
   return [
-    ...(data === null || data.length > MAX_USER_TO_USER ? [] : [['User-to-User', data] as const]),
+    ...userToUser(header),
     ...(session === undefined || session === NIL ? [] : [['Session-ID', `${session};remote=${NIL}`] as const]),
   ]
 }

@@ -74,6 +74,8 @@ export interface Line {
   callerLegId: string | undefined
   /** Header fields of the caller's INVITE that go into those of calls which forward it. */
   onward: HeaderFields
+  /** What the other party's far end has said for its user as it answered or left: for our answer, refusal or BYE. */
+  returned: HeaderFields
   /** The call has been sent on too often: its caller is refused so, unless it was answered. */
   isOutOfHops: boolean
   /**

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { HeaderFields } from '../../sip/agent-types.ts'
 import { MAX_FORWARDS } from '../../sip/message/format.ts'
 import type { EngineCommands, LegBeginning } from '../engine/engine-protocol.ts'
 import type { Threads } from '../engine/threads/threads.ts'
@@ -94,6 +95,15 @@ export class Lines {
     return had === 0 ? null : had - 1
   }
 
+  /** What a far end says for the other user of its call goes to that party: its caller, or whom it has called. */
+  tellOther({ legId, callerLegId }: Line, data: HeaderFields): void {
+    const caller = callerLegId === undefined ? undefined : this.byLeg.get(callerLegId)
+    // What another one has said before is no longer true.
+    if (caller !== undefined) caller.returned = data
+    if (data.length === 0) return
+    for (const other of this.byLeg.values()) if (other.callerLegId === legId) other.returned = data
+  }
+
   /** The call has been forwarded too often, by us or by others. */
   outOfHops(legId: string | undefined): void {
     const line = legId === undefined ? undefined : this.byLeg.get(legId)
@@ -117,6 +127,7 @@ export class Lines {
       isOutOfHops: false,
       callerLegId: undefined,
       onward: [],
+      returned: [],
       ways: null,
       way: null,
       room: null,

@@ -26,12 +26,16 @@ import { Descriptions } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import type { FarEnds } from './far-ends.ts'
 import { Faxes } from './faxes.ts'
+import { userToUser } from './invitation.ts'
 import { type Line, type MayReach, passedOn, statusOfReason } from './line.ts'
 import { Lines, notFound } from './lines.ts'
 import { Redirects } from './redirects.ts'
 import { Replacing } from './replacing.ts'
 import { Transfers } from './transfers.ts'
 import type { Sign } from './ways.ts'
+
+/** The other party has hung up. */
+const LEFT: ReadonlySet<EndedReason> = new Set<EndedReason>(['caller_hangup', 'agent_hangup'])
 
 export interface SwitchboardOptions {
   threads: Pick<Threads, 'place'>
@@ -183,6 +187,7 @@ export class Switchboard {
         break
       case 'answered':
         line.peer = event.peer
+        this.#lines.tellOther(line, userToUser(event.header))
         this.#lines.beside(line, this.#descriptions.answered(line, event.body))
         break
       case 'confirmed':
@@ -228,6 +233,7 @@ export class Switchboard {
         }
         this.transfers.ended(line, event)
         if (event.by === 'remote') line.cause = causeOfFarEnd(event.reasons, null)
+        if (event.by === 'remote' && event.cause === 'bye') this.#lines.tellOther(line, userToUser(event.header))
         void this.#lines.finish(
           line,
           line.endReason ?? reasonOfEnd(event),
@@ -324,7 +330,9 @@ export class Switchboard {
     line.endReason ??= request.reason
     this.transfers.leaving(line)
     const { sipCode = null, q850 = null } = request.farEnd ?? {}
-    const headers = fieldsOfReason(request.reason, q850 ?? undefined)
+    // By the BYE that passes on the other's, or the refusal: not by a CANCEL (RFC 7433 §3), nor where the call ends for another reason.
+    const isToldOn = line.answeredMs !== null ? LEFT.has(request.reason) : line.direction === 'inbound'
+    const headers = [...fieldsOfReason(request.reason, q850 ?? undefined), ...(isToldOn ? line.returned : [])]
     if (q850 !== null) line.cause ??= { ...causeOfOurs(request.reason, null), q850 }
     // The status of its INVITE tells an unanswered caller why it reaches nobody.
     const refusal = line.isOutOfHops ? 483 : (passedOn(sipCode) ?? statusOfReason(line.endReason))

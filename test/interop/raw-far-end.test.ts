@@ -281,6 +281,53 @@ test('what a caller says for the called user, and the identity of its session, g
   await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
+test('what the called user says for the caller goes back with the answer, the refusal and the BYE, and so does what the caller says with its BYE (RFC 7433)', async () => {
+  const [peer, carrier] = [await calls.peer(), await calls.peer()]
+  await calls.connection(carrier)
+  const [called, onward] = ['+49309876545', '+49301112224']
+  const overflow = { when_no_agents: true, action: 'number', number: onward }
+  const queue = await product.ok('POST', '/queues', { name: 'Says more', overflow })
+  const route = { match: { to: called }, target: { type: 'queue', id: queue.id }, answer: 'when_answered' }
+  const { id } = await product.ok('POST', '/inbound_routes', route)
+  const uui = (data: string): string => `User-to-User: ${data};encoding=hex`
+  const told = (text: string): string => field(text, 'user-to-user').replace(';encoding=hex', '')
+  const forwarded = async () => {
+    const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${called}@127.0.0.1`)
+    peer.send(invite, product.sip.port)
+    return carrier.next('INVITE')
+  }
+  const own = [`Contact: <sip:far@127.0.0.1:${carrier.port}>`, 'Content-Type: application/sdp']
+  for (const isCarrier of [true, false]) {
+    const invite = await forwarded()
+    const ok = responseTo(invite, '200 OK', [...own, uui('aa')], audioAt(6002))
+    invite.reply(ok)
+    const ack = await carrier.next('ACK')
+    const answer = await peer.next('200')
+    assert.is(told(answer.text), 'aa')
+    answer.reply(inside(answer, 'ACK', 1))
+    if (isCarrier) {
+      // As the called side of its dialog it says From and To the other way round.
+      const bye = inside({ text: invite.text }, 'BYE', 1, [uui('bb')])
+      const [from, to] = [field(ok, 'to'), field(ok, 'from')]
+      ack.reply(bye.replace(/^from: .*$/m, `From: ${from}`).replace(/^to: .*$/m, `To: ${to}`))
+      const heard = await peer.next('BYE')
+      assert.is(told(heard.text), 'bb')
+      heard.reply(responseTo(heard, '200 OK'))
+    } else {
+      answer.reply(inside(answer, 'BYE', 2, [uui('cc')]))
+      const heard = await carrier.next('BYE')
+      assert.is(told(heard.text), 'cc')
+      heard.reply(responseTo(heard, '200 OK'))
+      await peer.next('200')
+    }
+  }
+  const last = await forwarded()
+  last.reply(responseTo(last, '486 Busy Here', [uui('dd')]))
+  const refused = await peer.next('[2-6]\\d\\d')
+  assert.is(told(refused.text), 'dd')
+  await product.ok('DELETE', `/inbound_routes/${id}`)
+})
+
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
   const peer = await calls.peer()
   for (const [wish, octets] of [
