@@ -88,7 +88,7 @@ export function agentRoutes(deps: AgentDeps): Route[] {
   ]
 }
 
-/** A member without a row of presence has always been offline. */
+/** A member who has no row in `agent_statuses` counts as offline. */
 async function presence(db: Db, context: Context, query: Static<typeof agentListQuery>) {
   let users = forTenant(db, context).select('users').selectAll().where('status', '=', 'active')
   if (query.team_id !== undefined) users = users.where('team_id', '=', query.team_id)
@@ -113,7 +113,7 @@ async function presence(db: Db, context: Context, query: Static<typeof agentList
   return isProblem(list) ? list : { ...list, data: await agentStatusesOf(db, context, list.data) }
 }
 
-/** Sets a member offline, if it is not, and removes its devices; other agents return its callbacks. */
+/** Sets a member offline and removes the member's devices; callbacks that the member was to return go to any agent. */
 export async function signOut(
   { now }: Pick<AgentDeps, 'now'>,
   trx: Trx,

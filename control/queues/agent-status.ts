@@ -14,10 +14,10 @@ import type { AgentStatusRow, AgentWish } from './tables.ts'
  * setting.
  */
 
-/** How long an agent's phone stays silent after a missed call. A later end was written before the clock was set back. */
+/** How long an agent's phone stays silent after a missed call [ms]. A `rest_until` further ahead was written before the clock was set back. */
 export const REST_MS = 5000
 
-/** Nobody has a row before the first time. */
+/** The agent's row, or an offline one with `since` null if none has been written yet. */
 async function rowOf(
   db: Db,
   tenant: Tenant,
@@ -44,7 +44,7 @@ async function rowOf(
   )
 }
 
-/** Where somebody is available now. */
+/** Organisations and modes in which some agent is available. */
 export const tenantsWithAvailable = (db: Db): Promise<Pick<AgentStatusRow, 'organisation_id' | 'livemode'>[]> =>
   db
     .selectFrom('agent_statuses')
@@ -58,7 +58,7 @@ export async function agentStatusOf(db: Db, tenant: Tenant, user: UserRow): Prom
   return status as AgentStatus
 }
 
-/** The presence of each of these, in their order: four queries however many they are. */
+/** The presence of these users, in the same order, with four queries at most. */
 export async function agentStatusesOf(db: Db, tenant: Tenant, users: readonly UserRow[]): Promise<AgentStatus[]> {
   if (users.length === 0) return []
   const scoped = forTenant(db, tenant)
@@ -89,7 +89,7 @@ export async function agentStatusesOf(db: Db, tenant: Tenant, users: readonly Us
   })
 }
 
-/** The agent's own setting, effective at once or when the call is over. It ends a wrap-up. */
+/** Sets the status that the agent wants. It takes effect at once, or after the current call, and ends a wrap-up. */
 export async function setWish(
   trx: Trx,
   tenant: Tenant,
@@ -111,7 +111,7 @@ export async function setWish(
   await recallRings(trx, tenant, 'user_id', userId)
 }
 
-/** The agent talks. */
+/** Sets the agent busy; the status before is kept for after the call. */
 export async function becomeBusy(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
   const row = await rowOf(trx, tenant, userId)
   const before = row.status === 'busy' || row.status === 'wrap_up' ? 'available' : row.status
@@ -119,7 +119,7 @@ export async function becomeBusy(trx: Trx, tenant: Tenant, userId: string, at: s
   await save(trx, tenant, row, change, at)
 }
 
-/** A call is over: wrap-up, and then the agent's own setting. */
+/** After a call: wrap-up, if there is one, then the status that the agent wants. */
 export async function endWork(
   trx: Trx,
   tenant: Tenant,
@@ -135,7 +135,7 @@ export async function endWork(
   await save(trx, tenant, row, change, at)
 }
 
-/** No queue rings the agent before then; null: any may. */
+/** Keeps queues from ringing the agent until then; null: they may ring at once. */
 export async function reserveAgent(
   trx: Trx,
   tenant: Tenant,
@@ -146,7 +146,7 @@ export async function reserveAgent(
   if (row.reserved_until !== until) await save(trx, tenant, row, { reserved_until: until }, at)
 }
 
-/** The agent's phone rang in vain. */
+/** The agent did not answer: the phone rests, and the agent becomes `away` if `isAway`. */
 export async function missedRing(
   trx: Trx,
   tenant: Tenant,
@@ -161,7 +161,7 @@ export async function missedRing(
 export const markOffered = async (trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> =>
   save(trx, tenant, await rowOf(trx, tenant, userId), { last_offered_at: at }, at)
 
-/** Agents whose wrap-up is over, of all organisations. */
+/** Agents of all organisations whose wrap-up is over, as far as this node can judge it. */
 export async function wrapUpsOver(db: Db, at: string): Promise<AgentStatusRow[]> {
   const rows = await rowsOf(
     db,
@@ -175,12 +175,12 @@ export async function wrapUpsOver(db: Db, at: string): Promise<AgentStatusRow[]>
         .where('wrap_up_until', 'is not', null),
     {},
   )
-  // As long as a node is there, nobody else knows what its clocks say.
+  // Each node judges by its own steady clock, so others take over only the rows of a node that is gone.
   const isOurs = ({ node, lost_at }: (typeof rows)[number]) => node === null || node === nodeOf(db) || lost_at !== null
   return rows.filter(row => isOurs(row) && isWrappedUp(db, row, at))
 }
 
-/** By a clock that nobody sets, if possible. */
+/** Measured by the steady clock, if it is known. */
 function isWrappedUp(
   db: Db,
   row: Pick<AgentStatusRow, 'since' | 'since_ms' | 'since_on' | 'wrap_up_until'>,
@@ -191,7 +191,7 @@ function isWrappedUp(
   return elapsedMs(db, { steadyMs, node, at: since }, at) >= lastsMs
 }
 
-/** Ends a wrap-up; other changes meanwhile stay. */
+/** Ends a wrap-up, unless it was changed meanwhile. */
 export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Promise<void> {
   const tenant = tenantOf(ended)
   const row = await rowOf(trx, tenant, ended.id)
@@ -201,22 +201,22 @@ export async function endWrapUp(trx: Trx, ended: AgentStatusRow, at: string): Pr
   await save(trx, tenant, row, { status, wrap_up_until: null, idle_since: until < at ? until : at }, at)
 }
 
-/** No device of the agent's is there from now on. */
+/** Notes since when the agent has no device. */
 export const noteDeviceless = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
   save(trx, tenantOf(row), row, { deviceless_since: at }, at)
 
-/** The agent has had no device for a while. The setting is kept for when it has one again. */
+/** Sets an agent without a device offline. The wanted status is kept for when there is a device again. */
 export const goWithout = (trx: Trx, row: AgentStatusRow, at: string): Promise<void> =>
   save(trx, tenantOf(row), row, { status: 'offline', wanted: row.wanted ?? (row.status as AgentWish) }, at)
 
-/** It has a device again, and gets back its last setting, which may be `offline`. */
+/** The agent has a device again, and gets back the wanted status, which may be `offline`. */
 export function comeBack(trx: Trx, row: AgentStatusRow, at: string): Promise<void> {
   const isBack = row.status === 'offline' && row.wanted !== null
   const back = isBack ? { status: row.wanted as AgentWish, idle_since: at } : {}
   return save(trx, tenantOf(row), row, { ...back, deviceless_since: null }, at)
 }
 
-/** Writes the row, and an event if the status changes. Wakes the run, because a free agent may get work. */
+/** Writes the row, and an event if the status changes. Requests a run of the call centre, since a free agent may get a call. */
 async function save(
   trx: Trx,
   tenant: Tenant,

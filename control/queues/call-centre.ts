@@ -37,15 +37,15 @@ import { transferRingRings } from './transfers/records.ts'
 import { pressWhileWaiting } from './wait-keys.ts'
 import { joinQueue } from './waiting-calls.ts'
 
-/** One decision may lead to the next (an overflow into another queue); more than this wait for the next run. */
+/** Maximum number of rounds per run. One decision may lead to the next, such as an overflow into another queue. */
 const MAX_ROUNDS = 5
 
-/** Callbacks, and calls that could not even be ended, whose turn throws: so many are left out at most, the oldest come back. */
+/** Maximum number of calls and callbacks left out because their turn threw. Beyond that, the oldest are tried again. */
 const MAX_APART = 1000
 
 /**
- * Everything between a call and the people who answer it: queues, agents, rings, callbacks. An event changes rows in its own
- * transaction, the commands that follow are sent after it, and `run` then decides again.
+ * Everything between a call and the people who answer it: queues, agents, rings, callbacks. An event changes rows in a transaction; the
+ * commands that follow from it are sent after the commit, and `run` then decides again.
  */
 export class CallCentre implements CallCentrePort {
   readonly #deps: CallCentreParts
@@ -70,7 +70,7 @@ export class CallCentre implements CallCentrePort {
     })
   }
 
-  /** Leads an answered call to a target, in this transaction: for programs that have done their part. */
+  /** Leads an answered call to a target, in this transaction. For programs that have finished with it. */
   leadTo(trx: Trx, tenant: Tenant, led: Led, target: Target): Promise<void> {
     return leadTo(this.#deps, trx, tenant, led, target)
   }
@@ -108,7 +108,7 @@ export class CallCentre implements CallCentrePort {
   async putThrough(trx: Trx, tenant: Tenant, { callId, legId, at }: Led): Promise<void> {
     const ring = await mainRing(trx, tenant, callId)
     if (ring !== undefined) await takeOver(trx, tenant, ring, { at })
-    // They have hung up in this moment.
+    // The rung party has just hung up.
     else await hangUpLeg(trx, tenant, legId, 'agent_hangup')
   }
 
@@ -125,14 +125,14 @@ export class CallCentre implements CallCentrePort {
     })
   }
 
-  /** A supervisor who is already in the call is now heard by others. */
+  /** Applies a changed mode to a supervisor who is already in the call. */
   changeSupervision(media: MediaPort, tenant: Tenant, ring: RingRow): Promise<void> {
     return changeSupervision(this.#deps, media, tenant, ring)
   }
 
   // ------------------------------------------------------------------ what media tells
 
-  /** `own`: what the event means for a call's own leg. */
+  /** `own`: handles the event if the leg is a call's own. */
   async onAnswered(trx: Trx, { body, at }: Of<'leg.answered'>, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, body.legId)
     if (leg === undefined) return own()
@@ -209,7 +209,7 @@ export class CallCentre implements CallCentrePort {
     return refuseWhenShut(trx, tenant, call)
   }
 
-  /** What concerns a call's own leg only. */
+  /** Runs `own` unless the leg was rung for a call. */
   async ofOwn(trx: Trx, legId: string, own: () => Promise<void>): Promise<void> {
     const leg = await findLeg(trx, legId)
     if (leg === undefined || leg.ring_id === null) await own()
@@ -225,7 +225,7 @@ export class CallCentre implements CallCentrePort {
     await callEnded(this.#deps, trx, leg, end, at)
   }
 
-  /** Whether a leg is rung for a call, or waits for one that is: nobody else resumes it. */
+  /** Whether only the call centre may resume the leg: it was rung for a call, or its step is one of the call centre's. */
   async owns(legId: string): Promise<boolean> {
     const leg = await findLeg(this.#deps.store.db, legId)
     if (leg === undefined || leg.step === 'ended') return false
@@ -255,7 +255,7 @@ export class CallCentre implements CallCentrePort {
     await waiting.where('id', 'in', silent).execute()
   }
 
-  /** Another media process: after its calls have ended, nobody rings any more. */
+  /** The media process has died, and its calls have been ended: ends this node's rings and their legs. */
   async mediaDied(trx: Trx, { reason, at }: { reason: EndedReason; at: string }): Promise<void> {
     for (const ring of await trx
       .selectFrom('rings')
@@ -275,7 +275,10 @@ export class CallCentre implements CallCentrePort {
 
   // ------------------------------------------------------------------ runs
 
-  /** Takes all decisions that are due. Runs do not overlap; one that is requested meanwhile follows once. It does not wait for media. */
+  /**
+   * Takes all decisions that are due. Runs do not overlap: however many are requested during one, a single run follows. It does not wait
+   * for media.
+   */
   run(media: MediaPort): Promise<void> {
     this.#next ??= this.#running.then(() => {
       this.#next = null
@@ -337,7 +340,7 @@ export class CallCentre implements CallCentrePort {
     }
   }
 
-  /** Ends a call after an exception. Nobody else waits for that. */
+  /** Ends a call after an exception. The run does not wait for that. */
   async #blame(callId: string | null, media: MediaPort, error: unknown): Promise<void> {
     const legId = callId === null ? null : await ownLegOf(this.#deps.store.db, callId)
     const ended = this.faults.end(legId, legId === null ? null : media, error).catch((another: unknown) => {
@@ -361,5 +364,5 @@ async function ownLegOf(db: Db, callId: string): Promise<string | null> {
 /** The next run hangs up every leg that is to be hung up. */
 const OWN_STEPS: readonly string[] = [...stepsOf('queue'), 'hanging_up']
 
-/** Over all tenants: the media process knows none. */
+/** Searches all tenants, since events of media do not name one. */
 const findLeg = (db: Db, legId: string): Promise<ParticipantRow | undefined> => rowBy(db, 'participants', { id: legId })

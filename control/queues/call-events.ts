@@ -13,9 +13,9 @@ import { leadAnswered, leadTo } from './targets.ts'
 import { transferLost } from './transfers/records.ts'
 import { findCall, joinQueue, leaveQueue } from './waiting-calls.ts'
 
-/** Events of a call's own leg, as far as they concern those who answer it. */
+/** What events of a call's own leg mean for its queue, rings, callback and transfer. */
 
-/** A call that is for a queue, a user, a number or a callback has been answered. */
+/** The own leg of a call for a queue, a user, a number or a callback has been answered. Returns whether anything was done. */
 export async function callAnswered(
   deps: CallCentreParts,
   trx: Trx,
@@ -24,7 +24,7 @@ export async function callAnswered(
 ): Promise<boolean> {
   const { id: legId, call_id: callId } = before
   const tenant = tenantOf(before)
-  // Its present state, with the answer stored.
+  // Read again: the answer has been stored meanwhile.
   const leg = await findLeg(trx, tenant, legId)
   const call = await findCall(trx, tenant, callId)
   if (leg === undefined || call === undefined || call.ended_at !== null) return false
@@ -37,7 +37,7 @@ export async function callAnswered(
     await setLeg(trx, tenant, legId, { step: 'connected' })
     await meet(trx, tenant, callId, { at })
     const agent = ring.leg_id === null ? undefined : await findLeg(trx, tenant, ring.leg_id)
-    // It hears no ringback any more, or is answered now.
+    // The member's leg stops the ringback or, if it is itself unanswered, is answered now.
     if (agent !== undefined) await setLeg(trx, tenant, agent.id, agent.unanswered === null ? {} : { step: 'bridging' })
   } else if (leg.step === 'calling' && ring === undefined) {
     if (call.target !== 'user' || call.user_id === null) return false
@@ -63,11 +63,11 @@ async function personReached(
     await setLeg(trx, tenant, ring.leg_id, {})
     await meet(trx, tenant, led.callId, { at: led.at })
   }
-  // The agent has hung up in this moment.
+  // The agent has just hung up.
   else await hangUpLeg(trx, tenant, led.legId, 'agent_hangup')
 }
 
-/** Whether anything of a call is the concern of those who answer calls: of most calls that end nothing is. */
+/** Whether a call has a row of the call centre. Most calls that end have none, so this is one query or, if rows are known to be absent, none. */
 async function isConcern(trx: Trx, tenant: Tenant, callId: string): Promise<boolean> {
   const isKnown =
     isKnownAbsent(trx, 'queue_calls', { id: callId }) &&
@@ -93,7 +93,7 @@ async function isConcern(trx: Trx, tenant: Tenant, callId: string): Promise<bool
   return Boolean(row?.found)
 }
 
-/** Returns whether it was their concern: then somebody else may be free now, or waited for. */
+/** Returns whether the call was one of the call centre's: then an agent may be free now. */
 export async function callEnded(
   deps: CallCentreParts,
   trx: Trx,
@@ -106,7 +106,7 @@ export async function callEnded(
   if (!(await isConcern(trx, tenant, callId))) return false
   await leaveQueue(trx, tenant, callId, { outcome: 'abandoned', at })
   await transferLost(trx, tenant, callId, at)
-  // The caller's network cancels it with `SIP;cause=200`: it rang elsewhere too, and was answered there.
+  // A CANCEL with `Reason: SIP;cause=200` (RFC 3326) means that the call also rang elsewhere and was answered there.
   const isTaken = leg.unanswered !== null && cause?.sip === 200
   const agentReason = isTaken ? 'answered_elsewhere' : reason === 'agent_hangup' ? 'caller_hangup' : reason
   await endRingsOf(trx, tenant, await ringsOf(trx, tenant, callId), { reason: agentReason, at })

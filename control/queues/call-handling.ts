@@ -45,7 +45,7 @@ async function findLeadable({ trx, tenant, callId }: Handling): Promise<Found | 
 const isInRoom = (call: CallRow, leg: ParticipantRow | undefined): boolean =>
   call.kind === 'conference' || (leg !== undefined && STEPS[leg.step].leads === 'room')
 
-/** Why nothing is done with a call. */
+/** Why a call cannot be acted on. */
 function unled(call: CallRow, leg: ParticipantRow | undefined): Problem {
   if (call.ended_at !== null) return conflict('not_running', 'The call has ended.')
   if (leg?.step === 'consent') {
@@ -78,7 +78,7 @@ export async function transferBlind(
     const asking = { callId, leg: before.leg, connection, to: target.to, inPlaceOf: null, at }
     return askFarEnd(deps, trx, tenant, asking)
   }
-  // A caller's own transfer begins with the two changing places.
+  // If the member is the caller, the two parties swap roles first.
   const unchanged = side === 'caller' ? await changePlaces(trx, tenant, callId) : null
   if (unchanged !== null) return unchanged
   const found = await findLeadable(handling)
@@ -93,7 +93,7 @@ export async function transferBlind(
   return null
 }
 
-/** Who is led to a target that cannot be called would be hung up on. `call`: whose number it is called from; null: the far end calls it. */
+/** A caller led to a target that cannot be called would be hung up on. `call`: has the calling number; null: the far end calls. */
 async function targetProblem(handling: Handling, target: Target, call: CallRow | null): Promise<Problem | null> {
   const { deps, trx, tenant } = handling
   if (target.type === 'user') return unreachable(handling, target.id)
@@ -118,7 +118,7 @@ async function unreachable({ deps, trx, tenant, at }: Handling, userId: string):
   return ring === undefined ? null : conflict('agent_busy', 'The member is on another call.')
 }
 
-/** Asks somebody while the caller is on hold. */
+/** Attended: rings the target for a consultation, while the caller is on hold. */
 export async function transferAttended(handling: Handling, target: RungParty): Promise<Problem | null> {
   const { deps, trx, tenant, callId, at, request } = handling
   const found = await findLeadable(handling)
@@ -137,7 +137,7 @@ export async function transferAttended(handling: Handling, target: RungParty): P
   return null
 }
 
-/** A phone's REFER: the target is rung while the caller waits. The member keeps the call until there is an answer. */
+/** By a phone's REFER: the target is rung while the other party is on hold. The member keeps the call until the target answers. */
 export async function transferReferred(
   handling: Handling,
   target: RungParty,
@@ -164,9 +164,7 @@ export async function transferReferred(
   return ring
 }
 
-/**
- * Completes: the caller talks with the consulted party, or hears ringback. Cancels: the caller is with the agent again.
- */
+/** `complete`: the caller talks with the consulted party, or hears ringback until it answers. `cancel`: the caller talks with the agent again. */
 export async function endConsultation(handling: Handling, how: 'complete' | 'cancel'): Promise<Problem | null> {
   const { trx, tenant, callId, at, request } = handling
   const found = await findLeadable(handling)
@@ -187,7 +185,7 @@ export async function endConsultation(handling: Handling, how: 'complete' | 'can
   return null
 }
 
-/** Both are calls of one far end that joins them itself: it is asked to. Null: they stay with us. */
+/** If both calls are on one connection whose `transfers` is `follow`, asks the far end to join them. Null: they stay with us. */
 async function joinedAtFarEnd(
   { deps, trx, tenant, callId, at }: Handling,
   { leg }: Found,
@@ -203,7 +201,7 @@ async function joinedAtFarEnd(
 
 // ---------------------------------------------------------------------------------------------------- hold
 
-/** Puts the other one on hold, or takes it back. */
+/** Puts the other party on hold, or takes it off hold. */
 export async function hold(handling: Handling, isHeld: boolean, side: Side = 'answerer'): Promise<Problem | null> {
   const { trx, tenant, callId, at, request } = handling
   const found = await findLeadable(handling)
@@ -229,20 +227,20 @@ export async function hold(handling: Handling, isHeld: boolean, side: Side = 'an
   return null
 }
 
-/** For the API: whoever of the two has the other on hold, or both. */
+/** Ends the hold for the API, whichever of the two parties holds, or both. */
 export async function unhold(handling: Handling): Promise<Problem | null> {
   const byCaller = await hold(handling, false, 'caller')
   const refused = await hold(handling, false)
   return byCaller === null ? null : refused
 }
 
-/** A far end holds by its own description, or no longer. Of a member's phone, or whoever has answered: as by the API. */
+/** A far end has put us on hold in SDP, or taken us off. On the answerer's leg, or a calling member's, it has the effect of `hold` by the API. */
 export async function holdByPhone(handling: Handling, legId: string, isHeld: boolean): Promise<void> {
   const { trx, tenant, callId, at } = handling
   const holds = { holds: isHeld ? 1 : 0 }
   await forTenant(trx, tenant).update('participants').set(holds).where('id', '=', legId).execute()
   const ring = (await ringsOf(trx, tenant, callId)).find(one => one.leg_id === legId)
-  // Supervisors and consulted parties cannot.
+  // Supervisors and consulted parties cannot put the caller on hold.
   const isParty = ring !== undefined && (ring.open_call !== null || isCaller(ring))
   if (isParty) await hold(handling, isHeld, isCaller(ring) ? 'caller' : 'answerer')
   await tellHold(trx, tenant, callId, { at })
@@ -287,7 +285,7 @@ export async function supervise(
   return ring ?? conflict('agent_busy', 'The member is on another call.')
 }
 
-/** A supervisor who is in the call is now heard by others. */
+/** Applies the mode of a supervisor who is already in the call. */
 export async function changeSupervision(
   { store: { db } }: CallCentreParts,
   media: MediaPort,
@@ -295,7 +293,7 @@ export async function changeSupervision(
   ring: RingRow,
 ): Promise<void> {
   if (ring.leg_id === null) return
-  // When it is not in the room yet, the bridge sets it.
+  // A supervisor who has not answered yet gets the mode in `bridge`.
   await media.request('leg.update', {
     legId: ring.leg_id,
     ...(await superviseAs(db, tenant, ring.mode, ring.call_id)),

@@ -13,7 +13,7 @@ export type Program =
   | { type: 'flow'; id: string }
   | { type: 'voicemail'; queueId: string | null; userId: string | null }
 
-/** Gives an answered call to a program, in the transaction that decides so. False: none takes it. */
+/** Gives an answered call to a program, in the transaction of that decision. False: no program takes it. */
 export type HandOver = (
   trx: Trx,
   tenant: Tenant,
@@ -22,16 +22,13 @@ export type HandOver = (
 
 /** The programs that lead calls, as far as queues know them. */
 export interface LedCalls {
-  /** Keeps this for the program of a call, in this transaction. */
+  /** Stores what happened to a ring for the program of its call, in this transaction. */
   told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void>
-  /** A call is led by something else from now on, in this transaction. */
+  /** Ends the program of a call that is led elsewhere, in this transaction. */
   letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void>
 }
 
-/**
- * Does one step of many in its own transaction. If it throws, it ends the call that it belongs to, if any, and nothing
- * else.
- */
+/** Runs one of many independent steps in a transaction of its own. If it throws, only the call that it belongs to, if any, is ended. */
 export type Step = (callId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
 /** The parts of the call centre. */
@@ -46,7 +43,7 @@ export interface CallCentreParts {
   /** Where our own SIP is reached from this machine, for sandbox numbers. */
   loopback?: { host: string; port: number }
   devicesOf: (db: Db, tenant: Tenant, userId: string, now: Date) => Promise<Device[]>
-  /** Has presence follow devices; absent: it is as it was set, whatever is there. */
+  /** Makes presence follow devices; absent: presence stays as it was set. */
   followDevices?: (db: Db, now: Date, step: Step) => Promise<void>
   streams: StreamDeps
   businessHoursOf: (db: Db, tenant: Tenant) => Promise<BusinessHours>

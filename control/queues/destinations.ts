@@ -20,9 +20,9 @@ export type Undialable = Pick<Failure, 'message'> & { failure: 'not_found' | 'ca
 const EXTENSION = /^[0-9]{2,8}$/
 
 /**
- * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number, as
- * people dial it, over the organisation's connections, or of the sandbox in test mode. Emergency numbers and SIP addresses of strangers
- * are not reachable.
+ * Looks up what a member has dialled, within its organisation and mode: an extension, then the inbound routes' `to`, then a number as
+ * people dial it, over the organisation's connections, or in the sandbox in test mode. Emergency numbers and SIP addresses elsewhere are
+ * refused.
  */
 export async function destinationOf(
   { db, sipHost, vault }: { db: Db; sipHost: string; vault: Vault },
@@ -73,7 +73,7 @@ export async function outsideNumber(
   return { failure: 'not_found', message: isNational ? need : `No person has the address ${dialled}.` }
 }
 
-/** A number counts only where a route names it in full: a prefix that takes calls in would keep all others from going out. */
+/** The best matching inbound route. A number must be named in full: a prefix meant for inbound calls would capture outbound ones. */
 async function routeFor(
   db: Db,
   tenant: Tenant,
@@ -94,10 +94,10 @@ async function routeFor(
   return scored[0]?.route
 }
 
-/** The address here of a member, or of what one has dialled. */
+/** A SIP party at our own host: a member, or what a member has dialled. */
 export const partyAt = (user: string, host: string): SipParty => ({ uri: `sip:${user}@${host}`, user, host })
 
-/** The number that leads to the member, else the organisation's first. */
+/** The number with a route to the member, otherwise the organisation's first number. */
 async function numberOf(db: Db, tenant: Tenant, userId: string): Promise<string | undefined> {
   const scoped = forTenant(db, tenant)
   const numbers = (await scoped.select('phone_numbers').select('number').orderBy('id').execute()).map(row => row.number)

@@ -9,7 +9,7 @@ export interface QueueRules {
   overflowWhenNoAgents: boolean
 }
 
-/** A caller in line, or a callback that is due. */
+/** A waiting caller, or a callback that is due. */
 export interface Waiting {
   kind: 'call' | 'callback'
   id: string
@@ -18,12 +18,12 @@ export interface Waiting {
   /** The agent who is to return a callback of route `agent`; null: any agent of its queue. */
   onlyAgent: string | null
   since: number
-  /** For callbacks: 1 (low) to 10 (urgent). All callers on the line have the same. */
+  /** For callbacks: 1 (low) to 10 (urgent). All callers have the same. */
   priority: number
-  /** Agents whose phone rang for it in vain. */
+  /** Agents who did not answer an offer of it. */
   tried: ReadonlySet<string>
   isOffered: boolean
-  /** When the wait has been too long; null: no limit, and for a callback. */
+  /** When the wait exceeds its limit; null: no limit, as for every callback. */
   overflowAt: number | null
 }
 
@@ -31,11 +31,11 @@ export interface Agent {
   id: string
   /** A signed-in agent, whatever the present status. */
   isSignedIn: boolean
-  /** Available, and no phone of theirs rings or is talked on. */
+  /** Available, neither rung nor in a call. */
   isFree: boolean
   /** Has a device that can ring. */
   isReachable: boolean
-  /** After a missed call there is a short rest, so that it does not ring continuously. A busy agent is left alone. */
+  /** End of the rest after a missed call, without which the phone would ring continuously, or of a reservation by a campaign. */
   restUntil: number
   idleSince: number
   lastOfferedAt: number
@@ -55,8 +55,8 @@ export interface QueueWorld {
 }
 
 /**
- * One round. Callers come before callbacks. Callers are ordered by waiting time, callbacks by priority and then by due time.
- * Each gets one free agent of its queue, or the agent it is for; an agent gets one of them.
+ * One round. Callers come before callbacks. Callers are ordered by waiting time, callbacks by priority and then by due time. Each gets one
+ * free agent of its queue, or the agent that it is for; an agent gets at most one.
  */
 export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueDecision[] {
   const rules = new Map(queues.map(queue => [queue.id, queue]))
@@ -65,7 +65,7 @@ export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueD
   const decisions: QueueDecision[] = []
   for (const item of inOrder(waiting)) {
     const isOver = item.kind === 'call' && item.overflowAt !== null && item.overflowAt <= now
-    // What rings for it rings on, until it has waited for too long.
+    // A phone that rings for it rings on, until the caller has waited too long.
     if (item.isOffered && !isOver) continue
     const queue = item.queueId === null ? undefined : rules.get(item.queueId)
     const reason = item.kind === 'call' ? (shutReason(queue, signedIn) ?? (isOver ? 'max_wait' : null)) : null
@@ -89,7 +89,7 @@ export function distribute({ queues, waiting, agents, now }: QueueWorld): QueueD
 export const isTaker = (agent: Agent, now: number): boolean =>
   agent.isFree && agent.isReachable && agent.restUntil <= now
 
-/** The order in which what waits is served. */
+/** Waiting calls and callbacks in the order in which they are served. */
 export const inOrder = (waiting: readonly Waiting[]): Waiting[] => [...waiting].sort(compare)
 
 function compare(a: Waiting, b: Waiting): number {
@@ -97,7 +97,7 @@ function compare(a: Waiting, b: Waiting): number {
   return b.priority - a.priority || a.since - b.since || (a.id < b.id ? -1 : 1)
 }
 
-/** Why a queue takes no calls now, whoever calls. */
+/** Why a queue takes no calls now, or null. */
 export function shutReason(
   queue: QueueRules | undefined,
   signedIn: ReadonlySet<string>,
@@ -111,10 +111,7 @@ function mayTake(agent: Agent, { onlyAgent, queueId }: Waiting, queue: QueueRule
   return queueId === null || queue?.members.has(agent.id) === true
 }
 
-/**
- * Agents who have not been tried for it come first, then the strategy decides, then the ID, so every node makes the same
- * choice.
- */
+/** Agents who have not been tried come first, then the strategy decides, then the ID, so that every node makes the same choice. */
 function choose(agents: readonly Agent[], item: Waiting, queue: QueueRules | undefined): Agent | undefined {
   const rank = (agent: Agent): number => (queue?.strategy === 'round_robin' ? agent.lastOfferedAt : agent.idleSince)
   const sorted = [...agents].sort(

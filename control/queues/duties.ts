@@ -12,7 +12,7 @@ import { mayComeBack } from './lost-devices.ts'
 import { legless } from './ringing/late-devices.ts'
 import type { RingRow } from './tables.ts'
 
-/** What becomes due by the clock alone. Its time is in the database, so a restart loses nothing. */
+/** Does what becomes due by time alone. The times are in the database, so a restart loses nothing. */
 export async function doDuties(
   db: Db,
   now: Date,
@@ -26,8 +26,8 @@ export async function doDuties(
   for (const leg of await ringingTooLong(db, now)) {
     await step(leg.call_id, trx => setLeg(trx, tenantOf(leg), leg.id, { unanswered: 'now' }))
   }
-  // Media ends what rings too long. This is for rings that are recalled or that media never learnt of, which nobody missed. What it told
-  // while the database was away comes first: it may be that somebody has answered.
+  // Media ends rings that time out. These are rings that were recalled, or of which media never learnt, so they are not missed calls.
+  // Events that wait since the database was unavailable are handled first: one may be an answer.
   const late = await lateRings(db, waitingSince !== null && waitingSince < at ? waitingSince : at)
   await failAll(late, 'media_failed', step, fail)
   for (const before of await legless(db)) {
@@ -41,10 +41,10 @@ export async function doDuties(
   await failAll(await ringsOfShutOut(db), 'api_hangup', step, fail)
 }
 
-/** Carriers give up a call that is not answered for three minutes: one that waits for longer is answered before that [ms]. */
+/** Carriers give up a call that is unanswered for three minutes, so a waiting one is answered before that [ms]. */
 const MAX_RINGING_MS = 150_000
 
-/** Callers of this node who wait for somebody, and are not answered yet. */
+/** Unanswered callers of this node who have waited for that long. */
 const ringingTooLong = (db: Db, now: Date): Promise<ParticipantRow[]> =>
   rowsOf(
     db,
@@ -61,7 +61,7 @@ const ringingTooLong = (db: Db, now: Date): Promise<ParticipantRow[]> =>
     { node: nodeOf(db), since: new Date(now.getTime() - MAX_RINGING_MS).toISOString() },
   )
 
-/** Each in a step of its own, as it is by then. */
+/** Fails each ring in a step of its own, unless its state has changed by then. */
 async function failAll(
   rings: readonly RingRow[],
   reason: EndedReason,
@@ -76,7 +76,7 @@ async function failAll(
   }
 }
 
-/** Callers of this node whose place in line is to be told again. */
+/** Callers of this node whose position is to be announced again. */
 const placesDue = (db: Db, at: string): Promise<ParticipantRow[]> =>
   rowsOf(
     db,
@@ -95,7 +95,7 @@ const placesDue = (db: Db, at: string): Promise<ParticipantRow[]> =>
     { node: nodeOf(db), at },
   )
 
-/** Of this node, whose media process alone knows them; those of a lost node end with it. */
+/** Unanswered rings of this node past their deadline. Only its media process knows them; those of a lost node end with it. */
 const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
   rowsOf(
     db,
@@ -111,7 +111,7 @@ const lateRings = (db: Db, at: string): Promise<RingRow[]> =>
     { node: nodeOf(db), at },
   )
 
-/** For callbacks that were cancelled, completed or expired while the agent's phone rang. */
+/** Rings for callbacks that were cancelled, completed or expired while the agent's phone rang. */
 const unwanted = (db: Db): Promise<RingRow[]> =>
   rowsOf(
     db,

@@ -10,13 +10,13 @@ export interface HoldAudio {
 
 export interface Listener {
   position: number
-  /** It has just come: the queue's announcement is for it. */
+  /** The caller has just joined, and so hears the queue's announcement. */
   isNew: boolean
-  /** The assistant that speaks for the queue, or the default voice. */
+  /** The voice of the queue's assistant, or the default voice. */
   speaker: Speaker
-  /** Path of the hold audio's asset; null: it is missing, and music is played. */
+  /** Path of the hold audio's asset; null: none, and music is played instead. */
   assetFile: string | null
-  /** Of the caller's country. */
+  /** The ringback tone of the caller's country. */
   ringback: PlaySource
 }
 

@@ -11,7 +11,7 @@ import { settingsOf } from './settings/store.ts'
 import { speakerOf } from './speaker.ts'
 import { findCall, positionOf } from './waiting-calls.ts'
 
-/** The queue's announcement, the place in line, and then its hold audio over and over. */
+/** Plays the queue's announcement and the caller's position once, and then its hold audio in a loop. */
 export async function hold(
   { store: { db }, now, assetFile }: CallCentreParts,
   media: CommandPort<'leg.play'>,
@@ -37,7 +37,7 @@ export async function hold(
     await scoped.update('participants').set({ leave_prompt: null }).where('id', '=', leg.id).execute()
   }
   let isSaid = false
-  // Text that cannot be spoken, for example in a language without a voice, is left out. The caller still hears what is recorded.
+  // If text cannot be spoken, for example in a language without a voice, only the recorded phrases are played.
   for (const rest of [said, said.filter(source => source.kind === 'speech' && source.recorded !== undefined)]) {
     if (isSaid || rest.length === 0) continue
     const saying = { legId: leg.id, playId: 'hold-said', sources: rest, loop: false, hangupAfter: null }

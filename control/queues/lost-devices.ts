@@ -2,16 +2,14 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { GRACE_MS } from './presence.ts'
 
-/**
- * Members whose last device was lost a moment ago, by a reload or a lost network. Callers wait for the device as long as presence does.
- */
+/** Members whose last device was lost a moment ago, by a reload or a lost network. Callers wait for such a device as long as presence does. */
 
-/** A softphone's connection has broken; one that was closed on purpose is not lost. */
+/** Notes that a device was lost, such as a softphone whose connection broke. One that was closed on purpose is not lost. */
 export async function noteLost(db: Db, tenant: Tenant, userId: string, at: string): Promise<void> {
   await forTenant(db, tenant).update('users').set({ device_lost_at: at }).where('id', '=', userId).execute()
 }
 
-/** Members without a device now. */
+/** Whether a member without a device lost one so recently that it may come back. */
 export async function mayComeBack(db: Db, tenant: Tenant, userId: string, now: Date): Promise<boolean> {
   const own = forTenant(db, tenant)
   const user = await own.find('users', userId)

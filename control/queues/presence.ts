@@ -5,13 +5,13 @@ import type { Step } from './deps.ts'
 import type { AgentStatusRow } from './tables.ts'
 
 /**
- * Presence follows devices. A member without a registered phone or an open softphone, on any node, is offline after a delay that
- * allows for a reload or a lost network. With a device again, the member gets back the status that was set last.
+ * Presence follows devices. A member without a registered phone or an open softphone on any node becomes offline after a delay that allows
+ * for a reload or a network loss. Once there is a device again, the member gets back the status that was set last.
  */
 
 export const GRACE_MS = 20_000
 
-/** For all organisations; each agent in a step of its own, with its state at that time. */
+/** Updates all organisations; each agent in a step of its own, which reads the agent's state again. */
 export async function followDevices(db: Db, now: Date, step: Step): Promise<void> {
   const at = now.toISOString()
   const lost = new Date(now.getTime() - GRACE_MS).toISOString()
@@ -34,7 +34,7 @@ export async function followDevices(db: Db, now: Date, step: Step): Promise<void
 const sameOf = (rows: readonly AgentStatusRow[], { id, livemode }: AgentStatusRow): AgentStatusRow | undefined =>
   rows.find(row => row.id === id && row.livemode === livemode)
 
-/** Signed in, in no call, and nothing to ring. */
+/** Agents who are available or away and have no device. */
 const without = (db: Db, at: string): Promise<AgentStatusRow[]> =>
   rowsOf(
     db,
@@ -48,7 +48,7 @@ const without = (db: Db, at: string): Promise<AgentStatusRow[]> =>
     { at },
   )
 
-/** With a device, who had none. */
+/** Agents who have a device again. */
 const withAgain = (db: Db, at: string): Promise<AgentStatusRow[]> =>
   rowsOf(
     db,
@@ -62,7 +62,7 @@ const withAgain = (db: Db, at: string): Promise<AgentStatusRow[]> =>
     { at },
   )
 
-/** Registered at `at`. */
+/** Phones whose registration is valid at `at`. */
 const phonesOf = (db: Db, place: Place) =>
   db
     .selectFrom('sip_registrations as r')

@@ -15,19 +15,19 @@ import { statusOfReason, transferRingOver } from './transfers/records.ts'
 
 export async function ringAnswered(deps: CallCentreParts, trx: Trx, leg: ParticipantRow, at: string): Promise<void> {
   const tenant = tenantOf(leg)
-  // The party that it has called was there first.
+  // A phone that placed a call and is answered now, after its called party was: nothing else to do.
   if (leg.unanswered !== null) return writeLeg(trx, tenant, leg.id, { unanswered: null })
   const change = { state: 'talking' as const, leg_id: leg.id, started_at: at }
   const ringing = forTenant(trx, tenant).update('rings').set(change).where('id', '=', leg.ring_id)
   const { numUpdatedRows } = await ringing.where('state', '=', 'ringing').executeTakeFirst()
   const ring = await forTenant(trx, tenant).find('rings', leg.ring_id ?? '')
-  // Somebody else was first, or nobody is wanted any more.
+  // Another device was first, or the ring is over.
   if (numUpdatedRows === 0n || ring === undefined || leg.step === 'hanging_up') {
     return hangUpLeg(trx, tenant, leg.id, 'answered_elsewhere')
   }
   await finishRing(trx, tenant, ring, { reason: 'answered_elsewhere', keep: leg.id })
   const happening = { deps, trx, tenant, ring, at }
-  // A caller who rang until now is answered first, into the room that this leg is led to.
+  // A caller who is still unanswered is answered first, because that opens the room that this leg joins.
   const isCallerFirst = (await mainLeg(trx, tenant, ring.call_id))?.unanswered != null
   if (isCallerFirst) await PURPOSES[ring.purpose].answered(happening, leg)
   await setLeg(trx, tenant, leg.id, { step: 'bridging' })

@@ -9,8 +9,8 @@ import { joinQueue, leaveQueue } from './waiting-calls.ts'
 const BUSY_HERE = 486
 
 /**
- * Whether a queue refuses a new call with 486 instead of answering it only to play the busy tone, so that the caller is not charged.
- * That is so if it takes no calls now and overflows to `busy`. The call's rows and events then say what happened.
+ * Refuses a new call with 486 if its queue takes no calls now and overflows to `busy`: answered only to hear the busy tone, the caller
+ * would be charged. Rows and events are written as for a call that has waited. Returns whether it was refused.
  */
 export async function refuseWhenShut(
   trx: Trx,

@@ -17,21 +17,21 @@ export interface AgentStatusTable extends TenantColumns {
   id: string
   status: AgentState
   since: string
-  /** The same by the steady clock of the node that wrote it, and that node. */
+  /** `since` by the steady clock of the node that wrote it [ms], and that node. */
   since_ms: Generated<number | null>
   since_on: Generated<string | null>
   /** The status that the agent set last, and returns to after a call; null: the same as `status`. */
   wanted: AgentWish | null
-  /** When the last call, or the time before the first one, was over: the longest idle rings first. */
+  /** Since when the agent has been idle, for the strategy `longest_idle`. */
   idle_since: string | null
-  /** Of status `wrap_up`. */
+  /** When the wrap-up ends; null: there is none. */
   wrap_up_until: string | null
-  /** After a call that was not taken nothing rings until then. */
+  /** End of the rest after a missed call. */
   rest_until: string | null
-  /** The agent has something else in hand (a contact of a campaign), and no queue rings until then. */
+  /** No queue rings the agent until then, because of something else, such as a contact of a campaign. */
   reserved_until: Generated<string | null>
   last_offered_at: string | null
-  /** Since when no device of the agent's is there; null: one is, or it was not looked at. */
+  /** Since when the agent has had no device; null: there is one, or it has not been checked. */
   deviceless_since: string | null
 }
 
@@ -50,16 +50,16 @@ export interface QueueCallTable extends TenantColumns {
   id: string
   queue_id: string
   joined_at: string
-  /** The same by the steady clock of this node. */
+  /** `joined_at` by the steady clock of node `joined_on` [ms]. */
   joined_ms: number | null
   joined_on: string | null
   /** The agent whose phone rings for it. */
   offered_to: string | null
   /** The caller's leg. */
   leg_id: string | null
-  /** JSON of the agents whose phone rang for it in vain. */
+  /** JSON of the IDs of agents who did not answer an offer of it. */
   tried: string | null
-  /** When it has waited too long; null: it may wait for ever. */
+  /** When its wait exceeds the limit; null: no limit. */
   overflow_at: string | null
   /** When its position is announced next; null: never. */
   announce_at: string | null
@@ -81,11 +81,11 @@ export type AgentWish = 'available' | 'away' | 'offline'
 export type AgentState = 'available' | 'busy' | 'wrap_up' | 'away' | 'offline'
 
 /**
- * Why somebody's phones ring for a call. `queue`: its turn has come. `direct`: the call is for this user. `transfer`: the call is
- * given to somebody. `consult`: somebody is consulted while the caller is on hold. `callback`: an agent is to return a call.
- * `supervise`: a supervisor listens in. `led`: a flow or an assistant puts its caller through, and learns the outcome. `referred`: a
- * phone's REFER rings somebody while the caller waits, and the phone's member still has the call. `placed`: a member calls somebody.
- * If `open_call` is null, that somebody is inside: its leg is the call's own.
+ * Why a party is rung for a call. `queue`: a queue offers the call to an agent. `direct`: the call is for this user. `transfer`: the call
+ * is transferred to this party. `consult`: the party is consulted while the caller is on hold. `callback`: an agent is to return a call.
+ * `supervise`: a supervisor joins. `led`: a flow or an assistant puts its caller through, and learns the outcome. `referred`: by a phone's
+ * REFER, while that phone's member still has the call. `placed`: a member places the call. If `open_call` is then null, the called party is
+ * inside, and the member's leg is the call's own.
  */
 export type RingPurpose =
   | 'queue'
@@ -98,24 +98,25 @@ export type RingPurpose =
   | 'placed'
   | 'referred'
 
-/** Somebody is rung, on all devices at once, and then talks. The row goes when that is over. */
+/** A party that is rung, on all devices at once, and then talks. The row is deleted when that is over. */
 export interface RingTable extends TenantColumns {
   id: string
   call_id: string
   /**
-   * The call's ID, which is unique, so that a call is offered to one agent at a time. Null for `consult` and `supervise`.
+   * The call's ID, which is unique, so that a call is offered to one party at a time. Null for `consult`, `supervise`, `referred`, and
+   * `placed` inside.
    */
   open_call: string | null
-  /** The agent; null when a number is rung. */
+  /** The agent; null: a number is rung. */
   user_id: string | null
-  /** The user's ID. It is unique, so nobody gets two calls, a listening supervisor included. */
+  /** The user's ID, which is unique, so that nobody is rung for two calls, supervisors included. Null for a member's second call. */
   open_user: string | null
   queue_id: string | null
   callback_id: string | null
   purpose: RingPurpose
   state: 'ringing' | 'talking'
   started_at: string
-  /** When ringing ends at the latest, should media not tell. */
+  /** When ringing ends at the latest, if no event of media ends it before. */
   deadline: string
   /** The leg that answered. */
   leg_id: string | null
@@ -123,7 +124,7 @@ export interface RingTable extends TenantColumns {
   mode: string | null
   /** JSON of `PaymentPause`: a payment line, which is connected with its capture pause or not at all. Null: somebody else. */
   payment: string | null
-  /** The node whose media process has its legs: the call's. */
+  /** The node whose media process has its legs, which is the call's. */
   node_id: string
 }
 

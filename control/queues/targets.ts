@@ -26,10 +26,10 @@ export type Target =
   | { type: 'end'; reason: EndedReason }
   | Program
 
-/** Who can be called. `to`: a number or SIP URI, over the organisation's connections. */
+/** A party that can be rung. `to`: a number or SIP URI, over the organisation's connections. */
 export type RungParty = { type: 'user'; id: string } | { type: 'number'; to: string }
 
-/** How long a member who is called directly is rung. */
+/** How long a party is rung that no queue offers the call to. */
 const DIRECT_TIMEOUT_S = 30
 
 /** The call and the leg that it is about. */
@@ -39,7 +39,7 @@ export interface Led {
   at: string
 }
 
-/** JSON of what follows once the caller was told, or asked. */
+/** What follows once the caller was answered, or heard the recording announcement or question; stored as JSON. */
 export interface Then {
   target: Target
   purpose: RingPurpose
@@ -62,7 +62,7 @@ export async function asksFirst(
   const joined = await joinCapture(trx, tenant, led, leader, JSON.stringify(then))
   if (joined === 'begun') keepOf(trx, led.callId)
   if (joined !== 'asking') return false
-  // Whatever else it may be about to say, the question is heard.
+  // The program lets go of the call, so that nothing it would say interrupts the question.
   await programs?.letGo(trx, tenant, led.callId, led.at)
   return true
 }
@@ -85,7 +85,7 @@ export async function leadTo(
     case 'number':
       return leadToParty(deps, trx, tenant, led, target, purpose)
     case 'room':
-      // A room cannot be supervised: they would be alone in the call's own.
+      // Supervisors do not follow into a conference room: they would remain alone in the call's own room.
       for (const ring of await ringsOf(trx, tenant, led.callId)) {
         if (ring.purpose === 'supervise') await finishRing(trx, tenant, ring, { reason: 'transfer_completed' })
       }
@@ -102,7 +102,7 @@ export async function leadTo(
 /** Targets that speak to the caller. A caller who waits for somebody or is turned away need not be answered. */
 const needsAnswer = ({ type }: Target): boolean => !['queue', 'user', 'number', 'end'].includes(type)
 
-/** True: the caller still rings, and is answered first; `leadAnswered` leads it on then. */
+/** True: the caller is unanswered and is answered first; `leadAnswered` then leads it on. */
 async function isAnsweredFirst(trx: Trx, tenant: Tenant, { legId }: Led, then: Then): Promise<boolean> {
   const leg = await findLeg(trx, tenant, legId)
   if (leg === undefined || leg.unanswered === null || isGoing(leg.step)) return false
@@ -110,7 +110,7 @@ async function isAnsweredFirst(trx: Trx, tenant: Tenant, { legId }: Led, then: T
   return true
 }
 
-/** A caller who rang until now is answered: it is led where it was to be led. False: it is where it belongs. */
+/** A caller has been answered, and is led to the target that needed the answer. False: there is none. */
 export async function leadAnswered(
   deps: CallCentreParts,
   trx: Trx,
@@ -125,7 +125,7 @@ export async function leadAnswered(
   return true
 }
 
-/** Gives a call to a program, once it is answered. False: none takes it. */
+/** Gives a call to a program, after answering it if need be. False: no program takes it. */
 export async function handOver(
   deps: Pick<CallCentreParts, 'handOver'>,
   trx: Trx,
@@ -155,11 +155,11 @@ async function leadToParty(
   await turnAway(trx, tenant, led.legId, 'busy')
 }
 
-/** Nobody would hear what is left for a member who is deactivated. */
+/** A deactivated member gets no voicemail, since nobody would hear it. */
 const isGone = async (trx: Trx, tenant: Tenant, userId: string): Promise<boolean> =>
   (await forTenant(trx, tenant).find('users', userId))?.status === 'deactivated'
 
-/** Rings a user's devices, also one that was lost a moment ago, or a number for a call; null when the user has none, or talks. */
+/** Rings a user's devices, including one that was lost a moment ago, or a number. Null: the user has no device, or is in a call. */
 export async function ringParty(
   deps: CallCentreParts,
   trx: Trx,
@@ -173,7 +173,7 @@ export async function ringParty(
     replaces,
     ...named
   }: {
-    /** Of the ring; absent: a new one. */
+    /** ID of the ring; absent: a new one. */
     id?: string
     callId: string
     target: RungParty
@@ -181,7 +181,7 @@ export async function ringParty(
     at: string
     mode?: string | null
     payment?: PaymentPause | undefined
-    /** The dialog of elsewhere that is replaced there. */
+    /** The dialog at the far end that the call replaces (RFC 3891). */
     replaces?: string | undefined
   },
 ): Promise<RingRow | null> {
@@ -202,7 +202,7 @@ export async function ringParty(
   return startRing(trx, tenant, { ...common, userId: target.id, targets, role, address: target.id }, at)
 }
 
-/** The called member does not answer: the caller may leave a message, if a program takes it. */
+/** Gives a caller whom nobody answers to voicemail. False: no program takes it. */
 export function leaveVoicemail(
   deps: CallCentreParts,
   trx: Trx,
@@ -214,7 +214,7 @@ export function leaveVoicemail(
   return handOver(deps, trx, tenant, { ...led, program })
 }
 
-/** What a queue does with calls that it does not serve (specification, "Queue": `overflow.action`). */
+/** Where a queue leads calls that it does not serve (specification, "Queue": `overflow.action`). */
 export async function overflowTarget(trx: Trx, tenant: Tenant, queueId: string): Promise<Target> {
   const row = await forTenant(trx, tenant).find('queues', queueId)
   const voicemail: Target = { type: 'voicemail', queueId, userId: null }
@@ -238,7 +238,7 @@ export async function overflowTarget(trx: Trx, tenant: Tenant, queueId: string):
   }
 }
 
-/** Tells of a call as it is now. */
+/** Writes an event with the call as it is now. */
 export async function tellCall(
   trx: Trx,
   tenant: Tenant,

@@ -13,7 +13,7 @@ import type { QueueRow } from './tables.ts'
 import { handOver } from './targets.ts'
 import { findCall, stopWaiting } from './waiting-calls.ts'
 
-/** The keys that a caller in line may press (specification, "Queue": `wait_keys`). False: the key means nothing. */
+/** Handles a key that a waiting caller presses (specification, "Queue": `wait_keys`). False: the caller waits on. */
 export async function pressWhileWaiting(
   deps: CallCentreParts,
   trx: Trx,

@@ -9,11 +9,11 @@ import { finishRing, mainRing } from './ringing/rings.ts'
 import { settingsOf } from './settings/store.ts'
 import type { QueueCallRow } from './tables.ts'
 
-/** The line of callers: rows of `queue_calls`, and their events. */
+/** Callers who wait in queues: rows of `queue_calls`, and their events. */
 
 type EventName = 'queue.call.joined' | 'queue.call.offered' | 'queue.call.left' | 'queue.call.overflowed'
 
-/** A caller gets in line, at its end. */
+/** Adds a caller at the end of a queue. */
 export async function joinQueue(
   trx: Trx,
   tenant: Tenant,
@@ -44,7 +44,7 @@ export async function joinQueue(
   await tell(trx, tenant, row, { type: 'queue.call.joined', at })
 }
 
-/** A caller's turn: the agent's phone rings. False when it has gone, or rings elsewhere. */
+/** Offers a caller to an agent. False: the caller has left, or is offered to somebody else. */
 export async function offerTo(trx: Trx, tenant: Tenant, callId: string, userId: string, at: string): Promise<boolean> {
   const scoped = forTenant(trx, tenant)
   const offer = scoped.update('queue_calls').set({ offered_to: userId }).where('id', '=', callId)
@@ -55,7 +55,7 @@ export async function offerTo(trx: Trx, tenant: Tenant, callId: string, userId: 
   return true
 }
 
-/** The agent did not take it: back to where it was in line. */
+/** The agent did not take the call, which keeps its place in the queue. */
 export async function offerFailed(trx: Trx, tenant: Tenant, callId: string, userId: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('queue_calls', callId)
@@ -64,7 +64,7 @@ export async function offerFailed(trx: Trx, tenant: Tenant, callId: string, user
   await scoped.change('queue_calls', callId, { offered_to: null, tried: JSON.stringify(tried) })
 }
 
-/** Takes a call out of the line; null when it is in none. */
+/** Takes a call out of its queue; null: it is in none. */
 export async function leaveQueue(
   trx: Trx,
   tenant: Tenant,
@@ -82,7 +82,7 @@ export async function leaveQueue(
   return row
 }
 
-/** The same, and the phone that rings for it is silent: nobody missed that call. */
+/** As `leaveQueue`, and stops the phone that rings for the call, which does not count as missed. */
 export async function stopWaiting(
   trx: Trx,
   tenant: Tenant,
@@ -96,7 +96,7 @@ export async function stopWaiting(
 
 export const triedOf = (row: Pick<QueueCallRow, 'tried'>): string[] => JSON.parse(row.tried ?? '[]') as string[]
 
-/** 1 is the next to be answered. */
+/** Position in the queue; 1 is the next to be answered. */
 export async function positionOf(db: Db, tenant: Tenant, row: QueueCallRow): Promise<number> {
   const ahead = await forTenant(db, tenant)
     .select('queue_calls')
@@ -127,10 +127,10 @@ async function tell(
   })
 }
 
-/** How long it has waited by now. */
+/** How long a call has waited [ms]. */
 export const waitedMs = (db: Db, row: QueueCallRow, now: string): number =>
   elapsedMs(db, { steadyMs: row.joined_ms, node: row.joined_on, at: row.joined_at }, now)
 
-/** A call as it is now, running or not. */
+/** A call, running or ended. */
 export const findCall = (db: Db, tenant: Tenant, id: string): Promise<CallRow | undefined> =>
   forTenant(db, tenant).find('calls', id)

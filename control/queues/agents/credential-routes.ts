@@ -19,7 +19,7 @@ export interface SipCredentialDeps {
   sipWsUrl: string
 }
 
-/** Part of the hash, hence the same everywhere and forever; media challenges with it. */
+/** Digest realm of media's challenges. The stored hashes contain it, so it can never change. */
 const REALM = 'tandem'
 const PASSWORD_BYTES = 18
 const NAME_LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789'

@@ -26,7 +26,7 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .where('node', '=', nodeOf(db))
     .orderBy('connected_at', 'desc')
     .execute()
-  // A phone with several ways to us (RFC 5626) rings once.
+  // A phone that registers over several flows (RFC 5626) rings once.
   const newest = phones.filter(
     ({ instance }, i) => instance === null || phones.findIndex(phone => phone.instance === instance) === i,
   )
@@ -35,7 +35,7 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
 
 type Registered = Pick<SipRegistrationRow, 'contact' | 'host' | 'port' | 'transport' | 'path'>
 
-/** A phone as it is called. */
+/** The dial target of a registered phone. */
 export function phoneOf({ contact, host, port, transport, path }: Registered): Device & { kind: 'sip' } {
   const route: string[] = JSON.parse(path)
   return { kind: 'sip', uri: contact, via: { host, port, transport }, ...(route.length === 0 ? {} : { route }) }

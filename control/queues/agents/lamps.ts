@@ -5,13 +5,13 @@ import type { UserRow } from '../../organisation/tables.ts'
 import { allQueues, answeredBy } from '../settings/store.ts'
 import type { RingRow } from '../tables.ts'
 
-/** What a phone's lamp shows: its member's waiting messages, or whether a colleague is on the telephone. */
+/** What a phone's lamp shows: how many messages wait for its member, or whether a colleague is on a call. */
 export type Lamp = { package: PackageState['package']; userId: string }
 
-/** Reported dialogs of one member: one rings, one talks. */
+/** Maximum number of dialogs reported for one member; usually one rings and one talks. */
 const MAX_DIALOGS = 20
 
-/** The state of each of these lamps of one organisation and mode, in their order: a few queries however many they are. */
+/** The states of lamps of one organisation and mode, in the same order. The number of queries does not depend on how many there are. */
 export async function lampStates(db: Db, tenant: Tenant, lamps: readonly Lamp[]): Promise<PackageState[]> {
   const ids = [...new Set(lamps.map(({ userId }) => userId))]
   const users = await forTenant(db, tenant).select('users').selectAll().where('id', 'in', ids).execute()
@@ -31,7 +31,7 @@ export async function lampStates(db: Db, tenant: Tenant, lamps: readonly Lamp[])
 
 type Dialogs = Extract<PackageState, { package: 'dialog' }>['dialogs']
 
-/** Whether somebody is being rung or talks, without saying with whom. */
+/** Dialogs by user ID: whether the user's phone rings or the user talks, without saying with whom. */
 async function dialogsOf(db: Db, tenant: Tenant, ids: readonly string[]): Promise<Map<string, Dialogs>> {
   const found = new Map<string, Dialogs>()
   if (ids.length === 0) return found
@@ -49,7 +49,7 @@ async function dialogsOf(db: Db, tenant: Tenant, ids: readonly string[]): Promis
   return found
 }
 
-/** For a call that the member places: whether the other side is ringing or talks. */
+/** Dialog state by call status, for a call that the member places. */
 const PLACED: Readonly<Record<string, Dialogs[number]['state']>> = { ringing: 'early', in_progress: 'confirmed' }
 
 const dialogOf = ({ id, purpose, state }: RingRow, status: string | undefined): Dialogs[number] =>
@@ -57,7 +57,7 @@ const dialogOf = ({ id, purpose, state }: RingRow, status: string | undefined): 
     ? { id, direction: 'initiator', state: PLACED[status ?? ''] ?? 'trying' }
     : { id, direction: 'recipient', state: state === 'talking' ? 'confirmed' : 'early' }
 
-/** Voicemails that are there for a member: its own, and those of the queues that it answers. They wait until they are deleted. */
+/** Number of voicemails by user ID: the member's own, and those of the queues that the member answers. They count until they are deleted. */
 async function waitingFor(db: Db, tenant: Tenant, users: readonly UserRow[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   if (users.length === 0) return counts

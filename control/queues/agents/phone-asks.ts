@@ -11,7 +11,7 @@ import type { SipCredentialRow } from './tables.ts'
 
 type Ask = Events['sip.ask']
 
-/** Handles a text that a member's phone sends; returns the status of the answer. */
+/** Handles a text that a member's phone sends by MESSAGE; returns the SIP status of the answer. */
 export type TakeText = (
   text: { account: SipCredentialRow; to: string; text: string },
   media: MediaPort,
@@ -46,7 +46,7 @@ export class PhoneAsks {
     }
   }
 
-  /** Null: it was wrong, and media has answered. */
+  /** The account that the request proves; null: it proves none, and has been answered. */
   async #accountOf(
     { askId, username, algorithm, nonce, source }: Ask,
     media: MediaPort,
@@ -83,7 +83,7 @@ export class PhoneAsks {
     const { subscriptionId } = what
     const known = subscriptionId === null ? null : subscriptions.ownLamp(subscriptionId, account.id)
     const lamp = known ?? (await watchedBy(store, account, to, what.package))
-    // Inside of a subscription the one that began it speaks, and nobody else.
+    // Only the member who began a subscription may refresh or end it.
     if (lamp === 'forbidden' || (subscriptionId !== null && known === null)) return refuse(media, askId, 403)
     if (lamp === null) return refuse(media, askId, 404)
     if (subscriptionId === null && !what.isEnd && subscriptions.isFull(account.id)) return refuse(media, askId, 403)

@@ -21,7 +21,7 @@ export interface PhoneCallDeps extends PlacingDeps {
 
 type Incoming = Events['leg.incoming']
 
-/** As `queues/agents/credential-routes.ts` makes them: no trunk's caller has such a name. */
+/** Usernames as `credential-routes.ts` generates them. No caller from a trunk has such a name. */
 const USERNAME = /^(live|test)-/
 const RETRY_AFTER_S = 5
 
@@ -31,7 +31,7 @@ const REFUSALS = {
   capacity: { sipCode: 503, reason: 'capacity', retryAfterS: RETRY_AFTER_S },
 } as const satisfies Record<Exclude<NotPlaced['failure'], 'not_allowed'>, object>
 
-/** 403 where to try again is of no use; 480 where another call has to end first. */
+/** 403 if trying again is useless; 480 if another call has to end first. */
 const answerTo = (refused: NotPlaced) => {
   const phrase = refused.message.replaceAll(/\p{Cc}/gu, '').slice(0, 100)
   if (refused.failure !== 'not_allowed') return { ...REFUSALS[refused.failure], phrase }
@@ -40,8 +40,8 @@ const answerTo = (refused: NotPlaced) => {
 }
 
 /**
- * Calls placed by members' phones. A caller that names a member's account proves it by its password, wherever it calls from. An
- * address proves nothing: behind a NAT, others share the one that the phone registered from.
+ * Calls placed by members' phones. A caller that names a member's account must prove it by the password. The address that the phone
+ * registered from proves nothing: behind a NAT, others share it.
  */
 export class PhoneCalls {
   readonly #deps: PhoneCallDeps
@@ -50,14 +50,14 @@ export class PhoneCalls {
     this.#deps = deps
   }
 
-  /** False: no account of ours calls. */
+  /** False: the call is from no member's account. */
   async incoming(trx: Trx, { body }: Of<'leg.incoming'>): Promise<boolean> {
     // Phones that hide their From name themselves in P-Preferred-Identity (RFC 3325 §9.2).
     const said = [body.digest?.username, body.from.user, ...(body.identity?.asserted ?? []).map(({ user }) => user)]
     const names = said.filter(name => name !== undefined && USERNAME.test(name))
     for (const username of names) {
       const account = await rowBy(trx, 'sip_credentials', { username: username ?? '' })
-      // Beside the events of calls, like a request of the API.
+      // Not in the event's own transaction: like a request of the API, it waits for replies of media.
       if (account === undefined) continue
       follow(trx, body.legId, async ({ media }) => void this.#handle(body, account, media))
       return true

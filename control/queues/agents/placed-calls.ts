@@ -35,26 +35,26 @@ export interface Placing {
   device: CallingDevice
   /** The dialled extension, name or number. */
   dialled: string
-  /** The member asks for privacy outside. */
+  /** The caller's number is hidden from a party outside. */
   isAnonymous?: boolean
-  /** Of the call; absent: none. */
+  /** Metadata of the call; absent: none. */
   metadata?: Record<string, string>
 }
 
 export type NotPlaced =
   | Undialable
   | { failure: 'busy'; message: string }
-  /** Its organisation may have no more calls. */
+  /** The organisation is suspended, or at its limit of calls. */
   | { failure: 'not_allowed'; message: string; problem: Problem }
 
 type Inside = Exclude<Destination, { kind: 'outside' }>
 
-/** A page answers at once what it has requested. */
+/** Short, since a softphone page answers at once the call that it has requested. */
 const DEVICE_TIMEOUT_S = 15
 
 /**
- * A member calls somebody. Outside: a softphone is rung in advance of the person, as for a callback; a phone rings until the person answers.
- * Inside: the device is the call's own leg, and is led as a caller from outside would be.
+ * Places a call for a member. Outside: a softphone is rung before the person, as for a callback; a phone hears ringback until the person
+ * answers. Inside: the device is the call's own leg, and is led like a caller from outside.
  */
 export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
   const { store, now, sipHost, vault } = deps
@@ -136,14 +136,17 @@ async function callInside(
   return true
 }
 
-/** A member's phone rings for a queue too, and hears its hold audio, where the route says nothing else. */
+/**
+ * The route that the device follows. A member who calls a queue stays unanswered and hears its hold audio as early media, unless the route
+ * says otherwise.
+ */
 function rungFor(found: Inside): Pick<InboundRouteRow, 'answer' | 'target' | 'target_id'> {
   if (found.kind === 'user') return { target: 'user', target_id: found.userId, answer: null }
   const { answer, target, target_id } = found.route
   return { target, target_id, answer: answer ?? (target === 'queue' ? 'early_media' : null) }
 }
 
-/** A phone has several lines, and puts the others on hold itself. */
+/** Whether a second call is allowed: a phone has several lines, and puts the other call on hold itself. */
 const isBeside = async (trx: Trx, tenant: Tenant, userId: string, device: CallingDevice): Promise<boolean> =>
   device.kind === 'leg' && (await mayCallBeside(trx, tenant, userId))
 

@@ -14,10 +14,10 @@ import { phoneOf } from './devices.ts'
 import { noteLogin } from './logins.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
-/** The shortest time that is taken, and the longest that is given [s]. */
+/** The shortest registration that is accepted, and the longest that is granted [s]. */
 const MIN_EXPIRES_S = 60
 const MAX_EXPIRES_S = 3600
-/** Phones of one member. */
+/** Maximum number of contacts of one member. */
 const MAX_CONTACTS = 10
 
 export interface RegistrationDeps {
@@ -32,7 +32,7 @@ type Register = Events['sip.register']
 type Contact = Pick<SipRegistrationRow, 'contact' | 'expires_at'>
 type Outcome = { sipCode: 200 | 401 | 403 | 423 | 500; contacts: Contact[] }
 
-/** The registrar's memory (RFC 3261 §10.3): which account a REGISTER is of, and where its phones are. */
+/** The registrar (RFC 3261 §10.3): which account a REGISTER belongs to, and where its phones can be reached. */
 export class Registrations {
   readonly #deps: RegistrationDeps
 
@@ -72,7 +72,7 @@ export class Registrations {
       minExpiresS: outcome.sipCode === 423 ? MIN_EXPIRES_S : null,
     })
     log.info({ userId: account.id, source: source.host, sipCode: outcome.sipCode }, 'registration')
-    // It may have come into a ring.
+    // The phone may have joined a ring that is in progress.
     if (outcome.sipCode === 200) await centre.run(media)
   }
 }
@@ -86,7 +86,7 @@ const refuse = (sipCode: 401 | 403 | 423 | 500): Outcome => ({ sipCode, contacts
 async function keep(trx: Trx, account: SipCredentialRow, register: Register, at: Date): Promise<Outcome> {
   const tenant = tenantOf(account)
   const user = await forTenant(trx, tenant).find('users', account.id)
-  // Deactivated or given another account while its digest was judged.
+  // The member may have been deactivated, or given another account, while the digest was checked.
   const current = await forTenant(trx, tenant).find('sip_credentials', account.id)
   if (user?.status !== 'active' || current?.username !== account.username) return refuse(403)
   if (register.user !== account.username) return refuse(403)
@@ -104,11 +104,11 @@ async function keep(trx: Trx, account: SipCredentialRow, register: Register, at:
   if (rest.length + fresh.length > MAX_CONTACTS) return refuse(403)
   await forget(trx, tenant, account.id, touched, at)
   for (const row of fresh) await forTenant(trx, tenant).insert('sip_registrations', row)
-  // A phone says every some minutes that it is still there: that is no login.
+  // A refresh of a registration is no login.
   const added = fresh.filter(row => !known.some(one => one.contact === row.contact))
   if (added.length > 0) await noteLogin(trx, tenant, account.id, at.toISOString())
   for (const row of added) {
-    // Over UDP there is no connection: the former call went to a port that it has left.
+    // Over UDP there is no connection to go on: the earlier INVITE went to a port that the phone no longer uses.
     const former = touched.filter(
       one => row.transport !== 'udp' && one.transport === row.transport && isSameWay(one, row),
     )
@@ -135,7 +135,7 @@ const contactsOf = (trx: Trx, tenant: Tenant, userId: string, at: Date): Promise
     .orderBy('registered_at')
     .execute()
 
-/** These, and the expired ones. */
+/** Deletes these contacts of the member, and the expired ones. */
 async function forget(
   trx: Trx,
   tenant: Tenant,
@@ -155,8 +155,8 @@ async function forget(
 }
 
 /**
- * A registration over a WebSocket ends when that closes (RFC 5626 §4.2.2). Its member is then waited for as after the loss of a page.
- * False: there was none.
+ * A registration over a WebSocket ends when that closes (RFC 5626 §4.2.2). Calls then wait for its member as they do after a softphone was
+ * lost. False: there was no such registration.
  */
 export async function forgetPhonesOf(trx: Trx, source: Events['sip.gone']['source'], at: string): Promise<boolean> {
   const { transport, host, port } = source

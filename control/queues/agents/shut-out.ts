@@ -8,12 +8,12 @@ import type { RingRow } from '../tables.ts'
 import type { BrowserSessionRow } from './tables.ts'
 
 /**
- * Deactivating a member. The same change forgets its phones and unused softphone tokens. The next run of the call centre ends whatever
- * rings there, listens in or is connected, on any node. A conversation with a caller goes on, for the caller's sake; the softphone
- * that holds it is closed afterwards.
+ * Deactivating a member. The same transaction deletes the member's registrations and unused softphone tokens. The next run of the call
+ * centre ends rings and supervision, and closes softphones, on every node. A conversation with a caller goes on, for the caller's sake; its
+ * softphone is closed afterwards.
  */
 
-/** WebSocket close code: who it was opened for may no longer (RFC 6455 §7.4.1, policy violation). */
+/** WebSocket close code: policy violation (RFC 6455 §7.4.1). */
 const POLICY = 1008
 /** How long a device that has a row but is unknown to media may still be connecting [ms]. */
 const ADMISSION_MS = 10_000
@@ -25,7 +25,7 @@ export async function forgetDevices(trx: Trx, tenant: Tenant, userId: string): P
   await own.delete('client_tokens').where('agent_user_id', '=', userId).where('used_at', 'is', null).execute()
 }
 
-/** Rings that have nobody to answer them any more, and supervisors who listen on. */
+/** Rings of deactivated members that are unanswered, or that supervise a call. */
 export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
   rowsOf(
     db,
@@ -41,7 +41,7 @@ export const ringsOfShutOut = (db: Db): Promise<RingRow[]> =>
     {},
   )
 
-/** Closes this node's softphones of deactivated members who talk with nobody. */
+/** Closes softphones on this node whose members are deactivated and in no call. */
 export async function closeSoftphones({ db, followUps }: Store, now: Date): Promise<void> {
   const settled = new Date(now.getTime() - ADMISSION_MS).toISOString()
   for (const { id, connected_at } of await softphonesToClose(db)) {

@@ -5,20 +5,20 @@ import type { MediaPort } from '../../media-link/events.ts'
 import { type Lamp, lampStates } from './lamps.ts'
 import type { SipCredentialRow } from './tables.ts'
 
-/** Of all phones of one member. */
+/** Maximum number of subscriptions of all phones of one member. */
 const MAX_OF_MEMBER = 200
 
 interface Subscription extends Lamp {
   tenant: Tenant
   /** The member whose phone it is. */
   memberId: string
-  /** As text; null: unknown. */
+  /** The state last sent, as JSON; null: unknown. */
   told: string | null
 }
 
 /**
- * Subscriptions of phones (RFC 6665) on this node. Media keeps the dialogs and their expiry. Rows here say whom they are about; media
- * returns that to a new control process.
+ * Subscriptions of phones (RFC 6665) on this node. Media keeps the dialogs and their expiry. The map here holds what each is about; media
+ * stores that too (`about`) and returns it to a new control process.
  */
 export class PhoneSubscriptions {
   readonly #store: Store
@@ -45,7 +45,7 @@ export class PhoneSubscriptions {
     return { about: aboutOf(tenant, memberId, lamp), state: state! }
   }
 
-  /** It runs from now on. */
+  /** Adds a subscription that media has accepted. */
   begin(id: string, about: string, state: PackageState): void {
     const read = readAbout(about)
     if (read !== null) this.#byId.set(id, { ...read, told: JSON.stringify(state) })
@@ -61,7 +61,7 @@ export class PhoneSubscriptions {
     this.#byId.delete(id)
   }
 
-  /** The media process is another one, or we are: it knows what runs. */
+  /** After a restart of either process: media knows which subscriptions exist. */
   async recover(media: MediaPort): Promise<void> {
     const reply = await media.request('sip.subscriptions', {})
     if (isFailure(reply)) return

@@ -2,7 +2,7 @@ import type { Generated, Selectable } from 'kysely'
 import type { SipTransport } from '../../../media/protocol.ts'
 import type { TenantColumns } from '../../kernel/store/tenant-columns.ts'
 
-/** Tables of what agents can be reached at, and of guests who come by a link. */
+/** Tables of the devices on which agents can be reached, and of guests who join by a link. */
 declare module '../../kernel/store/tables.ts' {
   interface Database extends DeviceTables {}
 }
@@ -23,16 +23,16 @@ export interface BrowserSessionTable extends TenantColumns {
   node: string
   /** The website that its token was bound to; null: none. */
   origin: string | null
-  /** The first of the connections that it has had, one after the other by renewed tokens; null: this one. */
+  /** ID of its first session, if it has reconnected with renewed tokens; null: this one is the first. */
   device: string | null
-  /** JSON of its token's: of the calls that it places. */
+  /** JSON of its token's metadata, which the calls that it places get. */
   metadata: Generated<string>
   connected_at: string
 }
 
 /** The guest that a client token admits to a conference room. */
 export interface BrowserGuestTable extends TenantColumns {
-  /** Of the call that the token opens. */
+  /** ID of the call that the token opens. */
   id: string
   room_id: string
   name: string
@@ -40,11 +40,11 @@ export interface BrowserGuestTable extends TenantColumns {
   created: string
 }
 
-/** One for each member; the password itself is nowhere. */
+/** A member's SIP account. The password itself is not stored. */
 export interface SipCredentialTable extends TenantColumns {
   /** The member's ID. */
   id: string
-  /** For one member, in all organisations and modes. */
+  /** Unique across all organisations and modes. */
   username: string
   /** H(username:realm:password), hex, sealed by the vault. */
   ha1_md5: string
@@ -57,7 +57,7 @@ export interface SipRegistrationTable extends TenantColumns {
   user_id: string
   /** The contact's URI. */
   contact: string
-  /** The node whose media process it registered with, which alone reaches it. */
+  /** The node with whose media process it registered. Only that node can reach it. */
   node: string
   call_id: string
   cseq: number
@@ -67,7 +67,7 @@ export interface SipRegistrationTable extends TenantColumns {
   port: number
   /** JSON list of the proxies on the way to it, as Route values. */
   path: Generated<string>
-  /** Its phone, and which of the phone's ways to us it is (RFC 5626); null: it does not number them. */
+  /** `+sip.instance` and `reg-id` of the contact (RFC 5626); null: it has none. */
   instance: string | null
   reg_id: number | null
   registered_at: string

@@ -4,14 +4,14 @@ import { type Place, rowsOf } from '../../kernel/store/compiled.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 
-/** Assistants talk with any number of people at once: so many callbacks are dialled for them in one round. */
+/** Maximum number of callbacks dialled for assistants in one round; an assistant can talk with any number of people at once. */
 const MAX_DIALLED = 200
 
 /** Agents who can take a callback now. */
 export interface Takers {
   /** Free agents who can be rung. */
   agents: ReadonlySet<string>
-  /** How many of them answer each queue; a queue with none is absent. */
+  /** How many of them answer each queue, by queue ID; a queue with none is absent. */
   byQueue: ReadonlyMap<string, number>
 }
 
@@ -40,7 +40,7 @@ export async function tenantsWithDue(db: Db, at: string): Promise<Tenant[]> {
   return found
 }
 
-/** Whether any of this organisation's is due; the cheap question before the dear ones. */
+/** Whether any callback of a tenant is due. A cheap query, asked before the expensive ones. */
 export async function isCallbackDue(db: Db, tenant: Tenant, at: string): Promise<boolean> {
   const due = pending(db, tenant).select('id').where('due_at', '<=', at)
   return (await due.limit(1).executeTakeFirst()) !== undefined
@@ -55,7 +55,7 @@ export async function dueCallbacks(
   tenant: Tenant,
   { at, takers }: { at: string; takers: Takers },
 ): Promise<CallbackRow[]> {
-  // Not as a range over the time: SQLite would take all that is due of all queues by it, and sort.
+  // Concatenated so that SQLite does not use an index on the time: it would read what is due in all queues, and sort it.
   const isDue = sql<SqlBool>`due_at || '' <= ${at}`
   const anyOf = (count: number) =>
     pending(db, tenant)
@@ -73,7 +73,7 @@ export async function dueCallbacks(
   }
   if (takers.agents.size > 0) {
     const ofNoQueue = anyOf(takers.agents.size).where('route', '=', 'agent_queue').where('queue_id', 'is', null)
-    // PostgreSQL does not see that a column which is null has one value: named first, the order is the index's all the same.
+    // PostgreSQL does not know that a null column has a single value. Ordering by it first matches the index.
     const inOrder = ofNoQueue.orderBy('queue_id').orderBy('priority', 'desc').orderBy('due_at')
     found.push(...(await inOrder.execute()))
   }

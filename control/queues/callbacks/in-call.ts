@@ -18,7 +18,7 @@ export const bookInCall =
       return bookCallback(deps, trx, tenant, { ...asked, ...returned, source, author })
     })
 
-/** The queue or agent that was asked for may have been deleted since. A callback for nobody would be offered to nobody. */
+/** Who returns the callback. A queue, agent or assistant that was deleted since is a problem, since nobody would return it. */
 async function returnedBy(
   { settings }: BookingDeps,
   trx: Trx,

@@ -10,7 +10,7 @@ import { settingsOf } from '../settings/store.ts'
 import type { Around } from './dial.ts'
 import { findRing, ringsOf } from './rings.ts'
 
-/** Into the call's room. A supervisor is muted until it is set who hears him. */
+/** Moves an answered leg into the call's room. A supervisor is muted until it is set who hears them. */
 export async function bridge(
   deps: CallCentreParts,
   media: CommandPort<'leg.move' | 'leg.update'>,
@@ -29,7 +29,7 @@ export async function bridge(
   const payment = ring.payment === null ? {} : { payment: JSON.parse(ring.payment) as PaymentPause }
   const place = { legId: leg.id, room, mustExist: !isFirst, muted: isSupervisor }
   const moved = await media.request('leg.move', { ...place, ...payment })
-  // Its caller is still being answered.
+  // The caller is still being answered, and the room does not exist yet.
   if (isFailure(moved) && moved.failure === 'not_found' && (await isUnanswered(db, tenant, call.id))) return NOT_YET
   if (isFailure(moved)) return moved
   if (isSupervisor) {
@@ -37,7 +37,7 @@ export async function bridge(
     const reply = await media.request('leg.update', { legId: leg.id, muted: false, ...update })
     if (isFailure(reply)) return reply
   } else await whisperAnew(db, media, tenant, call.id)
-  // The first party in the call hears that the other one is still ringing; one that was on hold, or is now, hears that.
+  // The first party in the call still has to hear ringback, and one that is or was on hold its hold audio or silence.
   const prompted = isFirst || leg.on_hold !== null ? 0 : 1
   await takeOn(deps.store, leg, { step: 'bridged', prompted, joined_at: deps.now().toISOString() })
   return null
@@ -48,7 +48,7 @@ const NOT_YET: Failure = { failure: 'conflict', message: 'the caller is being an
 const isUnanswered = async (db: Db, tenant: Tenant, callId: string): Promise<boolean> =>
   (await mainLeg(db, tenant, callId))?.unanswered != null
 
-/** Who comes into the call hears the supervisors who whisper. */
+/** Makes whispering supervisors heard by a party that has just joined the call. */
 async function whisperAnew(db: Db, media: CommandPort<'leg.update'>, tenant: Tenant, callId: string): Promise<void> {
   for (const { purpose, mode, leg_id: legId } of await ringsOf(db, tenant, callId)) {
     if (purpose !== 'supervise' || mode !== 'whisper' || legId === null) continue
@@ -56,7 +56,7 @@ async function whisperAnew(db: Db, media: CommandPort<'leg.update'>, tenant: Ten
   }
 }
 
-/** Who hears a supervisor. monitor: nobody; whisper: members, and nobody outside whom they consult; barge: everybody. */
+/** Who hears a supervisor. monitor: nobody; whisper: members, but no consulted party outside; barge: everybody. */
 export async function superviseAs(
   db: Db,
   tenant: Tenant,

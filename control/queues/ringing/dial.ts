@@ -16,7 +16,7 @@ import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
 import type { Onward, RingTarget } from './rings.ts'
 
-/** A leg in a step, with its purpose. */
+/** A leg, with its call and tenant. */
 export interface Around {
   leg: ParticipantRow
   call: CallRow | undefined
@@ -25,7 +25,7 @@ export interface Around {
 
 type Media = CommandPort<'leg.dial' | 'leg.hangup'>
 
-/** Into a room of its own. The first to answer comes into the call's room. */
+/** Dials a leg into a room of its own. The first to answer is moved into the call's room. */
 export async function dial(
   deps: CallCentreParts,
   media: Media,
@@ -41,9 +41,9 @@ export async function dial(
   const callerLeg = main === undefined ? {} : { callerLegId: main.id }
   const place = { legId: leg.id, room, affinity: affinityOf(leg), ...(near !== null && { near }) }
   const reply = await dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward })
-  // It was dialled already, by a process that died before it could store that.
+  // A conflict: the leg was dialled already, by a process that died before it stored that.
   if (isFailure(reply) && reply.failure !== 'conflict') return reply
-  // The first outcome stays: an answer, or an end, for which media had no leg to hang up then.
+  // An answer may have been stored meanwhile, and stays. If the leg was ended meanwhile, media had none to hang up, so it is hung up now.
   const now = await takeOn(deps.store, leg, { step: 'dialing' })
   if (now === undefined || now.step === 'ended') {
     await media.request('leg.hangup', { legId: leg.id, reason: now?.leave_reason ?? 'api_hangup' })
@@ -77,7 +77,7 @@ type Dialled = Pick<Commands['leg.dial']['request'], 'target' | 'alternatives' |
 
 type Address = Extract<RingTarget, { kind: 'address' }>
 
-/** How far ahead a start may lie [ms]. Anything later was written by a wrong clock. */
+/** How long to wait before dialling [ms]. A start further ahead than `MAX_WAIT_MS` was written by a wrong clock. */
 function waitOf({ startMs = 0 }: Address, nowMs: number): number {
   const waitMs = startMs - nowMs
   return waitMs > MAX_WAIT_MS ? 0 : Math.max(0, waitMs)
@@ -100,7 +100,7 @@ async function dialTarget(
     return { target: { browserId: target.browserId, info } }
   }
   if (target.kind === 'address') {
-    // A call that is its own was checked when it was stored: its organisation may have been suspended since, or during that commit.
+    // The call was checked when it was stored, but the organisation may have been suspended since.
     const at = now()
     const nowMs = at.getTime()
     const limit = await legProblem(store.db, tenant, at.toISOString())
@@ -135,7 +135,7 @@ async function dialTarget(
     from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
     hosts: target.via === null ? [] : [target.via],
     ...(target.route === undefined ? {} : { route: target.route }),
-    // A phone of our own network may name others of it; it has proved whose it is.
+    // A phone on a private network may name private addresses: it has proved its account.
     publicOnly: target.via === null || isPublicAddress(target.via.host),
     credentials: null,
     codecs: CODECS,
@@ -144,11 +144,11 @@ async function dialTarget(
   return { target: phone }
 }
 
-/** How a number or SIP URI is reached that a running call of live mode is led to. */
+/** Over which connection a running live call reaches a number or SIP URI, or why it cannot. */
 export const wayOn = (deps: CallCentreParts, db: Db, tenant: Tenant, { call, to }: { call: CallRow; to: string }) =>
   freeWayTo(db, tenant, { to, from: ourNumber(call) ?? undefined }, deps)
 
-/** A leg counts on the connection that it is dialled over. False: that carries all it may. */
+/** Counts a leg on the connection that it is dialled over. False: the connection is at its `max_calls`. */
 const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow): Promise<boolean> =>
   store.transaction(async trx => {
     if (await isFull(trx, connection, leg.id)) return false
@@ -157,7 +157,7 @@ const takeLine = (store: Store, leg: ParticipantRow, connection: ConnectionRow):
     return true
   })
 
-/** What a softphone shows while it rings. A callback that is offered has no call yet. */
+/** What a softphone shows while it rings. An offered callback has no call yet. */
 async function shownOf(
   db: Db,
   tenant: Tenant,
@@ -178,20 +178,20 @@ async function shownOf(
   }
 }
 
-/** For a call from outside that is forwarded outside: whom it was for, with earlier diversions. */
+/** For a call from a trunk that is forwarded outside: the number that was called, and earlier diversions (RFC 5806). */
 function sentOn({ from }: { from: string | null }, call: CallRow | undefined): RedirectedFrom[] {
   if (from !== null || call?.direction !== 'inbound' || call.connection_id === null) return []
   const before = JSON.parse(call.redirected_from) as RedirectedFrom[]
   return [{ address: call.to_address, reason: 'unconditional', count: 1 }, ...before]
 }
 
-/** The number of the other party; undefined: none that could be shown. */
+/** The number of the other party; undefined: it is not known. */
 function callerOf(call: CallRow): string | undefined {
   const theirs = call.direction === 'inbound' ? call.from_address : call.to_address
   return theirs.startsWith('+') ? theirs : undefined
 }
 
-/** The number that somebody called us at is the one that we call others from. */
+/** The number of ours that the call uses, which is also the calling number of further legs; null: none. */
 export const ourNumber = (call: CallRow): string | null => {
   const ours = call.direction === 'inbound' ? call.to_address : call.from_address
   return ours.startsWith('+') ? ours : null

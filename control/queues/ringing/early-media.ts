@@ -12,9 +12,9 @@ import type { CommandPort } from '../../media-link/events.ts'
 import { findCall } from '../waiting-calls.ts'
 import { findRing, legsOfRing, mainRing } from './rings.ts'
 
-/** What is heard before the answer: our ringing tone, or early media of the far end. */
+/** What a party hears before the answer: our ringback tone, or early media of the far end. */
 
-/** A far end that we call, and that has not answered, is heard from now on, or no longer (`isHeard` false). */
+/** Early media of a far end that we call has begun or, with `isHeard` false, ended. */
 export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean): Promise<void> {
   const tenant = tenantOf(leg)
   if (leg.step !== 'dialing' && leg.step !== 'to_dial') return
@@ -27,7 +27,7 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   if (ring.state !== 'ringing') return
   const caller = await mainLeg(trx, tenant, ring.call_id)
   if (caller?.step === 'calling') return setLeg(trx, tenant, caller.id, hearing(caller, isHeard))
-  // The calling member, or a flow's caller, waits in the call's room.
+  // The member who consults, or a flow's caller, waits in the call's room.
   const isTold = ring.purpose === 'consult' || ring.purpose === 'led'
   if (!isTold || caller === undefined || !isHeard) return
   follow(trx, ring.call_id, async ({ media }) => {
@@ -37,7 +37,7 @@ export async function heardEarly(trx: Trx, leg: ParticipantRow, isHeard: boolean
   })
 }
 
-/** An agent who is already on the line hears the party that is called for it. `isHeard` null: it rings, which an agent's phone is told. */
+/** An agent who waits for the called party hears its early media. `isHeard` null: it rings, which the agent's unanswered phone is told. */
 export async function heardByWhoCalls(trx: Trx, tenant: Tenant, leg: ParticipantRow, isHeard: boolean | null) {
   const ring = await mainRing(trx, tenant, leg.call_id)
   const caller = ring?.state === 'talking' && (await findLeg(trx, tenant, ring.leg_id ?? ''))
@@ -45,11 +45,11 @@ export async function heardByWhoCalls(trx: Trx, tenant: Tenant, leg: Participant
   if (isTold) await setLeg(trx, tenant, caller.id, hearing(caller, isHeard === true))
 }
 
-/** Who has heard early media is owed our ringing tone once it ends: its own network no longer plays any. */
+/** A caller who has heard early media needs our ringback tone after it: the caller's network no longer plays any. */
 const hearing = (caller: ParticipantRow, isHeard: boolean): LegChange =>
   isHeard && isRung(caller) ? { unanswered: 'early_media' } : {}
 
-/** The caller hears that somebody is rung: as they sound themselves where they do, else by our ringing tone. */
+/** Lets the caller hear that somebody is rung: by early media of the rung party if there is any, otherwise by our ringback tone. */
 export async function hearRinging(
   db: Db,
   media: CommandPort<'leg.ring' | 'leg.move' | 'leg.play' | 'leg.stop_play'>,
@@ -67,11 +67,11 @@ export async function hearRinging(
   return moved ?? failureOf(await media.request('leg.stop_play', { legId: leg.id }))
 }
 
-/** It has called us, and is not answered yet. */
+/** Whether the leg has called us and is unanswered. */
 export const isRung = ({ unanswered }: ParticipantRow): boolean =>
   unanswered === 'when_answered' || unanswered === 'early_media'
 
-/** The first of the rung parties that is heard. */
+/** The first of the rung legs that sends early media. */
 async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | undefined> {
   const tenant = tenantOf(leg)
   const ring = await mainRing(db, tenant, leg.call_id)
@@ -79,7 +79,7 @@ async function heardOf(db: Db, leg: ParticipantRow): Promise<ParticipantRow | un
   return (await legsOfRing(db, tenant, ring.id)).find(({ early, step }) => early === 1 && step === 'dialing')
 }
 
-/** Whoever has somebody called hears our ringing tone until that party is heard or answers. */
+/** A party for whom somebody is called hears our ringback tone until that one sends early media or answers. */
 export async function hearCalled(
   db: Db,
   media: CommandPort<'leg.ring' | 'leg.play' | 'leg.stop_play'>,
@@ -88,7 +88,7 @@ export async function hearCalled(
   const tenant = tenantOf(leg)
   const called = await mainLeg(db, tenant, leg.call_id)
   const rows = leg.step === 'calling' && isRung(leg) ? await loadLeg(db, leg.id) : null
-  // As yet nobody rings: the far end may know no such number.
+  // Nothing rings yet: the far end may not know the number.
   if (leg.unanswered === 'when_answered' && called?.early !== 1 && rows?.call.ringing_at === null) return null
   const rung = rows === null ? null : await ringCaller(db, rows, media, called?.early === 1)
   if (rung !== null || (rows !== null && leg.unanswered === 'when_answered')) return rung

@@ -8,7 +8,7 @@ import { isCaller, ringsOf } from './rings.ts'
 /** When, and by whose request. */
 export type By = Omit<Parameters<typeof tellCall>[3], 'type'>
 
-/** Two talk from now on, or again. One whose phone holds already holds the other, and nobody else has the call's own leg on hold. */
+/** The two parties of a call talk from now on, or again. The call's own leg is on hold only if the other party's phone holds. */
 export async function meet(trx: Trx, tenant: Tenant, callId: string, by: By): Promise<void> {
   const main = await mainLeg(trx, tenant, callId)
   const rings = await ringsOf(trx, tenant, callId)
@@ -23,8 +23,8 @@ export async function meet(trx: Trx, tenant: Tenant, callId: string, by: By): Pr
 }
 
 /**
- * A call is held as long as we have a party on hold, or the far end of its own leg holds. A member's phone that holds whoever has answered it
- * has that party on hold; what ends this by the API ends its hold too.
+ * A call is held as long as we have a party on hold, or the far end of its own leg holds. If the phone of a calling member holds, the party
+ * that has answered is on hold, and only that counts, so that the API can end it.
  */
 export async function tellHold(trx: Trx, tenant: Tenant, callId: string, by: By): Promise<void> {
   const call = await findCall(trx, tenant, callId)

@@ -8,15 +8,15 @@ import { mayComeBack } from '../lost-devices.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 import { type Device, insertLeg, legsOfRing, type RingTarget, secondsLeft } from './rings.ts'
 
-/** Devices that come, or come back, while their agent is rung. */
+/** Devices that register or reconnect while their agent is rung. */
 
-/** The call is for this agent and nobody else, so that it waits for a device that was lost a moment ago; a queue has others. */
+/** Purposes for which only this agent will do: the ring waits for a device lost a moment ago. A queue has other agents. */
 const FOR_ONE: readonly RingPurpose[] = ['direct', 'transfer', 'consult', 'supervise', 'led']
 
-/** How the leg of a softphone ends whose page is gone. */
+/** How a leg may end whose softphone page is gone. */
 const GONE: readonly EndedReason[] = ['not_found', 'rtp_timeout', 'caller_hangup']
 
-/** A new device rings too, for the remaining time. Not one that rings already over its `former` connection: media goes on over the new one. */
+/** Rings a new device too, unless it is already rung, or one of `former` is, which media continues over the new connection. */
 export async function joinRing(
   trx: Trx,
   tenant: Tenant,
@@ -30,7 +30,7 @@ export async function joinRing(
     .selectAll()
     .where('open_user', '=', userId)
     .where('state', '=', 'ringing')
-    // The device that was dialled from is the one that is rung.
+    // Only the device from which the member dialled is rung.
     .where('purpose', '!=', 'placed')
     .where('node_id', '=', nodeOf(trx))
     .executeTakeFirst()
@@ -50,7 +50,7 @@ function isOf(leg: ParticipantRow, device: Device): boolean {
   return target.kind === 'browser' && target.browserId === device.browserId
 }
 
-/** The last leg of a ring has ended, and the ring continues: its softphone was lost, and may come back. */
+/** Whether a ring continues although its last leg has ended, because the softphone was lost and may come back. */
 export async function outlivesLeg(
   trx: Trx,
   tenant: Tenant,
@@ -62,7 +62,7 @@ export async function outlivesLeg(
   return mayComeBack(trx, tenant, ring.user_id, new Date(at))
 }
 
-/** Rings of this node that have no leg: each waits for a device. */
+/** Rings of this node without a leg, which wait for a device. */
 export const legless = (db: Db): Promise<RingRow[]> =>
   rowsOf(
     db,
@@ -89,7 +89,8 @@ export const legless = (db: Db): Promise<RingRow[]> =>
   )
 
 /**
- * A softphone that media does not know: it is being admitted, or its end has not been reported yet. An event of it will follow.
+ * Whether media does not know the leg's softphone because it is being admitted, or because its end has not been reported yet. An event will
+ * follow.
  */
 export async function isUnsettled(db: Db, leg: ParticipantRow): Promise<boolean> {
   const target = targetOf(leg)

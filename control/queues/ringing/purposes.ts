@@ -26,7 +26,7 @@ interface Happening {
   at: string
 }
 
-/** Effects of a ring by its purpose: somebody answered, nobody did, or the answerer has left again. */
+/** What happens when a ring of some purpose is answered, ends unanswered (`failed`), or when the party that answered it leaves (`over`). */
 interface Purpose {
   answered(happening: Happening, leg: ParticipantRow): Promise<void>
   failed(happening: Happening, reason: EndedReason): Promise<void>
@@ -60,7 +60,7 @@ const direct: Purpose = {
   over: leftAlone,
 }
 
-/** The consulted party comes into the call's room, where the caller on hold neither hears nor is heard. */
+/** The consulted party joins the call's room, where the caller is on hold and neither hears nor is heard. */
 const consult: Purpose = {
   async answered({ trx, tenant, ring, at }) {
     if (ring.user_id !== null) await becomeBusy(trx, tenant, ring.user_id, at)
@@ -77,7 +77,7 @@ const consult: Purpose = {
 
 const callback: Purpose = {
   async answered({ deps, trx, tenant, ring, at }) {
-    // Others may have begun while it rang: its time comes again.
+    // Other calls may have reached the organisation's limit while the agent's phone rang. The callback then becomes due again later.
     if ((await callProblem(trx, tenant, at)) !== null) {
       await finishRing(trx, tenant, ring, { reason: 'capacity' })
       const hours = await deps.businessHoursOf(trx, tenant)
@@ -113,7 +113,7 @@ const led: Purpose = {
   },
 }
 
-/** By REFER: once they answer, whoever has asked for it is free; until then it has the call. */
+/** By REFER: the member who asked for the transfer keeps the call until the target answers, and is then free. */
 const referred: Purpose = {
   async answered({ trx, tenant, ring, at }) {
     const before = (await ringsOf(trx, tenant, ring.call_id)).filter(one => one.open_call !== null)
@@ -128,15 +128,15 @@ const referred: Purpose = {
   over: leftAlone,
 }
 
-/** How long it rings at somebody outside. */
+/** How long a party outside is rung. */
 const OUT_TIMEOUT_S = 60
 
-/** The agent is on the line: now the called party is dialled. */
+/** Once the member's device has answered, the called party is dialled. */
 const placed: Purpose = {
   async answered({ trx, tenant, ring, at }, leg) {
     const { onward } = JSON.parse(leg.dial ?? '{}') as { onward?: Onward }
     if (onward === undefined || ring.user_id === null) return
-    // Others may have begun while it rang.
+    // Other calls may have reached the organisation's limit while the device rang.
     if ((await callProblem(trx, tenant, at)) !== null) return finishRing(trx, tenant, ring, { reason: 'capacity' })
     await callOnward(trx, tenant, { callId: ring.call_id, userId: ring.user_id, onward, at })
   },
@@ -144,7 +144,7 @@ const placed: Purpose = {
   over: leftAlone,
 }
 
-/** The party outside is called that a member has dialled. */
+/** Calls the party outside that a member has dialled. */
 export async function callOnward(
   trx: Trx,
   tenant: Tenant,
@@ -183,7 +183,7 @@ async function connect(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Pro
   await becomeBusy(trx, tenant, ring.user_id, at)
 }
 
-/** The answerer has hung up: so does the other end, unless a consulted party stays. A queue's caller whose agent's phone is gone is its caller again. */
+/** The answerer has left: the caller is hung up, or goes to a consulted party, or back to its queue if the agent's phone was lost. */
 async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: EndedReason): Promise<void> {
   await agentFree(trx, tenant, ring, at)
   const asked = (await ringsOf(trx, tenant, ring.call_id)).find(isAsking)
@@ -198,7 +198,7 @@ async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: End
   await leadTo(deps, trx, tenant, { callId: ring.call_id, legId: caller.id, at }, { type: 'queue', id }, 'transfer')
 }
 
-/** The call belongs to the consulted party, now or after the answer. */
+/** Gives the call to the consulted party, now or once that one answers. */
 export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, by: By): Promise<void> {
   const scoped = forTenant(trx, tenant)
   await scoped.change('rings', ring.id, { purpose: 'transfer', open_call: ring.call_id })
@@ -213,7 +213,7 @@ export async function takeOver(trx: Trx, tenant: Tenant, ring: RingRow, by: By):
   await tellCall(trx, tenant, ring.call_id, { type: 'call.transferred', ...by })
 }
 
-/** After a call: wrap-up as the queue has it. */
+/** After a call: the agent gets the queue's wrap-up, unless the agent talks on another call. */
 export async function agentFree(trx: Trx, tenant: Tenant, ring: RingRow, at: string): Promise<void> {
   if (ring.open_user === null || ring.state !== 'talking') return
   if (await otherCallOf(trx, tenant, ring.open_user)) return
@@ -222,7 +222,7 @@ export async function agentFree(trx: Trx, tenant: Tenant, ring: RingRow, at: str
   await endWork(trx, tenant, ring.open_user, { wrapUpSeconds, at })
 }
 
-/** Ringing in vain is a miss; to decline is not. Who misses an offer of no queue is away too: otherwise the same phone rings for days. */
+/** Whether the agent becomes away: after ringing unanswered, not after declining. Without a queue always, or the phone would ring for days. */
 async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: EndedReason): Promise<boolean> {
   if (reason !== 'no_answer') return false
   const queueRow = ring.queue_id === null ? undefined : await forTenant(db, tenant).find('queues', ring.queue_id)
@@ -233,7 +233,7 @@ async function isAwayOnMissed(db: Db, tenant: Tenant, ring: RingRow, reason: End
 const endedBecause = (reason: EndedReason): EndedReason =>
   reason === 'busy' || reason === 'rejected' || reason === 'not_found' || reason === 'no_answer' ? reason : 'no_answer'
 
-/** All of these stop to ring or talk for their call. */
+/** Ends rings; agents who talked are free. */
 export async function endRingsOf(
   trx: Trx,
   tenant: Tenant,

@@ -11,11 +11,11 @@ import { type BusinessHours, nextOpen } from '../../organisation/business-hours.
 import { isListed } from '../../trunks/do-not-call.ts'
 import type { RingTarget } from './rings.ts'
 
-/** The states of a callback while it is returned (api-additions.md, "Callback states"). Each step depends only on the state. */
+/** The states of a callback while it is returned (api-additions.md, "Callback states"). Each transition depends on the stored state only. */
 
-/** Before the second attempt, the third, and each after it. */
+/** Waits before the second attempt, the third, and each later one [ms]. */
 const BACKOFF_MS = [5 * 60_000, 30 * 60_000, 2 * 60 * 60_000]
-/** A call that was never dialled was no attempt and is retried soon; an agent may have to be asked again [ms]. */
+/** A call that could not be dialled for lack of capacity is no attempt, and is tried again soon [ms]. */
 const CAPACITY_RETRY_MS = 60_000
 /** How long the person's phone rings. */
 const CUSTOMER_TIMEOUT_S = 45
@@ -23,7 +23,7 @@ const CUSTOMER_TIMEOUT_S = 45
 const find = (db: Db, tenant: Tenant, id: string): Promise<CallbackRow | undefined> =>
   forTenant(db, tenant).find('callbacks', id)
 
-/** An agent's phone rings for it, by a queue's offer. For an agent of its own, this is an attempt. False: it is not waiting. */
+/** Offers a callback to an agent. With a fixed agent this already counts as an attempt. False: it is no longer pending. */
 export async function offerCallback(
   trx: Trx,
   tenant: Tenant,
@@ -37,7 +37,7 @@ export async function offerCallback(
   return move(trx, tenant, row, ['pending'], { ...taken, ...attempt(row, at) }, { type: 'callback.dialing', at })
 }
 
-/** The agent has taken it: the person is called. False: it was cancelled or expired in this moment, and nobody is called. */
+/** The agent has taken the callback, and the person is dialled. False: it has just been cancelled or has expired. */
 export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: string): Promise<boolean> {
   const row = await find(trx, tenant, id)
   if (row === undefined || row.call_id === null) return false
@@ -49,7 +49,7 @@ export async function agentAccepted(trx: Trx, tenant: Tenant, id: string, at: st
   return isTaken
 }
 
-/** The agent did not answer: the next agent's turn or, for an agent of its own, a failed attempt. */
+/** The agent did not answer: the callback is pending for the next agent or, with a fixed agent, the attempt has failed. */
 export async function agentMissed(
   trx: Trx,
   tenant: Tenant,
@@ -62,7 +62,7 @@ export async function agentMissed(
   await move(trx, tenant, row, ['offered'], { status: 'pending', offered_to: null, call_id: null, tried }, { at })
 }
 
-/** Route `assistant`: nobody is asked first. Returns the new call's ID, or null when it is not waiting. */
+/** Dials the person of a callback of route `assistant`. Returns the new call's ID; null: the callback is no longer pending. */
 export async function dialForAssistant(trx: Trx, tenant: Tenant, row: CallbackRow, at: string): Promise<string | null> {
   const callId = newId('call')
   const change = { ...attempt(row, at), call_id: callId }
@@ -86,7 +86,7 @@ export async function personAnswered(trx: Trx, tenant: Tenant, row: CallbackRow,
   await move(trx, tenant, row, ['dialing'], change, { type: 'callback.connected', at })
 }
 
-/** The call back is over: returned, or another attempt. */
+/** The call that returns a callback is over: the callback is completed, or the attempt has failed. */
 export async function callBackOver(
   trx: Trx,
   tenant: Tenant,
@@ -107,7 +107,7 @@ async function attemptFailed(
   row: CallbackRow,
   { result, hours, at }: { result: string; hours: BusinessHours; at: string },
 ): Promise<void> {
-  // Nobody was dialled: no line was free, or its organisation may have no more calls.
+  // Nobody was dialled: no line was free, or the organisation is at its limit of calls.
   const isNone = result === 'capacity'
   const free = { last_result: result, offered_to: null, ...(isNone && { attempts: row.attempts - 1 }) }
   if (await isListed(trx, tenant, row.phone)) {
@@ -175,7 +175,7 @@ function resultOf(reason: EndedReason): string {
   }
 }
 
-/** If several processes try the same transition, one succeeds. */
+/** Makes a transition, if the callback is in one of the states `from`. Of several processes that try, one succeeds. */
 async function move(
   trx: Trx,
   tenant: Tenant,

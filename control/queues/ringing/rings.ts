@@ -8,7 +8,7 @@ import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 
-/** Something that rings when an agent is called. */
+/** A device that rings when an agent is called. */
 export type Device =
   | {
       kind: 'sip'
@@ -21,10 +21,7 @@ export type Device =
     }
   | { kind: 'browser'; browserId: string }
 
-/**
- * The destination of a dialled leg. `address`: a number or SIP URI, over the organisation's connections. `leg`: it has called
- * us.
- */
+/** The destination of a dialled leg. `address`: a number or SIP URI, over the organisation's connections. `leg`: a phone that has called us. */
 export type RingTarget =
   | { kind: 'leg'; legId: string }
   | {
@@ -39,30 +36,30 @@ export type RingTarget =
       kind: 'address'
       to: string
       from: string | null
-      /** For a transfer: the caller is shown, not the number that was called. */
+      /** For a transfer: the caller's number is shown instead of ours. */
       showsCaller?: boolean
       /** The caller asks for privacy. */
       isAnonymous?: boolean
-      /** The dialog of elsewhere whose place the call takes. */
+      /** The dialog at the far end that the call replaces (RFC 3891). */
       replaces?: string
-      /** Goes out then, Unix time [ms]. Absent: at once. */
+      /** When to dial, Unix time [ms]. Absent: at once. */
       startMs?: number
       /** The campaign whose limit of calls per second applies. */
       pace?: { id: string; callsPerSecond: number }
     }
 
-/** Who is called once the agent who places the call is on the line. */
+/** The party that is dialled once the device of the member who places the call has answered. */
 export interface Onward {
   to: string
   from: string
   connectionId: string | null
   isAnonymous?: boolean
-  /** Of the call; absent: none. */
+  /** Metadata of the call; absent: none. */
   metadata?: Record<string, string>
 }
 
 export interface NewRing {
-  /** Absent: a new one. */
+  /** ID of the ring; absent: a new one. */
   id?: string
   callId: string
   purpose: RingPurpose
@@ -70,35 +67,35 @@ export interface NewRing {
   queueId: string | null
   callbackId: string | null
   mode: string | null
-  /** Rung at once; the first that answers is it. */
+  /** All are rung at the same time; the first to answer gets the call. */
   targets: readonly RingTarget[]
   /** How the API shows them. */
   role: 'agent' | 'party' | 'supervisor'
   address: string
   timeoutS: number
-  /** Of purpose `placed`. */
+  /** For purpose `placed`. */
   onward?: Onward
-  /** Whose line is taken before it is dialled. */
+  /** The connection on which its legs count even before they are dialled. */
   connectionId?: string | null
-  /** The member talks on another call, and asks somebody about it. */
+  /** The member is also in another call, and uses a second line. */
   isSecond?: boolean | undefined
-  /** Of a payment line. */
+  /** For a payment line: its capture pause. */
   payment?: PaymentPause | undefined
 }
 
-/** More than the time that media rings by itself. */
+/** Margin of `deadline` over the ringing time, which media observes itself [ms]. */
 const GRACE_MS = 10_000
 
-/** Beside the one who talks with the caller. */
+/** Purposes of rings that exist beside the party that talks with the caller. */
 const ASIDE: readonly RingPurpose[] = ['consult', 'supervise', 'referred']
 
-/** Whether it represents the call's own leg: a member who calls somebody inside. */
+/** Whether the ring's leg is the call's own: a member calls somebody inside. */
 export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null
 
-/** Somebody is consulted or rung who is to get the call next. */
+/** Whether a party is consulted or rung that may get the call next. */
 export const isAsking = ({ purpose }: RingRow): boolean => purpose === 'consult' || purpose === 'referred'
 
-/** A member talks as the call's own leg; false: it rings or talks already. */
+/** Reserves a member whose leg is a call's own; false: the member is rung or in a call already. */
 export async function holdLine(
   trx: Trx,
   tenant: Tenant,
@@ -141,8 +138,8 @@ async function insertRing(trx: Trx, row: RingRow): Promise<boolean> {
 }
 
 /**
- * Begins to ring; null when the call rings somebody already, or the agent's phone rings or is talked on: of two that come at once
- * the database lets one through.
+ * Begins to ring. Null: the call already has a ring, or the agent is rung or in a call. Unique columns let only one of two concurrent rings
+ * through.
  */
 export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: string): Promise<RingRow | null> {
   const isAside = ASIDE.includes(ring.purpose)
@@ -172,7 +169,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
   return row
 }
 
-/** A member in a call may place one more, to consult before a transfer. */
+/** Whether a member may place a second call: one who is in a single call, to consult somebody before a transfer. */
 export async function mayCallBeside(db: Db, tenant: Tenant, userId: string): Promise<boolean> {
   const own = forTenant(db, tenant)
     .select('rings')
@@ -183,7 +180,7 @@ export async function mayCallBeside(db: Db, tenant: Tenant, userId: string): Pro
   return rings.length === 1 && only?.open_user === userId && only.state === 'talking' && only.purpose !== 'supervise'
 }
 
-/** Of two calls of a member, one has ended; the member talks on the other. */
+/** One call of a member has ended. If the member talks on a second one, that becomes the main one; returns whether there is one. */
 export async function otherCallOf(trx: Trx, tenant: Tenant, userId: string): Promise<boolean> {
   const scoped = forTenant(trx, tenant)
   const other = await scoped
@@ -265,7 +262,7 @@ export const legsOfRing = (db: Db, tenant: Tenant, ringId: string): Promise<Part
     .orderBy('id')
     .execute()
 
-/** Ends a ring: all its legs but `keep` are hung up, and its agent is free for the next one. */
+/** Hangs up all legs of a ring but `keep`. Without `keep` the ring is over, and its row is deleted. */
 export async function finishRing(
   trx: Trx,
   tenant: Tenant,
@@ -274,7 +271,7 @@ export async function finishRing(
 ): Promise<void> {
   for (const leg of await legsOfRing(trx, tenant, ring.id)) {
     if (leg.id === keep) continue
-    // Including those still to be dialled: the command may already be on its way.
+    // Also those still to be dialled: the command may already have been sent.
     await hangUpLeg(trx, tenant, leg.id, reason)
   }
   if (keep === null) await forTenant(trx, tenant).delete('rings').where('id', '=', ring.id).execute()

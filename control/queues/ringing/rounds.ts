@@ -21,7 +21,7 @@ import { type NewRing, startRing } from './rings.ts'
 
 /** One round of an organisation's queues: reads the rows, decides by `distributor.ts`, and writes the decisions. */
 
-/** How long an agent's phone rings for a callback of no queue. */
+/** How long an agent's phone rings for a callback without a queue [s]. */
 const RING_TIMEOUT_S = 20
 export interface RoundRows {
   queues: QueueRow[]
@@ -58,7 +58,7 @@ export class DecisionFault extends Error {
   }
 }
 
-/** Returns how many decisions were carried out. `apart`: those that failed, and are left out. Throws `DecisionFault`. */
+/** Returns how many decisions were carried out. `apart`: IDs of calls and callbacks that failed before and are left out. Throws `DecisionFault`. */
 export async function round(
   deps: CallCentreParts,
   trx: Trx,
@@ -93,12 +93,12 @@ async function blamed<T>(id: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    // The database's own are its affair: such a round is tried again.
+    // Faults of the database are not the call's: the transaction is repeated.
     throw faultOf(error) === null ? new DecisionFault(id, error) : error
   }
 }
 
-/** The callbacks that somebody could take now: none outside business hours. */
+/** The callbacks that somebody could take now; none outside business hours. */
 async function callbacksNow(
   deps: CallCentreParts,
   trx: Trx,
@@ -107,7 +107,7 @@ async function callbacksNow(
 ): Promise<CallbackRow[]> {
   const at = now.toISOString()
   if (!(await isCallbackDue(trx, tenant, at)) || !(await isOpenNow(deps, trx, tenant, now))) return []
-  // They wait while their organisation is suspended or at its limit.
+  // Callbacks wait while their organisation is suspended or at its limit of calls.
   if ((await callProblem(trx, tenant, at)) !== null) return []
   return dueCallbacks(trx, tenant, { at, takers: takersOf(queues, agents, now.getTime()) })
 }
@@ -129,7 +129,7 @@ async function isOpenNow(deps: CallCentreParts, trx: Trx, tenant: Tenant, now: D
 async function readRows(db: Db, tenant: Tenant): Promise<RoundRows> {
   const scoped = forTenant(db, tenant)
   const rings = await scoped.select('rings').select('open_user').where('open_user', 'is not', null).execute()
-  // Callers of other nodes wait for their own: what leads them on runs there.
+  // Only callers of this node: what leads the others on runs on theirs.
   const own = scoped.select('participants').select('id').where('step', '=', 'queued').where('node_id', '=', nodeOf(db))
   return {
     queues: await allQueues(db, tenant),
@@ -140,7 +140,7 @@ async function readRows(db: Db, tenant: Tenant): Promise<RoundRows> {
   }
 }
 
-/** Agents of a queue who could take a call now, beyond the callers who wait for one already; negative: more wait than are free. */
+/** Number of a queue's agents who could take a call now, minus the callers who wait for one. */
 export async function freeAgents(
   deps: Pick<CallCentreParts, 'devicesOf'>,
   trx: Trx,
@@ -186,7 +186,7 @@ export function rulesOf(row: QueueRow, users: readonly UserRow[]): QueueRules {
   }
 }
 
-/** What it has waited does not change when the time of day is set. */
+/** The wait is measured by the steady clock, so setting the time of day does not change it. */
 function waitingCall(db: Db, row: QueueCallRow, now: Date): Waiting {
   const since = now.getTime() - waitedMs(db, row, now.toISOString())
   const mayWaitMs = row.overflow_at === null ? null : Date.parse(row.overflow_at) - Date.parse(row.joined_at)

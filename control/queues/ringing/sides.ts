@@ -22,8 +22,8 @@ export async function answererOf(db: Db, tenant: Tenant, callId: string): Promis
 }
 
 /**
- * The two swap places. The answerer's leg becomes the call's own, so that it can be led elsewhere, and the member who called
- * becomes the one who talks with it. What was attached to the member's leg, such as a stream, stays with the member.
+ * Swaps the roles of the two. The answerer's leg becomes the call's own, so that it can be led elsewhere, and the calling member's becomes
+ * the one that was rung. What was attached to the member's leg, such as a stream, stays with the member.
  */
 export async function changePlaces(trx: Trx, tenant: Tenant, callId: string): Promise<Problem | null> {
   const answerer = await answererOf(trx, tenant, callId)

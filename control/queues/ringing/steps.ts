@@ -17,7 +17,7 @@ import { isUnsettled } from './late-devices.ts'
 /** Ends a leg that media does not have, or cannot dial. */
 export type LegGone = (leg: ParticipantRow, reason: EndedReason) => Promise<void>
 
-/** Commands of the steps in which a leg waits for somebody, or is rung. */
+/** The commands for steps in which a leg waits for somebody, or is rung. */
 export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue'> {
   const around = async (leg: ParticipantRow) => {
     const tenant = tenantOf(leg)
@@ -27,7 +27,7 @@ export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue
     to_dial: async (leg, media) => {
       const failure = await dial(deps, media, await around(leg))
       if (failure === null || isUndecided(failure)) return failure
-      // It is rung once it is there, or not at all.
+      // The softphone is dialled once it is connected, or its end is reported.
       if (failure.failure === 'not_found' && (await isUnsettled(deps.store.db, leg))) return null
       await gone(leg, reasonOf(failure))
       return failure
@@ -41,7 +41,7 @@ export function queueSteps(deps: CallCentreParts, gone: LegGone): Senders<'queue
       on_hold === 1 ? null : failureOf(await media.request('leg.stop_play', { legId })),
     bridging: async (leg, media) => {
       const failure = await bridge(deps, media, await around(leg))
-      // The call is over, but who answered for it is still there, and would hear nothing for ever.
+      // The call is over. The leg that answered would otherwise stay connected in silence.
       if (failure?.failure === 'not_found') {
         await media.request('leg.hangup', { legId: leg.id, reason: 'caller_hangup' })
       }

@@ -42,7 +42,7 @@ export const DEFAULT_SETTINGS: QueueSettings = {
   ...NO_AUDIO_DEFAULTS,
 }
 
-/** The field with the object of each overflow action. */
+/** The field that each overflow action needs. */
 const OVERFLOW_NEEDS = {
   assistant: 'assistant_id',
   agent: 'user_id',

@@ -122,7 +122,7 @@ const change =
     })
   }
 
-/** Why a queue's settings are not valid; objects that it named before are not checked again. */
+/** Why a queue's settings are invalid. References that it had before are not checked again. */
 async function refusal(
   deps: QueueDeps,
   trx: Trx,

@@ -65,7 +65,7 @@ const settings = {
   callbacks: Type.Object(callbacks),
 }
 
-/** Everything of a queue but its name. */
+/** All settings of a queue except its name. */
 const settingsSchema = Type.Object(settings)
 export type QueueSettings = Static<typeof settingsSchema>
 

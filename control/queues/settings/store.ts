@@ -20,13 +20,13 @@ export const toQueue = (row: QueueRow): Queue => showRow(queueSchema, row, setti
 export const allQueues = (db: Db, tenant: Tenant): Promise<QueueRow[]> =>
   forTenant(db, tenant).select('queues').selectAll().orderBy('id').execute()
 
-/** Queues that name the object with this ID: an asset as hold audio, an assistant, a profile, a queue to overflow into. */
+/** Queues that use the object with this ID: an audio asset, an assistant, a user, a copilot profile, or another queue to overflow into. */
 export const queuesUsing: UsesOf = async (db, tenant, id) => {
   const users = (await allQueues(db, tenant)).filter(row => useOf(settingsOf(row), id) !== null)
   return users.map(row => ({ object: 'queue', id: row.id, name: row.name }))
 }
 
-/** Those of these queues that a user answers, directly or through the team. */
+/** IDs of those queues that a user answers, directly or through the team. */
 export const answeredBy = (queues: readonly QueueRow[], user: { id: string; teamId: string | null }): string[] =>
   queues.filter(row => isAnsweredBy(settingsOf(row), user)).map(row => row.id)
 
@@ -50,7 +50,7 @@ export async function saveSettings(
   await recallRings(trx, tenant, 'queue_id', id)
 }
 
-/** A phone that rings for a queue stops, and the next one rings, if its member is away or no longer answers the queue: its time is over. */
+/** Lets rings of a queue expire whose member is away or no longer answers the queue, so that another agent is rung. */
 export async function recallRings(trx: Trx, tenant: Tenant, of: 'queue_id' | 'user_id', id: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const rings = scoped.select('rings').selectAll().where(of, '=', id).where('state', '=', 'ringing')
@@ -71,7 +71,7 @@ async function isWanted(scoped: TenantDb, { user_id, queue_id, callback_id }: Ri
   return isAnsweredBy(settingsOf(queue), { id: user.id, teamId: user.team_id })
 }
 
-/** The calls that wait in a queue, in the order in which they are answered. */
+/** IDs of the calls that wait in a queue, in the order in which they are answered. */
 export async function waitingIn(db: Db, tenant: Tenant, queueId: string): Promise<string[]> {
   const calls = forTenant(db, tenant).select('queue_calls').select('id').where('queue_id', '=', queueId)
   return (await calls.orderBy('joined_at').orderBy('id').execute()).map(row => row.id)

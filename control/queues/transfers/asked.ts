@@ -19,13 +19,13 @@ import type { CallTransferRow, Plan } from './tables.ts'
 
 type Asked = Of<'leg.refer_asked'>['body']
 
-/** Why a REFER is refused, as its SIP status. */
+/** A refused REFER, with the SIP status of the answer. */
 type Refused = { status: number }
 
-/** Roles that cannot transfer the call: supervisors, consulted parties, and those still ringing. */
+/** Purposes of rings whose party cannot transfer the call by REFER. */
 const ASIDE: readonly string[] = ['supervise', 'consult', 'referred', 'callback']
 
-/** A party wants the other one called elsewhere: whether it may is decided here, by whose leg it is (docs/sip.md, "Transfers"). */
+/** A far end asks for a transfer by REFER. Whether it may depends on whose leg it is (docs/sip.md, "Transfers"). */
 export async function onReferAsked(
   deps: CallCentreParts,
   trx: Trx,
@@ -95,7 +95,7 @@ async function planOfMember(
   if (found.kind === 'outside') {
     return { kind: 'ring', target: { type: 'number', to: found.onward.to }, replaces: dialog }
   }
-  // A dialog of elsewhere is not to be found inside.
+  // A dialog that is not ours cannot be replaced at a destination inside.
   if (dialog !== null) return { status: 481 }
   if (found.kind === 'user') return { kind: 'ring', target: { type: 'user', id: found.userId }, replaces: null }
   const { target: type, target_id: id } = found.route
@@ -104,7 +104,7 @@ async function planOfMember(
   return { kind: 'lead', target: { type, id } }
 }
 
-/** The other dialog must be the same member's: nobody else's call is anybody's to give away. */
+/** Joining two calls: both must be the same member's, since nobody may give away the call of another. */
 async function planOfJoin(
   trx: Trx,
   tenant: Tenant,
@@ -120,7 +120,7 @@ async function planOfJoin(
 
 // ---------------------------------------------------------------------------------------------------- a trunk
 
-/** As the connection's `transfers` says. Whatever it wants called is called over this connection, by nobody else's account. */
+/** Decides by the connection's `transfers`. The target is called over the same connection, so that no other account pays. */
 async function planOfTrunk(
   trx: Trx,
   tenant: Tenant,
@@ -131,7 +131,7 @@ async function planOfTrunk(
     leg.connection_id === null ? undefined : await forTenant(trx, tenant).find('connections', leg.connection_id)
   if (connection === undefined || connection.transfers === 'refuse') return { status: 603 }
   if (connection.enabled === 0 || connection.host === null || to.user === '') return { status: 403 }
-  // To join two calls of a far end would bring together two of ours, who have not asked for that.
+  // Joining two calls of a far end would connect two of our parties, who have not asked for that.
   if (replaces !== null && replaces.legId !== null) return { status: 603 }
   if (await isPaused(trx, tenant, leg.call_id)) return { status: 603 }
   if ((await legProblem(trx, tenant, at)) !== null) return { status: 503 }

@@ -15,7 +15,7 @@ import { pass } from './out.ts'
 import { findTransfer, planOf, transferBegun, transferOver } from './records.ts'
 import type { CallTransferRow, Plan } from './tables.ts'
 
-/** How long somebody is rung for a trunk [s]. */
+/** How long the target of a trunk's REFER is rung [s]. */
 const TIMEOUT_S = 60
 
 /** Carries out an accepted REFER. Repeating it after the death of a process does nothing twice. */
@@ -30,7 +30,7 @@ export async function carryOut(deps: CallCentreParts, media: MediaPort, id: stri
     if (still?.status !== 'asked') return
     decideAnew(trx)
     const at = deps.now().toISOString()
-    // Too late: it was answered for us, or its sender is gone.
+    // Too late: media has already answered it, or its sender has left.
     if (isFailure(reply)) await forTenant(trx, tenantOf(row)).delete('call_transfers').where('id', '=', id).execute()
     else await begin(deps, trx, row, plan, at)
   })
@@ -87,7 +87,7 @@ async function join(
   return joinCalls(trx, tenant, { callId, otherCallId: other?.call_id ?? '', userId, at })
 }
 
-/** A refusal of ours as a status of the target. */
+/** Our refusal as the SIP status that the target would have answered. */
 function statusOf({ details }: Problem): number {
   const reason = details?.reason
   if (reason === 'agent_busy') return 486

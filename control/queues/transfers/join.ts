@@ -40,7 +40,7 @@ export async function joinCalls(
   return null
 }
 
-/** The ring of who talks with the member, or rings for it; then the member is its call's own leg. */
+/** The ring of the party that talks with the member, or is being rung. If the member's leg was the rung one, the two swap roles first. */
 async function otherParty(
   trx: Trx,
   tenant: Tenant,
@@ -60,7 +60,7 @@ async function otherParty(
   return ringOfMain(trx, tenant, { main, open, member: member!, at })
 }
 
-/** The call's own leg becomes one that was rung, and the member's leg the call's own. */
+/** Turns the call's own leg into a rung one, and the member's leg into the call's own. Returns the ring of the former. */
 async function ringOfMain(
   trx: Trx,
   tenant: Tenant,
@@ -89,17 +89,17 @@ async function ringOfMain(
   await scoped.change('rings', open.id, { purpose: 'placed', open_call: null })
   await place(trx, tenant, member.id, null)
   await place(trx, tenant, main.id, ring.id)
-  // One that rings still is refused, not answered to be hung up.
+  // A leg that is still unanswered stays so: it will be refused, instead of answered only to be hung up.
   const step = member.unanswered === null ? ('connected' as const) : ('calling' as const)
   await setLeg(trx, tenant, member.id, member.step === step ? { role: 'member' } : { step, role: 'member' })
   await scoped.update('participants').set({ role: 'party' }).where('id', '=', main.id).execute()
   return ring
 }
 
-/** Ringing an outside party has ended by then in media, with a margin [ms]. */
+/** Maximum ringing time of a party outside in media, plus a margin [ms]. */
 const RING_MS = 70_000
 
-/** Its legs are of the other call from now on; one that talks goes into that call's room. */
+/** Moves a ring and its legs to another call; a leg that talks moves into that call's room. */
 async function moveRing(trx: Trx, tenant: Tenant, ring: RingRow, callId: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   await scoped.change('rings', ring.id, { call_id: callId, open_call: callId, purpose: 'transfer' })

@@ -25,12 +25,12 @@ interface Asking {
   connection: ConnectionRow
   /** A number, or a SIP URI. */
   to: string
-  /** Replaces whoever talks on that leg. */
+  /** The leg whose dialog the target replaces; null: none. */
   inPlaceOf: string | null
   at: string
 }
 
-/** Asks the far end of a leg by REFER. Until it says that it has reached the target the call stays as it is. */
+/** Asks the far end of a leg by REFER to call the target. The call stays as it is until the far end reports success. */
 export async function askFarEnd(
   { store }: { store: Store },
   trx: Trx,
@@ -62,7 +62,7 @@ export async function askFarEnd(
   return null
 }
 
-/** Sends the REFER; whoever does it again, since the first may have been lost, sends none twice. */
+/** Sends the REFER. It may be repeated after a lost command: media sends none twice. */
 export async function pass(store: Store, media: MediaPort, id: string, at: string): Promise<void> {
   const row = await findTransfer(store.db, id)
   const plan = row === undefined ? null : planOf(row)

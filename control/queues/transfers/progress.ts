@@ -16,7 +16,7 @@ export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_prog
   const row = await findTransfer(trx, body.referId)
   if (row === undefined) return
   const { sipCode, isOver } = body
-  // It may come before media's reply to the command.
+  // The event may arrive before media's reply to the command.
   if (row.status === 'asked') await transferBegun(trx, row, null, at)
   if (!isOver) {
     if (sipCode >= 180) await transferRings(trx, row, sipCode, at)
@@ -27,11 +27,11 @@ export async function onReferProgress(trx: Trx, { body, at }: Of<'leg.refer_prog
   const tenant = tenantOf(row)
   const leg = await mainLeg(trx, tenant, row.call_id)
   await tellCall(trx, tenant, row.call_id, { type: 'call.transferred', at })
-  // It continues without us.
+  // The far end has connected the two without us.
   if (planOf(row).kind === 'pass' && leg !== undefined) await hangUpLeg(trx, tenant, leg.id, 'transfer_completed')
 }
 
-/** Somebody else is the far end of a leg from now on. */
+/** Another dialog has replaced the far end of a leg (RFC 3891). */
 export async function onReplaced(trx: Trx, { legId, by, connectionId }: Events['leg.replaced']): Promise<void> {
   const leg = await trx.selectFrom('participants').selectAll().where('id', '=', legId).executeTakeFirst()
   if (leg === undefined) return
@@ -40,7 +40,7 @@ export async function onReplaced(trx: Trx, { legId, by, connectionId }: Events['
   await forTenant(trx, tenantOf(leg)).update('participants').set(change).where('id', '=', legId).execute()
 }
 
-/** After a reconnect: decisions are carried out, and whoever waits for an unknown result is told that there is none. */
+/** After a reconnect to media: continues transfers that were decided, and fails those whose outcome can no longer be learnt. */
 export async function resumeTransfers(
   deps: CallCentreParts,
   { refers }: MediaSnapshot,

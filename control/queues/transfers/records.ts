@@ -9,7 +9,7 @@ import type { CallTransferRow, Plan } from './tables.ts'
 
 export const planOf = (row: CallTransferRow): Plan => JSON.parse(row.plan) as Plan
 
-/** False: another one of this call is under way. */
+/** False: another transfer of this call is in progress. */
 export async function insertTransfer(trx: Trx, row: CallTransferRow): Promise<boolean> {
   const inserted = trx
     .insertInto('call_transfers')
@@ -18,20 +18,20 @@ export async function insertTransfer(trx: Trx, row: CallTransferRow): Promise<bo
   return (await inserted.executeTakeFirst()).numInsertedOrUpdatedRows === 1n
 }
 
-/** Over all tenants: the media process knows none. */
+/** Searches all tenants, since events of media do not name one. */
 export const findTransfer = (db: Db, id: string): Promise<CallTransferRow | undefined> =>
   db.selectFrom('call_transfers').selectAll().where('id', '=', id).executeTakeFirst()
 
 const ofRing = (db: Db, ringId: string): Promise<CallTransferRow | undefined> =>
   db.selectFrom('call_transfers').selectAll().where('ring_id', '=', ringId).executeTakeFirst()
 
-/** It continues with its ring, if there is one. */
+/** The transfer is accepted, and depends on this ring, if any. */
 export async function transferBegun(trx: Trx, row: CallTransferRow, ringId: string | null, at: string): Promise<void> {
   await change(trx, row, { status: 'trying', ring_id: ringId })
   await tell(trx, row, { status: 'trying', sip_code: 100 }, at)
 }
 
-/** The target rings, or says that it is at work. */
+/** The target rings, or reports progress. */
 export async function transferRings(trx: Trx, row: CallTransferRow, sipCode: number, at: string): Promise<void> {
   if (row.status === 'ringing') return
   await change(trx, row, { status: 'ringing' })
@@ -39,7 +39,7 @@ export async function transferRings(trx: Trx, row: CallTransferRow, sipCode: num
   notify(trx, row, sipCode)
 }
 
-/** It is over: whoever has asked for it hears how, and so does the API's client. */
+/** The transfer is over. The outcome goes to the requester by NOTIFY and into an event. */
 export async function transferOver(trx: Trx, row: CallTransferRow, sipCode: number, at: string): Promise<void> {
   await forTenant(trx, tenantOf(row)).delete('call_transfers').where('id', '=', row.id).execute()
   const status = sipCode < 300 ? 'completed' : 'failed'
@@ -47,7 +47,7 @@ export async function transferOver(trx: Trx, row: CallTransferRow, sipCode: numb
   notify(trx, row, sipCode)
 }
 
-/** A phone that is rung for a transfer rings. */
+/** The party that a transfer rings has begun to ring. */
 export async function transferRingRings(trx: Trx, ringId: string, at: string): Promise<void> {
   const row = await ofRing(trx, ringId)
   if (row !== undefined) await transferRings(trx, row, 180, at)
@@ -58,7 +58,7 @@ export async function transferRingOver(trx: Trx, ringId: string, sipCode: number
   if (row !== undefined) await transferOver(trx, row, sipCode, at)
 }
 
-/** Its call is over, and the transfer with it. */
+/** The call has ended, and its transfer with it. */
 export async function transferLost(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
   const row = await forTenant(trx, tenant).findBy('call_transfers', { call_id: callId })
   if (row !== undefined) await transferOver(trx, row, 487, at)
@@ -77,7 +77,7 @@ function tell(
   return appendEvent(trx, tenantOf(row), { type: 'call.transfer.updated', at, object, callId: row.call_id })
 }
 
-/** By NOTIFY. If media calls the target itself, it sends the NOTIFY too. */
+/** Tells the requester by NOTIFY. If media calls the target itself, it also sends the NOTIFY. */
 function notify(trx: Trx, row: CallTransferRow, sipCode: number): void {
   if (row.direction === 'out' || planOf(row).kind === 'bridge') return
   const told = { legId: row.leg_id, referId: row.id, sipCode }

@@ -7,11 +7,11 @@ declare module '../../kernel/store/tables.ts' {
   }
 }
 
-/** A transfer by SIP REFER that is under way; the row goes when it is over. */
+/** A transfer by SIP REFER in progress; the row is deleted when it is over. */
 export interface CallTransferTable extends TenantColumns {
-  /** As media names the REFER. */
+  /** Media's ID of the REFER. */
   id: string
-  /** One for each call: unique. */
+  /** Unique: a call has at most one transfer. */
   call_id: string
   /** The participant that asked us (`in`), or that we ask (`out`). */
   leg_id: string
@@ -32,13 +32,13 @@ export type CallTransferRow = Selectable<CallTransferTable>
 
 /** The decision about a REFER. */
 export type Plan =
-  /** Somebody is rung, while the caller waits; then whoever has asked is free. */
+  /** The target is rung while the other party is on hold; once it answers, the requester is free. */
   | { kind: 'ring'; target: { type: 'user'; id: string } | { type: 'number'; to: string }; replaces: string | null }
-  /** The caller is led there at once. */
+  /** The other party is led to the target at once. */
   | { kind: 'lead'; target: { type: 'queue' | 'assistant' | 'flow' | 'room'; id: string } }
-  /** Two calls of a member become one. */
+  /** Two calls of a member are joined. */
   | { kind: 'join'; otherLegId: string }
-  /** Somebody is called over the same connection, in place of the requester. */
+  /** Media calls the target over the same connection, in place of the requester. */
   | { kind: 'bridge'; to: string; replaces: string | null }
-  /** The far end of this leg is asked to call there itself. `to`: a URI. */
+  /** The far end of this leg is asked to call the target itself. `to`: a URI. */
   | { kind: 'pass'; legId: string; to: string; inPlaceOf: string | null }

@@ -4,7 +4,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import type { RingPurpose } from '../tables.ts'
 
-/** Direct rings of a member, not offers of a queue: a colleague may pick them up. */
+/** Purposes of rings that a colleague may pick up: calls for the member, not offers of a queue. */
 const PICKED_UP: readonly RingPurpose[] = ['direct', 'transfer', 'referred']
 
 interface Taking {
@@ -16,8 +16,8 @@ interface Taking {
 }
 
 /**
- * A member's phone calls in the place of a dialog (RFC 3891): of a call of the same member, on another phone of its; or of what rings at
- * a colleague, which it answers instead.
+ * A member's phone calls with Replaces (RFC 3891): it takes over a call from another phone of the same member, or picks up a call that
+ * rings at a colleague.
  */
 export async function takeMembersCall({ store }: { store: Store }, media: MediaPort, taking: Taking): Promise<void> {
   const { legId, replaces } = taking
@@ -28,12 +28,12 @@ export async function takeMembersCall({ store }: { store: Store }, media: MediaP
     return
   }
   const reply = await media.request('leg.replace', { legId: replaces, byLegId: legId })
-  // It has ended, or was answered elsewhere, in this moment.
+  // The dialog has just ended, or was answered elsewhere.
   if (!isFailure(reply) || reply.failure === 'invalid') return
   await media.request('leg.reject', { legId, sipCode: 481, reason: 'not_found', retryAfterS: null })
 }
 
-/** The ring is the member's from now on. A status: why it is not. */
+/** Gives the ring to the member. Returns null, or the SIP status of the refusal. */
 async function claim(trx: Trx, { tenant, userId, replaces }: Taking): Promise<number | null> {
   const scoped = forTenant(trx, tenant)
   const leg = await scoped.find('participants', replaces)
