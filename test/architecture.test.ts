@@ -10,7 +10,7 @@ import { suite } from './harness.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Which folders a folder may import; `control` sees one file of `media` more. */
+/** Which folders a folder may import. `control` may also import one file of `media`. */
 const ARROWS: Record<string, readonly string[]> = {
   codecs: ['codecs'],
   sip: ['sip'],
@@ -18,12 +18,12 @@ const ARROWS: Record<string, readonly string[]> = {
   control: ['control', 'codecs'],
 }
 const CONTROL_MAY_SEE = 'media/protocol.ts'
-/** Files of a folder that a reader can still take in. */
+/** Maximum number of files directly in a folder, so that a reader can take them in. */
 const MAX_FLAT = 25
-/** Lines of `control/` for each operation of the API: whoever comes below it may lower it. */
+/** Maximum number of lines of `control/` for each operation of the API. It may be lowered, never raised. */
 const MAX_LINES_OF_OPERATION = 285
 
-/** Packages that do I/O or read the clock have no place in the pure folders. */
+/** Folders that may not do I/O or read the clock. */
 const PURE = ['codecs', 'sip']
 const FORBIDDEN_IN_PURE = /^node:(?!crypto$)/
 
@@ -36,7 +36,7 @@ const sourcesOf = (folder: string): string[] =>
     .map(path => `${folder}/${path}`)
 
 const files = Object.keys(ARROWS).flatMap(sourcesOf)
-/** With those that may import anything. */
+/** Including folders that may import anything. */
 const allFiles = [...files, ...['bench', 'build', 'test'].flatMap(sourcesOf)]
 
 const importsOf = (file: string): string[] =>
@@ -62,7 +62,7 @@ test('every arrow between folders is one of docs/architecture.md', () => {
   assert.equal(wrong, [])
 })
 
-/** The folders of a part in the order of docs/architecture.md, from the ground. */
+/** The folders of `control/` or `media/`, in the order of their table in docs/architecture.md: each may import those before it. */
 const storeysOf = (part: string): string[] =>
   [
     ...readFileSync(join(root, 'docs/architecture.md'), 'utf8')
@@ -71,7 +71,7 @@ const storeysOf = (part: string): string[] =>
       .matchAll(/^\| `([a-z-]+)\/` \|/gm),
   ].map(match => match[1]!)
 
-/** Those that stand beside the folders of `media/`: the door of the first storey, and who knows everybody. */
+/** Files directly in `media/`: every folder may import those of the `ground`, and none those of the `roof`. */
 const BESIDE: Record<string, 'ground' | 'roof'> = {
   'media/protocol.ts': 'ground',
   'media/main.ts': 'roof',

@@ -1,6 +1,6 @@
 /**
- * The test files as plain JavaScript, for the test command: a process that loads the product from TypeScript, module by module,
- * takes five times as long to begin. Modules that several files import are loaded once by a process, as if they were not bundled.
+ * Bundles the test files to JavaScript for the test command, since a process that loads the product's TypeScript module by module takes
+ * five times as long to start. A process loads a module that several files import only once, as if it were not bundled.
  */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -11,10 +11,13 @@ import { BUNDLES, largePackages, packages, SCRIPTS } from '../build/parts.ts'
 import { FORKED } from './plan.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Below the root, so that packages are found; a run has a folder of its own there, named by its process. */
+/** Inside the repository, so that packages are found. Each run has a folder there, named by its process ID. */
 const ALL_RUNS = join(root, '.test-run')
 const PRODUCT = /^(codecs|control|media|sip)\//
-/** A module of the product believes to be a built one, whose threads need no compiler; others are where their source is. */
+/**
+ * The `import.meta.url` of a module. A module of the product gets its URL in `dist/`, where its threads and processes are compiled; others
+ * keep theirs.
+ */
 function urlOf(file: string): string {
   const path = relative(root, file)
   return pathToFileURL(PRODUCT.test(path) ? join(root, 'dist', path.replace(/\.ts$/, '.js')) : file).href
@@ -25,7 +28,7 @@ const urls: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
-      // Only the process that makes the bundles has these words, as a text for them.
+      // The build scripts contain the words `import.meta.url` as text for bundles, and only this process runs them.
       const isMaker = relative(root, path).startsWith('build/')
       return {
         contents: isMaker ? text : text.replaceAll('import.meta.url', JSON.stringify(urlOf(path))),
@@ -35,7 +38,7 @@ const urls: Plugin = {
   },
 }
 
-/** Bundles files, their paths below `test/`, for as long as this process runs; the folder in which they have the same paths. */
+/** Bundles files (paths relative to `test/`). Returns the folder in which they have the same paths; it is removed when this process ends. */
 export async function bundle(paths: string[]): Promise<string> {
   removeLeftovers()
   const folder = join(ALL_RUNS, String(process.pid))
@@ -47,7 +50,7 @@ export async function bundle(paths: string[]): Promise<string> {
       outdir: folder,
       plugins: [within, urls],
     })
-  // What is started again and again, to be killed, begins as soon as the product.
+  // Files that are started again and again, to be killed, are built like the product, so that they start as fast.
   const isForked = (path: string): boolean => FORKED.includes(path)
   await Promise.all([
     make(
@@ -61,7 +64,7 @@ export async function bundle(paths: string[]): Promise<string> {
   return folder
 }
 
-/** A run that was killed has left its folder. */
+/** Removes folders of runs that were killed. */
 function removeLeftovers(): void {
   mkdirSync(ALL_RUNS, { recursive: true })
   for (const name of readdirSync(ALL_RUNS)) {

@@ -9,8 +9,8 @@ import { eventTypes } from '../control/kernel/events/catalog.ts'
 import { suite } from './harness.ts'
 
 /**
- * A name in one of the product's lists that its code never uses is an empty promise to users. A use is found by name: as a text of
- * its own in a source that is neither the list nor its description.
+ * A name in one of the product's lists (events, errors, scopes, settings) that its code never uses is an empty promise to users. A use is
+ * found by name, in quotes, in a source that is neither the list nor its description.
  */
 const test = suite('effects')
 
@@ -44,7 +44,7 @@ test('every error code is answered by something', () => {
 })
 
 test('every scope is asked for by an operation', () => {
-  // Lists and retrievals of plain resources make theirs of their area.
+  // Routes of plain resources derive their scopes from `area`.
   const ofArea = (scope: string): string => `area: '${scope.replace(/:(read|write)$/, '')}'`
   assert.equal(
     SCOPES.filter(scope => !isUsed(`'${scope}'`, ofArea(scope))),

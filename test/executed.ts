@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Counts which of our source files have a function executed while something is done. */
+/** Finds which of our source files execute a function while something runs. */
 export class Executed {
   readonly #session = new Session()
 
@@ -15,7 +15,7 @@ export class Executed {
     await this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   }
 
-  /** The files of these folders, by path, of which a function was executed while `run` was. */
+  /** Paths of the files in these folders that executed a function during `run`. */
   async files(folders: readonly string[], run: () => Promise<unknown>): Promise<string[]> {
     await this.#session.post('Profiler.takePreciseCoverage')
     await run()
@@ -36,7 +36,7 @@ export class Executed {
   }
 }
 
-/** The files whose functions begin at these places of a script: the test command bundles many files into one. */
+/** The source files of functions that begin at these offsets of a script, since the test command bundles many files into one. */
 function sourcesOf(url: string, offsets: readonly number[]): string[] {
   if (offsets.length === 0) return []
   const path = fileURLToPath(url)

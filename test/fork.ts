@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { COLLECTS_ALONE, OPTIMISES_LATE } from './worker-messages.ts'
 
-/** Where the test command has put its bundles; absent: the test file runs by itself. */
+/** Folder of the test command's bundles; absent: the test file was started directly. */
 const BUNDLES = process.env.TANDEM_TEST_BUNDLES
 
-/** Starts a file of the tests (`FORKED`, its path below `test/`), which exports `main`, as a process of its own. */
+/** Starts a file of `FORKED` (its path relative to `test/`), which exports `main`, as a process of its own. */
 export function forkFile(path: string, args: string[]): ChildProcess {
   if (BUNDLES !== undefined) {
     const script = join(BUNDLES, path.replace(/\.ts$/, '.cjs'))

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { suite as uvuSuite } from 'uvu'
 
 const DEFAULT_TIMEOUT_MS = 30_000
-/** A product may have to start in it. */
+/** Long enough for a product to start in a hook. */
 const HOOK_TIMEOUT_MS = 120_000
 
 export interface TestOptions {
   timeoutMs?: number
-  /** It mostly waits and shares nothing with the others that say so: the first of them begins all. */
+  /** The test mostly waits, and shares nothing with the others of the suite that have this option: all begin with the first of them. */
   together?: boolean
 }
 
@@ -32,7 +32,7 @@ export function suite(title: string): Suite {
     let running: Promise<void> | undefined
     const begin = (): Promise<void> => {
       running ??= withTimeout(run, options.timeoutMs ?? DEFAULT_TIMEOUT_MS)
-      // It may fail before its turn to be judged.
+      // A rejection before the test's turn must not count as unhandled.
       running.catch(() => {})
       return running
     }

@@ -1,11 +1,11 @@
 /**
- * Starts what tests kill again and again: `main` of the file of its first argument, which sees only the others. A script has a code cache, made by
- * the first that lives for long enough.
+ * Starts a process that tests kill again and again: calls `main` of the file in its first argument, which sees only the other arguments. A
+ * bundled script has a code cache, which is written by the first process that lives long enough.
  */
 import { pathToFileURL } from 'node:url'
 import { loadScript } from '../build/code-cache.ts'
 
-/** By then a start has run what it runs. */
+/** By then a process has executed what it needs to start, so that the cache contains it. */
 const STARTED_MS = 500
 
 interface Killable {

@@ -1,7 +1,7 @@
 /**
- * Loaded before all else by the processes of products that tests start. Control lives for seconds there, so that V8 optimises only what runs
- * fifteen times as often as it waits for by itself; media is optimised as it comes, for it cannot wait. The ear hears some sentences, and to
- * optimise its WebAssembly, functions of thousands of lines, takes longer than these do.
+ * Loaded first by the processes of products that tests start. Control lives only seconds there, so V8 optimises only code that runs fifteen
+ * times as often as by default; media is optimised as usual, since its audio cannot wait. Speech recognition hears only some sentences, and
+ * optimising its WebAssembly, with functions of thousands of lines, would take longer than recognising them.
  */
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -9,12 +9,15 @@ import { setFlagsFromString } from 'node:v8'
 import { OPTIMISES_LATE } from './worker-messages.ts'
 
 const entry = process.argv[1] ?? ''
-/** Of a function, in bytes of code that it runs: 1.8 million by itself. */
+/** Bytes of code that a function runs before V8 optimises it; the default is 1.8 million. */
 const EAR_OPTIMISES_LATE = '--wasm-tiering-budget=300000000'
-/** Control listens for it once it has loaded its code, which V8 takes from a cache only with the flags that it was made with. */
+/**
+ * Control adds a listener for it once its code is loaded. Before that the flags must not change: V8 accepts a code cache only with the
+ * flags that it was made with.
+ */
 const LOADED = 'SIGTERM'
 
-/** The first control of a build makes the cache. */
+/** Whether there is a code cache; the first control process of a build writes it. */
 const hasCache = (): boolean => readdirSync(dirname(entry)).some(name => name.endsWith('.cache'))
 
 if (entry.endsWith('/control/wiring/main.js') && hasCache()) {

@@ -1,9 +1,9 @@
-/** What the test command knows of files before it runs them, by their paths below `test/`. */
+/** What the test command knows about test files before it runs them. Paths are relative to `test/`. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 const folder = new URL('.', import.meta.url)
 
-/** What takes longest begins first, in this order, so that what begins last is short. */
+/** The longest files, in the order in which they begin: before all others, so that the last to begin are short. */
 const LONG = [
   'control/conformance/answers',
   'control/conformance/properties',
@@ -37,7 +37,6 @@ const LONG = [
   'e2e/browsers/browser-softphone',
   'e2e/recordings/call-recording',
   'e2e/recordings/led-call',
-  // Those who take a whole core are not first together.
   'e2e/deaths/control-killed-often',
   'fuzz/rtp',
   'fuzz/sip',
@@ -50,41 +49,44 @@ const rank = (path: string): number => {
   return at < 0 ? LONG.length : at
 }
 
-/** Where little is left of the machine, it would run into its time limits. */
+/** Whether a file takes so long that it would run into its time limits on a busy machine. */
 export const isLong = (path: string): boolean => rank(path) < LONG.length
 
 const all = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
 
-/** The test files whose path holds one of the patterns, in the order in which they are to begin. */
+/** The test files whose path contains one of the patterns, or all if there is none, in the order in which they are to begin. */
 export const testFiles = (patterns: string[]): string[] =>
   all
     .filter(path => path.endsWith('.test.ts'))
     .filter(path => patterns.length === 0 || patterns.some(pattern => path.includes(pattern)))
     .sort((a, b) => rank(a) - rank(b))
 
-/** What tests start as a process of its own (`fork.ts`). */
+/** Files that tests start as processes of their own (`fork.ts`). */
 export const FORKED = all.filter(path => /(^|\/)killable-[^/]+\.ts$/.test(path))
 
 export const startsProduct = (path: string): boolean => /^(e2e|interop|fuzz)\//.test(path)
 
 export const hasPages = (path: string): boolean => path.startsWith('e2e/browsers/')
 
-/** Of a file and in one of its comments, followed by the reason. */
+/** Whether a comment of the file has this marker, which is followed by the reason. */
 const says = (path: string, words: string): boolean => readFileSync(new URL(path, folder), 'utf8').includes(words)
 
-/** It is not about what is stored, so that both databases would be told the same. */
+/** The file does not depend on the database, so it does not run again on PostgreSQL. */
 export const onSqliteAlone = (path: string): boolean => says(path, 'One database:')
 
 export const wantsOwnProcess = (path: string): boolean => says(path, 'Own process:')
 
-/** Audio is judged by when it comes, sample by sample, or by what is understood of it: two at a time, which leaves a core to what comes at once. */
+/**
+ * The file judges audio by its timing, sample by sample, or by what speech recognition understands. Few run at a time, so that none has to
+ * wait for a core.
+ */
 export const judgesTiming = (path: string): boolean => says(path, 'Judges timing:')
 
-/** It sleeps through most of its time, and listens only for what lasts: these have a turn of their own beside the others. */
+/** The file waits most of the time, and judges only sounds that last. Such files are a queue of their own, which runs beside the others. */
 export const sleepsMost = (path: string): boolean => says(path, 'Sleeps most:')
 
-/** It judges how soon somebody is back, or how much is borne, and takes a core or more for that: one by one. */
+/** The file judges how soon a process is back, or how much load the product bears, and takes a core or more. Such files run one by one. */
 export const wantsMachine = (path: string): boolean => says(path, 'Wants the machine:')
 
-/** A flood, or one death after the other, takes a core. */
+/** The file takes a core, by a flood of messages or by killing processes again and again. */
 export const takesCore = (path: string): boolean => says(path, 'Takes a core:')

@@ -1,4 +1,4 @@
-/** How the test command runs a file: in a process of its own, or in one that runs many. */
+/** How the test command runs a test file: in a process of its own, or in one that runs many. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,17 +6,20 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { COLLECTS_ALONE, END_OF_FILE, NO_MORE_FILES, OPTIMISES_LATE } from './worker-messages.ts'
 
 const FILE_TIMEOUT_MS = 240_000
-/** After so many files a worker makes way for a fresh one, which has all memory. */
+/** After this many files a worker is replaced by a new one, to free its memory. */
 const FILES_PER_WORKER = 160
-/** By then a process has ended by itself, unless it is stuck. */
+/** How long a process may take to end by itself; then it is killed. */
 const CLOSE_TIMEOUT_MS = 60_000
 
-/** Tests leave much behind at once, which is collected the less often the larger the young generation is [MB]: 3 % of their CPU. */
+/** Tests leave much garbage at once. A larger young generation [MB] is collected less often, which saves 3 % of their CPU. */
 const LARGE_YOUNG = ['--min-semi-space-size=16', '--max-semi-space-size=32']
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** What a file wrote. `problem`: why it counts as failed whatever it wrote; null: nothing. `cpuMs`: of itself and of its children that have ended. */
+/**
+ * Result of a file. `problem`: why it counts as failed, whatever its output says, or null. `cpuMs`: CPU of the file and of its children
+ * that have ended.
+ */
 export interface FileRun {
   output: string
   problem: string | null
@@ -29,7 +32,7 @@ export interface Stage {
   /** The folder of the bundles. */
   bundles: string
   env: NodeJS.ProcessEnv
-  /** It takes what others leave of the machine. */
+  /** Runs at a lower priority (nice 10), with what the others leave of the machine. */
   givesWay?: true
 }
 
@@ -37,7 +40,7 @@ const builtFile = ({ bundles }: Stage, path: string): string => join(bundles, pa
 
 const urlOf = (stage: Stage, path: string): string => pathToFileURL(builtFile(stage, path)).href
 
-/** `args`: the URL of the only file that it runs; none: they come over its channel. */
+/** Starts a worker process. `args`: the URL of the only file that it runs; without it, URLs follow over the channel. */
 function start(stage: Stage, ...args: string[]): ChildProcess {
   const flags = [
     OPTIMISES_LATE,
@@ -60,7 +63,7 @@ function start(stage: Stage, ...args: string[]): ChildProcess {
 
 const CLOCK_TICK_MS = 10
 
-/** What a process has used with the children that it has waited for, or these alone; 0 where the system does not tell (`proc(5)`). */
+/** CPU of a process and of the children that it has waited for, or of these children only [ms]; 0 if the system has no `/proc`. */
 function cpuMsOf(pid: number | 'self', who: 'both' | 'children'): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -72,18 +75,18 @@ function cpuMsOf(pid: number | 'self', who: 'both' | 'children'): number {
   }
 }
 
-/** What the children have used that have ended, with all that they had started. */
+/** CPU of all children that have ended, including what they had started [ms]. */
 export const childrenCpuMs = (): number => cpuMsOf('self', 'children')
 
 let counted = childrenCpuMs()
-/** What the children have used that ended since the last time. */
+/** CPU of the children that have ended since the previous call [ms]. */
 function newlyCounted(): number {
   const before = counted
   counted = childrenCpuMs()
   return counted - before
 }
 
-/** Kills it when it is still there after `ms`; the returned function says whether that was so, and stops waiting. */
+/** Kills a process that still runs after `ms`. The returned function says whether that happened, and stops the timer. */
 function deadline(child: ChildProcess, ms: number): () => boolean {
   let isOver = false
   const timer = setTimeout(() => {
@@ -98,7 +101,7 @@ function deadline(child: ChildProcess, ms: number): () => boolean {
 
 const stillRunning = (ms: number): string => `still running after ${ms / 1000} s, killed`
 
-/** Runs one test file, its path below `test/`, in a process of its own. */
+/** Runs one test file (its path relative to `test/`) in a process of its own. */
 export function runAlone(path: string, stage: Stage): Promise<FileRun> {
   return new Promise(resolve => {
     const started = Date.now()
@@ -117,21 +120,21 @@ export function runAlone(path: string, stage: Stage): Promise<FileRun> {
   })
 }
 
-/** Runs files one after the other, as they are given, in processes that each serve many. */
+/** Runs test files one after the other, in a process that is replaced after many of them. */
 export class Worker {
   readonly #stage: Stage
   #child: ChildProcess | null = null
   #files = 0
   #isExcused = false
   #output = ''
-  /** Called when the output has grown, or with the code when the process is gone. */
+  /** Called when the output has grown, or with the exit code when the process has ended. */
   #changed: (gone?: { code: number | null }) => void = () => {}
 
   constructor(stage: Stage) {
     this.#stage = stage
   }
 
-  /** A problem of the process that had to make way counts for the file that made it. */
+  /** If the process is replaced first, a problem at its end is reported with this file. */
   async run(path: string): Promise<FileRun> {
     const left = this.#files >= FILES_PER_WORKER ? await this.close() : null
     const child = this.#child ?? this.#start()
@@ -175,12 +178,12 @@ export class Worker {
     return child
   }
 
-  /** Of what its process leaves open: a test that failed did not get to what it has to close, and its file is run again. */
+  /** Ignores what the process leaves open: a failed test may not have closed its resources, and its file runs again anyway. */
   excuse(): void {
     this.#isExcused = true
   }
 
-  /** Lets the process end by itself; what a file left open is a problem. Null: it is gone. */
+  /** Lets the process end by itself. Returns the problem if a file left something open that keeps it running, otherwise null. */
   async close(): Promise<string | null> {
     const child = this.#child
     if (child === null) return null

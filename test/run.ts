@@ -1,10 +1,10 @@
 /**
- * The test command, in processes that each run many files. What starts the product comes first: two at a time what mostly waits, with a
- * third that sleeps, what takes a core or judges audio by its timing, more of them while much of the machine is left over, and one by
- * one what wants the machine. The unit tests take what all of these leave, and give way: one file at a time, and one of those that
- * open a store and run once more, on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The rest of both runs last, side by side.
- * What failed beside others runs a second time, alone: there it has to pass, and the last lines name it.
- * `npm test -- PATTERN…` runs the files whose path holds a pattern.
+ * The test command. Each of its processes runs many test files. Files that start the product come first: three at a time, of which one
+ * mostly sleeps; then, two at a time, those that take a core, and those that judge audio by its timing. There are more at a time while much
+ * of the machine is free. Those that want the machine to themselves follow, one by one. Unit tests take what all of these leave, at a lower
+ * priority: one file at a time, and one of those that open a store once more on the PostgreSQL server of `TANDEM_TEST_DATABASE_URL`. The
+ * rest of both runs last, in parallel. A file that fails beside others runs a second time, alone: there it has to pass, and the last lines
+ * name it. `npm test -- PATTERN…` runs the files whose path contains a pattern.
  */
 import { execFileSync } from 'node:child_process'
 import { cpus } from 'node:os'
@@ -27,37 +27,40 @@ import {
 import { childrenCpuMs, type FileRun, runAlone, Worker } from './processes.ts'
 import { dropDatabases, opensStore, serverProblem } from './stores.ts'
 
-/** Files at a time. Each process more has every file take a tenth more CPU on two cores: one of the units is enough, also beside products. */
+/** Unit test files at a time. With each further process every file takes a tenth more CPU on two cores, so one is enough, also beside products. */
 const UNITS = 1
 const AGAIN_BESIDE = 1
-/** Where only these are left: they wait for their server. */
+/** The same once only these are left: they mostly wait for the server. */
 const AGAIN = 2
-/** Files at a time whatever the machine does, of those that start a product, and how many more while it has much left over. */
+/** How many files that start a product run at a time in any case, and how many more while much of the machine is free. */
 const SHARING = { width: 3, more: 2 }
 const TAKING_CORE = { width: 2, more: 1 }
 const JUDGING = { width: 2, more: 1 }
-/** So much of the machine is to be idle, or with those who give way, for one product more; a look that is longer than most of its peaks [ms]. */
+/**
+ * Share of the machine that has to be idle, or used only by processes that give way, before one more product starts; measured for longer
+ * than most peaks last [ms].
+ */
 const ROOM_ENOUGH = 0.45
 const ROOM_LOOK_MS = 1000
-/** By then a product that has begun takes what it takes. */
+/** How long a product takes until it uses what it will use [ms]. */
 const BEGUN_MS = 1500
-/** So much of the machine is to be idle for who takes what is left of it, and is then held to be so for a while [ms]. */
+/** Share of the machine that has to be idle before unit tests run beside products, and how long that measurement is taken to hold [ms]. */
 const IDLE_ENOUGH = 0.1
 const IDLE_FOR_MS = 2000
 const LOOK_MS = 250
-/** Where more files fail, it is not for want of a calm machine. */
+/** If more files fail, a busy machine is not the reason, and none runs a second time. */
 const MOST_SECOND_RUNS = 8
 
 const totals = { passed: 0, failed: 0, skipped: 0 }
-/** What each skipped test says of its reason. */
+/** Lines in which skipped tests give their reason. */
 const skips = new Set<string>()
-/** The machine's own authorities, which no test asks: Node reads them as it starts, which takes longer than all else of its start. */
+/** The machine's own CA certificates, which no test needs. Node reads them as it starts, which takes longer than the rest of its start. */
 const AUTHORITIES = 'NODE_EXTRA_CA_CERTS'
 const { TANDEM_TEST_DATABASE_URL: server, [AUTHORITIES]: _authorities, ...env } = process.env
 
 type Variables = Record<string, string>
 
-/** What stores and products begin with, as variables that say where it is. */
+/** Makes the initial state of stores and products. Returns the environment variables with its paths. */
 function makeImage(): Variables {
   const [file, folder] = [join(bundles, 'tandem.db'), join(bundles, 'first-start')]
   execFileSync(process.execPath, [join(bundles, 'store-image.js'), file, folder], { env })
@@ -76,7 +79,7 @@ interface Failure {
   counts: Counts
 }
 
-/** What failed in its first run, which was beside others. */
+/** Files that failed in their first run, beside others. */
 const failures: Failure[] = []
 
 function count({ passed, failed, skipped }: Counts, sign: 1 | -1): void {
@@ -89,7 +92,7 @@ function report(label: string, { output, problem, ms, cpuMs }: FileRun): Counts 
   const sum = (word: string): number =>
     [...output.matchAll(new RegExp(`^\\s+${word}:\\s+(\\d+)`, 'gm'))].reduce((all, [, n]) => all + Number(n), 0)
   const [total, passed, skipped] = [sum('Total'), sum('Passed'), sum('Skipped')]
-  // A file that dies before its summary, or has none, has failed once, whatever it had passed by then.
+  // A file that ends without a summary counts as one failure, whatever it had passed by then.
   const failed = Math.max(total - passed, problem === null && total + skipped > 0 ? 0 : 1)
   const counts = { passed, failed, skipped }
   count(counts, 1)
@@ -101,7 +104,7 @@ function report(label: string, { output, problem, ms, cpuMs }: FileRun): Counts 
   return counts
 }
 
-/** How many of its tests failed. */
+/** Returns how many tests failed. */
 function reportFirst(path: string, label: string, run: FileRun): number {
   const counts = report(path + label, run)
   if (counts.failed > 0) failures.push({ path, label, counts })
@@ -113,10 +116,10 @@ function fail(what: string): void {
   console.log(`FAIL ${what}`)
 }
 
-/** The next file to be run, by the process of this number; undefined: there is none. */
+/** The next file for the process of this number; undefined: there is none. */
 type Take = (slot: number) => string | undefined | Promise<string | undefined>
 
-/** Several may take from the same queues; each begins with another one. */
+/** Takes files from queues. Each process prefers another queue, and takes from the others once that is empty. */
 const from =
   (...queues: string[][]): Take =>
   slot =>
@@ -132,9 +135,9 @@ const slots = (width: number): number[] => Array.from({ length: width }, (_, slo
 interface Stage {
   /** Files at a time. */
   width: number
-  /** So many more while the machine has room for them. */
+  /** How many more while the machine has room for them. */
   more?: number
-  /** The number of its first process; absent: 0. Of who gives way, nobody else of the label has it at the same time. */
+  /** The number of its first process; absent: 0. Stages that give way and have the same label must not use the same numbers at the same time. */
   first?: number
   label?: string
   givesWay?: true
@@ -142,8 +145,8 @@ interface Stage {
 }
 
 /**
- * Processes of who gives way, by label and number: they stay for the stages to come, for a fresh one takes two seconds of a core to
- * load and to compile what the one before has.
+ * Processes of stages that give way, by label and number. They are kept for later stages, since a new one takes two seconds of CPU to load
+ * and compile the same code.
  */
 const staying = new Map<string, Worker>()
 
@@ -172,8 +175,8 @@ async function close(worker: Worker, label: string): Promise<void> {
 }
 
 /**
- * Takes files of the queue until something else is over, while the machine has time left: on a slow one they would run into
- * their time limits. So would long ones, which stand in front and are left there.
+ * Runs files of the queue until `other` is over, but only while part of the machine is idle: otherwise they would run into their time
+ * limits. So would long ones, which stand at the front and are left there.
  */
 async function besides(queue: string[], stage: Stage, other: () => Promise<void>): Promise<void> {
   let isOver = false
@@ -191,7 +194,7 @@ async function besides(queue: string[], stage: Stage, other: () => Promise<void>
   await running
 }
 
-/** Parts of the machine's time in a look, 0 to 1: what nobody has used, and with it what those have who give way. */
+/** Measures which share of the machine's time (0 to 1) was idle, and which was idle or used by processes that give way (`room`). */
 async function lookAtMachine(ms: number): Promise<{ idle: number; room: number }> {
   const times = (): { idle: number; nice: number; all: number } => {
     const sum = { idle: 0, nice: 0, all: 0 }
@@ -212,14 +215,14 @@ async function lookAtMachine(ms: number): Promise<{ idle: number; room: number }
 
 let looking: Promise<unknown> = Promise.resolve()
 
-/** Whether there is room for one product more. One looks after the other, and after who was told so has begun. */
+/** Whether there is room for one more product. Measurements follow one another and, after a positive one, wait until that product has started. */
 function hasRoom(): Promise<boolean> {
   const look = looking.then(async () => (await lookAtMachine(ROOM_LOOK_MS)).room >= ROOM_ENOUGH)
   looking = look.then(is => (is ? sleep(BEGUN_MS) : undefined))
   return look
 }
 
-/** Runs files that start a product; each process begins with another of the queues. */
+/** Runs files that start a product. Each process prefers another of the queues. */
 async function runProducts(
   { width, more = 0 }: { width: number; more?: number },
   ...queues: string[][]
@@ -233,11 +236,11 @@ async function runProducts(
   await runFiles(takeInRoom, { width, more })
 }
 
-/** All products that leave a part of the machine. */
+/** Runs all files that start a product, except those that want the machine to themselves. */
 async function runSharing(): Promise<void> {
   const special = [takesCore, judgesTiming, wantsMachine, sleepsMost]
   const waiting = products.filter(path => !special.some(is => is(path)))
-  // What needs a browser stays together as far as it goes: a process launches one for all its files.
+  // Files that need a browser run in the same process if possible, since a process launches one browser for all its files.
   const [others, pages] = [waiting.filter(path => !hasPages(path)), waiting.filter(hasPages)]
   await runProducts(SHARING, others, pages, products.filter(sleepsMost))
   await runProducts(TAKING_CORE, products.filter(takesCore))
@@ -245,8 +248,8 @@ async function runSharing(): Promise<void> {
 }
 
 /**
- * Runs what failed once more, with the machine to itself: what hears audio to the sample is not judged by what another took
- * of the processor. Returns the names of what passes only so.
+ * Runs each failed file once more, alone, so that tests that judge audio by the sample do not fail for what others took of the processor.
+ * Returns the names of those that pass now.
  */
 async function runFailedAlone(): Promise<string[]> {
   if (failures.length > MOST_SECOND_RUNS) return []
@@ -263,7 +266,7 @@ async function runFailedAlone(): Promise<string[]> {
   return passedAlone
 }
 
-/** The PostgreSQL server, or null: then it is said why these files do not run on it. */
+/** The URL of the PostgreSQL server. Null: these files do not run on it, and the reason is reported. */
 async function usableServer(paths: string[]): Promise<string | null> {
   if (server === undefined) {
     if (paths.length > 0) skips.add(`SKIP ${paths.length} files on PostgreSQL (TANDEM_TEST_DATABASE_URL is not set)`)
@@ -304,7 +307,7 @@ if (products.length > 0) {
     }),
   )
 }
-/** What is over first leaves its part of the machine to as many more processes of the other, which have databases of their own. */
+/** Whichever of the two runs ends first, the other gets its share of the machine: as many more processes, with databases of their own. */
 const more = (): Promise<void> => runFiles(from(left), { ...sqlite, width: AGAIN, first: UNITS })
 const moreAgain = (): Promise<void> => runFiles(from(again), { ...postgres, width: UNITS, first: AGAIN })
 await Promise.all([runFiles(from(left), sqlite).then(moreAgain), runFiles(from(again), postgres).then(more)])

@@ -1,6 +1,6 @@
 /**
- * Makes the initial state of a run's stores and products, so that migrations and the first start run only once: an empty database with
- * tables (the first argument: its file), and a data directory (the second).
+ * Makes the initial state of a run's stores and products, so that migrations and the first start run only once: an empty database with its
+ * tables (first argument: the file), and a data directory after the first start (second argument).
  */
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { FIRST_KEYS } from '../bench/product.ts'

@@ -1,4 +1,4 @@
-/** What the test command needs to know about tests that open a store, which run on both kinds of database. */
+/** Which tests open a store, and so run on SQLite and again on PostgreSQL, and what that server needs. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('.', import.meta.url))
 const DATABASES = 'control/database.ts'
 const IMPORT = /from '(\.[^']+)'/g
 
-/** Whether a test file (its path below `test/`) gets its databases from `control/database.ts`, itself or by what it imports. */
+/** Whether a test file (its path relative to `test/`) imports `control/database.ts`, directly or through others. */
 export function opensStore(path: string, seen = new Set<string>()): boolean {
   if (path === DATABASES) return true
   if (seen.has(path) || path.startsWith('..')) return false
@@ -34,7 +34,7 @@ export async function serverProblem(url: string): Promise<string | null> {
   }
 }
 
-/** Removes the databases whose names begin so. */
+/** Removes the databases whose names begin with the prefix. */
 export async function dropDatabases(url: string, prefix: string): Promise<void> {
   const client = new pg.Client(url)
   await client.connect()

@@ -1,16 +1,16 @@
-/** What the test command and its processes know of each other. */
+/** Messages between the test command and its processes, and flags of V8 for them. */
 
-/** Most of what tests run ends soon, so that V8 optimises only what runs fifteen times as often as it waits for by itself. */
+/** Most test code runs only briefly, so V8 optimises only code that runs fifteen times as often as by default. */
 export const OPTIMISES_LATE = '--interrupt-budget=1000000'
 
 /**
- * Of who gives way: where both cores have work, threads that help to collect garbage mostly wait for each other (a tenth of the CPU of
- * units). Who listens to calls has them, for its longest pauses are shorter so.
+ * For processes that give way: while both cores are busy, V8's helper threads for garbage collection mostly wait for each other, which
+ * costs a tenth of the unit tests' CPU. Processes that judge audio keep them, since they shorten the longest pauses.
  */
 export const COLLECTS_ALONE = '--single-threaded-gc'
 
-/** On the standard output, after all that a file wrote. */
+/** Written to standard output after everything that a file wrote. */
 export const END_OF_FILE = '\u0004'
 
-/** In place of a URL. The process ends when nothing of a file is left that keeps it alive. */
+/** Sent in place of a URL. The process then ends once no file's resources keep it alive. */
 export const NO_MORE_FILES = ''

@@ -1,15 +1,15 @@
 /**
- * A process of the test command that runs test files: the one of its argument, or many as their URLs come, one after the other, so
- * that what they import is loaded once; after each of these it writes `END_OF_FILE` on a line of its own.
+ * A process of the test command that runs test files: the one in its argument, or many, whose URLs it receives one after the other, so that
+ * what they import is loaded once. After each of these it writes `END_OF_FILE` on a line of its own.
  */
 
 import { END_OF_FILE, NO_MORE_FILES } from './worker-messages.ts'
 
-/** So long what files left open may take to close by itself, once the last test of the last one is judged. */
+/** How long whatever the files left open may take to close, after the last test of the last file [ms]. */
 const CLOSE_MS = 15_000
 
 async function runFile(url: string): Promise<void> {
-  // uvu gathers the suites of what is imported here, and runs them when it is told to.
+  // Makes uvu collect the suites that are imported next, instead of running them at once.
   Object.assign(globalThis, { UVU_DEFER: 1, UVU_INDEX: 0, UVU_QUEUE: [[null]] })
   try {
     await import(url)
@@ -21,7 +21,7 @@ async function runFile(url: string): Promise<void> {
   }
 }
 
-/** A socket or a timer that nobody closes would keep the process, and who waits for it, until a much later deadline. */
+/** Ends the process if something stays open. Otherwise a socket or timer that nobody closes would keep it until a much later deadline. */
 function leave(): void {
   const giveUp = (): never => {
     const lines = [`left open, ${CLOSE_MS / 1000} s after the last test: ${leftOpen()}`, ...suspects]
@@ -31,7 +31,7 @@ function leave(): void {
   setTimeout(giveUp, CLOSE_MS).unref()
 }
 
-/** What keeps the process alive, each kind with its number; Node does not tell more. */
+/** Number of each kind of resource that keeps the process alive; Node does not tell more. */
 function leftOpen(): string {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -43,7 +43,7 @@ async function runOne(url: string): Promise<void> {
   leave()
 }
 
-/** Of files that this process has run: those behind which more was open than before, and what. */
+/** Files after which something else was open than before, and what. */
 const suspects: string[] = []
 let openBefore = ''
 
@@ -63,6 +63,6 @@ else if (process.send !== undefined) {
     if (message === NO_MORE_FILES) process.disconnect()
     else void runNext(String(message))
   })
-  // Also when whoever gave the files is gone.
+  // Also if the process that sent the files has died.
   process.once('disconnect', leave)
 }

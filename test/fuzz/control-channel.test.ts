@@ -1,4 +1,4 @@
-// Judges timing: what is heard counts, sample by sample, and when it comes.
+// Judges timing: it compares audio sample by sample, and when it arrives.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'

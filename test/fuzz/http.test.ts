@@ -1,4 +1,4 @@
-// Takes a core: one thing after the other, as fast as they go.
+// Takes a core: it repeats one thing as fast as it can.
 import { execFileSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'

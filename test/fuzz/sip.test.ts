@@ -1,4 +1,4 @@
-// Takes a core: one thing after the other, as fast as they go.
+// Takes a core: it repeats one thing as fast as it can.
 import { readdirSync, readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { Product } from '../../bench/product.ts'

@@ -1,4 +1,4 @@
-// Sleeps most: it waits through most of its time, and listens only for what lasts.
+// Sleeps most: it waits most of the time, and judges only sounds that last.
 import * as assert from 'uvu/assert'
 import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'

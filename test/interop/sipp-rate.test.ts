@@ -1,4 +1,4 @@
-// Wants the machine: it judges how soon we are back, or how much we bear, and takes more than a core for that.
+// Wants the machine: it judges how soon a process is back, or how much load is borne, and takes more than a core.
 import * as assert from 'uvu/assert'
 import { Product } from '../../bench/product.ts'
 import { curtain } from '../e2e/scene.ts'

@@ -1,4 +1,4 @@
-// Judges timing: what is heard counts, sample by sample, and when it comes.
+// Judges timing: it compares audio sample by sample, and when it arrives.
 import * as assert from 'uvu/assert'
 import { memberNamed } from '../../bench/members.ts'
 import { Phone } from '../../bench/phone/phone.ts'

@@ -1,4 +1,4 @@
-// Judges timing: what is heard counts, sample by sample, and when it comes.
+// Judges timing: it compares audio sample by sample, and when it arrives.
 import * as assert from 'uvu/assert'
 import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'

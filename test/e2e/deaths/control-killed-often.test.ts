@@ -1,4 +1,4 @@
-// Takes a core: one thing after the other, as fast as they go.
+// Takes a core: it repeats one thing as fast as it can.
 import * as assert from 'uvu/assert'
 import { describeKills, runKills } from '../../../bench/kills/run.ts'
 import { suite } from '../../harness.ts'
