@@ -15,7 +15,7 @@ export interface ActParts extends ToolParts, PaymentParts {
   bookCallback: BookCallback
 }
 
-/** Does what an action node of a live call asks for. */
+/** Performs an action that a flow or an assistant requests in a live call. */
 export const acting =
   (parts: ActParts) =>
   (scene: ActionScene): Promise<ActionOutcome> => {
@@ -34,7 +34,7 @@ export const acting =
     }
   }
 
-/** An action of kind `api` names its URL; a tool is one of the assistant's, by its name. */
+/** Calls a server. An action of kind `api` has its own URL; one of kind `tool` names a tool of the assistant. */
 async function callServer(
   parts: ActParts,
   { stage, request, assistantId, nextId }: ActionScene,

@@ -3,7 +3,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type SharedTool, sharedTools } from '../tools/store.ts'
 
-/** The targets to which an assistant may hand its calls over, and how the model knows them. */
+/** A target to which an assistant may hand calls over, and how the model knows it. */
 export interface HandOver {
   name: string
   description: string
@@ -36,7 +36,7 @@ export interface AssistantSettings {
   turn: { silence_ms: number; no_response_ms: number; interruptible: boolean }
 }
 
-/** With the tools that it shares with others, as they are now: a call keeps those that it began with. */
+/** Also contains the shared tools. They are read when a call begins, and that call keeps them. */
 export interface LiveSettings extends AssistantSettings {
   shared: SharedTool[]
 }
@@ -53,11 +53,11 @@ export async function assistantSettings(
   return { ...stored, shared, hand_overs: [...(stored.hand_overs ?? []), ...shared.flatMap(handOverBy)] }
 }
 
-/** For a tool that transfers calls. */
+/** The hand-over that a shared tool for transfers stands for. */
 const handOverBy = ({ name, definition: { description, target } }: SharedTool): HandOver[] =>
   target === null ? [] : [{ name, description, target }]
 
-/** How a line of this assistant is spoken. */
+/** Voice, language and speed of an assistant's speech. */
 export function voiceOf(settings: Pick<AssistantSettings, 'voice' | 'language'> | null): Speaker {
   if (settings === null) return { voice: null, language: null }
   const { voice, speed = 1 } = settings.voice

@@ -8,10 +8,10 @@ const MAX_FREE_DIGITS = 64
 const INTER_DIGIT_TIMEOUT_MS = 3000
 const END_OF_SPEECH_MS = 700
 const MAX_UTTERANCE_MS = 20_000
-/** Voice of this length silences a prompt [ms]. */
+/** The caller's voice interrupts a prompt after this time [ms]. */
 export const BARGE_IN_AFTER_MS = 200
 
-/** The collection that a flow requests from media. */
+/** The command for a flow's collection of keys and speech. */
 export function collectCommand(
   { modes, timeoutMs, bargeIn, sensitive, options }: CollectRequest,
   at: { legId: string; collectId: string; language: string | null; prompts: PlaySource[] },
@@ -22,7 +22,7 @@ export function collectCommand(
     collectId,
     prompts,
     maxDigits: options.length === 0 ? MAX_FREE_DIGITS : Math.max(...options.map(option => option.length)),
-    // If keys are collected freely, `#` ends them; among options it may be one.
+    // `#` ends keys that are collected freely; among options it may be one of them.
     terminators: options.length === 0 ? '#' : '',
     firstDigitTimeoutMs: timeoutMs,
     interDigitTimeoutMs: INTER_DIGIT_TIMEOUT_MS,
@@ -40,7 +40,7 @@ export function collectCommand(
   }
 }
 
-/** The caller's input from the end of this collection; null: it belongs to another one. */
+/** The caller's input, if this is the end of the collection; otherwise null. */
 export function inputOf(input: ProgramInput, collectId: string): CallerInput | null {
   if (input.kind !== 'collected' || input.collectId !== collectId) return null
   const { digits, utterance } = input
@@ -49,7 +49,7 @@ export function inputOf(input: ProgramInput, collectId: string): CallerInput | n
   return text === '' ? { kind: 'no_response' } : { kind: 'speech', text }
 }
 
-/** Plays these and waits until they have been heard, or cannot be. `again`: they may have been sent before a restart. */
+/** Plays sources and waits until they have been heard, or cannot be played. `again`: they may have been sent before a restart. */
 export async function flushedOf(stage: Stage, playId: string, sources: PlaySource[], again: boolean): Promise<void> {
   if (sources.length === 0) return
   const isHeard = (input: ProgramInput) => (input.kind === 'played' && input.playId === playId ? true : null)

@@ -29,9 +29,9 @@ import type { Stage } from './stage.ts'
 /** A flow's progress in its call: enough to continue after a restart without repeating anything. */
 export interface FlowProgress extends NodeProgress {
   flow: FlowState
-  /** Keys that were pressed before they were asked for. */
+  /** Keys that the caller pressed before they were asked for. */
   ahead: string
-  /** The action in progress at this number of entered nodes, and its own stored data. */
+  /** The action in progress, with its own stored data. `nodes`: how many nodes had been entered when it began. */
   acting: { nodes: number; playId: string | null; memo: unknown } | null
 }
 
@@ -40,7 +40,7 @@ export interface ActionScene {
   stage: Stage
   request: ActionRequest
   assistantId: string | null
-  /** The flow that asks; null: an assistant. */
+  /** The kind of the flow that asks; null: an assistant asks. */
   flowKind: Graph['kind'] | null
   language: string | null
   /** Says the pending text and waits until it has been heard. */
@@ -52,7 +52,7 @@ export interface ActionScene {
 }
 
 export type ActionOutcome = ActionResult & {
-  /** The call continues elsewhere once the flow has nothing more to do. */
+  /** The call then continues elsewhere, and the flow is over. */
   ending?: Ending
 }
 
@@ -66,7 +66,7 @@ export interface FlowPlayParts {
   log: Logger
 }
 
-/** Leads a call by its flow. */
+/** Runs a call that a flow leads. */
 export const flowPlay =
   (parts: FlowPlayParts): Play =>
   async stage => {
@@ -100,12 +100,9 @@ class FlowPlay implements FlowEffects {
   readonly #kind: Graph['kind']
   readonly #voice: Speaker
   readonly #progress: FlowProgress
-  /**
-   * The state in the row when this process took over: media may still be carrying it out. Null: this process did
-   * everything.
-   */
+  /** What was under way in the stored state when this process took over: media may still be doing it. Null: nothing is left of that. */
   #left: { collectId: string | null; ended: boolean } | null
-  /** The state at the entry of the present node, from which it can be done over. */
+  /** The flow's state on entering the current node, from which the node can be repeated. */
   #entry: FlowState
   #steps: TimedStep[] = []
   #ending: Ending | null = null
@@ -129,7 +126,7 @@ class FlowPlay implements FlowEffects {
       saying: null,
       acting: null,
     }
-    // Older rows lack it.
+    // Rows of older versions lack this field.
     this.#progress.saying ??= null
     this.#session = new NodeSession({
       stage,
@@ -152,10 +149,10 @@ class FlowPlay implements FlowEffects {
     return this.#end()
   }
 
-  /** The flow is at the door of a node: it can begin again from here. */
+  /** The flow enters a node, and after a restart continues from here. */
   async #entered(): Promise<void> {
     this.#progress.acting = null
-    // Words from here on belong to another question.
+    // What the caller says from here on answers another question.
     this.#progress.collectId = null
     await this.#save()
     this.#entry = jsonCopy(this.#progress.flow)
@@ -178,7 +175,7 @@ class FlowPlay implements FlowEffects {
       return ending
     }
     await this.#stage.commit({ state, steps, change: { end_reason: reason } })
-    // Nobody is hung up on without a word.
+    // After an error the caller hears an apology before the hang-up.
     if (reason === 'error' && pending.length === 0) pending.push(phrase('apology', this.#voice))
     const { legId } = this.#stage
     const isHeard = this.#left?.ended === true && this.#stage.resumed?.playing === true
@@ -205,7 +202,7 @@ class FlowPlay implements FlowEffects {
 
   #push(source: PlaySource): void {
     const { acting, flow, pending } = this.#progress
-    // The node is done over after a restart, and its words have been sent.
+    // The node is repeated after a restart, and its prompts have already been sent.
     if (acting?.nodes === flow.nodes) return
     pending.push(source)
   }
@@ -255,7 +252,7 @@ class FlowPlay implements FlowEffects {
 
   async #answerOfSession(request: CollectRequest): Promise<CallerInput> {
     this.#left = null
-    // An answer that is already there is stored with its consequences.
+    // Not if there is an answer already: that is stored together with its consequences.
     if (!this.#session.hasAnswer) await this.#save()
     const answer = await this.#session.answer(request)
     this.#progress.collectId = null
@@ -265,7 +262,7 @@ class FlowPlay implements FlowEffects {
     return { kind: 'dtmf', digits: entry }
   }
 
-  /** `isNew`: nobody has been asked yet; else media may be asking, or have been answered, since before a restart. */
+  /** `isNew`: the caller has not been asked yet. Otherwise media may still be asking since before a restart, or have the answer. */
   async #answerTo(command: ReturnType<typeof collectCommand>, isNew: boolean): Promise<CallerInput | null> {
     const wanted = (input: ProgramInput) => inputOf(input, command.collectId)
     const early = isNew ? null : await this.#stage.poll(wanted)
@@ -308,7 +305,7 @@ class FlowPlay implements FlowEffects {
         await saveActing(commit)
       },
       flush: async (more = []) => {
-        // It stores its memory after its words were heard.
+        // Actions store a memo only after their prompts were heard, so nothing is left to say.
         if (acting.memo !== null) return
         const sources = [...progress.pending, ...more]
         const isNew = acting.playId === null

@@ -7,7 +7,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { FlowProgress } from './flow-play.ts'
 
-/** Where a flow is in its call, without secrets. An assistant has neither nodes nor variables. */
+/** The flow's current node and variables in a call, without sensitive values. An assistant has neither. */
 export async function flowPosition(
   db: Db,
   vault: Vault,
@@ -18,7 +18,7 @@ export async function flowPosition(
   if (row.kind !== 'flow' || row.state === null || row.flow_id === null || row.flow_version === null) return nowhere
   const ofCall = { flow_id: row.flow_id, version: row.flow_version }
   const version = await forTenant(db, tenant).findBy('flow_versions', ofCall)
-  // The flow was deleted, and with it what tells which of its variables may be shown.
+  // The flow was deleted, and so it is not known which of its variables are sensitive.
   if (version === undefined) return nowhere
   const { flow }: FlowProgress = JSON.parse(vault.open(row.state, row.id))
   const { sensitive } = compileFlow(JSON.parse(version.graph) as Graph)

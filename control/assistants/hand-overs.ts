@@ -7,7 +7,7 @@ import type { HandOver } from './assistant-settings.ts'
 const NUMBER = /^\+[1-9][0-9]{1,14}$/
 const SIP_URI = /^sip:[^\s<>"]+$/
 
-/** 400 for the first target to which an assistant could not transfer calls: checked now, not when a caller waits. */
+/** 400 for the first target to which an assistant cannot transfer calls. Checked when it is stored, not when a caller waits. */
 export async function handOverProblem(
   db: Db,
   tenant: Tenant,

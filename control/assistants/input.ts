@@ -1,11 +1,11 @@
 import type { EndedReason, EventName, Events, MediaEvent, Utterance } from '../../media/protocol.ts'
 
-/** The result of a ring for a program: nobody answered, or the answerer has left again. */
+/** What happened to a ring of a program. `ring_ended` with `talked` false: nobody answered; true: the answerer has left. */
 export type LedRing =
   | { kind: 'ring_answered'; ringId: string; legId: string }
   | { kind: 'ring_ended'; ringId: string; reason: EndedReason; talked: boolean }
 
-/** Events of a call that a program leads, as the program sees them. Times are ISO-8601 UTC. */
+/** Events of a call, as the program that leads it sees them. Times are ISO 8601 in UTC. */
 export type ProgramInput =
   | { kind: 'collected'; collectId: string; digits: string; utterance: Utterance | null }
   | { kind: 'play_started'; playId: string; clockMs: number }
@@ -15,13 +15,13 @@ export type ProgramInput =
   | LedRing
   | { kind: 'recorded'; recordingId: string; durationMs: number | null }
 
-/** An input as it waits in the database. */
+/** An input that waits in the database. */
 export interface WaitingInput {
   id: string
   input: ProgramInput
 }
 
-/** Events that concern a program or the records of its call. */
+/** Events of media that programs, or the records of their calls, need. */
 const HEARD_EVENTS = [
   'leg.answered',
   'leg.collected',
@@ -41,7 +41,7 @@ export const HEARD: ReadonlySet<EventName> = new Set(HEARD_EVENTS)
 
 export type HeardEvent = MediaEvent & { name: (typeof HEARD_EVENTS)[number] }
 
-/** The input that an event of its own leg becomes for a program; null: none. */
+/** The input that a program gets for an event of its leg; null: none. */
 export function inputOfEvent(event: HeardEvent): ProgramInput | null {
   const { at } = event
   switch (event.name) {
@@ -64,6 +64,6 @@ export function inputOfEvent(event: HeardEvent): ProgramInput | null {
   }
 }
 
-/** A speech provider may answer anything: nobody says more than this in one breath [characters]. */
+/** Maximum length of an utterance [characters], since a speech provider may return a text of any length. */
 const MAX_HEARD = 2000
 const clipped = (utterance: Utterance): Utterance => ({ ...utterance, text: utterance.text.slice(0, MAX_HEARD) })

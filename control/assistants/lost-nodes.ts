@@ -2,7 +2,7 @@ import { type Beats, isLost, takeLost } from '../kernel/nodes/heartbeat.ts'
 import { inPlaceOf } from '../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 
-/** Does one step of many in a transaction; what it throws ends this leg, if it is one's, and nothing else. */
+/** Runs one of many independent steps in a transaction of its own. If it throws, only this leg, if any, is ended. */
 export type LostStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<void>
 
 export interface LostNodeParts {
@@ -10,9 +10,9 @@ export interface LostNodeParts {
   now: () => Date
   beats: Beats
   log: { warn(fields: object, message: string): void }
-  /** Ends what ran at the node that `db` and the steps speak for, at the time when it was last seen. */
+  /** Ends everything of the node that `db` and the steps act for, with the time when it was last seen. */
   endAll: (db: Db, at: string, step: LostStep) => Promise<void>
-  /** Does one step; see `LostStep`. */
+  /** Runs one step, see `LostStep`. */
   guard: (legId: string | null, at: string, run: () => Promise<unknown>) => Promise<void>
 }
 
@@ -35,13 +35,13 @@ async function endLost(
 ): Promise<void> {
   const step: LostStep = (legId, run) =>
     guard(legId, seen_at, () =>
-      // It may have come back meanwhile: its running calls continue.
+      // The node may have come back meanwhile, and then its calls continue.
       store.transaction(async trx => {
         if (await isLost(trx, id)) await run(inPlaceOf(trx, id))
       }),
     )
   await endAll(inPlaceOf(store.db, id), seen_at, step)
-  // Phones and softphones that nobody reaches any more; they come back at another node, or at this one.
+  // The phones and softphones of the node can no longer be reached. They connect again to another node, or to this one.
   await step(null, trx => trx.deleteFrom('browser_sessions').where('node', '=', id).execute())
   await step(null, trx => trx.deleteFrom('sip_registrations').where('node', '=', id).execute())
 }

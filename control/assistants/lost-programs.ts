@@ -5,7 +5,7 @@ import type { Db, Step } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { endLostVoicemails } from './voicemail/records.ts'
 
-/** Ended programs' calls of the node that `db` and the steps belong to. Nobody else there will end them. */
+/** Ends programs whose calls have ended, transcripts and voicemails of a lost node, for which `db` acts. Nobody else will end them. */
 export async function endLostPrograms(vault: Vault, db: Db, at: string, step: Step): Promise<void> {
   await endLostTranscripts(vault, db, at, step)
   await endLostVoicemails(db, new Set(), at, step)

@@ -10,46 +10,46 @@ import { type Heard, type StoredTurn, Turn } from './conversation/turn.ts'
 import type { ProgramInput } from './input.ts'
 import type { Stage } from './stage.ts'
 
-/** Media ends the listening by itself only after this long [ms]; the node's own time-out is counted from our last word. */
+/** Time-out of media's collection [ms]. It is long, because the node's own time-out begins with our last word. */
 const LISTEN_MS = 600_000
-/** Collections of a conversation, among those of questions. */
+/** Prefix of collection IDs that belong to a conversation, not to a question node. */
 const PREFIX = 'talk-'
 
 /** The part of a flow's progress that belongs to its conversations. */
 export interface NodeProgress {
-  /** Said by the flow, and not yet sent to media: it goes with the next thing that the caller can answer. */
+  /** Prompts of the flow not yet sent to media: they are sent with the next one that the caller can answer. */
   pending: PlaySource[]
   /** Numbers the collections and plays. */
   count: number
-  /** The collection under way. */
+  /** The ID of the collection in progress; null: none. */
   collectId: string | null
-  /** The model's line at a node of type `ai`: what was sent of it and, once complete, its outcome. */
+  /** The model's turn at a node of type `ai`: what was sent of it and, once it is complete, its outcome. */
   saying: { turn: StoredTurn; made: ModelReply | ModelFailure | null } | null
 }
 
 export interface NodeSessionParts extends ConversationParts {
   progress: NodeProgress
   model: FlowModel
-  /** Stores how far the flow is. */
+  /** Stores the flow's progress. */
   save: () => Promise<void>
-  /** Has media listen; false: it cannot. */
+  /** Starts a collection; false: media cannot listen. */
   ask: (command: Request<'leg.collect'>) => Promise<boolean>
 }
 
-/** What a line is that nobody made. */
+/** The model's reply if there is nothing to say. */
 const NOTHING: ModelReply = { text: '', done: false, value: null }
 const FAILED: ModelFailure = { failure: 'unavailable', message: 'the line could not be made' }
 
 /**
- * The conversation at a flow's nodes of type `ai`: a line of the model's, and the caller's answer, which the flow leads on from. Media
- * collects all the while, so that one command listens to words and keys alike.
+ * The conversation at a flow's nodes of type `ai`: a turn of the model and the caller's answer, with which the flow continues. Media
+ * collects all the time, so that one command receives both words and keys.
  */
 export class NodeSession implements Listener<CallerInput> {
   readonly isInterruptible = true
   readonly isCollecting = true
   /** How long the parts of the last line took. */
   timing: TurnTiming = UNTIMED
-  /** For the caller's last words. */
+  /** The caller's last utterance; null: none. */
   heard: Heard | null = null
   readonly #parts: NodeSessionParts
   readonly #stage: Stage
@@ -64,18 +64,18 @@ export class NodeSession implements Listener<CallerInput> {
     this.#conversation = new Conversation(parts, this)
   }
 
-  /** The caller has answered already. */
+  /** Whether the caller has already answered. */
   get hasAnswer(): boolean {
     return this.#answer !== null
   }
 
-  /** The listening that was under way when the process died: whether it still is, or has been answered. */
+  /** After a restart: takes the answer that has come meanwhile or, if media no longer collects, forgets the collection. */
   async takeUp(): Promise<void> {
     this.#answer = await this.#conversation.early()
     if (this.#answer === null && this.#stage.resumed?.collecting !== true) this.#progress.collectId = null
   }
 
-  /** `isLeft`: it was under way when the process died. */
+  /** `isLeft`: the turn was in progress when the process died. */
   async reply(request: ReplyRequest, listen: CollectRequest, isLeft: boolean): Promise<ModelReply | ModelFailure> {
     const progress = this.#progress
     this.#answer = null
@@ -94,12 +94,12 @@ export class NodeSession implements Listener<CallerInput> {
     progress.saying = null
     progress.pending = []
     if (!isModelFailure(made)) return { ...made, text: turn.heardText, done: made.done && !turn.timing.interrupted }
-    // The flow continues elsewhere, where this would answer another question.
+    // The flow continues at another node, where this would answer another question.
     this.#answer = null
     return made
   }
 
-  /** The caller's reaction after our line has ended. */
+  /** The caller's answer after our turn has ended. */
   async answer({ timeoutMs }: CollectRequest): Promise<CallerInput> {
     if (this.#answer === null) {
       const happened = await this.#conversation.next(timeoutMs)
@@ -118,7 +118,7 @@ export class NodeSession implements Listener<CallerInput> {
     if (!isListening) progress.collectId = listen.bargeIn ? `${PREFIX}${++progress.count}` : null
     await save()
     if (progress.collectId !== null && !isListening) await this.#collect(listen, progress.collectId)
-    // What the flow itself has said so far comes first, and is not the model's.
+    // Pending prompts of the flow come first, and do not count as the model's words.
     if (progress.pending.length > 0) await this.#conversation.play(turn, '', progress.pending)
     this.#make(turn, request)
   }

@@ -12,7 +12,7 @@ import { forTenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
 import { flowPosition } from './flow-run.ts'
 
-/** The steps of a call are bounded by its loop limits; more than these are not shown at once. */
+/** Maximum number of steps in an answer. Loop limits bound how many a call can have. */
 const MAX_STEPS = 5000
 
 const flowRunSchema = Type.Object({

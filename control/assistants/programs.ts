@@ -29,21 +29,21 @@ import type { VoicemailRow } from './voicemail/tables.ts'
 
 /** How a program leaves its call. */
 export type Ending =
-  /** It has told media to hang up once the last word is heard. */
+  /** Media was told to hang up once the last word has been heard. */
   | { way: 'hangup' }
-  /** A queue, a room or somebody who was rung has the call now. */
+  /** A queue, a room or a party that was rung takes the call over. */
   | { way: 'handed_over'; reason: string; write: (trx: Trx) => Promise<void> }
   | { way: 'go_on'; target: ProgramTarget }
 
-/** Leads a call from where its stage's state says to its end. */
+/** Runs a program from the stage's stored state to its end. */
 export type Play = (stage: Stage) => Promise<Ending>
 
 export interface ProgramsParts extends StageParts {
   log: Logger
   plays: Record<ProgramKind, Play>
-  /** A message was left: what a queue makes of it, in this transaction. */
+  /** Called for a new message, in the transaction that stores it: a queue may make a callback of it. */
   onMessage: (trx: Trx, voicemail: VoicemailRow) => Promise<void>
-  /** This program is to follow another one. True: the recording announcement or question comes first. */
+  /** Called before one program follows another. True: the recording announcement or question comes first. */
   asksFirst: (
     trx: Trx,
     tenant: Tenant,
@@ -52,12 +52,13 @@ export interface ProgramsParts extends StageParts {
   ) => Promise<boolean>
 }
 
-/** A call is given on from program to program so often at most. */
+/** How often a call may be passed from program to program. */
 const MAX_HOPS = 10
 
 /**
- * What leads calls: one run for each answered call with a program. It is stopped when the call ends, and resumed from its row
- * after a restart of either process. Media's events become inputs of the run in the transaction that commits them.
+ * Runs the programs of calls: flows, assistants and voicemail. Each answered call with a program has one run, which stops when the call
+ * ends, and is resumed from its row after a restart of either process. Media's events become inputs of the run in the transaction that
+ * commits them.
  */
 export class LivePrograms {
   readonly hears = HEARD
@@ -70,14 +71,14 @@ export class LivePrograms {
     this.#parts = parts
   }
 
-  /** How many calls are led at present. */
+  /** Number of calls that a program leads at present. */
   get running(): number {
     return this.#runs.count
   }
 
   /**
-   * Puts an answered call under a program, in this transaction, and ends what it did before. It begins after the commit; for a call of
-   * another node, on that node.
+   * Gives an answered call to a program, in this transaction, and ends the program before. The run begins after the commit, on the call's
+   * own node.
    */
   async take(
     trx: Trx,
@@ -96,14 +97,14 @@ export class LivePrograms {
     const row = await scoped.find('call_programs', callId)
     if (row === undefined || leg?.node_id !== nodeOf(trx)) return
     const running = await start(trx, row, at)
-    // Without a connection to media the next one begins it, from its row.
+    // Without a connection to media, the run begins from its row after the next connect.
     afterCommit(trx, () => {
       const media = this.#media
       if (running !== null && media !== null) void this.#beginTaken(running, media)
     })
   }
 
-  /** Applies an event to its program, in addition to what the driver does. */
+  /** Applies an event to the program of its call, in addition to what the call itself does with it. */
   async on(trx: Trx, event: HeardEvent): Promise<void> {
     await onTranscriptEvent(this.#parts, trx, event)
     await this.#led(trx, event)
@@ -132,7 +133,7 @@ export class LivePrograms {
     }
   }
 
-  /** Somebody has given the call to another target: nothing is to recognise its caller's words there, or to fall silent for them. */
+  /** The call was transferred away: ends the program, and speech recognition for its caller. */
   async #takenAway(trx: Trx, row: CallProgramRow, at: string): Promise<void> {
     await endProgram(trx, row, 'transfer', at)
     follow(trx, row.id, async ({ media }) => {
@@ -181,13 +182,16 @@ export class LivePrograms {
     if (row !== undefined) await this.#tell(trx, row, { kind: 'recorded', recordingId, durationMs })
   }
 
-  /** Stores the result of a program's ring, in this transaction. */
+  /** Stores what happened to a ring of a program, in this transaction. */
   async told(trx: Trx, tenant: Tenant, callId: string, what: LedRing): Promise<void> {
     const row = await forTenant(trx, tenant).find('call_programs', callId)
     if (row?.status === 'running') await this.#tell(trx, row, what)
   }
 
-  /** Begins those that other nodes have put calls of ours under, and inputs that they have kept. To be called now and then. */
+  /**
+   * Begins programs to which other nodes have given calls of this node, and wakes runs for inputs that they have stored. To be called
+   * regularly.
+   */
   async takeGiven(): Promise<void> {
     this.#runs.wakeRinging()
     const media = this.#media
@@ -202,7 +206,7 @@ export class LivePrograms {
           .innerJoin('participants', 'participants.id', 'call_programs.leg_id')
           .selectAll('call_programs')
           .where('call_programs.status', '=', 'waiting')
-          // An answered call's; others wait for that.
+          // Only of answered calls; the others begin with the answer.
           .where('participants.step', '=', 'program')
           .where('participants.node_id', '=', place('node')),
       { node: nodeOf(store.db) },
@@ -215,7 +219,7 @@ export class LivePrograms {
 
   // ------------------------------------------------------------------ runs
 
-  /** An assistant that had the call before may have listened. */
+  /** Begins a run, after ending what the program before may have left in media: its run, speech recognition, hold. */
   async #beginTaken(row: CallProgramRow, media: MediaPort): Promise<void> {
     this.#runs.stop(row.id)
     const legId = row.leg_id
@@ -272,7 +276,7 @@ export class LivePrograms {
     }
   }
 
-  /** True: the caller is asked something first, and the next program takes the call when that is over. */
+  /** Passes the call to the next program. True: the caller hears the recording announcement or question first, and the program follows after it. */
   async #giveOn(stage: Stage, target: ProgramTarget): Promise<boolean> {
     const { store, asksFirst } = this.#parts
     const { row, tenant, legId } = stage
@@ -285,7 +289,7 @@ export class LivePrograms {
     return isAsked
   }
 
-  /** Something else leads the call from now on, in this transaction. */
+  /** Ends the program of a call that something else leads from now on, in this transaction. */
   async letGo(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
     const row = await forTenant(trx, tenant).find('call_programs', callId)
     if (row === undefined || row.status === 'ended') return
@@ -293,7 +297,7 @@ export class LivePrograms {
     afterCommit(trx, () => this.#runs.stop(callId))
   }
 
-  /** After a reconnect: every run begins again from its row. `legIds`: those of these legs alone, whose commands were not answered. */
+  /** After a reconnect: begins every run again from its row. `legIds`: only the runs of these legs, whose commands were not answered. */
   async resume(
     snapshot: MediaSnapshot,
     media: MediaPort,
@@ -333,13 +337,13 @@ export class LivePrograms {
     } else if (row.status === 'running') this.#begin(row, leg, media)
   }
 
-  /** Ends the runs of this process. Their calls continue, and the next process resumes them. Idempotent. */
+  /** Stops the runs of this process. Their calls continue, and the next process resumes them. Idempotent. */
   async close(): Promise<void> {
     await this.#runs.close()
   }
 }
 
-/** From now on the program leads its call; null: it does already, or no longer. */
+/** Marks a waiting program as running; null: it is running already, or has ended. */
 async function start(trx: Trx, row: CallProgramRow, at: string): Promise<CallProgramRow | null> {
   const programs = forTenant(trx, tenantOf(row)).update('call_programs').set({ status: 'running' })
   const started = programs.where('id', '=', row.id).where('status', '=', 'waiting')

@@ -24,7 +24,7 @@ export interface AssistantDeps {
   store: Store
   now: () => Date
   exists: { flow: Exists; queue: Exists; kbDocument: Exists; tool: Exists }
-  /** Judges where tools are called. */
+  /** Checks the URLs of tools. */
   urlProblem: ServerUrlProblem
   /** Why an assistant cannot be deleted. */
   usesOf: UsesOf
@@ -221,7 +221,7 @@ const change =
     })
   }
 
-/** Of its streams and its tools. */
+/** Checks the URLs of streams and tools. */
 const addressProblem = async (
   { streamsProblem, urlProblem }: AssistantDeps,
   { streams, tools = [] }: Pick<Static<typeof changeBody>, 'streams' | 'tools'>,

@@ -7,7 +7,7 @@ interface Run {
   done: Promise<void>
 }
 
-/** The programs that this process runs: of each call one at a time, from the moment in which it is asked for. */
+/** The runs of this process, one at a time for each call. */
 export class Runs {
   readonly #runs = new Map<string, Run>()
 
@@ -16,8 +16,8 @@ export class Runs {
   }
 
   /**
-   * Stops what led the call before, waits until that is over, and leads it from the stage that `open` gives; null: there is nothing to
-   * lead any more. Resolves, or rejects, when the run is over.
+   * Stops the call's run before, waits until it is over, and begins one with the stage from `open`; if that is null, there is none to
+   * begin. Resolves, or rejects, when the run is over.
    */
   begin(callId: string, open: () => Promise<Stage | null>, lead: (stage: Stage) => Promise<void>): Promise<void> {
     const before = this.#runs.get(callId)
@@ -36,7 +36,7 @@ export class Runs {
     }
     this.#runs.set(callId, run)
     const over = go()
-    // The outcome does not matter to those who wait for the end.
+    // Whoever waits for the end of this run does not need its outcome.
     run.done = over.catch(() => {})
     return over
   }
@@ -54,12 +54,12 @@ export class Runs {
     this.#runs.get(callId)?.stage?.wake()
   }
 
-  /** The same for all that ring somebody. */
+  /** As `wake`, for all programs that wait for a party to answer. */
   wakeRinging(): void {
     for (const { stage } of this.#runs.values()) if (stage?.isRinging === true) stage.wake()
   }
 
-  /** Stops them all; resolves when they are over. */
+  /** Stops all runs; resolves when they are over. */
   async close(): Promise<void> {
     const runs = [...this.#runs.entries()]
     for (const [callId] of runs) this.stop(callId)

@@ -11,7 +11,7 @@ import type { Vault } from '../kernel/vault.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { ProgramInput, WaitingInput } from './input.ts'
 
-/** The run is over for this process: its call has ended, or media is away and it starts again from the stored state. */
+/** Thrown when a run is over for this process: its call has ended, or media is disconnected and the run begins again from its row. */
 export class Stopped extends Error {}
 
 export interface StageParts {
@@ -23,28 +23,28 @@ export interface StageParts {
 }
 
 export interface Commit {
-  /** JSON of how far the program is. */
+  /** The program's progress, stored as JSON. */
   state?: unknown
   steps?: readonly TimedStep[]
   change?: Partial<CallProgramRow>
-  /** Writes what belongs to it in the same transaction. */
+  /** Further changes in the same transaction. */
   also?: (trx: Trx) => Promise<void>
 }
 
-/** Inputs of one call that may wait; more are not kept. */
+/** Maximum number of waiting inputs of one call; further ones are dropped. */
 const MAX_WAITING_INPUTS = 200
 
 /**
- * The place where a program plays: commands for its leg, what happens to it, and the row that it can be continued from. An input
- * is forgotten in the same transaction that stores what the program made of it.
+ * What a program sees of its call: it sends commands for the leg, receives inputs, and stores its progress in the row from which it can be
+ * resumed. An input is deleted in the transaction that stores its consequences.
  */
 export class Stage {
   readonly call: CallRow
   readonly legId: string
-  /** What media still had when the run began; null: it began with the answer. */
+  /** What media was still doing for the leg when the run was resumed; null: it is a new run. */
   readonly resumed: { playing: boolean; collecting: boolean } | null
   readonly tenant: Tenant
-  /** It waits for a party that is being rung. */
+  /** Whether the program waits for a party that is being rung. */
   isRinging = false
   readonly #parts: StageParts
   readonly #media: MediaPort
@@ -81,7 +81,7 @@ export class Stage {
     return this.#abort.signal
   }
 
-  /** A card payment is being made: nobody is expected to answer. */
+  /** Whether a card payment is in progress, in which no answer is expected. */
   isPaused(): Promise<boolean> {
     return isPaused(this.db, this.tenant, this.call.id)
   }
@@ -94,7 +94,7 @@ export class Stage {
     return this.#parts.store.db
   }
 
-  /** The state where the run left off; null: a new run. */
+  /** The stored progress; null: a new run. */
   state<T>(): T | null {
     return this.#row.state === null ? null : (JSON.parse(this.#parts.vault.open(this.#row.state, this.#row.id)) as T)
   }
@@ -105,12 +105,12 @@ export class Stage {
     this.#woken()
   }
 
-  /** There may be something new. */
+  /** Makes the program look for new inputs. */
   wake(): void {
     this.#woken()
   }
 
-  /** A failure is an answer. Without one the run stops, and is begun again when media is back, or has told what became of it. */
+  /** Sends a command. A failure is returned. Without any reply the run stops, and begins again once media is connected, or has told the outcome. */
   async request<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N> | Failure> {
     if (this.signal.aborted) throw new Stopped()
     const reply = await this.#media.request(name, body)
@@ -118,13 +118,13 @@ export class Stage {
     return reply
   }
 
-  /** Wakes whoever waits for the next input, to check other conditions. */
+  /** Makes `next` return `nudged`, so that its caller can check other conditions. */
   nudge(): void {
     this.#isNudged = true
     this.#woken()
   }
 
-  /** The next input; null when `withinMs` have passed without one. */
+  /** The next input; null: none came within `withinMs`. */
   async next(withinMs?: number): Promise<ProgramInput | 'nudged' | null> {
     let late = false
     const forget =
@@ -168,7 +168,7 @@ export class Stage {
     }
   }
 
-  /** The same among the inputs that are already there, without waiting; null: none matches, and the others stay. */
+  /** As `until`, but only among the inputs that are already there; null: none matches. The others stay. */
   async poll<T>(wanted: (input: ProgramInput) => T | null): Promise<T | null> {
     await this.#read()
     for (const [at, waiting] of this.#inputs.entries()) {
@@ -181,7 +181,7 @@ export class Stage {
     return null
   }
 
-  /** An input that was given is only remembered so far: it is not forgotten by commits until it is released. */
+  /** Keeps an input that was taken from being deleted by commits, until it is released. */
   hold(input: ProgramInput): void {
     const taken = this.#taken.find(given => given.input === input)
     if (taken === undefined) return
@@ -189,7 +189,7 @@ export class Stage {
     this.#held.set(input, taken)
   }
 
-  /** The next commit stores the result. Idempotent. */
+  /** Lets the next commit delete an input that was held. Idempotent. */
   release(input: ProgramInput): void {
     const held = this.#held.get(input)
     if (held === undefined) return
@@ -226,7 +226,7 @@ export class Stage {
         .set({ leg_id: this.legId, ...set })
         .where('id', '=', this.#row.id)
         .where('status', '=', 'running')
-        // Another may have the call meanwhile, under the same ID.
+        // Another program may have the call meanwhile, in a row with the same ID.
         .where('created', '=', this.#row.created)
         .executeTakeFirst()
       if (numUpdatedRows === 0n || !(await isLed(trx, this.#row))) throw new Stopped()
@@ -240,13 +240,13 @@ export class Stage {
   }
 }
 
-/** Whether the leg is still the program's: a transfer over the API takes it away. */
+/** Whether the program still leads the leg, which a transfer over the API takes away from it. */
 export async function isLed(db: Db, row: CallProgramRow): Promise<boolean> {
   const leg = await forTenant(db, tenantOf(row)).find('participants', row.leg_id)
   return leg?.step === 'program'
 }
 
-/** Stores an input for a program, in the transaction of its event. False: too many are waiting. */
+/** Stores an input for a program, in the transaction of its event. False: too many wait already. */
 export async function insertInput(trx: Trx, vault: Vault, row: CallProgramRow, input: ProgramInput): Promise<boolean> {
   const scoped = forTenant(trx, tenantOf(row))
   const waiting = await scoped

@@ -10,7 +10,7 @@ declare module '../kernel/store/tables.ts' {
 export interface AssistantTable extends TenantColumns {
   id: string
   name: string
-  /** For "who uses this flow?". */
+  /** The assistant's flow, so that the users of a flow can be found. */
   flow_id: string | null
   /** JSON of everything else that the API shows. */
   settings: string

@@ -11,7 +11,7 @@ export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
   const rows = await forTenant(db, tenant)
     .select('assistants')
     .select(['id', 'name', 'settings'])
-    // Limits what has to be parsed.
+    // Limits how many rows have to be parsed.
     .where('settings', 'like', `%${toolId}%`)
     .orderBy('id')
     .execute()
@@ -20,7 +20,7 @@ export const assistantsWithTool: UsesOf = async (db, tenant, toolId) => {
     .map(({ id, name }) => ({ object: 'assistant', id, name }))
 }
 
-/** 400 where the model would see two tools under one name. */
+/** 400 if the model would see two tools with the same name. */
 export async function toolNamesProblem(
   db: Db,
   tenant: Tenant,

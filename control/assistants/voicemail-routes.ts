@@ -12,7 +12,7 @@ import { toVoicemail, voicemailSchema } from './voicemail-schema.ts'
 
 const common = { tag: 'Recordings', scope: 'recordings:read' } as const
 
-/** Messages that callers left. */
+/** Routes of messages that callers left. */
 export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: string }): Route[] {
   return [
     route({

@@ -1,6 +1,6 @@
 import { type BusinessHours, nextOpen } from '../organisation/business-hours.ts'
 
-/** How often one number is called at most, by all campaigns of an organisation; null: as often as they like. */
+/** Maximum number of calls to one number by all campaigns of an organisation; null: no limit. */
 export interface NumberCaps {
   per_number_per_day: number | null
   per_number_per_week: number | null
@@ -9,18 +9,18 @@ export interface NumberCaps {
 const DAY_MS = 24 * 60 * 60 * 1000
 export const WEEK_MS = 7 * DAY_MS
 
-/** `calls`: when the number was called within the last week, Unix time [ms], oldest first. */
+/** The first time at which the caps allow a call, Unix time [ms]. `calls`: when the number was called within the last week, oldest first. */
 export function whenCapsAllow(caps: NumberCaps, calls: readonly number[], nowMs: number): number {
   const after = (cap: number | null, spanMs: number): number => {
     const within = calls.filter(at => at > nowMs - spanMs)
     if (cap === null || within.length < cap) return nowMs
-    // The one with which it would be too many has to be out of the span.
+    // The call that would make it too many has to be older than the span.
     return (within.at(-cap) ?? nowMs) + spanMs
   }
   return Math.max(after(caps.per_number_per_day, DAY_MS), after(caps.per_number_per_week, WEEK_MS))
 }
 
-/** The first time from then on at which a contact may be called, in the allowed hours of its time zone; null: never within a year. */
+/** The first time from `fromMs` on at which a contact may be called, in the allowed hours of its time zone; null: not within a year. */
 export function whenAllowed(
   { hours, caps, calls }: { hours: BusinessHours; caps: NumberCaps; calls: readonly number[] },
   fromMs: number,

@@ -4,7 +4,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { merge } from '../http/merge.ts'
 import { languageTag, nullable, oneOf, partialInput } from '../kernel/schema.ts'
 
-/** Answering machine detection of a campaign's calls, and what is done with those that no person answers. */
+/** Answering machine detection in a campaign's calls, and what is done with those that no person answers. */
 
 const ACTIONS = ['hang_up', 'leave_message', 'connect'] as const
 
@@ -61,7 +61,7 @@ const byDefault = (): CampaignAnswering => ({
   message: null,
 })
 
-/** The sent fields, merged into the stored ones. */
+/** The settings with the sent fields merged in. */
 export function changedAnswering(stored: CampaignAnswering | null, sent: Sent | null): CampaignAnswering | null {
   if (sent === null) return null
   const before = stored ?? byDefault()
@@ -75,7 +75,7 @@ const leavesMessage = ({ on_machine, on_unknown }: CampaignAnswering): boolean =
 
 const PARAM = 'answering_machine_detection'
 
-/** Why a campaign cannot deal so with machines: something would be left out, or would have no effect. */
+/** Why these settings are invalid: something is missing, or would have no effect. */
 export function answeringProblem(answering: CampaignAnswering | null): Problem | null {
   if (answering === null) return null
   const { message, mode } = answering
@@ -99,7 +99,7 @@ export function answeringProblem(answering: CampaignAnswering | null): Problem |
     : null
 }
 
-/** Detection in the campaign's calls, and what follows from it. */
+/** The settings in the form that calls store. */
 export function listeningOf(answering: CampaignAnswering | null): StoredAnswering | null {
   if (answering === null) return null
   const { on_machine, on_unknown, message, ...settings } = answering

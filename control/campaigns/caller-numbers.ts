@@ -6,13 +6,10 @@ const commonPrefix = (a: string, b: string): number => {
   return length
 }
 
-/**
- * Numbers of the called country, and among them those that share the longest prefix with the called number; all, if none is of that
- * country.
- */
+/** The numbers of the called country that share the longest prefix with the called number; all, if none is of that country. */
 function local(pool: readonly string[], to: string): readonly string[] {
   const code = callingCodeOf(to)
-  // No code is the beginning of another (E.164).
+  // No calling code is a prefix of another (E.164).
   const near = code === null ? [] : pool.filter(number => number.startsWith(`+${code}`))
   if (near.length === 0) return pool
   const shared = near.map(number => commonPrefix(number, to))
@@ -20,7 +17,10 @@ function local(pool: readonly string[], to: string): readonly string[] {
   return near.filter((_, i) => shared[i] === most)
 }
 
-/** The number that a call is from, of a pool; null: the pool is empty. `turn`: calls so far, by which those that are equally good take turns. */
+/**
+ * The calling number for a call, from a pool; null: the pool is empty. `turn`: number of calls so far, by which equally good numbers take
+ * turns.
+ */
 export function callerNumber(
   pool: readonly string[],
   { to, turn, isLocal }: { to: string; turn: number; isLocal: boolean },

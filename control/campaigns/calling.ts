@@ -13,9 +13,9 @@ import type { CampaignSettings } from './schema.ts'
 import { moveContact } from './store.ts'
 import type { CampaignRow, ContactRow } from './tables.ts'
 
-/** Which contacts a campaign may call now, and their calls. */
+/** Decides which contacts a campaign may call now, and stores their calls. */
 
-/** Contacts that one transaction looks at: it holds up nobody for long. */
+/** Maximum number of contacts checked in one transaction, so that it delays nobody for long. */
 export const MAX_LOOKED_AT = 50
 const DAY_MS = 24 * 60 * 60 * 1000
 const RETRY_SOON_MS = 60_000
@@ -28,7 +28,7 @@ export interface Taking {
   now: Date
 }
 
-/** It is allowed at no time within a year. */
+/** For a contact that may not be called at any time within a year. */
 const NEVER = { status: 'failed', next_attempt_at: null } as const
 
 interface Asked {
@@ -36,23 +36,23 @@ interface Asked {
   settings: CampaignSettings
   /** The campaign's settings. */
   timezone: string
-  /** Calls to its number. */
+  /** Calls to the contact's number within a week. */
   before: { at: number[]; isRunning: boolean } | undefined
   hasLine: HasLine
   now: Date
 }
 
-/** Whether a connection takes calls to this number out. */
+/** Whether some connection can call this number. */
 export type HasLine = (phone: string) => boolean
 
-/** For a campaign's calls. In test mode they need no connection. */
+/** `HasLine` for a campaign. In test mode calls need no connection. */
 export const hasLineFor = (
   db: Db,
   tenant: Tenant,
   { caller_ids: numbers }: CampaignSettings,
 ): Promise<HasLine> | HasLine => (tenant.livemode ? linesOut(db, tenant, numbers) : () => true)
 
-/** What happens to a contact that must not be called now; null: it may be called. */
+/** The change of a contact that must not be called now; null: it may be called. */
 export async function whyNotNow(
   trx: Trx,
   tenant: Tenant,
@@ -106,7 +106,7 @@ export async function leftToday(
   return per_day - Number((await made.select(eb => eb.fn.countAll().as('n')).executeTakeFirstOrThrow()).n)
 }
 
-/** When each of these numbers was called within a week, by any campaign, oldest first; and whether it is being called. */
+/** By number: when any campaign has called it within a week, oldest first, and whether it is being called now. */
 export async function callsTo(
   db: Db,
   tenant: Tenant,
@@ -132,7 +132,7 @@ export async function callsTo(
   return calls
 }
 
-/** Writes down that a contact is called, and its call. `startMs`: when that goes out, Unix time. */
+/** Stores a call to a contact, and the attempt. `startMs`: when the call is dialled, Unix time [ms]. */
 export async function callContact(
   trx: Trx,
   tenant: Tenant,
@@ -162,7 +162,7 @@ export async function callContact(
     tenant,
     {
       ...{ callId, legId, direction: 'outbound', to, from: from ?? '' },
-      // The agent who looked at the contact gets the call, and no other agent of the queue.
+      // In preview, the call is for the agent who has looked at the contact, not for others of the queue.
       target: userId !== null ? 'user' : queueId !== null ? 'queue' : flowId !== null ? 'flow' : 'assistant',
       queueId,
       userId,

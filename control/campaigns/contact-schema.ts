@@ -7,16 +7,16 @@ import { ATTEMPT_RESULTS } from './outcomes.ts'
 import { CONTACT_STATUSES } from './states.ts'
 import type { AttemptRow, ContactRow } from './tables.ts'
 
-/** In one request. */
+/** Maximum number of contacts in one request. */
 export const MAX_CONTACTS = 5000
 
 export const MAX_NAME = 200
-/** Pairs of a contact, and the characters of each. */
+/** Maximum number of metadata pairs of a contact, and maximum lengths of key and value [characters]. */
 export const MAX_METADATA = { pairs: 48, key: 40, value: 500 }
 
 const name = Type.String({ maxLength: MAX_NAME })
 const timezone = Type.String({ minLength: 1, maxLength: 64, description: 'IANA name, for example Europe/Paris.' })
-/** With the two pairs that a campaign's call adds, no more than a call may have. */
+/** A campaign's call adds two pairs, and together they must not exceed what a call may have. */
 const ownMetadata = {
   ...metadata,
   maxProperties: MAX_METADATA.pairs,

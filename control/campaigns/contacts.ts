@@ -13,10 +13,10 @@ export interface ContactDeps {
   countryOf: (db: Db, tenant: Tenant) => Promise<string | null>
 }
 
-/** So many rows are written by one statement: what databases take has a limit. */
+/** Rows per statement, since databases limit the number of parameters. */
 const BATCH = 500
 
-/** Adds those that can be; a number that is there stays as it is. */
+/** Adds all valid contacts. A number that the campaign already has is left unchanged. */
 export async function addContacts(
   deps: ContactDeps,
   trx: Trx,
@@ -51,7 +51,7 @@ export async function addContacts(
   }
 }
 
-/** Why a contact cannot be one. A number of the do-not-call list can: it is excluded when its turn comes, unless the list has changed. */
+/** Why a contact is invalid. One on the do-not-call list is accepted: it is excluded when its turn comes, if it is still listed. */
 async function contactProblem(
   trx: Trx,
   tenant: Tenant,
@@ -68,7 +68,7 @@ async function contactProblem(
   return contact.timezone === undefined ? null : timezoneProblem(contact.timezone, 'timezone')
 }
 
-/** @returns the numbers of those that the campaign had not yet */
+/** @returns the numbers that the campaign did not have yet */
 export async function insertContacts(trx: Trx, rows: readonly ContactRow[]): Promise<string[]> {
   const insert = trx.insertInto('campaign_contacts').values([...rows])
   const written = insert.onConflict(conflict => conflict.columns(['campaign_id', 'phone']).doNothing())

@@ -29,15 +29,15 @@ export interface DiallerDeps {
   log: { error(fields: object, message: string): void }
 }
 
-/** Campaigns are handled one after the other while due contacts must not be called. */
+/** Maximum number of transactions in a row for one campaign, while due contacts turn out not to be callable. */
 const MAX_TURNS = 10
-/** An organisation that is suspended or at its limit is asked again so late [ms]. */
+/** How long a campaign pauses if its organisation is suspended or at its limit of calls [ms]. */
 const HELD_MS = 1000
 
 /**
- * Takes the due contacts of running campaigns and stores their calls in the same transaction. So a contact that is taken has its call even
- * if the process dies, and no other node sees it as due. The call's leg is in the step `to_dial`: it is dialled after the commit, or by the
- * next process.
+ * Takes due contacts of running campaigns and stores their calls in the same transaction. So a contact that is taken has its call even if
+ * the process dies, and no other node takes it too. The call's leg has the step `to_dial`: it is dialled after the commit, by this process
+ * or the next one.
  */
 export class Dialler {
   readonly #deps: DiallerDeps
@@ -46,7 +46,7 @@ export class Dialler {
     this.#deps = deps
   }
 
-  /** Called periodically while media is connected: two statements if there is nothing to do. One campaign's failure affects no other. */
+  /** Called periodically while media is connected; two statements if there is nothing to do. A failure affects only its own campaign. */
   async run(): Promise<void> {
     const { store, log, now } = this.#deps
     await this.#sendAway(now())
@@ -72,7 +72,7 @@ export class Dialler {
     }
   }
 
-  /** Returns whether it is to be asked again at once: calls may begin, and more contacts are due than it has looked at. */
+  /** Handles one batch of a campaign. Returns whether to repeat at once: more calls may begin, and more contacts are due than were checked. */
   async #take(trx: Trx, tenant: Tenant, id: string): Promise<boolean> {
     const now = this.#deps.now()
     const campaign = await forTenant(trx, tenant).find('campaigns', id)
@@ -101,7 +101,7 @@ export class Dialler {
     return !isHeld && calls < limit && due.length === MAX_LOOKED_AT
   }
 
-  /** `isHeld`: of this organisation nobody is called now. */
+  /** `isHeld`: the organisation may begin no calls now. */
   async #dial(
     trx: Trx,
     tenant: Tenant,
@@ -124,7 +124,7 @@ export class Dialler {
       })
       if (refused !== null) await moveContact(trx, tenant, contact, { ...refused, updated })
       else {
-        // They wait while their organisation is suspended or at its limit.
+        // Contacts wait while their organisation is suspended or at its limit of calls.
         if ((await callProblem(trx, tenant, updated)) !== null) return { calls, isHeld: true }
         const [turn, startMs] = [campaign.calls_begun + calls, startOf(rate, calls)]
         await callContact(trx, tenant, { campaign, settings, now, contact, turn, startMs })

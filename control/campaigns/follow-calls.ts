@@ -18,7 +18,7 @@ import { moveContact } from './store.ts'
 import type { CampaignRow } from './tables.ts'
 import { apologise } from './unserved.ts'
 
-/** How much later [ms]. */
+/** Delay of a campaign's next call after one that found no free line [ms]. */
 const NO_LINE_MS = 200
 
 type Deps = Pick<CallCentreParts, 'devicesOf'>
@@ -34,14 +34,14 @@ export const onCampaignCall = (deps: Deps) =>
     },
   )
 
-/** A machine that is hung up or left a message is not led on. Neither is a party that hung up before detection was done. */
+/** Whether the answered call goes on to whoever leads the campaign: not if detection is pending, or the leg is hung up or leaves a message. */
 async function isLedOn(trx: Trx, tenant: Tenant, { id, answered_by }: Call): Promise<boolean> {
   if (answered_by === null) return false
   const leg = await mainLeg(trx, tenant, id)
   return leg !== undefined && !isGoing(leg.step)
 }
 
-/** An unknown party counts as what it was treated as. */
+/** What answered instead of a person; null: a person. An unknown party counts as what the campaign treats it as. */
 async function takenFor(trx: Trx, { tenant }: Fact, { id, answered_by: by }: Call): Promise<'machine' | 'fax' | null> {
   if (by === null || by === 'human') return null
   if (by !== 'unknown') return by
@@ -57,7 +57,7 @@ async function foundOut(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
   if (attempt !== undefined) await scoped.change('campaign_attempts', attempt.id, { answered_by, found_out_at: at })
 }
 
-/** The agent who had looked at a contact has come on the line. */
+/** In preview: the agent who has looked at the contact has joined the call. */
 async function agentTalks(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
   const { status, call, user_id } = object as AgentStatus
   if (status !== 'busy' || call === null || call.direction !== 'outbound') return
@@ -68,7 +68,7 @@ async function agentTalks(trx: Trx, { object, tenant, at }: Fact): Promise<void>
   await freeAgent(trx, tenant, user_id, at)
 }
 
-/** An agent has come on the line. */
+/** An agent of the queue has answered. */
 async function leftQueue(trx: Trx, { object, tenant, at }: Fact): Promise<void> {
   const { call_id, outcome } = object as QueueCall
   if (outcome !== 'answered') return
@@ -79,7 +79,7 @@ async function leftQueue(trx: Trx, { object, tenant, at }: Fact): Promise<void> 
 
 async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const call = fact.object as Call
-  // Calls of campaigns are marked, so other calls cost no query.
+  // The metadata mark campaign calls, so that other calls cost no query.
   if (call.direction !== 'outbound' || call.metadata.campaign_contact_id === undefined) return
   const scoped = forTenant(trx, fact.tenant)
   const attempt = await scoped.findBy('campaign_attempts', { call_id: call.id })
@@ -98,7 +98,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
     const now = new Date(at)
     if (queueId === null || attempt.user_id !== null || (await freeAgents(deps, trx, tenant, { queueId, now })) > 0)
       return
-    // Nobody is free: it hears so at once, and waits for nobody.
+    // No agent is free: the contact hears an apology at once, instead of waiting.
     await apologise(trx, tenant, call.id)
     return
   }
@@ -106,7 +106,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   const { answered_at, connected_at } = attempt
   const were = { wasAnswered: answered_at !== null, wasConnected: connected_at !== null }
   const result = resultOf({ reason, takenFor: await takenFor(trx, fact, call), ...were })
-  // A refused call may end before it would have gone out.
+  // A call that is refused may end before the time at which it was to be dialled.
   const ended_at = at < attempt.started_at ? attempt.started_at : at
   await scoped.change('campaign_attempts', attempt.id, { ended_at, result })
   if (attempt.user_id !== null) await freeAgent(trx, tenant, attempt.user_id, at)
@@ -125,7 +125,7 @@ async function followCall(deps: Deps, trx: Trx, fact: Fact): Promise<void> {
   })
 }
 
-/** For each call that found no line the next begins later, so that a campaign that is too fast for its connections goes as they do. */
+/** Each call that found no free line delays the next one, so that a campaign adapts to the rate of its connections. */
 async function slowDown(trx: Trx, tenant: Tenant, { id, next_call_ms }: CampaignRow, nowMs: number): Promise<void> {
   const later = Math.min(nextFrom(next_call_ms, nowMs) + NO_LINE_MS, nowMs + MAX_AHEAD_MS)
   await forTenant(trx, tenant).change('campaigns', id, { next_call_ms: later })

@@ -8,7 +8,7 @@ import { settingsOf } from './schema.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** Calls that agents could take; without end where no agents lead. */
+/** How many more calls agents could take; infinite if no queue leads the campaign. */
 export async function agentsCouldTake(
   deps: Pick<CallCentreParts, 'devicesOf'>,
   trx: Trx,
@@ -17,7 +17,7 @@ export async function agentsCouldTake(
 ): Promise<number> {
   const { queue_id: queueId, mode, abandoned_limit_pct: limitPct } = settings
   if (queueId === null) return Number.POSITIVE_INFINITY
-  // Agents say themselves when.
+  // In preview, agents begin the calls themselves.
   if (mode === 'preview') return 0
   const free = await freeAgents(deps, trx, tenant, { queueId, now })
   if (free <= 0) return 0
@@ -28,8 +28,9 @@ export async function agentsCouldTake(
 }
 
 /**
- * Calls of all campaigns for this queue. `ringing`: those that need an agent or will: ringing or just answered. Those waiting in the queue are counted
- * there, and preview calls have their agent. `leaving`: those of this campaign that hear that nobody is free, and count as abandoned.
+ * Running calls of all campaigns for this queue. `ringing`: those that may need an agent: ringing or just answered. Calls waiting in the
+ * queue are counted there, and preview calls have their agent. `leaving`: those of this campaign that hear the apology, and count as
+ * abandoned.
  */
 async function inTheAir(
   trx: Trx,
@@ -43,7 +44,7 @@ async function inTheAir(
     .where('user_id', 'is', null)
     .where('ended_at', 'is', null)
     .where('connected_at', 'is', null)
-    // A machine that is still on the line needs nobody.
+    // A machine that is still on the line needs no agent.
     .where(eb => eb.or([eb('answered_by', 'is', null), eb('answered_by', '=', 'human')]))
     .where('call_id', 'not in', scoped.select('queue_calls').select('id'))
     .execute()

@@ -9,7 +9,7 @@ import { insertContacts, newContactRow } from './contacts.ts'
 import { timezoneProblem } from './settings.ts'
 import { archivedProblem } from './states.ts'
 
-/** Rows become contacts of a campaign, `target_id`; cells of other columns their metadata. A number that is there stays as it is. */
+/** Imports rows as contacts of the campaign `target_id`; other columns become metadata. A number that the campaign has is left unchanged. */
 export const campaignContactTarget = importTarget<NewContact>({
   columns: {
     phone: { description: 'Number to call.', isRequired: true },

@@ -19,17 +19,17 @@ export const ATTEMPT_RESULTS = [
 ] as const
 export type AttemptResult = (typeof ATTEMPT_RESULTS)[number]
 
-/** After these a contact may be called again, when the campaign says so. */
+/** Results after which a contact may be called again, as the campaign's `retry_minutes` say. */
 export const RETRIED = ['abandoned', 'machine', 'busy', 'no_answer', 'rejected', 'failed'] as const
 export type RetriedResult = (typeof RETRIED)[number]
 
-/** Minutes until the next attempt, by the result of the last; null: there is none. */
+/** Minutes until the next attempt, by the result of the last one; null: no further attempt. */
 export type Retry = Record<RetriedResult, number | null>
 
-/** A call found no line: it was no attempt, and comes again soon [ms]. */
+/** A call that found no free line is no attempt, and is repeated after this time [ms]. */
 export const CAPACITY_RETRY_MS = 5000
 
-/** The result of a call, by how it ended. `takenFor`: what answered instead of a person; null: a person, or unknown. */
+/** The result of a call, from how it ended. `takenFor`: what answered instead of a person; null: a person. */
 export function resultOf({
   reason,
   takenFor,
@@ -58,7 +58,7 @@ export function resultOf({
   }
 }
 
-/** The contact's next state: finished, or due again no earlier than this [Unix time, ms]. */
+/** The contact's next state: finished, or due again no earlier than `notBeforeMs` (Unix time). */
 export type Outcome = { status: 'completed' | 'failed' | 'excluded' } | { status: 'pending'; notBeforeMs: number }
 
 export function outcomeOf(

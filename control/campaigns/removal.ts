@@ -6,12 +6,12 @@ import { WEEK_MS } from './allowed.ts'
 import { freeAgent } from './preview/claims.ts'
 import { ON_CALL } from './states.ts'
 
-/** Attempts that one transaction forgets. */
+/** Maximum number of attempts whose number one transaction deletes. */
 const BATCH = 500
 
 /**
- * Deletes a contact and the events about it. Its attempts stay as figures, without the number once no other campaign's caps count them. Null:
- * deleted. Undefined: there was none.
+ * Deletes a contact and the events about it. Its attempts remain as figures, and lose the number once no caps count them any more. Null:
+ * deleted; undefined: there was none.
  */
 export async function removeContact(
   trx: Trx,
@@ -29,7 +29,7 @@ export async function removeContact(
   const attempts = await scoped
     .select('campaign_attempts')
     .select(['id', 'started_at'])
-    // By its index.
+    // The index begins with the number.
     .where('phone', '=', contact.phone)
     .where('contact_id', '=', id)
     .execute()
@@ -40,7 +40,7 @@ export async function removeContact(
   return null
 }
 
-/** All contacts of a campaign that is deleted, and its attempts. */
+/** Deletes the contacts and attempts of a campaign that is being deleted. */
 export async function removeContacts(trx: Trx, tenant: Tenant, campaignId: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const contacts = scoped.select('campaign_contacts').select('id').where('campaign_id', '=', campaignId)
@@ -49,7 +49,7 @@ export async function removeContacts(trx: Trx, tenant: Tenant, campaignId: strin
   await scoped.delete('campaign_contacts').where('campaign_id', '=', campaignId).execute()
 }
 
-/** The numbers of deleted contacts that count for no cap any more. @returns of how many attempts */
+/** Deletes numbers of deleted contacts that no cap counts any more. @returns in how many attempts */
 export async function forgetNumbers(trx: Trx, at: string): Promise<number> {
   const due = trx.selectFrom('campaign_attempts').select('id').where('forget_at', '<=', at).limit(BATCH)
   const ids = (await due.execute()).map(({ id }) => id)
@@ -58,7 +58,7 @@ export async function forgetNumbers(trx: Trx, at: string): Promise<number> {
   return ids.length
 }
 
-/** Contacts of campaigns of an organisation that were over before `until`. */
+/** Contacts of an organisation's campaigns that ended before `until`. */
 export async function contactsOver(
   trx: Trx,
   { organisationId, until, limit }: { organisationId: string; until: string; limit: number },
@@ -68,7 +68,7 @@ export async function contactsOver(
     .select('id')
     .where('organisation_id', '=', organisationId)
     .where('status', 'in', ['stopped', 'completed', 'archived'])
-    // One that was archived as a draft never ended.
+    // A campaign that was archived as a draft has no `ended_at`.
     .where(sql<string>`coalesce(ended_at, updated)`, '<', until)
   return trx
     .selectFrom('campaign_contacts')

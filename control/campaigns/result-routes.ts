@@ -15,12 +15,12 @@ export interface ResultDeps {
 }
 
 const CSV = 'text/csv; charset=utf-8'
-/** Rows that an export reads at once. */
+/** Rows that an export reads per query. */
 const PAGE = 500
 
 const common = { tag: 'Campaigns', method: 'GET', scope: 'campaigns:read' } as const
 
-/** Results of a campaign's calls. */
+/** Routes of the results of a campaign's calls. */
 export function campaignResultRoutes({ store, now }: ResultDeps): Route[] {
   const isThere = async (tenant: Tenant, id: string) =>
     (await forTenant(store.db, tenant).find('campaigns', id)) !== undefined
@@ -81,7 +81,7 @@ const COLUMNS = [
   'metadata',
 ] as const
 
-/** Page by page, so that a million of them take no memory. */
+/** Reads page by page, so that a million contacts need little memory. */
 async function* lines(db: Db, tenant: Tenant, campaignId: string): AsyncGenerator<string> {
   yield CSV_START + csvRecord([...COLUMNS])
   for (let after = ''; ; ) {

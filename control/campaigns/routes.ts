@@ -170,7 +170,7 @@ const change =
       if (refused !== null) return refused
       const changed = { name, settings: JSON.stringify(settings), metadata: kept, updated: deps.now().toISOString() }
       await forTenant(trx, context).change('campaigns', id, changed)
-      // The contacts that its agents look at are now called automatically, or belong to other agents.
+      // Contacts that agents have claimed are now called automatically, or are for the agents of another queue.
       const { mode, queue_id: queueId } = settingsOf(row)
       if (mode !== settings.mode || queueId !== settings.queue_id) await endClaims(trx, context, id, changed.updated)
       return toCampaign({ ...row, ...changed })
@@ -193,7 +193,7 @@ async function act(deps: CampaignDeps, context: Context, id: string, verb: Verb)
       if (refused !== null) return refused
     }
     const at = deps.now().toISOString()
-    // One with no call under way has stopped at once.
+    // Without a running call, a stopping campaign has stopped at once.
     const isOver = status === 'stopping' && (await onCall(trx, context, id)) === 0
     const change = {
       status: isOver ? ('stopped' as const) : status,

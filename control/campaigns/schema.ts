@@ -139,7 +139,7 @@ export const changeBody = input({ name: Type.Optional(name), ...sent, metadata: 
 
 export const campaignListQuery = input({ ...listParameters, status: Type.Optional(oneOf([...CAMPAIGN_STATUSES])) })
 
-/** Fields that are newer than the stored settings get their defaults. */
+/** Fields that older versions did not store get their defaults. */
 export function settingsOf(row: Pick<CampaignRow, 'settings'>): CampaignSettings {
   const stored = JSON.parse(row.settings) as CampaignSettings
   const retry_minutes = { ...DEFAULT_SETTINGS.retry_minutes, ...stored.retry_minutes }

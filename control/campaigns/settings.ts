@@ -13,7 +13,7 @@ import type { CampaignSettings, changeBody } from './schema.ts'
 
 type Sent = Omit<Static<typeof changeBody>, 'name' | 'metadata'>
 
-/** Settings with the sent fields merged in. */
+/** The settings with the sent fields merged in. */
 export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignSettings | Problem {
   const { allowed_hours: hours, answering_machine_detection: answering, ...others } = sent
   const allowed_hours =
@@ -27,14 +27,14 @@ export function changedSettings(stored: CampaignSettings, sent: Sent): CampaignS
     : { ...merge(stored, others), allowed_hours, answering_machine_detection }
 }
 
-/** 400 for a name of no time zone. */
+/** 400 if there is no such time zone. */
 export const timezoneProblem = (timezone: string, param: string): Problem | null =>
   IANAZone.isValidZone(timezone) ? null : problem('parameter_invalid', `There is no time zone ${timezone}.`, { param })
 
-/** Settings that one mode has, and no other. */
+/** Settings that only one mode uses. */
 const OF_MODE = { abandoned_limit_pct: 'predictive', claim_seconds: 'preview' } as const
 
-/** Why the sent fields would have no effect. Stored ones stay, in case the mode is changed back. */
+/** Why a changed field would have no effect. Stored ones are kept, in case the mode is changed back. */
 export function idleProblem(before: CampaignSettings, after: CampaignSettings): Problem | null {
   for (const [param, mode] of Object.entries(OF_MODE) as [keyof typeof OF_MODE, CampaignSettings['mode']][]) {
     if (after[param] === before[param] || after.mode === mode) continue
@@ -43,13 +43,13 @@ export function idleProblem(before: CampaignSettings, after: CampaignSettings): 
   return null
 }
 
-/** The objects that its settings refer to. */
+/** Looks up the objects to which settings refer. */
 export interface SettingsDeps {
   exists: { assistant: Exists; flow: Exists; queue: Exists; audioAsset: Exists }
   voices: OfferedVoices
 }
 
-/** Why a campaign cannot be as it would be. */
+/** Why these settings are invalid, or null. */
 export async function settingsProblem(
   { exists, voices }: SettingsDeps,
   trx: Trx,
@@ -92,7 +92,7 @@ export async function settingsProblem(
   return callersProblem(trx, tenant, caller_ids)
 }
 
-/** A call shows no number that is not the organisation's. */
+/** Refuses calling numbers that are not the organisation's. */
 async function callersProblem(trx: Trx, tenant: Tenant, numbers: readonly string[]): Promise<Problem | null> {
   if (numbers.length === 0) return null
   const rows = forTenant(trx, tenant)
@@ -109,7 +109,7 @@ async function callersProblem(trx: Trx, tenant: Tenant, numbers: readonly string
 const leadersOf = (settings: CampaignSettings) =>
   (['assistant_id', 'flow_id', 'queue_id'] as const).filter(param => settings[param] !== null)
 
-/** Why a campaign cannot run: nobody would talk with those who answer. */
+/** Why a campaign cannot start: nothing is set that would talk with those who answer. */
 export const leaderProblem = (settings: CampaignSettings): Problem | null =>
   leadersOf(settings).length === 0
     ? problem('parameter_missing', 'A campaign needs an assistant, a flow or a queue for its calls.', {
@@ -117,7 +117,7 @@ export const leaderProblem = (settings: CampaignSettings): Problem | null =>
       })
     : null
 
-/** Why none of its calls could go out. */
+/** Why no call of a campaign could be dialled. */
 export async function lineProblem(trx: Trx, tenant: Tenant): Promise<Problem | null> {
   if (!tenant.livemode || (await anyLineOut(trx, tenant))) return null
   const message = 'No enabled connection makes outbound calls: create one of kind trunk or registration first.'

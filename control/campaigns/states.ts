@@ -6,12 +6,12 @@ export type CampaignStatus = (typeof CAMPAIGN_STATUSES)[number]
 export const CONTACT_STATUSES = ['pending', 'calling', 'connected', 'completed', 'failed', 'excluded'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]
 
-/** A call to it is under way. */
+/** Statuses of a contact that is being called. */
 export const ON_CALL: ContactStatus[] = ['calling', 'connected']
 
 export type Verb = 'start' | 'pause' | 'resume' | 'stop' | 'archive'
 
-/** The state after each verb; absent: refused. A campaign that stops lets its running calls finish. */
+/** The status after each verb; absent: refused. A stopping campaign lets its running calls finish. */
 const NEXT: Record<CampaignStatus, Partial<Record<Verb, CampaignStatus>>> = {
   draft: { start: 'running', archive: 'archived' },
   running: { pause: 'paused', stop: 'stopping' },
@@ -22,13 +22,13 @@ const NEXT: Record<CampaignStatus, Partial<Record<Verb, CampaignStatus>>> = {
   archived: {},
 }
 
-/** The status after the verb, or why it cannot be. */
+/** The status after the verb, or why it is refused. */
 export function nextStatus(status: CampaignStatus, verb: Verb): CampaignStatus | Problem {
   const next = NEXT[status][verb]
   if (next !== undefined) return next
   return conflict(status === 'archived' ? 'archived' : `campaign_${status}`, `The campaign is ${status}.`)
 }
 
-/** 409 for any change of one that is archived. */
+/** 409 for any change of an archived campaign. */
 export const archivedProblem = (status: CampaignStatus): Problem | null =>
   status === 'archived' ? conflict('archived', 'The campaign is archived.') : null

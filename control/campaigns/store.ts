@@ -9,7 +9,7 @@ import type { CampaignRow, ContactRow } from './tables.ts'
 
 type Told = 'started' | 'paused' | 'resumed' | 'stopped' | 'completed' | 'archived'
 
-/** Writes a campaign's new status, and the event for it, if there is one. */
+/** Writes a campaign's new status, and the event if `told` is given. */
 export async function moveCampaign(
   trx: Trx,
   tenant: Tenant,
@@ -31,7 +31,7 @@ export async function moveCampaign(
   return changed
 }
 
-/** Writes what becomes of a contact, and tells when nothing more does. */
+/** Changes a contact, and writes an event once it is finished. */
 export async function moveContact(
   trx: Trx,
   tenant: Tenant,
@@ -55,7 +55,7 @@ export async function onCall(db: Db, tenant: Tenant, campaignId: string): Promis
   return Number((await rows.executeTakeFirstOrThrow()).count)
 }
 
-/** Campaigns that are not over yet and name the object with this ID. */
+/** Campaigns that are not archived and use the object with this ID. */
 export const campaignsUsing: UsesOf = async (db, tenant, id) => {
   const rows = forTenant(db, tenant).select('campaigns').selectAll().where('status', '!=', 'archived')
   const users = (await rows.orderBy('id').execute()).filter(row => {

@@ -20,11 +20,11 @@ export interface CampaignTable extends TenantColumns {
   settings: string
   /** When its next call may begin, Unix time [ms]. */
   next_call_ms: number
-  /** So many have: its `caller_ids` take turns by it. */
+  /** Number of calls begun, by which its `caller_ids` take turns. */
   calls_begun: number
   metadata: string
   started_at: string | null
-  /** When it was stopped or had called everybody. */
+  /** When it was stopped, or had called everybody. */
   ended_at: string | null
   created: string
   updated: string
@@ -33,23 +33,23 @@ export interface CampaignTable extends TenantColumns {
 export interface CampaignContactTable extends TenantColumns {
   id: string
   campaign_id: string
-  /** E.164; once in a campaign. */
+  /** E.164; unique in a campaign. */
   phone: string
   name: string
-  /** Null: as the campaign's. */
+  /** IANA name; null: the campaign's time zone. */
   timezone: string | null
   metadata: string
   status: ContactStatus
   attempts: number
-  /** Null: it is not to be called any more, or is being called. */
+  /** Null: it is finished, or is being called. */
   next_attempt_at: string | null
   last_attempt_at: string | null
   last_result: AttemptResult | null
-  /** For the attempt in progress. */
+  /** The call of the attempt in progress. */
   call_id: string | null
   /** The agent who looks at it before it is called, in the mode `preview`. */
   claimed_by: string | null
-  /** Then it is everybody's again. */
+  /** When the claim expires. */
   claimed_until: string | null
   skip_reason: string | null
   created: string
@@ -60,27 +60,27 @@ export interface CampaignAttemptTable extends TenantColumns {
   id: string
   campaign_id: string
   contact_id: string
-  /** Empty: its contact was deleted. */
+  /** Number that was called; empty: its contact was deleted. */
   phone: string
-  /** Null: as its connection says. */
+  /** Calling number; null: that of the connection. */
   from_number: string | null
-  /** The first is 1. */
+  /** Number of the attempt; the first is 1. */
   number: number
   call_id: string
-  /** The agent who has asked for it, in the mode `preview`. */
+  /** The agent who has requested the call, in mode `preview`. */
   user_id: string | null
   started_at: string
   answered_at: string | null
-  /** When an agent, or what leads the campaign, came on the line. */
+  /** When an agent, flow or assistant was connected. */
   connected_at: string | null
-  /** Null: not known, or not asked. */
+  /** Null: not known yet, or there is no detection. */
   answered_by: AnsweredBy | null
-  /** When that was known. */
+  /** When `answered_by` was known. */
   found_out_at: string | null
   ended_at: string | null
-  /** Null: it is under way. */
+  /** Null: the attempt is in progress. */
   result: AttemptResult | null
-  /** Its contact was deleted: then its number is too. */
+  /** When to delete `phone`, since the contact was deleted. */
   forget_at: Generated<string | null>
 }
 

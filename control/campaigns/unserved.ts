@@ -8,7 +8,7 @@ import { leaveQueue } from '../queues/waiting-calls.ts'
 /** Maximum time that an answered contact waits for an agent [ms]. */
 const MOST_WAIT_MS = 2000
 
-/** Answered calls of campaigns that wait in a queue without a ringing agent: the free agent did not take them. */
+/** Answered calls of campaigns that have waited too long in a queue with no agent being rung, since the free agent did not take them. */
 export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string; tenant: Tenant }[]> {
   const rows = await rowsOf(
     db,
@@ -20,7 +20,7 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
         .select(['queue_calls.id', 'queue_calls.organisation_id', 'queue_calls.livemode'])
         .where('queue_calls.offered_to', 'is', null)
         .where('campaign_attempts.ended_at', 'is', null)
-        // After detection, the time counts from its result.
+        // With detection, the wait begins with its result.
         .where(
           eb => eb.fn.coalesce('campaign_attempts.found_out_at', 'campaign_attempts.answered_at'),
           '<=',
@@ -34,7 +34,7 @@ export async function unservedCalls(db: Db, now: Date): Promise<{ callId: string
   }))
 }
 
-/** It hears that nobody is there, and is hung up on. */
+/** Takes a call out of its queue, plays an apology, and hangs up. */
 export async function sendAway(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
   if ((await leaveQueue(trx, tenant, callId, { outcome: 'no_agents', at })) !== null)
     await apologise(trx, tenant, callId)

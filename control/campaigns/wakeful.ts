@@ -11,8 +11,8 @@ import { type ContactStatus, ON_CALL } from './states.ts'
 type Campaigns = ExpressionBuilder<Database, 'campaigns'>
 
 /**
- * Campaigns with something to do now: a call may begin and a contact is due, or no contact is left. One indexed statement, however many
- * contacts are due later; another one if agents lead some of them. The transaction that acts checks again.
+ * Campaigns with something to do now: a call may begin and a contact is due, or no contact is left. One indexed query, however many
+ * contacts are due later, and another one if agents lead some of them. The transaction that acts checks again.
  */
 export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string; tenant: Tenant }[]> {
   const rows = await rowsOf(
@@ -33,7 +33,7 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
             ]),
           ]),
         )
-        // Those who share agents take turns.
+        // Campaigns that share agents take turns.
         .orderBy('next_call_ms')
         .orderBy('id'),
     { at: now.toISOString(), aheadMs: now.getTime() + AHEAD_MS, farMs: now.getTime() + MAX_AHEAD_MS },
@@ -45,9 +45,9 @@ export async function wakefulCampaigns(db: Db, now: Date): Promise<{ id: string;
     available.some(one => one.organisation_id === row.organisation_id && one.livemode === row.livemode)
   return awake
     .filter(({ row, settings: { queue_id, mode, max_concurrent } }) => {
-      // A finished campaign needs no agents.
+      // No contact is due: the campaign may be over, which needs no agents.
       if (!row.isDue) return true
-      // Its agents say when.
+      // In preview, agents begin the calls themselves.
       if (mode === 'preview') return false
       return Number(row.talking) < max_concurrent && (queue_id === null || isAnyAvailable(row))
     })

@@ -2,14 +2,14 @@ import type { Store } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** Tells a sealed password from one that an early version stored as it was. */
+/** Prefix of a sealed password, since early versions stored passwords in clear. */
 const SEALED = 'sealed:'
 
-/** A connection's password as it is stored. */
+/** A connection's password in its stored form. */
 export const sealPassword = (vault: Vault, password: string, connectionId: string): string =>
   SEALED + vault.seal(password, connectionId)
 
-/** The credentials with which a connection logs in; null: it has none. */
+/** The credentials that we use at a connection's far end; null: there are none. */
 export function credentialsOf(
   vault: Vault,
   { id, auth_username: username, auth_password: sealed }: ConnectionRow,
@@ -19,7 +19,7 @@ export function credentialsOf(
     : { username, password: vault.open(sealed.slice(SEALED.length), id) }
 }
 
-/** Seals what an early version stored as it was; to be called before the first call. */
+/** Seals passwords that an early version stored in clear. To be called before the first call. */
 export async function sealStoredPasswords(store: Store, vault: Vault): Promise<void> {
   await store.transaction(async trx => {
     const rows = await trx

@@ -16,7 +16,7 @@ export function sipHost(text: string): SipHost | null {
   return NAME.test(text) ? { bare: text, inUri: text } : null
 }
 
-/** The URI of an account: `ann` at its registrar, or `ann@example.com` as it says itself; null when it cannot be written. */
+/** The address of record of an account: `ann` at its registrar's host, `ann@example.com` as it is; null: it cannot be written as a URI. */
 export function addressOfRecord(username: string, host: SipHost): string | null {
   const at = username.lastIndexOf('@')
   const user = at <= 0 ? username : username.slice(0, at)
@@ -37,7 +37,7 @@ const escapeUser = (user: string): string =>
     })
     .join('')
 
-/** How a call shows `to` and `from`: a number in E.164 as it is, a number without a host as a `tel:` URI, anything else as a SIP URI. */
+/** An address as calls show it in `to` and `from`: a number in E.164 unchanged, one without a host as a `tel:` URI, anything else as a SIP URI. */
 export function addressOf({ user, host }: Pick<SipParty, 'user' | 'host'>): string {
   if (/^\+[1-9][0-9]{1,14}$/.test(user)) return user
   if (host === '') return user === '' ? ANONYMOUS : `tel:${user}`

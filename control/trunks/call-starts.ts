@@ -2,22 +2,22 @@ import { sql } from 'kysely'
 import type { Db } from '../kernel/store/store.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** A call of ours waits this long for its turn, at most [ms]. */
+/** Maximum time that an outbound call waits for its turn [ms]. */
 export const MAX_WAIT_MS = 2000
-/** How far ahead a start may lie. Anything later was written by a wrong clock and is ignored [ms]. */
+/** How far ahead the next start may lie [ms]. Anything later was written by a wrong clock and is ignored. */
 const MAX_AHEAD_MS = 10_000
 type Direction = 'in' | 'out'
 /** Our spacing is slightly longer than media's (`call-pace.ts`), so nothing piles up there [µs]. */
 const SECOND_US: Record<Direction, number> = { in: 1_000_000, out: 1_050_000 }
 
-/** Between one call and the next [µs]. */
+/** Time between two calls [µs]. */
 const stepOf = (perSecond: number, direction: Direction): number => Math.ceil(SECOND_US[direction] / perSecond)
 
 type Paced = Pick<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'calls_per_second'>
 
 /**
- * Takes the next turn of a connection that begins so many calls a second; returns how long to wait for it [ms], or null: it is further off than
- * `withinMs`. One statement, so that two nodes never take the same. `nowMs`: Unix time.
+ * Takes the next slot of a connection with `calls_per_second`. Returns how long to wait for it [ms]; null: longer than `withinMs`. One
+ * statement, so that two nodes never take the same slot. `nowMs`: Unix time.
  */
 async function takeTurn(
   db: Db,
@@ -50,20 +50,18 @@ async function takeTurn(
   return taken === undefined ? null : Math.max(0, Math.ceil((Number(taken.next_us) - step - now) / 1000))
 }
 
-/** Whether one more call may come in: so many at once as in a second, and so many a second behind them. */
+/** Whether one more inbound call is allowed: a burst of as many as in one second, and then as many per second. */
 export async function mayStartIn(db: Db, row: Paced, nowMs: number): Promise<boolean> {
   const perSecond = row.calls_per_second ?? 1
   const withinMs = ((perSecond - 1) * stepOf(perSecond, 'in')) / 1000
   return (await takeTurn(db, row, { direction: 'in', withinMs, nowMs })) !== null
 }
 
-/**
- * How long an outbound call waits before it goes out [ms], evenly spaced, so that no second has more; null: too long.
- */
+/** How long an outbound call waits before it is dialled [ms], so that calls are evenly spaced; null: too long. */
 export const waitToStart = (db: Db, row: Paced, nowMs: number): Promise<number | null> =>
   takeTurn(db, row, { direction: 'out', withinMs: MAX_WAIT_MS, nowMs })
 
-/** A call has gone out over it without a turn, after another connection refused it: later ones wait. */
+/** Counts a call that was dialled without a turn, after another connection refused it. Later calls wait accordingly. */
 export async function countStart(db: Db, row: Paced, nowMs: number): Promise<void> {
   await takeTurn(db, row, { direction: 'out', withinMs: MAX_AHEAD_MS, nowMs })
 }

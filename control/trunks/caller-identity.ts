@@ -16,7 +16,7 @@ import { nullable, oneOf } from '../kernel/schema.ts'
 import { addressOf } from './address.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** The caller's identity, from the INVITE and the trust in its connection. */
+/** The caller's identity, derived from the INVITE and from how far its connection is trusted. */
 
 export const callIdentity = Type.Object({
   anonymous: Type.Boolean({
@@ -72,9 +72,9 @@ export const isNobody = ({ user, host }: SipParty): boolean =>
 const isNumber = ({ user }: SipParty): boolean => /^\+?[0-9]+$/.test(user)
 
 /**
- * The caller is in From. If From names nobody, it is what a trusted far end asserts. A caller who requests privacy is neither shown nor
- * stored, unless the connection may see it (`show_private_callers`). If a signature covers the asserted identity and not From, the caller is
- * the asserted one, since From is unproven.
+ * The caller as shown: From or, if From names nobody, what a trusted far end asserts. A caller who requests privacy is neither shown nor
+ * stored, unless the connection has `show_private_callers`. If a signature covers the asserted identity and not From, the asserted one is
+ * the caller, since From is unproven.
  */
 export function callerOf(
   { from, identity }: Incoming,
@@ -112,7 +112,7 @@ export const NOT_JUDGED: Verdict = { verification: null, attestation: null, veri
 export const wantsPrivacy = (identity: ClaimedIdentity | undefined): boolean =>
   HIDING.some(value => identity?.privacy.includes(value))
 
-/** Of a call of ours whose caller is told to nobody. */
+/** Identity of an outbound call whose caller is hidden. */
 export const HIDDEN_CALLER = { anonymous: true, name: null, asserted: null, ...NOT_JUDGED }
 
 const verdictOf = (verification: Verification | null): Verdict =>
@@ -136,14 +136,14 @@ export function signedNumbers(
   return { from: canonical([from, ...asserted]), to: canonical([to]) }
 }
 
-/** A number of a far end that writes them as they are dialled in its country is read so. */
+/** Reads a number without `+` as it is dialled in the far end's country, if that is set. */
 function canonicalOf({ user }: SipParty, country: string | null): string | null {
   if (country === null || user.startsWith('+')) return canonicalNumber(user)
   const parsed = parsePhoneNumberFromString(user, country as CountryCode)
   return parsed?.isPossible() === true ? canonicalNumber(parsed.number) : canonicalNumber(user)
 }
 
-/** A number, where both a number and an address are asserted (RFC 3325 §9.1). */
+/** The asserted identity; a number, if both a number and an address are asserted (RFC 3325 §9.1). */
 function assertedOf(identity: ClaimedIdentity | undefined): ClaimedIdentity['asserted'][number] | null {
   const asserted = (identity?.asserted ?? []).filter(party => !isNobody(party))
   return asserted.find(isNumber) ?? asserted[0] ?? null

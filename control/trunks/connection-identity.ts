@@ -4,7 +4,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { oneOf, partialInput } from '../kernel/schema.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** How a connection sends and trusts caller identity: its fields, and their columns. */
+/** Fields of a connection that say how it sends and trusts caller identity. */
 export const identityFields = {
   identity: oneOf([...IDENTITY_FORMS], {
     description:
@@ -67,7 +67,7 @@ export const mergeIdentity = (row: Columns, body: Static<typeof part>): Columns 
 
 const flag = (old: number, now: boolean | undefined): number => (now === undefined ? old : now ? 1 : 0)
 
-/** The installation's means for signing and verifying calls. */
+/** Whether the installation can sign and verify calls. */
 export interface StirAbilities {
   signs: boolean
   verifies: boolean

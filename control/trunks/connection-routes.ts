@@ -58,7 +58,7 @@ const hosts = Type.Array(
   },
 )
 
-/** They appear in header fields. */
+/** For values that appear in SIP header fields. */
 const PRINTABLE = '^[^\\x00-\\x1f\\x7f]*$'
 
 const changeBody = partialInput({
@@ -159,19 +159,19 @@ const createBody = input({
 })
 type Change = Static<typeof changeBody>
 type HostInput = Static<typeof hosts>[number]
-/** The fields of a connection that a client sets; the others are found by Tandem. */
+/** The columns that a client sets; Tandem sets the others. */
 type Columns = Omit<ConnectionRow, 'id' | 'organisation_id' | 'livemode' | 'created' | 'updated' | keyof typeof UNHEARD>
 
-/** Nothing is known of the far end yet. */
+/** What is known about the far end of a new connection: nothing. */
 const UNHEARD = { status: null, sip_code: null, service_route: '[]', kept_by: null, kept_until: null } as const
 
 export interface ConnectionDeps {
   store: Store
   vault: Vault
   now: () => Date
-  /** CIDR blocks beyond the public network that an operator lets through. */
+  /** CIDR blocks of private networks that the operator allows. */
   allowedNetworks: string[]
-  /** Absent: calls are neither signed nor judged. */
+  /** Absent: calls are neither signed nor verified. */
   stir?: StirAbilities
 }
 
@@ -263,7 +263,7 @@ export function connectionRoutes({ store, vault, now, allowedNetworks, stir = NO
   ]
 }
 
-/** The passwords that were given now, as they are stored. */
+/** The columns of passwords in the request, in stored form. */
 const sealed = (vault: Vault, { auth, inbound_credentials: inbound }: Change, id: string): Partial<Columns> => ({
   ...(auth === undefined || auth === null ? {} : { auth_password: sealPassword(vault, auth.password, id) }),
   ...(inbound === undefined || inbound === null ? {} : credentialColumns(vault, inbound, id)),
@@ -332,7 +332,7 @@ const merge = (row: Columns, body: Change): Columns => ({
   transfer_caller: body.transfer_caller ?? row.transfer_caller,
   ...mergeIdentity(row, body),
   inbound_auth: body.inbound_auth === undefined ? row.inbound_auth : body.inbound_auth,
-  // Its hashes are made where the connection's ID is known.
+  // The hashes are made later, with the connection's ID.
   inbound_username:
     body.inbound_credentials === undefined ? row.inbound_username : (body.inbound_credentials?.username ?? null),
   inbound_algorithm: body.inbound_credentials === undefined ? row.inbound_algorithm : null,
@@ -350,7 +350,7 @@ const toHost = ({ host: name, port: at = null, priority = 0, weight = 1 }: HostI
   weight,
 })
 
-/** 0: found by DNS. The default follows the transport, or DNS if the host is a name. */
+/** The port; 0: found by DNS, the default for a host name. Otherwise the default follows the transport. */
 function portOf(row: Pick<Columns, 'host' | 'port'>, body: Change): number {
   if (body.port !== undefined) return body.port ?? 0
   const isNew = body.host !== undefined && row.host === null

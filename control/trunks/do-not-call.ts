@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { ofTenant, type Tenant, valuesOf } from '../kernel/tenancy.ts'
 import type { DoNotCallRow } from './tables.ts'
 
-/** The part of a destination before its host, password or parameters. */
+/** The user part of a destination, before password, host or parameters. */
 const USER = /^(?:sips?:)?([^@:;]+)/i
 const E164 = /^\+[1-9][0-9]{1,14}$/
 
@@ -14,14 +14,14 @@ export function numberIn(to: string): string | null {
   return E164.test(user) ? user : null
 }
 
-/** The user of a destination, however it is written. */
+/** The user part of a destination without escapes and visual separators. */
 export const userIn = (to: string): string => unescaped(USER.exec(to)?.[1] ?? '').replace(/[-.()\s]/g, '')
 
 /** `%2B1415` is the same as `+1415` (RFC 3261 §19.1.4). */
 const unescaped = (user: string): string =>
   user.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-/** All that may stand on the list for a number (E.164): itself, or a beginning of it with `*`. */
+/** All entries that would cover a number (E.164): the number itself, or a prefix of it with `*`. */
 const covering = (phone: string): string[] => [
   phone,
   ...Array.from({ length: phone.length - 1 }, (_, i) => `${phone.slice(0, i + 2)}*`),

@@ -7,10 +7,10 @@ import type { Db } from '../kernel/store/store.ts'
 import type { Vault } from '../kernel/vault.ts'
 import type { ConnectionRow, InboundAlgorithm, InboundAuth } from './tables.ts'
 
-/** The realm of every account: part of the hash, so it never changes. Media challenges with the same. */
+/** Digest realm of media's challenges. The stored hashes contain it, so it can never change. */
 const REALM = 'tandem'
 const USERNAME = '^[A-Za-z0-9+][A-Za-z0-9._+-]{2,63}$'
-/** As accounts of members' phones begin. */
+/** Prefix of the accounts of members' phones, which connections may not use. */
 const OF_PHONES = /^(live|test)-/
 
 const algorithm = oneOf(['MD5', 'SHA-256'], {
@@ -37,7 +37,7 @@ export const inboundAuth = nullable(
   }),
 )
 
-/** As a connection shows it. */
+/** The credentials as a connection shows them. */
 export const shownCredentials = nullable(
   Type.Object(
     { username: Type.String(), algorithm },
@@ -67,7 +67,7 @@ export function inboundAuthOf(
   return row.allowed_ips === '[]' ? 'digest' : 'both'
 }
 
-/** The columns of what a client has said; a password is kept as the hashes that it is judged by, and those sealed. */
+/** The columns for credentials. A password is stored only as the sealed hashes by which it is checked. */
 export function credentialColumns(
   vault: Vault,
   given: NonNullable<InboundCredentials>,
@@ -84,7 +84,7 @@ export function credentialColumns(
   }
 }
 
-/** H(username:realm:password), hex, by the hash that a caller has used; null: it is not to use that one. */
+/** H(username:realm:password), hex, for the algorithm that a caller has used; null: that algorithm is not accepted. */
 export function inboundHa1(vault: Vault, row: ConnectionRow, used: InboundAlgorithm): string | null {
   const sealed = used === 'MD5' ? row.inbound_ha1_md5 : row.inbound_ha1_sha256
   return sealed === null ? null : vault.open(sealed, row.id)
@@ -124,7 +124,7 @@ export function inboundAuthProblem(
   return problem('parameter_missing', 'both needs addresses.', { param: 'allowed_ips' })
 }
 
-/** A username names one connection in all organisations and modes, because a caller gives nothing else. */
+/** Why a username cannot be used: it must be unique across all organisations and modes, since a caller gives nothing else. */
 export async function usernameProblem(db: Db, username: string | null, connectionId: string): Promise<Problem | null> {
   if (username === null) return null
   const taken = await db
@@ -136,7 +136,7 @@ export async function usernameProblem(db: Db, username: string | null, connectio
   return taken === undefined ? null : conflict('username_taken', 'Another connection has this inbound username.')
 }
 
-/** Whether anybody may call over a connection by a password. */
+/** Whether any connection authenticates callers by a password. */
 export const hasInboundAccounts = async (db: Db): Promise<boolean> =>
   (await rowOf(
     db,

@@ -193,7 +193,7 @@ function hoursOf({ hours }: Columns, sent: Change['hours']): RouteHours | null |
   return problem('parameter_invalid', `There is no time zone ${changed.timezone}.`, { param: 'hours.timezone' })
 }
 
-/** Nested objects merge with stored values; a new type of target clears the old ID. */
+/** Merges nested objects with the stored values; a new type of target clears the old ID. */
 function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
   const { match: matched = {}, target: aim = {} } = body
   const type = aim.type ?? row.target
@@ -211,7 +211,7 @@ function merge(row: Columns, body: Omit<Change, 'hours'>): Columns {
   }
 }
 
-/** The target that it had `before` is not checked again. */
+/** Why a route is invalid. The target that it had `before` is not checked again. */
 async function columnsProblem(db: Db, tenant: Tenant, columns: Columns, before: Columns): Promise<Problem | null> {
   const { target: type, target_id: id, match_connection_id: connectionId, answer } = columns
   const scoped = forTenant(db, tenant)

@@ -6,7 +6,7 @@ import { callerOf } from './caller-identity.ts'
 import { inboundAuthOf } from './inbound-auth.ts'
 import type { AnswerMode, ConnectionRow, InboundRouteRow } from './tables.ts'
 
-/** The caller's data by which a connection is found. */
+/** What identifies the connection of a call. */
 export type Caller = Pick<Events['leg.incoming'], 'source' | 'connectionId'> & {
   /** The connection whose password the caller has proven. */
   proven?: string
@@ -24,11 +24,11 @@ const reject = (sipCode: number, reason: EndedReason, retryAfterS: number | null
 const RETRY_AFTER_S = 5
 
 /**
- * Decides about an inbound call, in this order. The connections that allow its source (none: 403). The matching routes of their organisations
- * (none: 404, or 484 if more digits would match). The best of these. Whether its connection has room for one more call (else 503). The best
- * route has the highest `priority`; among equals the most specific wins, then the oldest. Between organisations `priority` does not count, or
- * one could take another's calls. There, the most specific source wins, then the owner of the number (`owners`, the first one in front), and
- * without an owner the most specific route.
+ * Decides about an inbound call. It finds the connections that allow its source (none: 403), then the matching routes of their
+ * organisations (none: 404, or 484 if more digits would match), takes the best of these, and checks that its connection has room for one
+ * more call (else 503). The best route has the highest `priority`; among equals the most specific wins, then the oldest. Between
+ * organisations `priority` does not count, or one could take another's calls: there the most specific source wins, then the owner of the
+ * number (`owners`, first one first), and without an owner the most specific route.
  */
 export function routeInbound(
   incoming: Pick<Events['leg.incoming'], 'to' | 'from' | 'identity'> & Caller,
@@ -92,24 +92,24 @@ export function claimOf(connection: ConnectionRow, { source, connectionId, prove
   return auth === 'digest' ? allBits : networkClaim(connection, source, allBits)
 }
 
-/** By its addresses alone. */
+/** As `claimOf`, by the source address only. */
 function networkClaim(connection: ConnectionRow, source: Caller['source'], allBits: number): number | null {
   if (connection.kind === 'registration' && connection.host === source.host) return allBits
   const bits = narrowest(JSON.stringify([connection.allowed_ips, source.host, allBits]))
   return bits < 0 ? null : bits
 }
 
-/** The bits of the narrowest network of a list that holds an address; -1: none does. The same trunks call again and again. */
+/** Prefix length of the narrowest network in a list that contains an address; -1: none does. Cached, since the same trunks call again and again. */
 const narrowest = remembered(1000, asked => {
   const [blocks, host, allBits] = JSON.parse(asked) as [string, string, number]
   const networks = (JSON.parse(blocks) as string[]).filter(block => isInNetworks(host, [block]))
   return Math.max(-1, ...networks.map(block => Number(block.split('/')[1] ?? allBits)))
 })
 
-/** Opening hours in a time zone of their own. */
+/** Opening hours, with their own time zone. */
 export type RouteHours = OpeningHours & { timezone: string }
 
-/** When calls to a target may be answered, the default in front. */
+/** The answer modes that a target allows; the first is the default. */
 export function answersOf(target: InboundRouteRow['target']): readonly AnswerMode[] {
   if (target === 'user') return ['when_answered', 'early_media', 'at_once']
   // Waiting callers hear music and their position, and press keys. Few networks carry that before an answer, and none for long.

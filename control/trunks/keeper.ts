@@ -14,11 +14,11 @@ import { hostsOf } from './outbound.ts'
 import { knownSources, trunkNetworks } from './sources.ts'
 import type { ConnectionRow } from './tables.ts'
 
-/** How soon a change by another node is looked for; one by this node is known at once [ms]. */
+/** Interval of looking for changes by other nodes [ms]; changes by this node are known at once. */
 const LOOK_MS = 10_000
-/** How long a node keeps up with a far end without saying so again; it says so at half of it [ms]. */
+/** Lease of a node on a connection [ms]. It is renewed after half of that. */
 const LEASE_MS = 60_000
-/** Connections that are read at a time. */
+/** Connections read per query. */
 const PAGE = 500
 
 export interface KeeperDeps {
@@ -32,21 +32,21 @@ export interface KeeperDeps {
 }
 
 /**
- * Tells media where to register and which far ends to monitor. Of several nodes, one has each connection, by a lease in its
- * row. Two registrations of one account would make each call ring twice.
+ * Tells media where to register and which far ends to monitor. Each connection belongs to one node at a time, by a lease in its row: two
+ * registrations of one account would make each call ring twice.
  */
 export class ConnectionKeeper {
   readonly #deps: KeeperDeps
-  /** What media was last told, as text; null: unknown. */
+  /** The connections that media was last told, as JSON; null: unknown. */
   #told: string | null = null
   #toldNetworks: string | null = null
-  /** Of connections, when they were last read. */
+  /** Networks of connections, as last read. */
   #networks: readonly string[] = []
-  /** Changes so far, and how many of them media has been told of. */
+  /** Number of changes so far, and how many of them media knows. */
   #changes = 1
   #known = 0
   #lookedMs = 0
-  /** What media is told of each that is ours, as of a time of its row. */
+  /** What media is told about each of our connections, with the `updated` of the row that it was made from. */
   #specs = new Map<string, { updated: string; spec: ConnectionSpec | null }>()
 
   constructor(deps: KeeperDeps) {
@@ -54,19 +54,19 @@ export class ConnectionKeeper {
     deps.store.committed.add(only([CONNECTION_CHANGED], () => void this.#changes++))
   }
 
-  /** The media process is another one than before, or may be. */
+  /** To be called when media may be a new process: everything is sent again. */
   forget(): void {
     this.#told = null
     this.#toldNetworks = null
     this.#changes++
   }
 
-  /** To be called now and then. With many connections, calls would wait each time that all are read. */
+  /** To be called regularly. Does not read all connections each time: with many of them, calls would have to wait. */
   async run(media: MediaPort): Promise<void> {
     const at = this.#deps.now()
     const changes = this.#changes
     const isDue = this.#known !== changes || Math.abs(at.getTime() - this.#lookedMs) >= LOOK_MS
-    // Two changes by this node may have one time.
+    // Two changes by this node may have the same `updated`, so everything is read again.
     if (this.#known !== changes) this.#specs.clear()
     if (isDue) this.#networks = await trunkNetworks(this.#deps.store.db)
     await this.#tellNetworks(media, at)
@@ -75,7 +75,7 @@ export class ConnectionKeeper {
     if (await this.#look(media, at)) this.#known = changes
   }
 
-  /** False: media is still to be told. */
+  /** Sends our connections to media, if they have changed. False: media could not be told. */
   async #look(media: MediaPort, at: Date): Promise<boolean> {
     const { store, log } = this.#deps
     const kept = await this.#specsOf(await claim(store, at))
@@ -89,7 +89,7 @@ export class ConnectionKeeper {
     return !isFailure(reply)
   }
 
-  /** Only those that have changed are read. */
+  /** Reads only connections that have changed. */
   async #specsOf(ours: readonly Kept[]): Promise<ConnectionSpec[]> {
     const { store, sipHost, vault } = this.#deps
     const before = this.#specs
@@ -113,7 +113,7 @@ export class ConnectionKeeper {
   }
 }
 
-/** What decides whose a connection is, and whether it has changed. */
+/** Columns that decide which node a connection belongs to, and whether it has changed. */
 const KEPT = ['id', 'host', 'enabled', 'kept_by', 'kept_until', 'updated'] as const
 type Kept = Pick<ConnectionRow, (typeof KEPT)[number]>
 
@@ -142,7 +142,7 @@ async function claim(store: Store, at: Date): Promise<Kept[]> {
     .updateTable('connections')
     .set({ kept_by: me, kept_until: new Date(at.getTime() + LEASE_MS).toISOString() })
     .where('id', 'in', idsOf(due))
-    // Judged again by the statement that takes it, so that of two nodes one gets each.
+    // Checked again in the statement itself, so that of two nodes only one gets each connection.
     .where(({ eb, or }) => or([eb('kept_by', '=', me), eb('kept_until', 'is', null), eb('kept_until', '<=', now)]))
     .returning(KEPT)
     .execute()
@@ -160,7 +160,7 @@ async function letGo(db: Db, rows: readonly Kept[]): Promise<void> {
     .execute()
 }
 
-/** Null: its host or account cannot be written as a SIP URI. */
+/** What media is told; null: the host or account cannot be written as a SIP URI. */
 function specOf(row: ConnectionRow, ours: string, vault: Vault): ConnectionSpec | null {
   const host = sipHost(row.host ?? '')
   if (host === null) return null
@@ -169,7 +169,7 @@ function specOf(row: ConnectionRow, ours: string, vault: Vault): ConnectionSpec 
   const isRegistration = row.kind === 'registration' && username !== null
   const from = isRegistration ? addressOfRecord(username, host) : `sip:tandem@${sipHost(ours)?.inUri ?? 'localhost'}`
   if (from === null) return null
-  // The heavier of one priority first. No random choice, or media would be notified of a change each time.
+  // Within a priority the heaviest host comes first, not a random one, which media would take for a change each time.
   const [via, ...others] = hostsOf(row, () => 0.5)
   return {
     connectionId: row.id,

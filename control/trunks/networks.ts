@@ -10,30 +10,30 @@ import type { ConnectionTable } from './tables.ts'
 type NewConnection = Omit<Insertable<ConnectionTable>, keyof TenantColumns>
 type Source = Pick<NewConnection, 'id' | 'kind' | 'host' | 'allowed_ips'>
 
-/** The fact that a connection is new, changed or deleted. */
+/** Type of the fact that a connection was created, changed or deleted. */
 export const CONNECTION_CHANGED = 'connection changed'
 
-/** The networks whose calls a connection lets in: a registrar's own address, and those that are allowed. */
+/** The networks whose calls a connection accepts: its registrar's address, and `allowed_ips`. */
 function networksOf({ kind, host, allowed_ips }: Source): string[] {
   const registrar = kind === 'registration' && isIP(host ?? '') !== 0 ? [host ?? ''] : []
   const blocks = [...registrar, ...(JSON.parse(allowed_ips) as string[])]
   return [...new Set(blocks.flatMap(block => canonicalBlock(block) ?? []))]
 }
 
-/** Writes a new connection, with what INVITEs are judged by. */
+/** Writes a new connection and the networks by which INVITEs find it. */
 export async function insertConnection(trx: Trx, tenant: Tenant, row: NewConnection): Promise<void> {
   await forTenant(trx, tenant).insert('connections', row)
   await insertNetworks(trx, tenant, row)
   await noteFact(trx, { type: CONNECTION_CHANGED, object: {}, tenant, at: row.updated })
 }
 
-/** The networks of a connection that has changed. */
+/** Replaces the networks of a changed connection. */
 export async function changeNetworks(trx: Trx, tenant: Tenant, row: Source & { updated: string }): Promise<void> {
   await forgetNetworks(trx, tenant, row)
   await insertNetworks(trx, tenant, row)
 }
 
-/** Of a connection that is changed or deleted. */
+/** Deletes the networks of a connection that is changed or deleted. */
 export async function forgetNetworks(
   trx: Trx,
   tenant: Tenant,

@@ -97,13 +97,13 @@ export function phoneNumberRoutes(deps: { store: Store; now: () => Date }): Rout
   ]
 }
 
-/** `+1 500 555` and four digits; those below 0100 are destinations with a behaviour of their own. */
+/** `+1 500 555` and four digits; those below 0100 are destinations with built-in behaviour. */
 const SANDBOX = /^\+1500555(?!00)[0-9]{4}$/
 const SANDBOX_PREFIX = '+1500555'
 const FIRST_SANDBOX = 100
 const LAST_SANDBOX = 9999
 
-/** The number that a request means, in its mode. */
+/** The number to create: as requested or, in test mode, by default the next free sandbox number. */
 async function chooseNumber(trx: Trx, context: Context, asked: string | undefined): Promise<string | Problem> {
   if (context.livemode) {
     return asked ?? problem('parameter_missing', 'Missing required parameter: number.', { param: 'number' })

@@ -14,13 +14,13 @@ import type { ConnectionRow } from './tables.ts'
 export interface ConnectionHost {
   host: string
   port: number | null
-  /** The lowest is tried first. */
+  /** The lowest priority is tried first. */
   priority: number
-  /** Share of the calls among those of one priority. */
+  /** Share of the calls among hosts of the same priority. */
   weight: number
 }
 
-/** Price of calls with this prefix over a connection. The unit does not matter for comparisons. */
+/** Price of calls with this prefix over a connection, for comparison only, in any unit. */
 export interface Rate {
   prefix: string
   cost: number
@@ -33,7 +33,7 @@ export interface WayOut {
   from: string
 }
 
-/** A call that is to go out, as far as its ways depend on it. */
+/** What the choice of connections for an outbound call depends on. */
 export interface OutgoingCall extends Partial<ToldOfCaller> {
   to: string
   from?: string | undefined
@@ -41,13 +41,13 @@ export interface OutgoingCall extends Partial<ToldOfCaller> {
   shown?: string | undefined
 }
 
-/** Connections that one call is tried over, at most. */
+/** Maximum number of connections over which one call is tried. */
 const MAX_WAYS = 5
 
 /**
- * The connections for a number, best first. First the connection of a payment line that is called, or of the number that the call is from; then those whose `rates`
- * cover the number, cheapest first; if there is neither, the first one that takes all numbers. Within each, unreachable ones come
- * last, since our knowledge of them may be old.
+ * The connections for a number, best first: that of a payment line that is called, or of the calling number; then those whose `rates` cover
+ * the number, cheapest first; if there is neither, the first one without `rates`. In each group, unreachable ones come last instead of
+ * being left out, since our knowledge of them may be old.
  */
 export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vault: Vault): Promise<WayOut[]> {
   const { to, from } = wanted
@@ -67,7 +67,7 @@ export async function waysOut(db: Db, tenant: Tenant, wanted: OutgoingCall, vaul
   return connections.map(connection => wayOver(connection, wanted, { vault, ownNumbers }))
 }
 
-/** Whether a number could be dialled now, from one of these numbers of ours or from none. */
+/** Returns a function that tells whether a number could be dialled now, from one of these numbers of ours or from none. */
 export async function linesOut(db: Db, tenant: Tenant, from: readonly string[]): Promise<(to: string) => boolean> {
   const trunks = await outgoing(db, tenant)
   const own = forTenant(db, tenant)
@@ -79,10 +79,10 @@ export async function linesOut(db: Db, tenant: Tenant, from: readonly string[]):
   return to => inOrder(trunks, to, null).length > 0
 }
 
-/** Whether any connection takes calls out. */
+/** Whether any connection can make outbound calls. */
 export const anyLineOut = async (db: Db, tenant: Tenant): Promise<boolean> => (await outgoing(db, tenant)).length > 0
 
-/** The connections that take calls out. */
+/** The connections that can make outbound calls. */
 const outgoing = (db: Db, tenant: Tenant): Promise<ConnectionRow[]> =>
   forTenant(db, tenant)
     .select('connections')
@@ -93,11 +93,11 @@ const outgoing = (db: Db, tenant: Tenant): Promise<ConnectionRow[]> =>
     .orderBy('id')
     .execute()
 
-/** A call for a transfer shows the original caller, if the far end accepts that. */
+/** The calling number. A call for a transfer shows the original caller, if the connection allows that. */
 const shownOver = ({ transfer_caller: rule }: ConnectionRow, { from, shown }: OutgoingCall): string | undefined =>
   shown !== undefined && rule === 'original' ? shown : from
 
-/** A number, or a name at the far end, over this connection alone. */
+/** The dial target for a number, or a name at the far end, over this connection only. */
 export const targetOver = (connection: ConnectionRow, to: string, from: string | undefined, vault: Vault): DialTarget =>
   wayOver(connection, { to, from, ...(from !== undefined && { shown: from }) }, { vault, ownNumbers: new Set() }).target
 
@@ -122,7 +122,7 @@ function inOrder(trunks: readonly ConnectionRow[], to: string, ownId: string | n
 
 const isSilent = ({ status }: ConnectionRow): boolean => status === 'unreachable'
 
-/** By the longest prefix; null: the connection names no rate for that number. */
+/** The rate with the longest matching prefix; null: the connection has none for that number. */
 function costOf({ rates }: ConnectionRow, number: string): number | null {
   const fitting = (JSON.parse(rates) as Rate[]).filter(({ prefix }) => number.startsWith(prefix))
   return fitting.sort((a, b) => b.prefix.length - a.prefix.length)[0]?.cost ?? null
@@ -166,13 +166,13 @@ function uriOver(connection: ConnectionRow, to: string): string {
   return `sip:${user}@${host}${port === 5060 || port === 0 ? '' : `:${port}`}`
 }
 
-/** A registrar may want a route of its own for calls (RFC 3608). */
+/** The next hops of a connection. A registrar may require a Service-Route (RFC 3608). */
 function wayOf(connection: ConnectionRow): Pick<DialTarget, 'hosts' | 'route'> {
   const route = JSON.parse(connection.service_route) as string[]
   return route.length === 0 ? { hosts: hostsOf(connection) } : { hosts: [], route }
 }
 
-/** By priority, and at random by weight among those of one priority, as SRV records (RFC 2782). */
+/** The hosts by priority, and within a priority at random by weight, like SRV records (RFC 2782). */
 export function hostsOf(connection: ConnectionRow, random = Math.random): DialTarget['hosts'] {
   const { host, port, transport } = connection
   const via = (name: string, at: number | null): DialTarget['hosts'][number] => ({
@@ -182,14 +182,14 @@ export function hostsOf(connection: ConnectionRow, random = Math.random): DialTa
   })
   const hosts = JSON.parse(connection.hosts) as ConnectionHost[]
   if (hosts.length === 0) return [via(host ?? '', port)]
-  // The heavier it is, the sooner its chance comes up (Efraimidis and Spirakis, 2006).
+  // Weighted random order (Efraimidis and Spirakis, 2006).
   return hosts
     .map(one => ({ one, chance: -Math.log(1 - random()) / one.weight }))
     .sort((a, b) => a.one.priority - b.one.priority || a.chance - b.chance)
     .map(({ one }) => via(one.host, one.port))
 }
 
-/** A number as the far end wants it. */
+/** A number in the format of the connection. */
 function dialled({ number_format: format, number_country: country }: ConnectionRow, number: string): string {
   if (format === 'e164') return number
   if (format === 'digits') return number.slice(1)
@@ -199,7 +199,7 @@ function dialled({ number_format: format, number_country: country }: ConnectionR
   return text.replace(/[^0-9*#]/g, '')
 }
 
-/** Shorter ones are extensions, and service numbers. */
+/** Shorter numbers are extensions or service numbers. */
 const MIN_DIGITS = 7
 const MAX_EMERGENCY_DIGITS = 3
 const NAME = /[^0-9+*#]/
@@ -217,8 +217,8 @@ export function numbersAt({ dial_prefix: prefix, number_country: country }: Conn
 }
 
 /**
- * Whether a connection with `rates` has one for all that a far end's URI may mean: digits that cannot be read have none. Emergency numbers,
- * which have three digits at most, are called in any case. Longer service numbers may cost a lot: they need a rate for all numbers.
+ * Whether a connection with `rates` has one for every number that a far end's URI may mean. Numbers of at most three digits, such as
+ * emergency numbers, are called in any case. Longer service numbers may be expensive, so they need a rate for all numbers.
  */
 export function takesOut(connection: ConnectionRow, uri: string): boolean {
   if (connection.rates === '[]') return true
@@ -229,7 +229,7 @@ export function takesOut(connection: ConnectionRow, uri: string): boolean {
   return digits < MIN_DIGITS && (NAME.test(user) || costOf(connection, '+') !== null)
 }
 
-/** A registrar takes calls from the account that is registered there. */
+/** A registrar accepts calls only from the registered account; null: no registrar. */
 function accountOf({ kind, auth_username: username, host }: ConnectionRow): string | null {
   const at = sipHost(host ?? '')
   return kind !== 'registration' || username === null || at === null ? null : addressOfRecord(username, at)

@@ -14,7 +14,7 @@ export interface ToldOfCaller {
 const E164 = /^\+[1-9][0-9]{1,14}$/
 
 /**
- * The caller as a connection tells it. If we do not know the caller, it is anonymous too, and the far end is told our number that was
+ * The caller's identity as a connection sends it. An unknown caller is anonymous too, and the identity header then has our number that was
  * called, otherwise the connection's own.
  */
 export function identityFor(
@@ -43,14 +43,14 @@ export function identityFor(
   }
 }
 
-/** The caller in the identity header. If it is unknown: our number that was called, otherwise the connection's own. */
+/** The number for the identity header: the caller's or, if that is unknown, our number that was called, otherwise the connection's own. */
 const toldNumber = (
   { caller, redirectedFrom = [] }: Pick<Partial<ToldOfCaller>, 'redirectedFrom'> & { caller: string },
   own: string | null,
 ): string | null =>
   caller !== ANONYMOUS ? caller : (redirectedFrom.find(({ address }) => E164.test(address))?.address ?? own)
 
-/** A call that goes out over a connection, as far as its signature depends on it. */
+/** What the signature of an outbound call depends on. */
 type SignedCall = Partial<ToldOfCaller> & { caller: string; to: string; isOthers?: boolean }
 
 /**
@@ -90,7 +90,7 @@ export const numbersToSign = (
   )
 }
 
-/** By which whoever traces a call knows the customer, and nobody else does: a UUID that stays the same (RFC 8588 §5). */
+/** The `origid` of an organisation: a constant UUID by which a call can be traced to the customer, but only by us (RFC 8588 §5). */
 function originOf(organisationId: string): string {
   const hex = createHash('sha256').update(`origid ${organisationId}`).digest('hex')
   const variant = '89ab'[Number.parseInt(hex[16] ?? '0', 16) & 3]

@@ -3,9 +3,9 @@ import { rowOf, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { hasInboundAccounts } from './inbound-auth.ts'
 
-/** The maximum for which media keeps capacity; all of them fit into one message. */
+/** Maximum number of networks for which media reserves capacity; all of them fit into one message. */
 const MAX_NETWORKS = 60_000
-/** A public block that is wider is no trunk's: whoever lets "everybody" in makes nobody known [bits]. */
+/** Wider public blocks get no reserved capacity: a connection that accepts everybody does not make everybody known [bits]. */
 const WIDEST_PUBLIC = { ipv4: 16, ipv6: 32 }
 const WIDEST_PRIVATE = 7
 
@@ -31,7 +31,7 @@ export async function trunkNetworks(db: Db): Promise<string[]> {
   return rows.map(({ network }) => network)
 }
 
-/** Those, and registered phones: a flood of strangers' SIP must not take their room. */
+/** These networks and the hosts of registered phones. A flood of SIP from strangers must not take their capacity. */
 export async function knownSources(db: Db, at: Date, networks: readonly string[]): Promise<Sources> {
   const phones = await rowsOf(
     db,
@@ -52,7 +52,7 @@ export async function knownSources(db: Db, at: Date, networks: readonly string[]
   return { networks: [...all].slice(0, MAX_NETWORKS), strangers }
 }
 
-/** Whether anybody calls by a password: over a connection, or a member's phone. */
+/** Whether anybody authenticates by a password: callers of a connection, or members' phones. */
 const hasAccounts = async (db: Db): Promise<boolean> =>
   (await hasInboundAccounts(db)) ||
   (await rowOf(db, 'any account of a phone', () => db.selectFrom('sip_credentials').select('id').limit(1), {})) !==

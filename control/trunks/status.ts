@@ -25,7 +25,7 @@ export async function applyConnectionReport(
   if (type !== null) await appendEvent(trx, tenant, { type, at, object: toConnection({ ...row, ...change }) })
 }
 
-/** That a trunk is there when it is looked at first is no news. */
+/** The event for a change. The first report that a trunk is reachable is none. */
 function eventOf(before: ConnectionRow['status'], status: NonNullable<ConnectionRow['status']>) {
   if (before === status) return null
   if (status !== 'reachable') return `connection.${status}` as const

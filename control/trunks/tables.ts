@@ -2,10 +2,10 @@ import type { Generated, Selectable } from 'kysely'
 import type { CallerIdentity, DtmfMode, Reliability, SipTransport, SrtpPolicy } from '../../media/protocol.ts'
 import type { TenantColumns } from '../kernel/store/tenant-columns.ts'
 
-/** How a far end wants numbers: with a plus, digits alone, or as they are dialled in its country. */
+/** Format in which a far end expects numbers: E.164, the same digits without the plus, or as they are dialled in its country. */
 export type NumberFormat = 'e164' | 'digits' | 'national'
 
-/** By what those are known who call over a connection. */
+/** How callers over a connection are authenticated. */
 export type InboundAuth = 'ip' | 'digest' | 'both'
 export type InboundAlgorithm = 'MD5' | 'SHA-256'
 /** When an inbound call is answered, and what its caller hears before. */
@@ -28,17 +28,17 @@ declare module '../kernel/store/tables.ts' {
 /** Who put a number on the do-not-call list. */
 export type DoNotCallSource = 'api' | 'import' | 'call'
 
-/** A number, or numbers that begin alike, that must not be called. */
+/** A number, or a prefix of numbers, that must not be called. */
 export interface DoNotCallTable extends TenantColumns {
   id: string
-  /** E.164, or its beginning and `*`; once in each organisation and mode. */
+  /** E.164, or a prefix and `*`; unique in an organisation and mode. */
   phone: string
   reason: string
   source: Generated<DoNotCallSource>
-  /** The call in which its owner has said so. */
+  /** The call in which the person asked not to be called. */
   call_id: string | null
   import_id: string | null
-  /** Then it is taken off; null: never. */
+  /** When the entry expires; null: never. */
   expires_at: string | null
   created: string
 }
@@ -55,7 +55,7 @@ export interface InboundRouteTable extends TenantColumns {
   /** JSON of `CaptureSettings`, or null. */
   capture: Generated<string | null>
   priority: number
-  /** Null: as the target wants it. */
+  /** Null: the default of the target. */
   answer: Generated<AnswerMode | null>
   created: string
   updated: string
@@ -80,7 +80,7 @@ export interface ConnectionTable extends TenantColumns {
   /** any: found by DNS. */
   transport: SipTransport | 'any'
   auth_username: string | null
-  /** Sealed (`trunks/account.ts`), for a digest needs it in clear. Never returned, never logged. */
+  /** Sealed (`trunks/account.ts`), not hashed, since a digest needs it in clear. Never returned, never logged. */
   auth_password: string | null
   allowed_ips: string
   codecs: string
@@ -97,7 +97,7 @@ export interface ConnectionTable extends TenantColumns {
   /** JSON of `Rate[]`. */
   rates: Generated<string>
   number_format: Generated<NumberFormat>
-  /** ISO 3166-1, of the national format; null: none is needed. */
+  /** ISO 3166-1 country of the national format; null: none is needed. */
   number_country: Generated<string | null>
   dial_prefix: Generated<string>
   caller_number: Generated<string | null>
@@ -105,7 +105,7 @@ export interface ConnectionTable extends TenantColumns {
   show_private_callers: Generated<number>
   identity: Generated<CallerIdentity['form']>
   redirect_headers: Generated<CallerIdentity['redirectForm']>
-  /** As it was said (`trunks/inbound-auth.ts`); null: it follows from what there is. */
+  /** As set by the client; null: derived from what is configured (`inboundAuthOf`). */
   inbound_auth: Generated<InboundAuth | null>
   inbound_username: Generated<string | null>
   inbound_algorithm: Generated<InboundAlgorithm | null>
@@ -114,7 +114,7 @@ export interface ConnectionTable extends TenantColumns {
   inbound_ha1_sha256: Generated<string | null>
   /** What is done with a REFER of the far end, and whether ours are sent to it. */
   transfers: Generated<TransferPolicy>
-  /** The caller shown by calls for a transfer: the original one, or the number that was called. */
+  /** Calling number of calls for a transfer: the original caller's, or ours. */
   transfer_caller: Generated<'original' | 'own'>
   reliable_provisional: Generated<Reliability>
   sign_calls: Generated<number>
@@ -122,9 +122,9 @@ export interface ConnectionTable extends TenantColumns {
   /** Media's last report about the far end; null: none yet. */
   status: Generated<'registered' | 'reachable' | 'unreachable' | null>
   sip_code: Generated<number | null>
-  /** The node that keeps up with it, and until when it has the right to. */
   /** JSON of Route values that the registrar has given (RFC 3608). */
   service_route: Generated<string>
+  /** The node that has the connection's lease, and until when. */
   kept_by: Generated<string | null>
   kept_until: Generated<string | null>
   created: string

@@ -3,12 +3,12 @@ import type { Tenant } from '../../kernel/tenancy.ts'
 import type { ActionOutcome, ActionScene } from '../flow-play.ts'
 import type { Stage } from '../stage.ts'
 
-/** A caller wants to be called back. */
+/** A callback that a flow or an assistant requests for its caller. */
 export interface CallbackWish {
   source: 'ivr' | 'flow' | 'ai'
   phone: string
   callId: string
-  /** Who returns it; null: as the organisation's callbacks are routed. */
+  /** Who returns it; null: the organisation's default route for callbacks. */
   returner: CallbackReturner | null
   /** The call's assistant; null: a flow alone leads it. */
   assistantId: string | null
@@ -48,13 +48,13 @@ export async function callback(
     : { status: 'succeeded', outcome: 'booked', output: null }
 }
 
-/** With its variables filled in. */
+/** The node's target, with its variables filled in. */
 function returnerOf({ request: { node, input } }: ActionScene): CallbackReturner | null {
   const type = node.target?.type
   const isReturner = type === 'queue' || type === 'user' || type === 'assistant'
   return isReturner ? { type, id: String(input.target_id ?? '') } : null
 }
 
-/** A phone menu is one whoever it belongs to; another flow may be what an assistant says. */
+/** The source shown for a callback. A phone menu is `ivr` even if it has an assistant; any other flow with one is `ai`. */
 const bookedBy = ({ flowKind, assistantId }: ActionScene): CallbackWish['source'] =>
   flowKind === 'ivr' ? 'ivr' : assistantId === null ? 'flow' : 'ai'

@@ -12,7 +12,7 @@ export interface PaymentParts extends CentreParts {
 
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 
-/** How a connection ends that the payment line has not ended itself. */
+/** Reasons for which a connection ends without the payment line having hung up. */
 const CUT_SHORT: readonly EndedReason[] = [
   'max_duration',
   'rtp_timeout',
@@ -24,10 +24,10 @@ const CUT_SHORT: readonly EndedReason[] = [
 
 /**
  * Puts the caller through to the payment line: the node's target, otherwise the organisation's first payment number. While they are
- * connected, all capture is paused and the caller's keys reach only the payment line; we never hold a card number. `paid`: the
- * payment line ended the connection, as it does when it is done. Pause and connection are one command (`leg.move` with `payment`),
- * whichever process sends it. The pause is on the payment line's leg and covers the conversation from its first frame; neither
- * outlives the other, even if this process dies. A pause that the caller's leg already has is left alone.
+ * connected, all capture is paused and the caller's keys reach only the payment line, so we never store a card number. Outcome `paid`: the
+ * payment line has hung up, as it does when it is done. Pause and connection are one command (`leg.move` with `payment`), whichever process
+ * sends it. The pause belongs to the payment line's leg and covers the conversation from its first frame; neither outlives the other, even
+ * if this process dies. A pause that the caller's leg already has is left alone.
  */
 export async function payment(parts: PaymentParts, scene: ActionScene): Promise<ActionOutcome> {
   const { stage, request } = scene
@@ -43,7 +43,7 @@ export async function payment(parts: PaymentParts, scene: ActionScene): Promise<
   return { status: 'succeeded', outcome: 'paid', output: String(request.input.amount ?? '') }
 }
 
-/** The node's target, else the organisation's first payment number. */
+/** The number of the payment line; null: there is none that may be called. */
 async function paymentLine(
   { store }: PaymentParts,
   { stage, request }: ActionScene,

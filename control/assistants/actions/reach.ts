@@ -7,7 +7,7 @@ import type { Tenant } from '../../kernel/tenancy.ts'
 import type { ActionScene } from '../flow-play.ts'
 import type { LedRing } from '../input.ts'
 
-/** Somebody who can be rung. `to`: a number or SIP URI. */
+/** A party that can be rung. `to`: a number or SIP URI. */
 export type Party = { type: 'user'; id: string } | { type: 'number'; to: string }
 
 interface Led {
@@ -16,24 +16,24 @@ interface Led {
   at: string
 }
 
-/** Requests of programs to the call centre. */
+/** What programs may ask of the call centre. */
 export interface CentreParts {
   store: Store
   /** Puts the call into a queue or a conference room, in this transaction. */
   leadTo: (trx: Trx, tenant: Tenant, led: Led, target: { type: 'queue' | 'room'; id: string }) => Promise<void>
-  /** Rings all devices of somebody at once, for this call; an input tells who answered, or why nobody did. */
+  /** Rings all devices of a party at once, for this call. An input of the program then says who answered, or why nobody did. */
   ring: (
     trx: Trx,
     tenant: Tenant,
     ring: { ringId: string; callId: string; target: Party; at: string; payment?: PaymentPause },
   ) => Promise<void>
-  /** From now on the caller belongs to whoever answered. */
+  /** Connects the caller with the party that answered, as with any agent; the program is over. */
   putThrough: (trx: Trx, tenant: Tenant, led: Led) => Promise<void>
 }
 
 export type Reached = 'answered' | 'busy' | 'no_answer' | 'rejected' | 'failed'
 
-/** Stored data of a ring, so nobody is rung again after a restart. `legId`: the leg that answered. */
+/** Stored data of a ring, so that nobody is rung twice after a restart. `legId`: the leg that answered; null: none yet. */
 export interface ReachMemo {
   ringId: string
   legId: string | null
@@ -42,8 +42,8 @@ export interface ReachMemo {
 type Reaching = Pick<ActionScene, 'stage' | 'remember'>
 
 /**
- * Rings somebody for the caller, who hears ringback. Resolves when they are in the caller's room, or never will be. `memo`: a ring that
- * was in progress before a restart. `payment`: they are a payment line, and are brought in together with its pause.
+ * Rings a party for the caller, who hears ringback. Resolves once the party is in the caller's room, or will not come. `memo`: a ring that
+ * was in progress before a restart. `payment`: the party is a payment line, and joins together with its capture pause.
  */
 export async function reach(
   { ring, store }: Pick<CentreParts, 'ring' | 'store'>,
@@ -66,7 +66,7 @@ export async function reach(
   const told = await untilTold(stage, ringId)
   await stage.request('leg.stop_play', { legId: callerLeg })
   if (told.kind === 'ring_ended') return { reached: reasonOf(told) }
-  // The call centre brings them in as well; here it is to have happened.
+  // The call centre moves the leg too. Done here as well, because what follows needs the party in the room.
   const place = { legId: told.legId, room: ownRoom(call), mustExist: true, muted: false }
   await stage.request('leg.move', { ...place, ...pause })
   await remember({ ringId, legId: told.legId })
@@ -89,7 +89,7 @@ async function untilTold(stage: ActionScene['stage'], ringId: string): Promise<L
   }
 }
 
-/** Resolves when whoever was reached is gone, to why. */
+/** Resolves once the party that was reached has left, with the reason. */
 export async function untilGone(stage: ActionScene['stage'], ringId: string): Promise<EndedReason> {
   const told = await untilTold(stage, ringId)
   return told.kind === 'ring_ended' ? told.reason : untilGone(stage, ringId)

@@ -7,7 +7,7 @@ import { type CentreParts, type Party, type ReachMemo, reach, untilGone } from '
 const failed = (outcome: string): ActionOutcome => ({ status: 'failed', outcome, output: null })
 const done = (ending: Ending): ActionOutcome => ({ status: 'succeeded', outcome: 'completed', output: null, ending })
 
-/** Gives the call to somebody else. `id`: with its variables filled in. */
+/** Transfers the call to the node's target. */
 export async function transfer(parts: CentreParts, scene: ActionScene): Promise<ActionOutcome> {
   const { request } = scene
   const type = request.node.target?.type
@@ -66,8 +66,8 @@ async function goOn(
 }
 
 /**
- * A member's devices, or a number. If the flow has an exit for it, it continues once the other party has hung up; otherwise its part
- * ends with the answer.
+ * Connects the caller with a member or a number. If the node has an exit for outcome `completed`, the flow continues once the other party
+ * has hung up; otherwise it ends with the answer.
  */
 async function putThrough(parts: CentreParts, scene: ActionScene, party: Party): Promise<ActionOutcome> {
   const { stage, request } = scene

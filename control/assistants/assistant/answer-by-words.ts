@@ -2,7 +2,7 @@ import { plainWords } from '../../flows/engine/conditions.ts'
 import type { ChatMessage, ChatPart, ChatRequest } from '../../models/model.ts'
 import { END_CALL } from './tool-names.ts'
 
-/** Words that say nothing about what a question is about. */
+/** Words that say nothing about the topic of a question. */
 const STOP_WORDS = new Set(
   'a about also am an and any are as at be been but by can could did do does for from get give had has have hello hey hi how i if in is it its just know like may me my need of on one or our please should so tell than that the their them then there these they this to us was we were what when where which who will with would you your'.split(
     ' ',
@@ -14,12 +14,12 @@ const THANKS = /\b(thanks|thank you)\b/
 const AGENT =
   /\b(agent|human|operator|representative|real person|speak (to|with) (a person|someone|somebody)|talk (to|with) (a person|someone|somebody))\b/
 const GREETING = /^(hello|hi|hey|good (morning|afternoon|evening))( there)?$/
-/** The least share of a question's words that a sentence must have to be an answer. */
+/** Minimum share of a question's words that a sentence must contain to be an answer. */
 const MIN_SCORE = 0.25
-/** Sentences of an answer: the best one, and the one behind it. */
+/** Number of sentences in an answer whose best one is a title; otherwise one. */
 const MAX_SENTENCES = 2
 
-/** Answers in a language whose words it does not know: with the sentence that has most of the question's words. */
+/** Answers in a language other than English: with the sentence that contains most of the question's words. */
 export function* answerByWords({ messages, tools, passages }: ChatRequest): Generator<ChatPart> {
   const last = messages.at(-1)
   if (last?.role === 'result') return yield text(spokenResult(last.output))
@@ -50,7 +50,7 @@ const lastOfCustomer = (messages: readonly ChatMessage[]): string =>
 export const spokenResult = (output: string): string =>
   output.startsWith('failed') ? 'I am sorry, that did not work. Is there anything else?' : `The answer is: ${output}.`
 
-/** The sentences that have most of the question's words; null: none has enough. */
+/** The sentences that contain most of the question's words; null: none contains enough. */
 export function bestSentences(question: string, passages: readonly string[]): string | null {
   const wanted = new Set(contentWords(question))
   if (wanted.size === 0) return null
@@ -70,7 +70,7 @@ export function bestSentences(question: string, passages: readonly string[]): st
   return best?.words ?? null
 }
 
-/** A question without the words that are in every question. */
+/** The words of a question without stop words. */
 export const tellingWords = (question: string): string[] =>
   plainWords(question)
     .split(' ')
@@ -78,7 +78,7 @@ export const tellingWords = (question: string): string[] =>
 
 const contentWords = (question: string): string[] => tellingWords(question).map(stem)
 
-/** Enough to find `opening` by `open` and `deliveries` by `delivery`. */
+/** A crude stemmer: enough to find `opening` by `open`, and `deliveries` by `delivery`. */
 const stem = (word: string): string =>
   word.length <= 3
     ? word

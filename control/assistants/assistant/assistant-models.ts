@@ -10,11 +10,11 @@ export interface ModelParts {
   models: Models
   db: Db
   now: () => Date
-  /** The organisation's, of the IANA database. */
+  /** IANA name of the organisation's time zone. */
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
 }
 
-/** The models that an assistant speaks by, in the order in which they are asked; without a provider, and in test mode, the offline one. */
+/** The models of an assistant, in the order in which they are tried. Without a provider, and in test mode, that is the offline one. */
 export const assistantModels =
   ({ models, db, now, timezoneOf }: ModelParts) =>
   (tenant: Tenant, { model, language }: Pick<AssistantSettings, 'model' | 'language'>): ChatModel[] => {

@@ -17,12 +17,12 @@ export interface AssistantPlayParts extends Omit<AssistantSessionParts, 'models'
 
 type HandingOver = Pick<Extract<AfterTurn, { kind: 'hand_over' }>, 'name' | 'payment'>
 
-/** Rings in vain that one line of the caller's may cost; a model that wants still more ends the call. */
+/** Maximum number of failed hand-overs after one utterance of the caller; a model that asks for more ends the call. */
 const MAX_HAND_OVERS = 3
-/** How the history names the calls of tools that were hand-overs. */
+/** Prefix of the IDs in the history of tool calls that were hand-overs. */
 const HAND_OVER = 'hand-over-'
 
-/** Leads a call by an assistant that no flow leads. */
+/** Runs a call that an assistant leads without a flow. */
 export const assistantPlay =
   (parts: AssistantPlayParts): Play =>
   async stage => {
@@ -62,9 +62,7 @@ function requestFor(settings: LiveSettings, { name, payment }: HandingOver): Act
   return { nodeKey, kind: 'transfer', name: target.type, input, node: { key: nodeKey, type: 'transfer', target } }
 }
 
-/**
- * Gives the call to somebody; null: they cannot be reached, or have finished, and the conversation continues with that.
- */
+/** Hands the call over; null: the target could not be reached, or has finished, and the conversation continues. */
 async function handOver(
   parts: AssistantPlayParts,
   stage: Stage,
@@ -115,7 +113,7 @@ async function handOver(
   return isStubborn ? hangUp(stage, 'loop_limit') : (ending ?? null)
 }
 
-/** How often the model has tried in vain since the caller last said something. */
+/** Number of failed hand-overs since the caller last said something. */
 function failedHandOvers({ messages }: AssistantProgress): number {
   const since = messages.findLastIndex(({ role }) => role === 'customer')
   return messages.slice(since + 1).filter(message => message.role === 'call' && message.id.startsWith(HAND_OVER)).length

@@ -27,15 +27,15 @@ export interface AssistantProgress {
   messages: ChatMessage[]
   /** Numbers the turns of the assistant. */
   turns: number
-  /** Times in a row that the caller said nothing. */
+  /** How many times in a row the caller has said nothing. */
   silences: number
-  /** The line that is being spoken. */
+  /** The turn that is being spoken; null: none. */
   saying: StoredTurn | null
-  /** For a hand-over in progress. */
+  /** The hand-over in progress; null: none. */
   handOver: (Pick<HandingOver, 'name' | 'payment'> & { memo: unknown }) | null
 }
 
-/** The node name in an assistant's steps, which have none. */
+/** Node key in the steps of an assistant, which has no nodes. */
 const NODE_KEY = 'assistant'
 const MAX_MESSAGES = 80
 const MAX_TURNS = 200
@@ -47,7 +47,7 @@ export interface AssistantSessionParts extends ReplyParts, ToolParts {
   bookCallback: BookCallback
 }
 
-/** An assistant's conversation with a caller: greeting, then turn by turn, until the call is to end or to be given to somebody. */
+/** An assistant's conversation with a caller: a greeting, then turn by turn, until the call is to end or to be handed over. */
 export class AssistantSession implements Listener<Utterance> {
   readonly isListening = true
   readonly isCollecting = false
@@ -68,7 +68,7 @@ export class AssistantSession implements Listener<Utterance> {
     this.progress = progress ?? { messages: [], turns: 0, silences: 0, saying: null, handOver: null }
   }
 
-  /** Speaks and listens. */
+  /** Runs the conversation; returns how it is to end. */
   async run(isNew: boolean): Promise<AfterTurn> {
     if (!(await this.#listen())) return this.#wayOut
     if (isNew) await this.#greet()
@@ -93,7 +93,7 @@ export class AssistantSession implements Listener<Utterance> {
     return this.#settings.turn.interruptible
   }
 
-  /** A cough, a mm-hm: the interrupted line resumes. */
+  /** Noise, or a word like "mm-hm", is no answer: the interrupted line resumes. */
   answerIn(input: ProgramInput): Utterance | null | undefined {
     if (input.kind !== 'utterance') return undefined
     return input.utterance.resumed || input.utterance.text.trim() === '' ? null : input.utterance
@@ -104,7 +104,7 @@ export class AssistantSession implements Listener<Utterance> {
     await this.#save()
   }
 
-  /** False: nobody here understands the assistant's language. */
+  /** Starts speech recognition. False: it does not support the assistant's language. */
   async #listen(): Promise<boolean> {
     const { silence_ms: endOfSpeechMs, interruptible } = this.#settings.turn
     const reply = await this.#stage.request('leg.listen', {
@@ -136,7 +136,7 @@ export class AssistantSession implements Listener<Utterance> {
     else if (['customer', 'result'].includes(messages.at(-1)?.role ?? '')) this.#answer(null)
   }
 
-  /** The caller's line, and the answer to it begins. */
+  /** Stores what the caller has said, and begins the answer. */
   async #said(utterance: Utterance): Promise<void> {
     const text = utterance.text.trim()
     const timing = { ...UNTIMED, endpoint_ms: utterance.endpointMs, transcribe_ms: utterance.transcribeMs }
@@ -145,13 +145,12 @@ export class AssistantSession implements Listener<Utterance> {
     const entry = { node_key: NODE_KEY, role: 'customer' as const, source: 'speech' as const, text }
     this.#steps.push({ step: 'turn', entry, at: utterance.endedAt, timing })
     await this.#save()
-    // Requests such as "do not call me again" take effect whatever the model does: the words and the list entry are
-    // stored together.
+    // A request such as "do not call me again" takes effect whatever the model does: storing the words also adds the number to the list.
     if (asksNotToBeCalled(text)) return this.#script(this.#phrases.notCalledAgain, null)
     this.#answer({ endedClockMs: utterance.endedClockMs, timing })
   }
 
-  /** For an assistant that cannot work: a queue with people, if there is one. */
+  /** How the call ends if the assistant cannot listen: in a queue with people, if there is one. */
   get #wayOut(): AfterTurn {
     const queue = this.#settings.hand_overs?.find(({ target }) => target.type === 'queue')
     return queue === undefined
@@ -246,7 +245,7 @@ export class AssistantSession implements Listener<Utterance> {
   #remember(message: ChatMessage): void {
     const { messages } = this.progress
     messages.push(message)
-    // A result without its call would be refused by providers.
+    // A tool result without its call would be refused by providers.
     while (messages.length > MAX_MESSAGES || messages[0]?.role === 'result') messages.shift()
   }
 

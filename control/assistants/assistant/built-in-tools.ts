@@ -12,17 +12,17 @@ import { failed, MAX_OUTPUT, type ToolCall, type ToolResult } from './tools.ts'
 /** How long a key is pressed [ms]. */
 const KEY_MS = 120
 
-/** The shared tool of a kind that is built in, where the model asks for it by its name; undefined: it asks for another. */
+/** The shared tool with this name, if its kind is built in; otherwise undefined. */
 export const builtInCalled = ({ shared }: Pick<LiveSettings, 'shared'>, name: string): SharedTool | undefined =>
   shared.find(tool => tool.kind !== 'http' && tool.name === name)
 
-/** The knowledge base's passages for a question; empty: none. */
+/** The passages of the knowledge base that fit a question, as one text; empty: none. */
 export const lookUp =
   (passagesFor: PassageFinder) =>
   async (db: Db, tenant: Tenant, documentIds: string[], question: string): Promise<string> =>
     (await passagesFor(db, tenant, documentIds, question)).passages.join('\n\n').slice(0, MAX_OUTPUT)
 
-/** Looks into the tool's documents, else the assistant's. */
+/** Searches the tool's documents or, if it names none, the assistant's. */
 export async function searchKnowledge(
   { db, passagesFor }: { db: Db; passagesFor: PassageFinder },
   tenant: Tenant,
@@ -36,7 +36,7 @@ export async function searchKnowledge(
   return { status: 'succeeded', output: found === '' ? 'nothing was found' : found }
 }
 
-/** Runs a tool that is built in and leaves the call where it is. */
+/** Runs a built-in tool that does not move the call. */
 export async function useBuiltIn(
   parts: { db: Db; passagesFor: PassageFinder },
   stage: Stage,
@@ -48,7 +48,7 @@ export async function useBuiltIn(
   return pressKeys(stage, tool, input)
 }
 
-/** Its keys are shown once media has said that they are not of a card payment. */
+/** Sends keys. The journal shows them only if media says that no card payment is in progress. */
 async function pressKeys(stage: Stage, tool: SharedTool, input: ToolCall['input']): Promise<ToolResult> {
   const shown = { keys: String(input.keys).replace(/[0-9]/g, '*') }
   const wrong = inputProblem(tool.definition.parameters, input)
@@ -59,7 +59,7 @@ async function pressKeys(stage: Stage, tool: SharedTool, input: ToolCall['input'
   return { status: 'succeeded', output: 'pressed', ...(reply.masked && { shown }) }
 }
 
-/** How a payment is reported, if the model asks for one that is possible; null: it does not. */
+/** The input of the payment that the model asks for with a valid tool call; null: it asks for none. */
 export function paymentAsked(settings: LiveSettings, { name, input }: ToolCall): Record<string, FlowValue> | null {
   const tool = builtInCalled(settings, name)
   if (tool?.kind !== TAKE_PAYMENT || inputProblem(tool.definition.parameters, input) !== null) return null

@@ -8,18 +8,18 @@ import { functionOf, type ToolResult } from './tools.ts'
 
 const isShared = ({ kind }: { kind: string }): boolean => kind === BOOK_CALLBACK
 
-/** One of the assistant's own of this name is meant instead. */
+/** Whether callbacks are offered to the model. A tool of the assistant's own with this name takes precedence. */
 const isOffered = ({ callbacks, tools, shared }: LiveSettings): boolean =>
   (callbacks?.enabled !== false || shared.some(isShared)) && tools.every(({ name }) => name !== BOOK_CALLBACK)
 
 export const callbackTool = (settings: LiveSettings): ChatTool[] =>
   isOffered(settings) ? [functionOf(BOOK_CALLBACK, settings.shared)] : []
 
-/** Whether the model asks for a callback, and not for a tool of the assistant's own. */
+/** Whether a tool call asks for a callback, and not for a tool of the assistant's own with that name. */
 export const isCallbackCall = (settings: LiveSettings, name: string): boolean =>
   name === BOOK_CALLBACK && isOffered(settings)
 
-/** Books it; a second time in the same call it is the same one. */
+/** Books a callback. A second one in the same call is the same callback. */
 export async function bookByAssistant(
   bookCallback: BookCallback,
   stage: Stage,

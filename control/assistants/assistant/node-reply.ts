@@ -26,7 +26,7 @@ export interface FlowModelParts {
   store: Store
   models: Models
   passagesFor: ReplyParts['passagesFor']
-  /** How the assistant's tools are asked; null: they are not, as in a simulation. */
+  /** What HTTP tools need; null: they are not called, as in a simulation. */
   http: ToolParts | null
 }
 
@@ -52,7 +52,7 @@ const NOBODY: Pick<LiveSettings, 'prompt' | 'tools' | 'shared' | 'kb_document_id
 
 /**
  * The models of a tenant's flows. At `ai` nodes the assistant speaks as it does without a flow: sentence by sentence, with its tools,
- * knowledge base and fallback model. A simulation is the same, but tools are dry.
+ * knowledge base and fallback model. A simulation is the same, but calls no tools.
  */
 export const flowModels =
   (parts: FlowModelParts) =>
@@ -105,7 +105,7 @@ async function nodeReply(
   listener: ReplyListener | undefined,
 ): Promise<ModelReply | ModelFailure> {
   const { prompt, tools, model, kb_document_ids: documentIds, shared: all } = settings ?? NOBODY
-  // The other built-in tools belong to the flow's own nodes.
+  // What the other built-in tools do, a flow does by nodes of its own.
   const shared = all.filter(({ kind }) => kind === 'http' || kind === SEARCH_KNOWLEDGE)
   const said: string[] = []
   const used: NonNullable<ModelReply['tools']>[number][] = []
@@ -150,7 +150,7 @@ async function nodeReply(
     },
   )
   if (made.failed !== null) return { failure: 'unavailable', message: made.failed }
-  // If the listener silences it, the part so far is an answer; if the requester cancels it, there is none.
+  // If the caller interrupts, the part so far is the answer; if the request is cancelled, there is none.
   if (signal.aborted) return { failure: 'unavailable', message: 'given up' }
   return { text: said.join(' '), done: made.after !== null, value: made.after?.value ?? null, tools: used }
 }

@@ -9,7 +9,7 @@ import { speakable, timeInWords } from '../offline/speakable.ts'
 import { answerByWords, call, spokenResult, text } from './answer-by-words.ts'
 import { BOOK_CALLBACK, END_CALL, TRANSFER_PREFIX } from './tool-names.ts'
 
-/** Maximum length of a caller's words, of which the last are kept, and of a query [characters]. */
+/** Maximum length of a query, and of a caller's words, of which the last are kept [characters]. */
 const MAX_SAID = 400
 const ANYTHING_ELSE = 'Is there anything else I can help you with?'
 const OFFER = 'Shall I put you through to somebody who can help?'
@@ -47,7 +47,7 @@ const handOversOf = (tools: readonly ChatTool[]): ChatTool[] =>
 const linesOf = (messages: readonly ChatMessage[], role: 'customer' | 'assistant'): string[] =>
   messages.flatMap(message => (message.role === role ? [message.text] : []))
 
-/** The inputs of an answer. */
+/** What an answer is made from. */
 interface Scene {
   said: string
   /** The assistant's last line, and what the caller had said before. */
@@ -74,7 +74,7 @@ async function* english(request: ChatRequest, now: DateTime): AsyncGenerator<Cha
   yield text(answerTo(scene, (await request.more?.()) ?? request.passages))
 }
 
-/** The result of a tool, by its name. */
+/** What is said about the result of a tool. */
 function resultTold({ messages, tools }: ChatRequest, { id, output }: { id: string; output: string }): string {
   const asked = messages.find(message => message.role === 'call' && message.id === id)
   const name = asked?.role === 'call' ? asked.name : ''
@@ -157,17 +157,17 @@ function answerTo({ said, earlier, request, now }: Scene, passages: readonly str
   return known.length === answers.length ? known.join(' ') : `${known.join(' ')} The rest I do not know. ${offer}`
 }
 
-/** Offered to a caller who got no help. */
+/** What is offered to a caller whose question has no answer. */
 const offerOf = (tools: readonly ChatTool[]): string =>
   handOversOf(tools).length > 0 ? OFFER : callsBack(tools) ? OFFER_CALLBACK : ANYTHING_ELSE
 
 const LEANS = /\b(it|that|this|they|them|one)\b|^(and|what about|how about|or)\b/
-/** `Where are you?` is whole. */
+/** Phrases such as `Where are you?` need no context. */
 const OF_ITS_OWN = /\byour?\b/
-/** A question of this many words does not depend on the one before it. */
+/** A question with at least this many words does not depend on the one before it. */
 const LEAN_WORDS = 2
 
-/** `And on Sundays?`, `how much is it?`: the topic was named before. */
+/** Adds the topic of the question before to one such as `And on Sundays?` or `how much is it?`. */
 function withContext(parts: Part[], earlier: readonly string[]): Part[] {
   let before = earlier.length === 0 ? null : (partsOf(earlier.at(-1)!).at(-1) ?? null)
   return parts.map(part => {

@@ -7,11 +7,11 @@ import { neighbours } from '../offline/word-vectors.ts'
 import { tellingWords } from './answer-by-words.ts'
 
 const PASSAGES = 4
-/** A knowledge base of so few passages is read as a whole. */
+/** A knowledge base of at most this many passages is used as a whole. */
 const WHOLE = 24
-/** Passages that have the question's words, or words of like meaning. */
+/** Maximum number of passages that contain the question's words or words of similar meaning. */
 const RELATED = 24
-/** Words of like meaning that are looked for, and for each of the question's at least; how near their meaning is. */
+/** How many words of similar meaning are searched for in all, the minimum for each word of the question, and their minimum similarity. */
 const SYNONYMS = 24
 const SYNONYMS_EACH = 3
 const MIN_NEARNESS = 0.62
@@ -23,7 +23,7 @@ export type PassageFinder = (
   question: string,
 ) => Promise<Pick<ChatRequest, 'passages' | 'more'>>
 
-/** Finds passages by what a question is about. */
+/** Finds passages by the topic of a question. */
 export const passageFinder =
   (search: PassageSearch): PassageFinder =>
   async (db, tenant, documentIds, question) => {
@@ -41,7 +41,7 @@ export const passageFinder =
     return { passages: await textsOf(db, tenant, await find(words, PASSAGES)), more }
   }
 
-/** Words that stand for those of a question, each of its forms once: the search knows the others by it. */
+/** Words of similar meaning to those of a question. One form of each is enough, since the search stems words. */
 function relatedTo(words: readonly string[]): string[] {
   const each = Math.max(SYNONYMS_EACH, Math.floor(SYNONYMS / Math.max(1, words.length)))
   return words.flatMap(word => {

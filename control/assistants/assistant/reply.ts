@@ -9,13 +9,13 @@ import { SentenceCutter } from '../conversation/sentences.ts'
 import type { PassageFinder } from './passage-finder.ts'
 import { shownInput, type ToolCall, type ToolResult } from './tools.ts'
 
-/** A caller hears nothing for longer than this only with a line in between [ms]. */
+/** How long a tool may run before the caller hears a filler sentence [ms]. */
 const FILLER_AFTER_MS = 1000
-/** A model that has no word by then is too slow for a call [ms]. */
+/** A model that has answered nothing by then is too slow for a call [ms]. */
 const FIRST_PART_MS = 4000
 /** How often a model may call tools before it must say something. */
 const MAX_ROUNDS = 4
-/** Tools of one answer; what a model asks for beyond them is not heard. */
+/** Maximum number of tool calls in one answer; further ones are ignored. */
 const MAX_CALLS = 8
 /**
  * Maximum length of a model's answer [characters]: some three minutes of speech. The rest is neither spoken nor paid for.
@@ -23,7 +23,7 @@ const MAX_CALLS = 8
 const MAX_SAID = 3000
 
 export interface ReplyParts {
-  /** The assistant's model, and the one for when that fails. */
+  /** The assistant's model, and its fallback model. */
   models: readonly ChatModel[]
   /** Passages of the knowledge base that fit, best first. */
   passagesFor: PassageFinder
@@ -42,14 +42,14 @@ export interface ReplyHooks {
 export interface ReplyRequest<After> {
   tenant: Tenant
   instructions: string
-  /** The documents of the knowledge base that may be looked into, none: all; null: it is not. */
+  /** The documents of the knowledge base to search; empty: all; null: it is not searched. */
   documentIds: string[] | null
   messages: readonly ChatMessage[]
   tools: readonly ChatTool[]
   /** How the turn ends if the model calls this tool; null: the tool is run. */
   conclude: (call: ToolCall) => After | null
   run: (call: ToolCall) => Promise<ToolResult>
-  /** Said while a tool takes long. */
+  /** Said while a tool takes long to run. */
   filler: string
   signal: AbortSignal
 }
@@ -61,7 +61,7 @@ export interface Reply<After> {
   failed: string | null
 }
 
-/** Makes the assistant's next words, sentence by sentence, with the tools that the model asks for in between. */
+/** Generates the assistant's next turn, sentence by sentence, and runs the tools that the model asks for in between. */
 export async function reply<After>(
   parts: ReplyParts,
   request: ReplyRequest<After>,
@@ -112,7 +112,7 @@ async function oneAnswer(
   for await (const part of chatWithFallback(parts.models, request, options)) {
     if (signal.aborted) break
     if (part.kind === 'failure') {
-      // With words said, they are the answer.
+      // If the model has already said something, that is the answer.
       if (said === '') return { said, calls, failed: part.failure.message }
       break
     }
@@ -131,7 +131,7 @@ async function oneAnswer(
   return { said: said.trim(), calls, failed: null }
 }
 
-/** A tool that takes its time is not waited for in silence. */
+/** Runs a tool. If it takes long, the caller hears a filler sentence meanwhile. */
 async function toolWithFiller(
   { run, filler, signal }: ReplyRequest<unknown>,
   call: ToolCall,

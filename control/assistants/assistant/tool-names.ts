@@ -6,5 +6,5 @@ export const BOOK_CALLBACK = 'book_callback' satisfies BuiltInKind
 export const SEARCH_KNOWLEDGE = 'search_knowledge' satisfies BuiltInKind
 export const PRESS_KEYS = 'press_keys' satisfies BuiltInKind
 export const TAKE_PAYMENT = 'take_payment' satisfies BuiltInKind
-/** Before the name of who the call is given to. */
+/** Prefix of the tools that hand the call over, before the target's name. */
 export const TRANSFER_PREFIX = 'transfer_to_'

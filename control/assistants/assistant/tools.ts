@@ -28,11 +28,11 @@ export function toolsOf(settings: LiveSettings): ChatTool[] {
   ]
 }
 
-/** By default the first one; a queue rings whoever is free. */
+/** Queues come first, because the first target is the default, and a queue rings whoever is free. */
 const queuesFirst = (handOvers: readonly HandOver[]): HandOver[] =>
   handOvers.toSorted((a, b) => Number(b.target.type === 'queue') - Number(a.target.type === 'queue'))
 
-/** Built-in tools, with the description of a shared tool of that kind if there is one. */
+/** A built-in tool for the model, with the description of a shared tool of that kind if there is one. */
 export const functionOf = (kind: BuiltInKind, shared: readonly SharedTool[]): ChatTool => {
   const own = shared.find(tool => tool.kind === kind)
   return own === undefined ? { name: kind, ...BUILT_IN_TOOLS[kind] } : asFunction(own)
@@ -51,7 +51,7 @@ function asPayment(tool: SharedTool): ChatTool {
   return currency === undefined ? shown : { ...shown, description: `${shown.description} Amounts are in ${currency}.` }
 }
 
-/** The assistant's own tools, and those that it shares: all that needs nothing of the call. */
+/** The assistant's own and shared tools that do not act on the call. */
 export const ownTools = ({ tools, shared }: Pick<LiveSettings, 'tools' | 'shared'>): ChatTool[] => [
   ...tools.map(({ name, description, parameters }) => ({ name, description, parameters: objectSchema(parameters) })),
   ...shared.filter(({ kind }) => kind === 'http' || kind === SEARCH_KNOWLEDGE).map(asFunction),
@@ -75,7 +75,7 @@ export interface ToolCall {
 export interface ToolResult {
   status: 'succeeded' | 'failed'
   output: string
-  /** In place of the input, wherever that is kept or shown: it holds keys of a payment. */
+  /** Stored and shown in place of the input, which contains keys of a card payment. */
   shown?: Record<string, string>
 }
 
@@ -92,7 +92,7 @@ export function httpTool(
   return http === null ? undefined : { http, parameters }
 }
 
-/** An assistant's own tool gets its input by POST, as it is. */
+/** An assistant's own tool gets its input by POST, unchanged. */
 const plainHttp = ({ url }: AssistantTool): HttpSettings => ({
   url,
   method: 'POST',
@@ -104,7 +104,7 @@ const plainHttp = ({ url }: AssistantTool): HttpSettings => ({
   response: {},
 })
 
-/** Runs one of the assistant's HTTP tools. `key` is the same when it is run over. */
+/** Runs one of the assistant's HTTP tools. `key` is the same when it is repeated. */
 export async function runTool(
   parts: ToolParts,
   settings: HttpTools,

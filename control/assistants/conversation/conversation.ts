@@ -8,27 +8,22 @@ import { type StoredTurn, Turn } from './turn.ts'
 
 /** How long reports about interrupted sentences are waited for [ms]. */
 const SETTLE_MS = 500
-/** Time by which speech that has begun leads to words, or never will [ms]. */
+/** Maximum time from the beginning of speech until its words are known [ms]. */
 const LONGEST_SPEECH_MS = 30_000
-/** Time by which a caller who presses keys has finished [ms]. */
+/** Maximum time until a caller who has begun to press keys has finished [ms]. */
 const LONGEST_ENTRY_MS = 5000
-/** A listener who says one of these wants us to go on. */
+/** Words by which listeners signal that the speaker may go on. */
 export const BACK_CHANNELS = ['mm-hm', 'mhm', 'uh-huh', 'okay', 'ok', 'yeah', 'yes', 'right', 'i see', 'hmm', 'mm']
 
 /** How a conversation listens and what counts as an answer, which differs between assistants and flow nodes. */
 export interface Listener<A> {
-  /** Somebody understands the caller: there may be an answer. */
+  /** Speech or keys of the caller are recognised, so there may be an answer. */
   readonly isListening: boolean
-  /** An answer silences us; else it waits until we have spoken. */
+  /** An answer interrupts us; otherwise it waits until we have spoken. */
   readonly isInterruptible: boolean
-  /**
-   * Media listens by a collection. Keys answer too, and playback resumes only if it was queued after the last prompt.
-   */
+  /** Media listens by `leg.collect`. Keys answer too, and interrupted playback resumes only if it was queued after the last prompt. */
   readonly isCollecting: boolean
-  /**
-   * What the caller does that this ends: an answer, nothing that counts (null); undefined: it does not concern the
-   * caller.
-   */
+  /** The answer in an input; null: the caller did something that is no answer; undefined: the input is not about the caller. */
   answerIn(input: ProgramInput): A | null | undefined
   /** Stores how far the conversation is, before a sentence of this turn is sent. */
   save(turn: StoredTurn): Promise<void>
@@ -42,27 +37,27 @@ export interface ConversationParts {
 
 /** The next event of a conversation. */
 export type Happening<A> =
-  /** We have been heard out, or as far as we will be. */
+  /** Our turn has been heard, as far as it will be. */
   | { kind: 'spoken'; turn: Turn }
-  /** `over`: what it has silenced. */
+  /** `over`: the turn that it has interrupted; null: none. */
   | { kind: 'answered'; answer: A; over: Turn | null }
-  /** Nobody says anything, or nobody listens. */
+  /** The caller says nothing, or cannot be heard. */
   | { kind: 'silence' }
 
-/** What a turn is made with; `say` resolves once the sentence has been sent. */
+/** Passed to the maker of a turn; `say` resolves once the sentence has been sent. */
 export type Making = ReplyListener
 
 /**
- * A spoken conversation, turn by turn. The first sentence is heard while the rest is being generated. Speech of the caller cancels
- * the rest, and only what was heard counts. We have one turn at a time.
+ * A spoken conversation, turn by turn. The first sentence is heard while the rest is being generated. Speech of the caller cancels the
+ * rest, and only what was heard counts. We have one turn at a time, and a new one replaces the one before.
  */
 export class Conversation<A> {
   readonly #parts: ConversationParts
   readonly #listener: Listener<A>
   #turn: Turn | null = null
-  /** An answer that came before we may be silenced. */
+  /** An answer that came while we may not be interrupted. */
   #waiting: { answer: A; input: ProgramInput } | null = null
-  /** What arrived while interrupted sentences settled. */
+  /** Inputs that arrived while reports about interrupted sentences were awaited. */
   readonly #kept: ProgramInput[] = []
   #isCallerSpeaking = false
 
@@ -73,13 +68,13 @@ export class Conversation<A> {
 
   // ------------------------------------------------------------------ what we say
 
-  /** Our turn begins; the one before is over. */
+  /** Begins our turn; the one before is over. */
   begin(turn: Turn): Turn {
     this.#turn = turn
     return turn
   }
 
-  /** Our turn while others speak: nothing from before it is waited for. */
+  /** Begins our turn after something else was played: what the caller did before it no longer counts. */
   beginAnew(turn: Turn): Turn {
     for (const input of this.#kept.splice(0)) this.#parts.stage.release(input)
     this.#isCallerSpeaking = false
@@ -87,8 +82,8 @@ export class Conversation<A> {
   }
 
   /**
-   * The turn that was in progress when the process died: only what is stored of it exists. Null: nothing of it was heard or will be, so it
-   * can be made again.
+   * Restores the turn that was in progress when the process died, from what is stored of it. Null: nothing of it was or will be heard, so
+   * it can be made again.
    */
   async restore(stored: StoredTurn): Promise<Turn | null> {
     const { stage } = this.#parts
@@ -102,7 +97,7 @@ export class Conversation<A> {
     return turn
   }
 
-  /** Makes the rest of a turn while listening continues. */
+  /** Runs the maker of a turn, while listening continues. */
   make(turn: Turn, maker: (making: Making) => Promise<void>): void {
     const { stage, log } = this.#parts
     const { timing } = turn
@@ -134,13 +129,13 @@ export class Conversation<A> {
       })
   }
 
-  /** Says one more sentence of a turn, at once or after earlier ones. */
+  /** Says one more sentence of a turn, after the earlier ones. */
   say(turn: Turn, text: string): Promise<void> {
     const { voice } = this.#parts
     return this.play(turn, text, [phraseOf(text, voice) ?? { kind: 'speech', text, ...voice }])
   }
 
-  /** The same for text that others have said; `text`: the model's part of it. */
+  /** As `say`, for any sources. `text`: the part of them that counts as the model's words. */
   async play(turn: Turn, text: string, sources: PlaySource[]): Promise<void> {
     if (turn.abort.signal.aborted) return
     const { stage, log } = this.#parts
@@ -156,7 +151,7 @@ export class Conversation<A> {
     stage.nudge()
   }
 
-  /** Our turn has been fully made, said and heard. */
+  /** Interrupts our turn, and returns it with what was heard of it; null: there is none. */
   async silence(): Promise<Turn | null> {
     const turn = this.#turn
     if (turn === null) return null
@@ -170,7 +165,7 @@ export class Conversation<A> {
     return this.#close(turn)
   }
 
-  /** Waits shortly for media's reports about its sentences. */
+  /** Waits briefly for media's reports about the turn's sentences. */
   async #settle(turn: Turn): Promise<void> {
     while (!turn.isHeard) {
       const input = await this.#parts.stage.next(SETTLE_MS)
@@ -198,7 +193,7 @@ export class Conversation<A> {
 
   // ------------------------------------------------------------------ what happens
 
-  /** Waits for the next event; if it is the caller's turn, this long [ms]. */
+  /** Waits for the next event. `patienceMs`: how long to wait for the caller, once our turn is over. */
   async next(patienceMs?: number): Promise<Happening<A>> {
     for (;;) {
       const turn = this.#turn
@@ -227,7 +222,7 @@ export class Conversation<A> {
     return input
   }
 
-  /** The last answer counts. */
+  /** Keeps an answer for later. A later one replaces it. */
   #wait(answer: A, input: ProgramInput): void {
     const { stage } = this.#parts
     if (this.#waiting !== null) stage.release(this.#waiting.input)
@@ -255,7 +250,7 @@ export class Conversation<A> {
     return answer
   }
 
-  /** A caller who talks or presses keys over our last word has not finished. */
+  /** Whether our turn is over: not while a caller who has interrupted it is still talking or pressing keys. */
   #isOver(turn: Turn): boolean {
     const { isListening, isCollecting } = this.#listener
     const isTyping = isCollecting && turn.isTalkedOver

@@ -1,9 +1,9 @@
-/** A sentence that does not end is spoken in pieces of this length [characters]. */
+/** A longer sentence is spoken in pieces of at most this length [characters]. */
 const MAX_LENGTH = 240
-/** Shorter than this, what looks like a sentence waits for the next: `Dr.`, `1.` [characters]. */
+/** Anything shorter, such as `Dr.` or `1.`, is no sentence of its own [characters]. */
 const MIN_LENGTH = 6
 
-/** Cuts a text that comes in pieces into sentences, so that the first is spoken while the rest is made. */
+/** Cuts a text that comes in pieces into sentences, so that the first is spoken while the rest is generated. */
 export class SentenceCutter {
   #open = ''
 
@@ -27,9 +27,9 @@ export class SentenceCutter {
   }
 }
 
-/** End of the first sentence; 0: not complete yet. */
+/** End of the first sentence; 0: it is not complete yet. */
 function cutAt(text: string): number {
-  // A model may send a megabyte without a space: only what could be one sentence is looked at.
+  // A model may send a megabyte without a space, so only the length of one sentence is searched.
   for (const { index, 0: end } of text.slice(0, MAX_LENGTH).matchAll(/[.!?…]+["')\]]?\s+|\n+/g)) {
     if (text.slice(0, index).trim().length + 1 >= MIN_LENGTH) return index + end.length
   }
@@ -41,10 +41,10 @@ function cutAt(text: string): number {
   return space > MIN_LENGTH ? space + 1 : MAX_LENGTH
 }
 
-/** Characters of speech in a second, about. */
+/** Approximate speed of speech. */
 const CHARACTERS_PER_SECOND = 15
 
-/** As much of a line as was heard in this time, in whole words: what the model may believe to have said. */
+/** As much of a line as was heard in this time, in whole words: what the model is told that it has said. */
 export function heardPart(text: string, heardMs: number): string {
   const length = Math.floor((heardMs * CHARACTERS_PER_SECOND) / 1000)
   if (length >= text.length) return text

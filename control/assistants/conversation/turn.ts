@@ -6,11 +6,11 @@ import { heardPart } from './sentences.ts'
 /** A sentence on its way to the caller. */
 interface Line {
   text: string
-  /** Null: it has not ended. */
+  /** How much of it was heard; null: it has not ended. */
   heard: { whole: boolean; ms: number } | null
 }
 
-/** What follows after the last word of a turn was heard. */
+/** What follows once the last word of a turn has been heard. */
 export type AfterTurn =
   | { kind: 'end'; reason: string }
   /** `payment`: the amount, if the call goes to the payment line and comes back. */
@@ -24,7 +24,7 @@ export interface StoredTurn {
   after: AfterTurn | null
 }
 
-/** All that was sent of it to be said, heard or not. */
+/** The text of a turn that was sent to be spoken, heard or not. */
 export const textOf = ({ lines }: StoredTurn): string => lines.map(({ text }) => text).join(' ')
 
 /** The caller's last utterance: its end by media's clock [ms], and how long each part has taken so far. */
@@ -35,20 +35,17 @@ export interface Heard {
 
 /** The assistant's answer to the caller: its sentences, how far they were heard, and all durations. */
 export class Turn {
-  /**
-   * Not a copy: whatever else is committed with it, it includes what has been heard by then, since media reports that
-   * once.
-   */
+  /** Not a copy, so that every commit includes what has been heard by then: media reports that only once. */
   readonly stored: StoredTurn
   readonly abort = new AbortController()
   readonly timing: TurnTiming
-  /** When the caller was last heard before it, by media's clock [ms]; null: it answers nothing. */
+  /** When the caller's utterance that it answers ended, by media's clock [ms]; null: it answers none. */
   readonly answersTo: number | null
-  /** A voice or a key has silenced it. */
+  /** The caller's voice or a key has interrupted it. */
   isTalkedOver = false
-  /** Nothing more will be said. */
+  /** It is complete: nothing more will be added. */
   isMade = false
-  /** It could not be made. */
+  /** It could not be generated. */
   isFailed = false
   isInterrupted = false
 
@@ -58,7 +55,7 @@ export class Turn {
     this.timing = { ...(caller?.timing ?? UNTIMED) }
   }
 
-  /** A turn that was being spoken when the process died: only what is stored of it exists. */
+  /** A turn that was being spoken when the process died, from what is stored of it. */
   static restored(stored: StoredTurn): Turn {
     const turn = new Turn(stored.number, stored.source, null)
     turn.stored.lines.push(...stored.lines)
@@ -91,7 +88,7 @@ export class Turn {
     return `turn-${this.number}-${line}`
   }
 
-  /** One more sentence; the ID to play it by. */
+  /** Adds a sentence; returns the `playId` for it. */
   add(text: string): string {
     this.#lines.push({ text, heard: null })
     return this.#playId(this.#lines.length - 1)
@@ -101,17 +98,17 @@ export class Turn {
     return this.#lines.length === 0
   }
 
-  /** No report about it has come: it was never sent, or is still to be heard. */
+  /** No report about it has come: nothing was sent yet, or it is still to be heard. */
   get isUntold(): boolean {
     return this.#lines.every(line => line.heard === null)
   }
 
-  /** All that was sent has been heard, or will not be. */
+  /** Everything that was sent has been heard, or will not be. */
   get isHeard(): boolean {
     return this.#lines.every(line => line.heard !== null)
   }
 
-  /** Some of it was not heard to its end. */
+  /** Some sentence was not heard to its end. */
   get isCut(): boolean {
     return this.#lines.some(({ heard }) => heard?.whole === false)
   }
@@ -128,7 +125,7 @@ export class Turn {
     }
   }
 
-  /** It could not be played, or nobody told what became of it. */
+  /** Marks sentences as unheard: the one that could not be played, or all whose end was not reported. */
   giveUp(playId?: string): void {
     for (const [index, line] of this.#lines.entries()) {
       if (playId === undefined || this.#playId(index) === playId) line.heard ??= { whole: false, ms: 0 }

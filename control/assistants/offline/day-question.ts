@@ -5,12 +5,12 @@ import { DAY_NAMES } from './opening-hours.ts'
 export interface AskedDay {
   /** 0: Monday. */
   days: number[]
-  /** As it is answered: `on Sunday`, `tomorrow`. */
+  /** As the answer names it: `on Sunday`, `tomorrow`. */
   label: string
   /** Minutes since midnight; null: the whole day. */
   minutes: number | null
   isNow: boolean
-  /** Not a day of any week, but the next one. */
+  /** A date relative to today, not that day of every week. */
   isRelative: boolean
 }
 
@@ -27,7 +27,7 @@ const CLOCK = new RegExp(
   String.raw`\b(?:at|by|after|before|around) (\d{1,2}|${NUMBERS.join('|')}) ?(thirty|\d\d)?(?: o clock)? ?([ap]) ?m\b|\b(?:at|by|after|around) (\d{1,2}|${NUMBERS.join('|')})(?: o clock)?(?: in the (morning|afternoon|evening)| at (night))?(?! (minutes|days|people|euros))`,
 )
 
-/** The day that the words name; null: none. `now`: in the time zone of the business. */
+/** The day that the words name; null: none. `now`: the time in the time zone of the business. */
 export function dayAsked(plain: string, now: DateTime): AskedDay | null {
   const said = plain.replace(/\bto (day|night|morrow)\b/g, 'to$1')
   const today = now.weekday - 1
@@ -60,7 +60,7 @@ function clockAsked(said: string): number | null {
   if (hour > 24) return null
   const minute = minuteText === 'thirty' ? 30 : Number(minuteText ?? 0)
   const isMorning = half === 'a' || part === 'morning'
-  // Nobody asks whether a shop is open at three in the night without saying so.
+  // An hour before seven without a part of the day means the afternoon.
   const isAfternoon =
     half === 'p' || part === 'afternoon' || part === 'evening' || night !== undefined || (!isMorning && hour < 7)
   return ((hour % 12) + (isAfternoon ? 12 : hour === 12 && !isMorning ? 12 : 0)) * 60 + minute

@@ -5,14 +5,14 @@ import { remembered } from '../../kernel/remembered.ts'
 
 const MAX_REMEMBERED = 20_000
 
-/** Words that say nothing about what a question is about. */
+/** Words that say nothing about the topic of a question. */
 const STOP_WORDS = new Set(
   'a about all am an and any anything are as at be been being but by can could did do does doing don t for from had has have having hello hey hi how i if in into is isn it its just ll m me may might much my no not of oh ok okay on one or our out please re s shall should so some something somebody someone such sure tell than that the their them then there these they thing things this those to too u us very ve was we well were what when where whether which while who whom whose why will with would yeah yes yet you your yours yourself really actually maybe kind like also need want know wondering get got give going go come say let here also many long often far exactly roughly about around think guys ask question bit lot sorry thank thanks possible exist happen able another other usually normally still already anybody anyone everybody everyone nobody somewhere anywhere everything each per'.split(
     ' ',
   ),
 )
 
-/** Phrases that are several words, or have several forms, for one thing. The order matters. */
+/** Phrases of several words, or in several forms, for one thing. The order matters. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bwi fi\b/g, 'wifi'],
   [/\be (bike|mail)(s?)\b/g, 'e$1$2'],
@@ -51,14 +51,14 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
 /** Words that callers and businesses use for the same thing: each row is one (`fixtures/words`). */
 const SAME = readFileSync(new URL('fixtures/words/same.txt', PACKAGE_ROOT), 'utf8').trimEnd().split('\n')
 
-/** Days, numbers and the like are near each other in meaning, and never the same. */
+/** Days, numbers and the like are close in the vector space, but never mean the same. */
 const APART = new Set(
   'monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october november december one two three four five six seven eight nine ten eleven twelve hundred thousand first second third morning afternoon evening night today tomorrow minute hour day week month year open closed close opening early late old new start end buy sell large small big weekend weekday'.split(
     ' ',
   ),
 )
 
-/** The first part of a word, that all of its forms share: `opening` and `open`, `deliveries` and `delivery`. */
+/** The stem that the forms of a word share: `opening` and `open`, `deliveries` and `delivery`. */
 export const stem = remembered(MAX_REMEMBERED, (word: string): string => {
   if (word.length <= 3) return word
   const cut = word
@@ -83,7 +83,7 @@ const groupsOf = remembered(
   (word): ReadonlySet<number> => groups.get(word) ?? groups.get(stem(word)) ?? new Set(),
 )
 
-/** Two words with the same meaning in a question. */
+/** Whether two words mean the same in a question. */
 export function areSame(a: string, b: string): boolean {
   const others = groupsOf(b)
   if (others.size === 0) return false
@@ -93,11 +93,11 @@ export function areSame(a: string, b: string): boolean {
 
 export const isApart = (word: string): boolean => APART.has(word) || APART.has(stem(word)) || /\d/.test(word)
 
-/** The words of the same meaning as this one. */
+/** The words that mean the same as this one. */
 export const sameWords = (word: string): string[] =>
   [...(groups.get(word) ?? groups.get(stem(word)) ?? [])].flatMap(at => SAME[at]!.split(' '))
 
-/** A text as plain words, with phrases of one meaning as one word. */
+/** A text as plain words, with phrases for one thing replaced by one word. */
 export const phrased = (text: string): string =>
   PHRASES.reduce(
     (words, [from, to]) => words.replace(from, to),
@@ -108,7 +108,7 @@ export const phrased = (text: string): string =>
 
 export const isStopWord = (word: string): boolean => STOP_WORDS.has(word)
 
-/** The words of a text that give its topic. */
+/** The words of a text without stop words. */
 export const tellingWords = (text: string): string[] =>
   phrased(text)
     .split(' ')

@@ -7,7 +7,7 @@ import type { Part } from './question.ts'
 import { rank } from './ranking.ts'
 import { timeInWords } from './speakable.ts'
 
-/** Words of every question about when somebody is there. */
+/** Words of questions about opening hours. */
 const ABOUT_HOURS =
   /\b(open|opens|opened|opening|close|closes|closed|closing|shut|hours|until when|till when|how late|are you (guys )?(there|here|in)|anybody (there|here|in)|is (anybody|anyone|somebody)|still there|come (by|in|over|tomorrow|today)|staffed|(visit|come in|get in|enter)\b.*\b(now|today|tonight|tomorrow|(mon|tues|wednes|thurs|fri|satur|sun)days?))\b/
 const NOT_A_TOPIC =
@@ -16,22 +16,22 @@ const YES_NO =
   /^(is|are|do|does|can|could|will|would|may|so you|you)\b|^(?!when|what|how|until).*\bopen (on|at|today|now|tomorrow)\b/
 /** Such a question is about now. */
 const OPEN_NOW = /^(is|are) (you|the|this|your)( \w+){0,3} open$/
-/** For a business without hours of its own. */
+/** Topics that stand for a business which names no hours of its own. */
 const FRONT = /^(reception|desk|customer|counter|surgery|office|support|team)$/
-/** A topic is at home in these hours when they speak of so much of it. */
+/** Minimum share of a question's topic that the sentences of some hours must cover. */
 const MIN_TOPIC = 0.5
-/** Another sentence may speak of them this much more. */
+/** Hours still win if another sentence covers the question by this much more. */
 const SLACK = 0.03
 const MAX_SENTENCES = 3
 
-/** Sentences that tell the hours of one thing. */
+/** Sentences with the hours of one thing. */
 interface Hours {
-  /** Empty: of the business itself. */
+  /** Words for the thing; empty: the business itself. */
   topic: string[]
   facts: { fact: Fact; rules: readonly DayRule[] }[]
 }
 
-/** An answer out of opening hours; null: the question is not about them, or they do not tell. */
+/** An answer about opening hours; null: the question is not about them, or the documents do not tell. */
 export function hoursAnswer(part: Part, facts: readonly Fact[], now: DateTime): string | null {
   const asked = dayAsked(part.plain, now) ?? (OPEN_NOW.test(part.plain) ? dayAsked('now', now) : null)
   const topic = part.words.filter(word => !NOT_A_TOPIC.test(word))
@@ -89,7 +89,7 @@ const isMain = ({ facts: [first] }: Hours): boolean =>
 const sameTopic = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every(word => b.some(other => stem(word) === stem(other) || areSame(word, other)))
 
-/** What opens, by the words before the verb: empty for `we`, `our hours`, `the shop`. */
+/** The thing that opens, by the words before the verb; empty for `we`, `our hours`, `the shop`. */
 function topicOf(text: string): string[] {
   const [, subject = ''] =
     /^(.{2,80}?)\b(?:is|are|opens?|closes?|starts?|leaves?|works?|see|stays?|serves?|answers?|runs?|do not|does not|takes?|deliver\w*|ends?)\b/i.exec(
@@ -147,7 +147,7 @@ function dayAnswer(hours: Hours, asked: AskedDay, manner: Manner): string | null
   return `${manner.isYesNo ? 'Yes. ' : ''}${sentences}`
 }
 
-/** Hours without that day: something else that is said about it, or the hours as written. */
+/** If the hours do not mention the day: another sentence that does, or the hours as written. */
 function undecided(hours: Hours, asked: AskedDay, facts: readonly Fact[]): string {
   const names = asked.days.map(day => DAY_NAMES[day]!)
   const naming = facts.filter(({ text }) => names.some(name => text.includes(name)))
@@ -162,7 +162,7 @@ const ruleFor = (rules: readonly DayRule[], day: number): DayRule | null => {
 const spanInWords = ({ from, to }: Span): string =>
   `${from === null ? '' : `from ${timeInWords(from)} `}${to === null ? '' : `${from === null ? 'until' : 'to'} ${timeInWords(to)}`}`.trim()
 
-/** Null: the hours do not tell. */
+/** Whether the time is within the hours; null: they do not tell. */
 function isWithin(spans: readonly Span[], minutes: number): boolean | null {
   if (spans.some(({ from, to }) => from !== null && to !== null && minutes >= from && minutes < to)) return true
   if (spans.some(({ to }) => to !== null && minutes >= to))
@@ -183,7 +183,7 @@ function notNow(hours: Hours, rules: readonly DayRule[], asked: AskedDay, { now 
   return `No, we are closed now.${nextOpening(rules, asked, now)}`
 }
 
-/** When it opens again, in the week to come. */
+/** When it opens again within a week. */
 function nextOpening(rules: readonly DayRule[], asked: AskedDay, now: DateTime): string {
   const first = asked.label.startsWith('tomorrow') ? 1 : 0
   const at = now.hour * 60 + now.minute

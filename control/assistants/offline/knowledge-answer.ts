@@ -8,35 +8,35 @@ import { isOfKind, type Ranked, rank } from './ranking.ts'
 /** Minimum share of the question that a sentence must cover; more if it lacks the kind of answer asked for. */
 const MIN_COVERAGE = 0.5
 const MIN_COVERAGE_OTHER_KIND = 0.75
-/** The same of the word that tells most. */
+/** Minimum match of the most telling word. */
 const MIN_HEAD = 0.45
-/** Without a common word, the similarity must be greater. */
+/** If no word is shared, similarity must be greater. */
 const MIN_STRONGEST = 0.68
 const MIN_COVERAGE_BY_LIKENESS = 0.58
-/** With so much of it spoken of, one strange word is left aside. */
+/** With this coverage, the most telling word need not match. */
 const MIN_COVERAGE_WITHOUT_HEAD = 0.55
 const TIME_BONUS = 0.1
-/** "How much" asks for a number. */
+/** Kinds of answers that a sentence must contain, if asked for: "how much" asks for a number. */
 const STRICT: ReadonlySet<Kind> = new Set<Kind>(['money', 'number', 'distance', 'duration', 'time'])
-/** A second sentence that fits nearly as well is said too. */
+/** A second sentence is added if its score is at least this share of the best one's. */
 const NEARLY = 0.9
-/** A sentence with this beginning needs the one before it, and vice versa. */
+/** A sentence that begins like this needs the one before it, and that one needs it. */
 const GOES_ON = /^(it|they|this|that|these|those|there|then|otherwise|after that|in that case|he|she)\b/i
 
-/** The least for a number or an address of the kind that was asked for: there are few. */
+/** Minimum coverage for a number or address of the kind that was asked for, of which there are few. */
 const MIN_COVERAGE_CONTACT = 0.3
-/** The business, by whatever name. */
+/** Words that mean the business itself. */
 const ITSELF =
   /^(shop|store|place|practice|office|clinic|restaurant|hotel|business|company|salon|museum|studio|school|gallery|cafe|bar|bakery|pharmacy|garage|gym|library|theatre|cinema|bank|building|branch|firm|agency|surgery|exactly|based|now)$/
 
-/** Where the answer is in such short questions: `what's your number`, `where are you`. */
+/** What an answer to a short question such as `what's your number` or `where are you` contains. */
 const CONTACT: Readonly<Partial<Record<Kind, RegExp>>> = {
   place: /\b([Aa]ddress|[Ff]ind us|located|situated|[Ww]e are (at|in|on)\b|(is|are) (at|in|on) (the )?[A-Z\d])/,
   phone: /\b(phone|telephone|call|reach)\b/i,
   email: /@/,
 }
 
-/** The sentences that answer a question; null: the documents do not. */
+/** The sentences that answer a question; null: the documents have no answer. */
 export function knowledgeAnswer(part: Part, facts: readonly Fact[], now: DateTime): string | null {
   const hours = hoursAnswer(part, facts, now)
   if (hours !== null) return hours
@@ -79,7 +79,7 @@ function withNeighbours(best: Ranked, ranked: readonly Ranked[], part: Part, fac
   return chosen.map(({ text }) => text).join(' ')
 }
 
-/** The business itself, or the one of its addresses and numbers that was asked for. */
+/** The sentence with the business's address or number or, if the question names a topic, with the one for that. */
 function contactAnswer(part: Part, facts: readonly Fact[]): string | null {
   const { wants, words } = part
   const pattern = wants === null ? undefined : CONTACT[wants]

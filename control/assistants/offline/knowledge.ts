@@ -1,18 +1,18 @@
 import { remembered } from '../../kernel/remembered.ts'
 import { stem, tellingWords } from './english.ts'
 
-/** Passages that are not read again. */
+/** How many passages are cached. */
 const MAX_REMEMBERED = 300
 
-/** The topic of a sentence. */
+/** The kind of answer that a sentence gives. */
 export type Kind = 'money' | 'time' | 'duration' | 'place' | 'phone' | 'email' | 'person' | 'distance' | 'number'
 
 /** A sentence of the knowledge base. */
 export interface Fact {
   text: string
-  /** The heading it stands under, and the word before the colon its paragraph begins with. */
+  /** The heading above it, and the label before a colon at the beginning of its paragraph. */
   heading: string
-  /** Sentences of one paragraph follow each other. */
+  /** Number of its paragraph; sentences of one paragraph follow each other. */
   paragraph: number
   words: string[]
   stems: Set<string>
@@ -51,7 +51,7 @@ const KINDS: readonly (readonly [Kind, RegExp])[] = [
   ['number', new RegExp(String.raw`\b${NUMBER}\b`, 'i')],
 ]
 
-/** A sentence ends here; not after `Dr.`, `a.m.` or `No.` */
+/** End of a sentence, but not after `Dr.`, `a.m.` or `No.` */
 const SENTENCE_END = /(?<=[.!?])(?<!\b(?:Dr|Mr|Mrs|Ms|No|St|Ave|approx|[ap]\.m|e\.g|i\.e)\.)\s+/
 const LABEL = /^([\p{Lu}][\p{L}' -]{2,30}):\s/u
 

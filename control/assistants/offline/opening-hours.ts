@@ -1,6 +1,6 @@
 import { remembered } from '../../kernel/remembered.ts'
 
-/** Sentences that are not read again. */
+/** How many sentences are cached. */
 const MAX_REMEMBERED = 2000
 
 export const DAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const
@@ -10,7 +10,7 @@ const EVERY_DAY = [0, 1, 2, 3, 4, 5, 6]
 const NOON = 12 * 60
 export const MIDNIGHT = 24 * 60
 
-/** Minutes since midnight; null: the text does not tell. */
+/** Opening and closing in minutes since midnight; null: the text does not tell. */
 export interface Span {
   from: number | null
   to: number | null
@@ -71,7 +71,7 @@ interface TimeParts {
   half: 'a' | 'p' | null
 }
 
-/** The index of the first of the seven groups of `TIME`. */
+/** Reads a time from the match of `TIME`. `at`: index of the first of its seven groups. */
 function timeParts(found: RegExpExecArray, at: number): TimeParts {
   const [hour, minute, spoken, meridiem, part, night, named] = found.slice(at, at + 7)
   if (named !== undefined) return { minutes: named === 'midnight' ? MIDNIGHT : NOON, half: 'p' }
@@ -82,7 +82,7 @@ function timeParts(found: RegExpExecArray, at: number): TimeParts {
   return { minutes: hours * 60 + more, half: half as TimeParts['half'] }
 }
 
-/** `from` takes its half of the day from the end where it has none: `9 to 11 am`; else a day's work begins in the morning. */
+/** If `from` names no half of the day, it takes that of `to`, as in `9 to 11 am`; otherwise it is in the morning. */
 function rangeOf(from: TimeParts, to: TimeParts): Token | null {
   if (from.minutes > MIDNIGHT || to.minutes > MIDNIGHT) return null
   let end = to.minutes === MIDNIGHT ? MIDNIGHT : onClock(to)
@@ -123,7 +123,7 @@ function tokensOf(text: string): Token[] {
   return tokens
 }
 
-/** Hours of a part of the year are read out, not worked with. */
+/** Sentences about a part of the year are read out as they are, not interpreted. */
 const SEASON =
   /\b(January|February|March|April|June|July|August|September|October|November|December|in summer|in winter|school holidays)\b/
 const ONCE_A_MONTH =
@@ -131,7 +131,7 @@ const ONCE_A_MONTH =
 
 /** The opening hours that a sentence tells; empty: none. */
 export const hoursIn = remembered(MAX_REMEMBERED, (sentence): readonly DayRule[] => {
-  // One clause after the other: `… from ten to six; it does not work on Saturdays`.
+  // Each clause is read by itself: `… from ten to six; it does not work on Saturdays`.
   if (SEASON.test(sentence)) return []
   return sentence.split(/;/).flatMap(clause => rulesOf(tokensOf(clause.replace(ONCE_A_MONTH, ''))))
 })
@@ -148,7 +148,7 @@ function rulesOf(tokens: Token[]): DayRule[] {
     if (rule !== undefined && token.kind === 'span') rule.spans.push(token.span)
     else rules.push({ days: list, spans })
   }
-  // `from 8 to 6 on weekdays and from 9 to 5 at weekends`, or `on weekdays from 8 to 6`, or `from 8 to 6, on Sundays from 9`.
+  // The days may follow their hours: `from 8 to 6 on weekdays and from 9 to 5 at weekends`.
   const ordered = isTimeFirst && endsWithDays ? plain.toReversed() : plain
   let open: number[] = []
   let hasRule = true
@@ -168,7 +168,7 @@ function rulesOf(tokens: Token[]): DayRule[] {
   return rules
 }
 
-/** What the last rule for the day says. A rule for one day overrides one for every day; null: nothing. */
+/** The hours on a day. The rule for the fewest days wins, and of several the last one; null: there is none. */
 export function spansOn(rules: readonly DayRule[], day: number): Span[] | null {
   const naming = rules.filter(({ days: list }) => list.includes(day))
   if (naming.length === 0) return null

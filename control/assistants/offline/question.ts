@@ -5,7 +5,7 @@ import type { Kind } from './knowledge.ts'
 export interface Part {
   /** In lower case, without punctuation and hesitation. */
   plain: string
-  /** The topic of the question. */
+  /** The words that give the topic of the question. */
   words: string[]
   /** Those of `words` that were said before the question itself: `my flight lands late, can I …`. */
   remark: ReadonlySet<string>
@@ -13,7 +13,7 @@ export interface Part {
   wants: Kind | null
 }
 
-/** Each is held against each word of the documents. */
+/** Maximum number of words, since each is compared with each word of the documents. */
 const MAX_WORDS = 12
 
 const FILLERS =
@@ -23,7 +23,7 @@ const POLITE_BEFORE =
 const POLITE_AFTER = / (thanks|thank you|thank you very much|then|bye|hanks|hank|thence|please|though|right)$/
 const STARTS = '(?:what|when|where|how|who|which|why|do|does|is|are|can|could|may|will|would|until when|since when)'
 
-/** The kinds of answers, by how one asks for them; the first that fits. */
+/** How questions ask for each kind of answer; the first match counts. */
 const WANTS: readonly (readonly [RegExp, Kind])[] = [
   [
     /\b(phone|telephone|fax|mobile) number\b|\bwhat (is|s) (the|your) number\b|\bthe number of\b|\bnumber (to|can i|for)\b|\b(who|where) (can|do|should|could) i (call|phone|ring)\b|\bphone you\b/,

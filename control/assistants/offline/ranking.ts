@@ -4,13 +4,13 @@ import type { Fact, Kind } from './knowledge.ts'
 import type { Part } from './question.ts'
 import { nearness, rankOf } from './word-vectors.ts'
 
-/** Words this near in meaning begin to count, and count fully at the other end. */
+/** Words of this similarity in meaning begin to count (`from`), and count fully (`to`). */
 const NEAR = { from: 0.42, to: 0.95 }
 /** Weight of a match that is not the word itself. */
 const COUNTS = { stem: 1, same: 0.9, near: 0.75, sound: 0.7, heading: 0.85, before: 0.35, pronoun: 0.8, compound: 0.6 }
-/** Two words that sound as alike as this are one, misheard. */
+/** Maximum distance in sound at which a word counts as misheard for another. */
 const ALIKE = 0.2
-/** Verbs of every offer and every wish: they tell little. */
+/** Words of nearly every offer and request, which tell little. */
 const LIGHT = new Set(
   'safe offer provide sell buy use work take taken make find know see look bring want need help start put try keep arrive visit people place shop store company business practice service hotel day time call accept allow allowed send sent welcome answer per last next week night morning afternoon evening today tomorrow tonight now weekend minute hour part normal regular standard whole different special available offer pm am euro dollar pound buck money monday tuesday wednesday thursday friday saturday sunday'.split(
     ' ',
@@ -22,13 +22,13 @@ const NUMBER =
 const LIGHT_WEIGHT = 0.25
 const REMARK_WEIGHT = 0.5
 const UNKNOWN_WEIGHT = 0.9
-/** A match of a word in the sentence itself, not in its heading. */
+/** Minimum match of a word in the sentence itself, not in its heading. */
 const MIN_OWN = 0.4
-/** A sentence in the middle of a paragraph that only the heading speaks for. */
+/** Factor for a sentence within a paragraph of which only the heading matches. */
 const ONLY_BY_HEADING = 0.6
 const ALIEN_WEIGHT = 0.6
 const ALIEN_MALUS = 0.07
-/** Of two sentences that match equally well, the more specific one. */
+/** Weight of precision: of two sentences that match equally well, the more specific one wins. */
 const PRECISION = 0.15
 /** Weight of the kind of answer that was asked for. */
 const KIND_BONUS = 0.25
@@ -36,11 +36,11 @@ const KIND_MALUS = 0.3
 
 export interface Ranked {
   fact: Fact
-  /** How much of the question the sentence speaks of, 0 to 1. */
+  /** How much of the question the sentence covers, 0 to 1. */
   coverage: number
-  /** The same for the word that tells most. */
+  /** The same for the most telling word only. */
   head: number
-  /** The best that any word of the question has in common with it. */
+  /** The best match of any word of the question. */
   strongest: number
   score: number
 }
@@ -49,13 +49,13 @@ export interface Ranked {
 interface Wanted {
   word: string
   weight: number
-  /** Filled as words are met. */
+  /** Similarity by word, filled as words occur. */
   matches: Map<string, number>
   /** It occurs in the documents, so it was not misheard. */
   isKnown: boolean
 }
 
-/** The sentences, best answer first. */
+/** The sentences, ranked by how well they answer; the best first. */
 export function rank(part: Part, facts: readonly Fact[]): Ranked[] {
   const frequency = (word: string): number => {
     const root = stem(word)
@@ -89,7 +89,7 @@ export function rank(part: Part, facts: readonly Fact[]): Ranked[] {
     .sort((a, b) => b.score - a.score)
 }
 
-/** Two words that are one in the documents, as a recogniser writes them apart: `in plants`. */
+/** Joins two words that are one in the documents, since speech recognition may split a word: `in plants`. */
 function joined(words: readonly string[], facts: readonly Fact[]): string[] {
   const known = new Set(facts.flatMap(({ words }) => words))
   const result: string[] = []
@@ -103,7 +103,7 @@ function joined(words: readonly string[], facts: readonly Fact[]): string[] {
   return result
 }
 
-/** A rare word tells more than a frequent one, in the language and in these documents. */
+/** Weight of a word: a rare one tells more than a frequent one, in the language and in these documents. */
 function weightOf(word: string, frequency: number): number {
   if (LIGHT.has(word) || LIGHT.has(stem(word)) || NUMBER.test(word)) return LIGHT_WEIGHT
   const at = rankOf(word)
@@ -111,12 +111,12 @@ function weightOf(word: string, frequency: number): number {
   return general / (1 + 0.15 * Math.max(0, frequency - 1))
 }
 
-/** A known word that nothing in the documents comes near: they are about something else. */
+/** Whether a known word is close to nothing in the documents, which are then about something else. */
 const isAlien = (wanted: Wanted, facts: readonly Fact[]): boolean =>
   rankOf(wanted.word) !== null &&
   facts.every(fact => ownMatch(wanted, fact) < MIN_OWN && exactMatch(wanted.word, fact.headingWords) === 0)
 
-/** How much of the sentence was asked for. */
+/** Which share of the sentence's words the question contains. */
 const precision = (wanted: readonly Wanted[], fact: Fact): number =>
   fact.words.filter(other => wanted.some(word => wordMatch(word, other) >= MIN_OWN)).length /
   Math.max(4, fact.words.length)
@@ -126,7 +126,7 @@ function ownMatch(wanted: Wanted, fact: Fact): number {
   return Math.max(0, ...fact.words.map(other => wordMatch(wanted, other)))
 }
 
-/** A sentence with this beginning is about the one before it. */
+/** A sentence that begins like this continues the one before it. */
 const PRONOUN = /^(it|they|this|these|he|she)\b/i
 
 function matchOf(wanted: Wanted, fact: Fact, before: Fact | null): number {
@@ -154,7 +154,7 @@ function wordMatch({ word, matches, isKnown }: Wanted, other: string): number {
   return match
 }
 
-/** `hair` in `hairdressers`. */
+/** A word as a part of another: `hair` in `hairdressers`. */
 function compoundMatch(word: string, other: string): number {
   const [a, b] = [stem(word), stem(other)]
   if (Math.min(a.length, b.length) < 4) return 0

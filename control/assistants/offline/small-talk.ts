@@ -1,4 +1,4 @@
-/** Acts of a caller that ask nothing of the documents. */
+/** What a caller may say that needs no answer from the documents. */
 export type Act =
   | 'hello'
   | 'how_are_you'
@@ -27,7 +27,7 @@ const PERSON =
 
 const CALL_BACK = /\b(call|ring|phone) me (back|later|again|tomorrow)\b|\b(a|get a|have a) (callback|call back)\b/
 
-/** The whole utterance, without polite words; in this order. */
+/** Patterns for a whole utterance without polite words. The first match counts. */
 const ACTS: readonly (readonly [RegExp, Act])[] = [
   [
     /^(are you|am i (talking|speaking) (to|with)|is this|is that) (a |an )?(real |actual |live )?(robot|machine|computer|bot|human( being)?|person|ai|recording|real|answering machine|machine or a human)( or a? ?(human|person|robot|machine))?$/,
@@ -105,7 +105,7 @@ const ACTS: readonly (readonly [RegExp, Act])[] = [
 
 const FILLER = /\b(um+|uh+|erm?|ah|oh|well|so|okay|ok|please|just|like|you know|actually|then|now)\b/g
 
-/** The act of these plain words; null: a question or a statement. */
+/** The act that these plain words are; null: a question or a statement. */
 export function actOf(plain: string): Act | null {
   const short = strip(plain.replace(FILLER, ' '))
   const tries = [

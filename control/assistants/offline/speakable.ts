@@ -10,7 +10,7 @@ const MONEY: Readonly<Record<string, readonly [one: string, many: string, cents:
 }
 const MINUTES_IN_A_DAY = 24 * 60
 
-/** A whole number in words, as far as a million. */
+/** A whole number in words, if it is below a million. */
 export function inWords(value: number): string {
   if (value < 20) return UNITS[value]!
   if (value < 100) return `${TENS[Math.floor(value / 10)]}${value % 10 === 0 ? '' : `-${UNITS[value % 10]}`}`
@@ -21,7 +21,7 @@ export function inWords(value: number): string {
 
 const rest = (value: number): string => (value === 0 ? '' : ` ${inWords(value)}`)
 
-/** A time of day as one says it: `eight thirty in the morning`. `minutes`: since midnight. */
+/** A time of day in words: `eight thirty in the morning`. `minutes`: since midnight. */
 export function timeInWords(minutes: number, partOfDay = true): string {
   const time = minutes % MINUTES_IN_A_DAY
   if (time === 0) return 'midnight'
@@ -99,7 +99,7 @@ const yearInWords = (year: number): string =>
     ? inWords(year)
     : `${inWords(Math.floor(year / 100))} ${year % 100 < 10 ? 'oh ' : ''}${inWords(year % 100)}`
 
-/** A text as one reads it out to somebody: numbers, prices, times, telephone numbers and addresses in words. */
+/** A text as one would read it out: numbers, prices, times, telephone numbers and addresses in words. */
 export const speakable = (text: string): string =>
   SPOKEN.reduce((said, [pattern, words]) => said.replace(pattern, words), text)
     .replace(/ {2,}/g, ' ')

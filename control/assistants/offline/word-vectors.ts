@@ -5,7 +5,7 @@ const FOLDER = new URL('fixtures/words/', PACKAGE_ROOT)
 
 /** The meaning of common English words, as directions in a vector space (`fixtures/words`). */
 interface WordVectors {
-  /** The row of a word, which is its rank by how often it is written as well. */
+  /** The row of each word, which is also its rank by frequency. */
   rows: Map<string, number>
   words: string[]
   dimensions: number
@@ -16,7 +16,7 @@ interface WordVectors {
 
 let loaded: WordVectors | null = null
 
-/** Read when the first question comes: most processes never need them. */
+/** Loaded with the first question, since most processes never need them. */
 function vectors(): WordVectors {
   loaded ??= load()
   return loaded
@@ -38,7 +38,7 @@ function product(values: Int8Array, dimensions: number, a: number, b: number): n
   return sum
 }
 
-/** How near the meanings of two words are, at most 1: the same. Null: one of them is not known. */
+/** Cosine similarity of two words, at most 1. Null: one of them is not known. */
 export function nearness(a: string, b: string): number | null {
   const { rows, values, dimensions, lengths } = vectors()
   const [rowA, rowB] = [rows.get(a), rows.get(b)]
@@ -46,7 +46,7 @@ export function nearness(a: string, b: string): number | null {
   return product(values, dimensions, rowA, rowB) / (lengths[rowA]! * lengths[rowB]!)
 }
 
-/** The place of a word among all by how often it is written, 0: the most frequent; null: it is rare, a name, or none. */
+/** The rank of a word by frequency, 0: the most frequent; null: it is rare, a name, or no word. */
 export const rankOf = (word: string): number | null => vectors().rows.get(word) ?? null
 
 /** The words nearest in meaning, nearest first. */
@@ -66,7 +66,7 @@ export function neighbours(word: string, count: number, least: number): string[]
     .map(({ word }) => word)
 }
 
-/** A frequent word says less of what a sentence means (after Arora et al., "A Simple but Tough-to-Beat Baseline"). */
+/** Frequent words weigh less in the meaning of a sentence (after Arora et al., "A Simple but Tough-to-Beat Baseline"). */
 const FREQUENT = 40
 
 /** The meaning of a sentence, as a vector of length 1; null: none of its words is known. */

@@ -10,9 +10,9 @@ import type { Stage } from '../stage.ts'
 import { endVoicemail } from './records.ts'
 
 const MAX_SECONDS = 120
-/** Less than this is no message [ms]. */
+/** A shorter recording is no message [ms]. */
 const SHORTEST_MS = 1000
-/** A recording is written to its end within this time [ms]. */
+/** Maximum time until the end of a recording is written [ms]. */
 const WRITE_LIMIT_MS = 15_000
 
 export interface Mailbox {
@@ -43,7 +43,10 @@ export async function voicemail(scene: ActionScene): Promise<ActionOutcome> {
   return { status: outcome === 'recorded' ? 'succeeded' : 'failed', outcome, output: null }
 }
 
-/** Said before the beep to a caller without consent, if the organisation requires one: whoever speaks then knows that it is recorded. */
+/**
+ * Played before the beep if the caller has not consented to recording and the organisation requires it: whoever then speaks knows of the
+ * recording.
+ */
 export async function recordedNotice(stage: Stage, speaker: Speaker): Promise<PlaySource[]> {
   const { db, tenant, call } = stage
   return (await mayRecord(db, tenant, addressOf(call), stage.now().toISOString()))
@@ -52,8 +55,8 @@ export async function recordedNotice(stage: Stage, speaker: Speaker): Promise<Pl
 }
 
 /**
- * The beep, and the message until a key is pressed, `maxSeconds` have passed, or the caller hangs up. `id`: of a message that was
- * being taken before a restart.
+ * Plays the beep and records the message until a key is pressed, `maxSeconds` have passed, or the caller hangs up. `id`: ID of a message
+ * that was being recorded before a restart.
  */
 export async function takeMessage(
   stage: Stage,
@@ -89,7 +92,7 @@ export async function takeMessage(
   const early = id === null ? null : await stage.poll(ready('collected'))
   if (early === null && !(id !== null && stage.resumed?.collecting === true)) {
     const started = await stage.request('recording.start', { recordingId: voicemailId, target: { legId }, encrypted })
-    // A conflict: it runs since before a restart.
+    // A conflict: the recording has run since before a restart.
     if (isFailure(started) && started.failure !== 'conflict') return refused(stage, voicemailId)
     const asked = await stage.request('leg.collect', {
       legId,
@@ -116,7 +119,7 @@ export async function takeMessage(
   return (recorded?.durationMs ?? 0) >= SHORTEST_MS ? 'recorded' : 'empty'
 }
 
-/** Nothing is being recorded, and no report will come. */
+/** Ends a message whose recording could not be started, since no report will come. */
 async function refused(stage: Stage, voicemailId: string): Promise<'failed'> {
   const at = stage.now().toISOString()
   await stage.commit({

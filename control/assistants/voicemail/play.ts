@@ -10,7 +10,7 @@ interface Progress extends MessageTarget {
   voicemailId?: string
 }
 
-/** A caller leaves a message, is thanked, and goes: what a queue does with a call that nobody takes. */
+/** Runs voicemail, for a call that nobody answers: takes a message, thanks the caller and hangs up. */
 export const voicemailPlay: Play = async (stage): Promise<Ending> => {
   const progress = stage.state<Progress>()
   if (progress === null) throw new Error('a voicemail has no mailbox')

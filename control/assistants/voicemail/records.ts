@@ -8,8 +8,8 @@ import { toVoicemail } from '../voicemail-schema.ts'
 import type { VoicemailRow } from './tables.ts'
 
 /**
- * Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, if there is one. The media process that
- * follows the one that recorded may still finish a recording that was given up.
+ * Writes the end of a voicemail's recording; `info` null: it failed. Returns the message, if there is one. A recording that was given up
+ * may still be finished later, by the media process that follows the one that recorded it.
  */
 export async function endVoicemail(
   trx: Trx,
@@ -38,7 +38,7 @@ export async function endVoicemail(
   return message
 }
 
-/** Gives up messages whose calls are over and which nobody records, each in its own transaction: their command was lost. */
+/** Gives up messages whose calls have ended and which media does not record, because the command was lost. Each in a transaction of its own. */
 export async function endLostVoicemails(
   db: Db,
   recordings: ReadonlySet<string>,

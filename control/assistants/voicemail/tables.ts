@@ -17,7 +17,7 @@ export interface VoicemailTable extends TenantColumns {
   /** File name inside the data directory's `recordings/`. */
   file: string | null
   duration_ms: number | null
-  /** The file is, by a key of the vault. */
+  /** 1: the file is encrypted with a key of the vault. */
   encrypted: Generated<number>
   created: string
 }

@@ -23,7 +23,7 @@ import { moveContact, onCall } from '../store.ts'
 import type { ContactRow } from '../tables.ts'
 import { claimOf, freeAgent, keepForCall } from './claims.ts'
 
-/** Agents who see a contact before it is called (mode `preview`), by the API or on their desktops. */
+/** What agents do in mode `preview`, in which they see a contact before it is called: by the API or on their desktops. */
 
 export interface PreviewDeps {
   store: Store
@@ -34,14 +34,14 @@ export interface PreviewDeps {
 
 type By = Tenant & Cause
 
-/** The contact, and who makes the request. */
+/** A contact, and the agent who requests something for it. */
 interface Wanted {
   id: string
   contactId: string
   userId: string
 }
 
-/** A running campaign in this mode. */
+/** The campaign, if it is running in mode `preview`. */
 async function running({ now }: PreviewDeps, trx: Trx, by: By, id: string): Promise<Taking | Problem> {
   const campaign = await forTenant(trx, by).find('campaigns', id)
   if (campaign === undefined) return missing('campaign', id)
@@ -66,7 +66,7 @@ async function agentProblem(
   return problem('parameter_invalid', `No agent of the queue has this ID: ${userId}`, { param: 'user_id' })
 }
 
-/** The next contact that may be called now is this agent's for a while. */
+/** Reserves the next contact that may be called now for this agent, for a limited time. */
 export async function claim(
   deps: PreviewDeps,
   trx: Trx,
@@ -95,7 +95,7 @@ export async function claim(
       continue
     }
     const claimed_until = new Date(now.getTime() + settings.claim_seconds * 1000).toISOString()
-    // It is due again when the claim is over.
+    // The contact is due again when the claim expires.
     const claimed = { claimed_by: userId, claimed_until, next_attempt_at: claimed_until, updated: at }
     await reserveAgent(trx, by, userId, { until: claimed_until, at })
     return told(trx, by, contact, claimed, 'campaign.contact.claimed')
@@ -116,7 +116,7 @@ async function told(
   return object
 }
 
-/** A contact that the agent has claimed, and not for too long. */
+/** A contact that the agent has claimed, if the claim has not expired. */
 async function claimed(trx: Trx, by: By, { id, contactId, userId }: Wanted, at: string): Promise<ContactRow | Problem> {
   const row = await forTenant(trx, by).find('campaign_contacts', contactId)
   if (row === undefined || row.campaign_id !== id) return missing('campaign_contact', contactId)
@@ -124,7 +124,7 @@ async function claimed(trx: Trx, by: By, { id, contactId, userId }: Wanted, at: 
   return isOurs ? row : conflict('not_claimed', 'The agent has not claimed the contact, or the claim has expired.')
 }
 
-/** Why this agent could not talk with whoever answers. */
+/** Why this agent cannot take a call now. */
 async function unavailable(
   deps: PreviewDeps,
   trx: Trx,
@@ -140,7 +140,7 @@ async function unavailable(
   return conflict('agent_unavailable', 'The agent is not available, or has no device.')
 }
 
-/** A claimed contact is called; its agent waits for it meanwhile. */
+/** Calls a claimed contact. No queue rings its agent meanwhile. */
 export async function dial(deps: PreviewDeps, trx: Trx, by: By, wanted: Wanted): Promise<CampaignContact | Problem> {
   const taking = await running(deps, trx, by, wanted.id)
   if (isProblem(taking)) return taking
@@ -176,7 +176,7 @@ const rateOf = ({ campaign, settings, now }: Taking): Rate => ({
   nowMs: now.getTime(),
 })
 
-/** The campaign's limits apply to agents' calls too. */
+/** Why the campaign may begin no call now: its limits apply to preview calls too. */
 async function fullProblem(trx: Trx, by: By, taking: Taking): Promise<Problem | null> {
   const { campaign, settings, now } = taking
   const left = await leftToday(trx, by, campaign, settings, now)
@@ -187,7 +187,7 @@ async function fullProblem(trx: Trx, by: By, taking: Taking): Promise<Problem | 
   return conflict('campaign_rate', 'The campaign has reached its calls per second: try again.')
 }
 
-/** A claimed contact is not called, now or at all. */
+/** Releases a claimed contact, which is called later or not at all. */
 export async function skip(
   { now }: Pick<PreviewDeps, 'now'>,
   trx: Trx,

@@ -7,14 +7,14 @@ import { moveContact } from '../store.ts'
 import type { ContactRow } from '../tables.ts'
 
 /**
- * A contact that an agent looks at is reserved for that agent for a while, and the agent for it. No queue rings the agent and no campaign
- * counts it as free, until the contact answers or is not called.
+ * A contact that an agent looks at is reserved for that agent for a while, and the agent for the contact: no queue rings the agent, and no
+ * campaign counts the agent as free, until the contact answers or is not called.
  */
 
-/** Longer than detection takes. An agent's reservation for a call ends with the call at the latest [ms]. */
+/** Margin of an agent's reservation after the ringing time: longer than detection takes [ms]. The reservation ends with the call at the latest. */
 const FINDING_OUT_MS = 60_000
 
-/** The one that this agent looks at now, of any campaign. */
+/** The contact of any campaign that this agent looks at now. */
 export const claimOf = (db: Db, tenant: Tenant, userId: string, at: string): Promise<ContactRow | undefined> =>
   forTenant(db, tenant)
     .select('campaign_contacts')
@@ -23,13 +23,13 @@ export const claimOf = (db: Db, tenant: Tenant, userId: string, at: string): Pro
     .where('claimed_until', '>', at)
     .executeTakeFirst()
 
-/** The agent has nothing else to do than the contact on the screen. */
+/** Ends the agent's reservation for a call. One for a contact on the screen remains. */
 export async function freeAgent(trx: Trx, tenant: Tenant, userId: string, at: string): Promise<void> {
   const claim = await claimOf(trx, tenant, userId, at)
   await reserveAgent(trx, tenant, userId, { until: claim?.claimed_until ?? null, at })
 }
 
-/** The agent waits for the contact that is being called to answer. */
+/** Reserves the agent until the contact that is being called has answered. */
 export function keepForCall(
   trx: Trx,
   tenant: Tenant,
@@ -40,7 +40,7 @@ export function keepForCall(
   return reserveAgent(trx, tenant, userId, { until, at })
 }
 
-/** No agent looks at contacts of this campaign any more: it calls none now, or calls automatically. */
+/** Ends all claims of a campaign that no longer calls, or no longer in mode `preview`. */
 export async function endClaims(trx: Trx, tenant: Tenant, campaignId: string, at: string): Promise<void> {
   const claimed = forTenant(trx, tenant).select('campaign_contacts').selectAll().where('campaign_id', '=', campaignId)
   for (const row of await claimed.where('claimed_by', 'is not', null).where('claimed_until', '>', at).execute()) {

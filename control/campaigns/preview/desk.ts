@@ -7,9 +7,9 @@ import { claimOf } from './claims.ts'
 
 /** The part of an agent's desktop for preview campaigns. */
 export interface Desk {
-  /** Those whose next contact the agent may claim. */
+  /** Campaigns whose next contact the agent may claim. */
   campaigns: { id: string; name: string }[]
-  /** The one that the agent looks at, has called, or talks with. */
+  /** The contact that the agent looks at, is calling, or talks with; null: none. */
   contact: SeenContact | null
 }
 
@@ -19,7 +19,7 @@ export interface SeenContact
     'id' | 'campaign_id' | 'phone' | 'name' | 'status' | 'attempts' | 'last_result' | 'call_id'
   > {
   metadata: Record<string, string>
-  /** How long it is reserved for this agent; null: it is being called. */
+  /** How long it is still reserved for this agent; null: it is being called. */
   seconds_left: number | null
 }
 

@@ -28,7 +28,7 @@ const wantedOf = (params: { id: string; contact_id: string }, { user_id: userId 
   userId,
 })
 
-/** Agents who see a contact before it is called (mode `preview`). */
+/** Routes for agents who see a contact before it is called (mode `preview`). */
 export function campaignPreviewRoutes(deps: PreviewDeps): Route[] {
   return [
     route({
