@@ -1,31 +1,42 @@
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import { idAt } from '../kernel/ids.ts'
+import Type, { type Static } from 'typebox'
+import { listParameters, timeRange, within } from '../http/list.ts'
+import { filterText, input, metadata, oneOf } from '../kernel/schema.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { type CallKey, metadataKey } from './call-keys.ts'
+import { CALL_STATUSES } from './call-schema.ts'
 import type { CallRow } from './tables.ts'
 
-/** Search criteria for calls, all of which must match. */
-export interface CallSearch {
-  number?: string
-  to?: string
-  from?: string
-  direction?: 'inbound' | 'outbound'
-  status?: CallRow['status']
-  kind?: CallRow['kind']
-  room_id?: string
-  user_id?: string
-  queue_id?: string
-  assistant_id?: string
-  ended_reason?: string
-  answered?: boolean
-  created?: { gte?: string; gt?: string; lte?: string; lt?: string }
-  metadata?: Record<string, string>
-}
+const only = (maxLength: number, which: string) => filterText(maxLength, `Only calls ${which}.`)
 
-/** An ID contains the time of its creation, by a clock that may have been set since: the search allows this much either way [ms]. */
-export const CLOCK_SLACK_MS = 24 * 60 * 60 * 1000
+/** Search criteria for calls, all of which must match. */
+export const callSearch = input({
+  ...listParameters,
+  status: Type.Optional(oneOf([...CALL_STATUSES])),
+  kind: Type.Optional(oneOf(['party', 'conference'])),
+  direction: Type.Optional(oneOf(['inbound', 'outbound'])),
+  number: only(512, 'from or to this number or SIP address; of an address the user part will do'),
+  to: only(512, 'to it'),
+  from: only(512, 'from it'),
+  room_id: only(200, 'of this conference room'),
+  user_id: only(200, 'that this member had last'),
+  queue_id: only(200, 'that came by this queue'),
+  assistant_id: only(200, 'that this assistant led last'),
+  ended_reason: only(100, 'that ended so'),
+  answered: Type.Optional(
+    Type.Boolean({ description: 'true: only answered calls; false: only calls that were not answered.' }),
+  ),
+  created: timeRange('calls created'),
+  metadata: Type.Optional({
+    ...metadata,
+    maxProperties: 5,
+    description: 'Only calls with these metadata pairs: `metadata[order]=7`.',
+  }),
+})
+
+type CallSearch = Static<typeof callSearch>
 
 // biome-ignore lint/suspicious/noExplicitAny: of the tables that the search goes by
 type Rows = SelectQueryBuilder<any, any, CallRow>
@@ -42,7 +53,8 @@ export function searchCalls(db: Db, tenant: Tenant, search: CallSearch): { rows:
   for (const key of others) found = found.where(eb => has(eb, key))
   const led = first === undefined ? undefined : search.assistant_id
   if (led !== undefined) found = found.where(eb => isLedBy(eb, led))
-  return { rows: within(filtered(found, search), search, ordering), ordering }
+  const created = { column: 'calls.created', range: search.created, ids: { kind: 'call', column: ordering } } as const
+  return { rows: within(filtered(found, search), created), ordering }
 }
 
 /** `to` and `from` are also `number` keys: the keys find the calls, and the columns decide which of the two matched. */
@@ -115,20 +127,4 @@ function isAddress(eb: ExpressionBuilder<any, any>, column: string, value: strin
   const begins = (prefix: string) =>
     sql<boolean>`substr(${sql.ref(`calls.${column}`)}, 1, ${sql.lit(prefix.length)}) = ${prefix}`
   return eb.or([eb(`calls.${column}`, '=', value), begins(`sip:${value}@`), begins(`sips:${value}@`)])
-}
-
-/** IDs sort by time: bounds on IDs find an old period without reading everything after it. */
-function within(rows: Rows, { created = {} }: CallSearch, ordering: string): Rows {
-  let found = rows
-  const bounds = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const
-  for (const [name, operator] of Object.entries(bounds) as [keyof typeof bounds, '>=' | '>' | '<=' | '<'][]) {
-    const text = created[name]
-    if (text === undefined) continue
-    const at = new Date(text)
-    const slack = operator.startsWith('>') ? -CLOCK_SLACK_MS : CLOCK_SLACK_MS
-    found = found
-      .where('calls.created', operator, at.toISOString())
-      .where(ordering, operator, idAt('call', at.getTime() + slack))
-  }
-  return found
 }

@@ -5,18 +5,18 @@ import type { StreamsProblem } from '../capture-settings/streams-problem.ts'
 import { callerFault } from '../flows/caller-fault.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { type List, listOf, listParameters, page, pageOf } from '../http/list.ts'
+import { type List, listOf, listQuery, page, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { readPhone } from '../kernel/phone.ts'
-import { filterText, input, metadata, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
+import { input, metadata, oneOf, partialInput } from '../kernel/schema.ts'
 import { inList, type Place, rowsOf } from '../kernel/store/compiled.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { forTenant, ofTenant, tenantOf, valuesOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import { answeringInput, answeringOf } from './answering/schema.ts'
-import { CALL_STATUSES, type Call, callSchema, toCall } from './call-schema.ts'
-import { searchCalls } from './call-search.ts'
+import { type Call, callSchema, toCall } from './call-schema.ts'
+import { callSearch, searchCalls } from './call-search.ts'
 import { roomProblem } from './conductor/rooms/room-door.ts'
 import type { RunningCall, RunningCalls } from './conductor/running-calls.ts'
 import { type DialDeps, type DialedTarget, mediaUnavailable, placeCall } from './dial.ts'
@@ -77,33 +77,6 @@ const createBody = input({
   metadata: Type.Optional(metadata),
 })
 
-const only = (maxLength: number, which: string) => filterText(maxLength, `Only calls ${which}.`)
-const moment = timestamp('Only calls created in this range: `created[gte]=2026-11-01T00:00:00Z`.')
-
-const callListQuery = input({
-  ...listParameters,
-  status: Type.Optional(oneOf([...CALL_STATUSES])),
-  kind: Type.Optional(oneOf(['party', 'conference'])),
-  direction: Type.Optional(oneOf(['inbound', 'outbound'])),
-  number: only(512, 'from or to this number or SIP address; of an address the user part will do'),
-  to: only(512, 'to it'),
-  from: only(512, 'from it'),
-  room_id: only(200, 'of this conference room'),
-  user_id: only(200, 'that this member had last'),
-  queue_id: only(200, 'that came by this queue'),
-  assistant_id: only(200, 'that this assistant led last'),
-  ended_reason: only(100, 'that ended so'),
-  answered: Type.Optional(
-    Type.Boolean({ description: 'true: only answered calls; false: only calls that were not answered.' }),
-  ),
-  created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
-  metadata: Type.Optional({
-    ...metadata,
-    maxProperties: 5,
-    description: 'Only calls with these metadata pairs: `metadata[order]=7`.',
-  }),
-})
-
 export function callRoutes(deps: CallDeps): Route[] {
   const { store, media } = deps
   return [
@@ -127,7 +100,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       summary: 'List calls',
       tag: 'Calls',
       scope: 'calls:read',
-      query: callListQuery,
+      query: callSearch,
       reply: listOf(callSchema),
       reads: ['calls', 'participants'],
       handler: async (context, { query }) => {
@@ -181,7 +154,7 @@ export function callRoutes(deps: CallDeps): Route[] {
       description: 'For a conference session: everybody who is or was in it. For the call of a phone: that phone.',
       tag: 'Calls',
       scope: 'calls:read',
-      query: Type.Object(listParameters, { additionalProperties: false }),
+      query: listQuery,
       reply: listOf(participantSchema),
       handler: async (context, { params, query }) => {
         const call = await forTenant(store.db, context).find('calls', params.id)
@@ -263,7 +236,7 @@ async function targetOf(
 }
 
 /** Most requests ask for all calls: their query is compiled once. */
-function listCalls(db: Db, context: Context, query: Static<typeof callListQuery>): Promise<List<CallRow> | Problem> {
+function listCalls(db: Db, context: Context, query: Static<typeof callSearch>): Promise<List<CallRow> | Problem> {
   const { limit: _limit, starting_after: _after, ending_before: _before, ...search } = query
   if (Object.keys(search).length === 0)
     return pageOf({ db, tenant: context, table: 'calls' }, query, '/v1/calls', row => row)

@@ -1,5 +1,7 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import Type, { type Static, type TSchema } from 'typebox'
+import { type IdKind, idAt } from '../kernel/ids.ts'
+import { partialInput, timestamp } from '../kernel/schema.ts'
 import { type Place, rowsOf } from '../kernel/store/compiled.ts'
 import type { Db } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
@@ -21,6 +23,35 @@ export const listParameters = {
 
 export const listQuery = Type.Object(listParameters, { additionalProperties: false })
 export type ListQuery = Static<typeof listQuery>
+
+/** An ID contains the time of its creation, by a clock that may have been set since: a search by time allows this much either way [ms]. */
+export const CLOCK_SLACK_MS = 24 * 60 * 60 * 1000
+
+const BOUNDS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const
+type Range = { [name in keyof typeof BOUNDS]?: string | undefined }
+
+/** A filter by time: `created[gte]=…`. */
+export function timeRange(which: string, name = 'created', more = '') {
+  const moment = timestamp(`Only ${which} in this range: \`${name}[gte]=2026-11-01T00:00:00Z\`. ${more}`.trimEnd())
+  return Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment }))
+}
+
+/** The rows whose `column` is in the range. Bounds on `ids`, made at about that time, find an old period without reading everything after it. */
+export function within<Rows extends AnyRows>(
+  rows: Rows,
+  { column, range = {}, ids }: { column: string; range?: Range | undefined; ids?: { kind: IdKind; column: string } },
+): Rows {
+  let found: AnyRows = rows
+  for (const [name, operator] of Object.entries(BOUNDS) as [keyof typeof BOUNDS, (typeof BOUNDS)['gte']][]) {
+    const text = range[name]
+    if (text === undefined) continue
+    const at = new Date(text)
+    const slack = operator.startsWith('>') ? -CLOCK_SLACK_MS : CLOCK_SLACK_MS
+    found = found.where(column, operator, at.toISOString())
+    if (ids !== undefined) found = found.where(ids.column, operator, idAt(ids.kind, at.getTime() + slack))
+  }
+  return found as Rows
+}
 
 /** The list envelope around a schema. */
 export const listOf = <T extends TSchema>(item: T) =>

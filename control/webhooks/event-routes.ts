@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import Type from 'typebox'
 import type { Context } from '../http/context.ts'
 import { missing } from '../http/errors.ts'
-import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts'
+import { listOf, listParameters, listQuery, page, timeRange, within } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { renderEvent } from '../http/versions/translate.ts'
@@ -13,6 +13,10 @@ import type { Store } from '../kernel/store/store.ts'
 import type { EventTable } from '../kernel/store/tables.ts'
 import { forTenant } from '../kernel/tenancy.ts'
 import { noSuchType } from './live-events.ts'
+
+const RECORDED =
+  'An upper bound leaves out what was recorded more than a day after it happened, as after a long outage.'
+const IDS = { kind: 'event', column: 'id' } as const
 
 /** Events in the version of the request. */
 const shownTo =
@@ -39,12 +43,20 @@ export function eventRoutes(deps: { store: Store }): Route[] {
             description: "Only events whose `data.object` has this ID; for presence, the user's ID.",
           }),
         ),
+        timestamp: timeRange('events that happened', 'timestamp', RECORDED),
       }),
       reply: listOf(eventSchema()),
       handler: async (context, { query }) => {
         if (query.type !== undefined && kindOfEvent(query.type) === undefined) return noSuchType(query.type, 'type')
-        const where = { type: query.type, object_id: query.object_id }
-        return pageOf({ db: store.db, tenant: context, table: 'events', where }, query, '/v1/events', shownTo(context))
+        let rows = forTenant(store.db, context).select('events').selectAll()
+        if (query.type !== undefined) rows = rows.where('type', '=', query.type)
+        if (query.object_id !== undefined) rows = rows.where('object_id', '=', query.object_id)
+        return page(
+          within(rows, { column: 'timestamp', range: query.timestamp, ids: IDS }),
+          query,
+          '/v1/events',
+          shownTo(context),
+        )
       },
     }),
     retrieveRoute({

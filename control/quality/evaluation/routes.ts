@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import type { Context } from '../../http/context.ts'
 import { conflict, missing, type Problem } from '../../http/errors.ts'
-import { listOf, listParameters, page } from '../../http/list.ts'
+import { listOf, listParameters, page, timeRange, within } from '../../http/list.ts'
 import { type Plain, retrieveRoute } from '../../http/plain-resource.ts'
 import { type Route, route } from '../../http/route.ts'
-import { input, oneOf, partialInput, timestamp } from '../../kernel/schema.ts'
+import { input, oneOf } from '../../kernel/schema.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { Models } from '../../models/choice.ts'
 import { qualityOfTenant } from '../../organisation/quality.ts'
@@ -23,7 +23,6 @@ const common = { tag: 'Quality', reply: qaEvaluationSchema } as const
 
 const only = (which: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: `Only ${which}.` }))
-const moment = timestamp('Only evaluations of calls created in this range: `call_created[gte]=2026-11-01T00:00:00Z`.')
 const listQuery = input({
   ...listParameters,
   call_id: only('of this call'),
@@ -32,7 +31,7 @@ const listQuery = input({
   copilot_profile_id: only('of calls with this profile'),
   status: Type.Optional(oneOf(['pending', 'scored', 'needs_model'])),
   review: Type.Optional(oneOf(['none', 'wanted', 'done'])),
-  call_created: Type.Optional(partialInput({ gte: moment, gt: moment, lte: moment, lt: moment })),
+  call_created: timeRange('evaluations of calls created', 'call_created'),
 })
 
 export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
@@ -57,17 +56,17 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
       query: listQuery,
       reply: listOf(qaEvaluationSchema),
       handler: (context, { query }) => {
-        const { call_id, user_id, queue_id, copilot_profile_id: profile_id, status, review, call_created = {} } = query
+        const { call_id, user_id, queue_id, copilot_profile_id: profile_id, status, review } = query
         let rows = forTenant(deps.store.db, context).select('qa_evaluations').selectAll()
         for (const [column, value] of Object.entries({ call_id, user_id, queue_id, profile_id, status, review })) {
           if (value !== undefined) rows = rows.where(column as 'call_id', '=', value)
         }
-        const bounds = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const
-        for (const [name, operator] of Object.entries(bounds) as [keyof typeof bounds, '>='][]) {
-          const at = call_created[name]
-          if (at !== undefined) rows = rows.where('call_at', operator, new Date(at).toISOString())
-        }
-        return page(rows, query, '/v1/qa_evaluations', toQaEvaluation)
+        return page(
+          within(rows, { column: 'call_at', range: query.call_created }),
+          query,
+          '/v1/qa_evaluations',
+          toQaEvaluation,
+        )
       },
     }),
     retrieveRoute(plain),

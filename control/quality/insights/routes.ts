@@ -1,7 +1,6 @@
 import Type from 'typebox'
-import { CLOCK_SLACK_MS } from '../../calls/call-search.ts'
 import { isProblem } from '../../http/errors.ts'
-import { listOf, listParameters, page } from '../../http/list.ts'
+import { CLOCK_SLACK_MS, listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
 import { input, oneOf } from '../../kernel/schema.ts'

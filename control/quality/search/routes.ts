@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import type { TranscriptSegmentRow } from '../../calls/programs/tables.ts'
 import type { CallRow } from '../../calls/tables.ts'
 import { problem } from '../../http/errors.ts'
-import { listOf, listParameters, page } from '../../http/list.ts'
+import { listOf, listParameters, page, within } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import { idAt } from '../../kernel/ids.ts'
 import { input, nullable, oneOf, timestamp } from '../../kernel/schema.ts'
@@ -97,12 +97,9 @@ function hits(
   if (queue_id !== undefined) rows = rows.where('calls.queue_id', '=', queue_id)
   if (speaker !== undefined) rows = rows.where('transcript_segments.speaker', '=', speaker)
   if (from !== undefined) {
-    const at = new Date(from)
-    rows = rows.where('calls.created', '>=', at.toISOString())
-    rows = rows.where('transcript_segments.id', '>=', idAt('transcript_segment', at.getTime() - LONGEST_CALL_MS))
+    rows = rows.where('transcript_segments.id', '>=', idAt('transcript_segment', Date.parse(from) - LONGEST_CALL_MS))
   }
-  if (to !== undefined) rows = rows.where('calls.created', '<', new Date(to).toISOString())
-  return rows as never
+  return within(rows, { column: 'calls.created', range: { gte: from, lt: to } }) as never
 }
 
 const toHit = (row: Hit & Pick<CallRow, 'user_id'>, parts: readonly string[]): Static<typeof hitSchema> =>

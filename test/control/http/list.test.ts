@@ -83,6 +83,23 @@ test('a cursor is a cursor or an object ID, and stays true when its object is go
   assert.equal((await list(`?starting_after=${page.next_cursor}`)).ids, [ids[1], ids[0]])
 })
 
+test('events of a range of time: from a moment on, up to one, or between two', async () => {
+  const hours = Array.from({ length: 4 }, (_, hour) => new Date(Date.now() - hour * 3_600_000).toISOString())
+  const ids: string[] = []
+  for (const at of hours) {
+    const told = { type: 'call.created', at, object: { object: 'call', id: 'call_1' } } as const
+    ids.unshift(await world.store.transaction(trx => appendEvent(trx, tenant, told)))
+  }
+  const [now, one, two] = hours as [string, string, string]
+  assert.equal((await list(`?timestamp[gte]=${one}`)).ids, ids.slice(2))
+  assert.equal((await list(`?timestamp[gt]=${one}`)).ids, ids.slice(3))
+  assert.equal((await list(`?timestamp[lt]=${now}&timestamp[gte]=${two}&limit=1`)).ids, [ids[1]])
+  assert.equal((await list(`?timestamp[lte]=${two}&object_id=call_1`)).ids, ids.slice(0, 2))
+  assert.equal((await list(`?timestamp[lte]=${two}&object_id=call_2`)).ids, [])
+  const { status, body } = await ask(app, 'GET /v1/events?timestamp[gte]=yesterday', { key })
+  assert.equal([status, body.error.param], [400, 'timestamp.gte'])
+})
+
 test('what is neither a cursor nor an ID answers 400', async () => {
   for (const [query, param] of [
     ['starting_after=nonsense', 'starting_after'],
