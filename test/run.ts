@@ -288,6 +288,8 @@ const onPostgres = units.filter(path => opensStore(path) && !onSqliteAlone(path)
 const url = await usableServer(onPostgres)
 const again = url === null ? [] : [...onPostgres]
 const run = `run${process.pid}`
+/** For tests whose products share a database: they make their own, with this beginning of its name. */
+if (url !== null) Object.assign(env, { TANDEM_TEST_SERVER_URL: url, TANDEM_TEST_DATABASES: `tandem_test_${run}` })
 const postgres: Stage = {
   width: AGAIN,
   label: ' on PostgreSQL',

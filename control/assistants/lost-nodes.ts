@@ -41,7 +41,8 @@ async function endLost(
       }),
     )
   await endAll(inPlaceOf(store.db, id), seen_at, step)
-  // The phones and softphones of the node can no longer be reached. They connect again to another node, or to this one.
+  // Softphones, and phones without a proxy, can no longer be reached. They connect again to another node, or to this one.
   await step(null, trx => trx.deleteFrom('browser_sessions').where('node', '=', id).execute())
-  await step(null, trx => trx.deleteFrom('sip_registrations').where('node', '=', id).execute())
+  const phones = (trx: Trx) => trx.deleteFrom('sip_registrations').where('node', '=', id).where('path', '=', '[]')
+  await step(null, trx => phones(trx).execute())
 }

@@ -1,8 +1,9 @@
+import type { ExpressionBuilder } from 'kysely'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { Device } from '../ringing/rings.ts'
-import type { SipRegistrationRow } from './tables.ts'
+import type { DeviceTables, SipRegistrationRow } from './tables.ts'
 
 /**
  * The devices on which a member can be reached now: registered SIP phones and connected softphones, newest first. An inactive member has none.
@@ -14,8 +15,7 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .select('sip_registrations')
     .select(['contact', 'host', 'port', 'transport', 'path', 'instance'])
     .where('user_id', '=', userId)
-    // Another node's phones and WebSockets are out of our reach.
-    .where('node', '=', nodeOf(db))
+    .where(isReachedFrom(nodeOf(db)))
     .where('expires_at', '>', now.toISOString())
     .orderBy('registered_at', 'desc')
     .execute()
@@ -23,6 +23,7 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
     .select('browser_sessions')
     .select('id')
     .where('user_id', '=', userId)
+    // Another node's WebSockets are out of our reach.
     .where('node', '=', nodeOf(db))
     .orderBy('connected_at', 'desc')
     .execute()
@@ -32,6 +33,12 @@ export async function devicesOf(db: Db, tenant: Tenant, userId: string, now: Dat
   )
   return [...newest.map(phoneOf), ...browsers.map(({ id }): Device => ({ kind: 'browser', browserId: id }))]
 }
+
+/** Phones that a node reaches: those registered with itself, and those whose proxy leads every node to them (RFC 3327). */
+export const isReachedFrom =
+  (node: string) =>
+  ({ eb, or }: ExpressionBuilder<DeviceTables, 'sip_registrations'>) =>
+    or([eb('node', '=', node), eb('path', '!=', '[]')])
 
 type Registered = Pick<SipRegistrationRow, 'contact' | 'host' | 'port' | 'transport' | 'path'>
 

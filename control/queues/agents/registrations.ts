@@ -10,7 +10,7 @@ import type { MediaPort } from '../../media-link/events.ts'
 import type { CallCentre } from '../call-centre.ts'
 import { noteLost } from '../lost-devices.ts'
 import { joinRing } from '../ringing/late-devices.ts'
-import { phoneOf } from './devices.ts'
+import { isReachedFrom, phoneOf } from './devices.ts'
 import { noteLogin } from './logins.ts'
 import type { SipCredentialRow, SipRegistrationRow } from './tables.ts'
 
@@ -130,7 +130,7 @@ const contactsOf = (trx: Trx, tenant: Tenant, userId: string, at: Date): Promise
     .select('sip_registrations')
     .selectAll()
     .where('user_id', '=', userId)
-    .where('node', '=', nodeOf(trx))
+    .where(isReachedFrom(nodeOf(trx)))
     .where('expires_at', '>', at.toISOString())
     .orderBy('registered_at')
     .execute()
@@ -147,7 +147,7 @@ async function forget(
   await forTenant(trx, tenant)
     .delete('sip_registrations')
     .where('user_id', '=', userId)
-    .where('node', '=', nodeOf(trx))
+    .where(isReachedFrom(nodeOf(trx)))
     .where(({ eb, or }) =>
       or([eb('expires_at', '<=', at.toISOString()), ...(contacts.length === 0 ? [] : [eb('contact', 'in', contacts)])]),
     )

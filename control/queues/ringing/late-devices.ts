@@ -25,15 +25,15 @@ export async function joinRing(
   at: string,
   former: readonly Device[] = [],
 ): Promise<void> {
-  const ring = await forTenant(trx, tenant)
+  const open = forTenant(trx, tenant)
     .select('rings')
     .selectAll()
     .where('open_user', '=', userId)
     .where('state', '=', 'ringing')
     // Only the device from which the member dialled is rung.
     .where('purpose', '!=', 'placed')
-    .where('node_id', '=', nodeOf(trx))
-    .executeTakeFirst()
+  const isReachedByAll = device.kind === 'sip' && device.route !== undefined
+  const ring = await (isReachedByAll ? open : open.where('node_id', '=', nodeOf(trx))).executeTakeFirst()
   if (ring === undefined) return
   const timeoutS = secondsLeft(ring, at)
   const legs = await legsOfRing(trx, tenant, ring.id)

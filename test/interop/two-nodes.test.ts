@@ -1,0 +1,138 @@
+import pg from 'pg'
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
+import { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
+import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { missingPrograms, suite } from '../harness.ts'
+import { Kamailio } from './peers/kamailio.ts'
+
+/** Two nodes that share a PostgreSQL database, with Kamailio before them: what the one knows, the other has to serve. */
+const test = suite('interop/two-nodes')
+const { TANDEM_TEST_SERVER_URL: server, TANDEM_TEST_DATABASES: databases } = process.env
+const missing =
+  missingPrograms('kamailio', 'openssl') ?? (server === undefined ? 'TANDEM_TEST_DATABASE_URL is not set' : null)
+const EDGE = '127.0.0.6'
+const CARRIER = '127.0.0.9'
+const LIMIT = { timeoutMs: 60_000 }
+
+let nodes: [Product, Product]
+let edge: Kamailio
+let shared: string
+
+async function query(url: string, statement: string): Promise<pg.QueryResult> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+test.before(async () => {
+  if (missing !== null) return
+  const name = `${databases}_${process.pid}`
+  await query(server!, `create database "${name}"`)
+  const url = new URL(server!)
+  url.pathname = `/${name}`
+  shared = url.href
+  const env = { TANDEM_DATABASE_URL: shared, TANDEM_SIP_PROXIES: `${EDGE}/32` }
+  nodes = await Promise.all([Product.start({ env }), Product.start({ env })])
+  edge = await Kamailio.start(
+    EDGE,
+    nodes.map(({ sip }) => sip),
+  )
+})
+test.after(async () => {
+  await edge?.stop()
+  for (const node of nodes ?? []) await curtain(node)
+})
+
+const sharedTest = (sentence: string, run: () => Promise<void>): void => {
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+interface Member {
+  userId: string
+  account: Parameters<Phone['register']>[0]
+  phone: Phone
+}
+
+/** A member whose phone has registered through the edge, with one of the nodes. */
+async function behindEdge(name: string): Promise<Member> {
+  const [node] = nodes
+  const phone = await Phone.open(name, {}, CARRIER)
+  const { user_id: userId } = await node.ok('POST', '/invitations', { email: `${name}@example.com` })
+  await node.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  const account = await node.ok('POST', `/users/${userId}/sip_credential`)
+  await node.until('the edge has found a node for the phone', () =>
+    phone.register(account, edge).then(
+      () => true,
+      () => null,
+    ),
+  )
+  return { userId, account, phone }
+}
+
+const hears = (node: Product, call: PhoneCall, hz: number): Promise<true> =>
+  node.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
+
+sharedTest(
+  'a phone that has registered through the edge is rung by each node, one caller after the other',
+  async () => {
+    const [node] = nodes
+    const { userId, phone } = await behindEdge('agent')
+    await node.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
+    const { id } = await node.ok('POST', '/queues', { name: 'Sales', member_user_ids: [userId], wrap_up_seconds: 0 })
+    await node.ok('POST', '/inbound_routes', { match: { to: '4400' }, target: { type: 'queue', id } })
+    const callers: { hz: number; caller: Phone; call: PhoneCall }[] = []
+    for (const [n, { sip }] of nodes.entries()) {
+      const [hz, caller] = [440 + 300 * n, await Phone.open(`caller${n}`)]
+      const call = await caller.call('4400', sip)
+      call.say(tone(hz))
+      callers.push({ hz, caller, call })
+    }
+    for (const { hz, caller, call } of callers) {
+      const ringing = await phone.next()
+      ringing.answer()
+      ringing.say(tone(1000))
+      await Promise.all([hears(node, call, 1000), hears(node, ringing, hz)])
+      await ringing.hangup()
+      await caller.close()
+    }
+    await phone.close()
+  },
+)
+
+sharedTest('phones whose node has died are rung by the other', async () => {
+  const [node, killed] = nodes
+  const members: Member[] = []
+  // The edge knows accounts by a hash.
+  await node.until('each node has a phone', async () => {
+    members.push(await behindEdge(`stays${members.length}`))
+    const { rows } = await query(shared, 'select distinct node from sip_registrations')
+    return rows.length === nodes.length ? true : null
+  })
+  killed.kill()
+  for (const { userId, account, phone } of members) {
+    const caller = await Phone.open('caller')
+    await node.ok('POST', '/calls', { to: caller.uri, user_id: userId })
+    const calling = await caller.next()
+    calling.answer()
+    const ringing = await phone.next()
+    ringing.answer()
+    ringing.say(tone(1000))
+    await hears(node, calling, 1000)
+    await ringing.hangup()
+    await phone.register(account, edge)
+    const { registrations } = await node.ok('GET', `/users/${userId}/sip_credential`)
+    assert.is(registrations.length, 1, 'it is there once, with another node from now on')
+    await Promise.all([caller.close(), phone.close()])
+  }
+})
+
+test.run()
