@@ -4,7 +4,7 @@ import { keepableCall } from '../calls/running-call.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import type { Context } from '../http/context.ts'
 import { conflict, isProblem, missing, type Problem, problem } from '../http/errors.ts'
-import { listOf, listParameters, listQuery, page } from '../http/list.ts'
+import { listOf, listParameters, listQuery, page, pageOf } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
 import { EVENT_STREAM, wantsEventStream } from '../http/wire/event-stream.ts'
@@ -69,11 +69,8 @@ function readRoutes(deps: CopilotSessionDeps): Route[] {
       query: sessionsQuery,
       reply: listOf(copilotSessionSchema),
       handler: (context, { query: { call_id, user_id, status, ...query } }) => {
-        let rows = forTenant(store.db, context).select('copilot_sessions').selectAll()
-        if (call_id !== undefined) rows = rows.where('call_id', '=', call_id)
-        if (user_id !== undefined) rows = rows.where('user_id', '=', user_id)
-        if (status !== undefined) rows = rows.where('status', '=', status)
-        return page(rows, query, '/v1/copilot_sessions', toSession)
+        const asked = { db: store.db, tenant: context, where: { call_id, user_id, status } }
+        return pageOf({ ...asked, table: 'copilot_sessions' }, query, '/v1/copilot_sessions', toSession)
       },
     }),
     retrieveRoute({

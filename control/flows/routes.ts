@@ -1,5 +1,5 @@
 import { isProblem, missing } from '../http/errors.ts'
-import { listOf, listQuery, page } from '../http/list.ts'
+import { listOf, listQuery, page, pageOf } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
 import { EVENT_STREAM } from '../http/wire/event-stream.ts'
 import { deletedObject } from '../kernel/schema.ts'
@@ -72,10 +72,8 @@ function flowOperations(deps: SimulateDeps): Route[] {
       query: flowListQuery,
       reply: listOf(flowSchema),
       handler: async (context, { query }) => {
-        let rows = forTenant(store.db, context).select('flows').selectAll()
-        if (query.kind !== undefined) rows = rows.where('kind', '=', query.kind)
-        if (query.status !== undefined) rows = rows.where('status', '=', query.status)
-        const list = await page(rows, query, '/v1/flows', row => row)
+        const asked = { db: store.db, tenant: context, where: { kind: query.kind, status: query.status } }
+        const list = await pageOf({ ...asked, table: 'flows' }, query, '/v1/flows', row => row)
         if (isProblem(list)) return list
         const ids = list.data.map(row => row.id)
         const assistants = await assistantsOf(store.db, context, ids)

@@ -140,6 +140,16 @@ const STORE_RETRY_S = 5
 
 class UnreadableBody extends Error {}
 
+/** Of a body that the parser refuses: names that would change what an object is are JSON too. */
+function faultOf(text: string): string {
+  try {
+    JSON.parse(text)
+    return 'The body has a key "__proto__" or "constructor", which no object here takes.'
+  } catch {
+    return 'The body is not valid JSON.'
+  }
+}
+
 /** Bodies are JSON. An empty body is no body, whatever its content type. */
 function readBodies(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
@@ -153,7 +163,7 @@ function readBodies(app: FastifyInstance): void {
     // RFC 8259 §8.1. Otherwise invalid bytes would be stored as other characters.
     if (!isUtf8(bytes)) return done(new UnreadableBody('The body is not UTF-8.'))
     parseJson(request, bytes.toString(), (error, value) =>
-      error ? done(new UnreadableBody('The body is not valid JSON.')) : done(null, value),
+      error ? done(new UnreadableBody(faultOf(bytes.toString()))) : done(null, value),
     )
   })
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) =>

@@ -1,9 +1,8 @@
 import { runningSession } from '../calls/conductor/rooms/sessions.ts'
 import { conflict, isProblem } from '../http/errors.ts'
-import { listOf, page } from '../http/list.ts'
+import { listOf, pageOf } from '../http/list.ts'
 import { deleteRoute, retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
-import { forTenant } from '../kernel/tenancy.ts'
 import { type ConferenceRoomDeps, changeRoom, createRoom, replaceLink } from './room.ts'
 import { conferenceRoomSchema, conferenceRoomWithLinkSchema } from './room-schema.ts'
 import { changeBody, createBody, roomListQuery } from './schema.ts'
@@ -45,9 +44,8 @@ export function conferenceRoomRoutes(deps: ConferenceRoomDeps): Route[] {
       query: roomListQuery,
       reply: listOf(conferenceRoomSchema),
       handler: async (context, { query }) => {
-        let rows = forTenant(store.db, context).select('conference_rooms').selectAll().where('active', '=', 1)
-        if (query.owner_id !== undefined) rows = rows.where('owner_id', '=', query.owner_id)
-        const list = await page(rows, query, '/v1/conference_rooms', row => row)
+        const asked = { db: store.db, tenant: context, where: { active: 1, owner_id: query.owner_id } }
+        const list = await pageOf({ ...asked, table: 'conference_rooms' }, query, '/v1/conference_rooms', row => row)
         if (isProblem(list)) return list
         return { ...list, data: await Promise.all(list.data.map(row => toObject(store.db, context, row))) }
       },

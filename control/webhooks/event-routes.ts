@@ -51,12 +51,8 @@ export function eventRoutes(deps: { store: Store }): Route[] {
         let rows = forTenant(store.db, context).select('events').selectAll()
         if (query.type !== undefined) rows = rows.where('type', '=', query.type)
         if (query.object_id !== undefined) rows = rows.where('object_id', '=', query.object_id)
-        return page(
-          within(rows, { column: 'timestamp', range: query.timestamp, ids: IDS }),
-          query,
-          '/v1/events',
-          shownTo(context),
-        )
+        const found = within(rows, { column: 'timestamp', range: query.timestamp, ids: IDS })
+        return page(found, query, '/v1/events', shownTo(context))
       },
     }),
     retrieveRoute({

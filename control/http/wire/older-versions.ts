@@ -40,7 +40,9 @@ function olderRoute(route: Route, date: string, versions: readonly ApiVersion[])
   return {
     read: body => {
       if (validate === null) return { body }
-      return validate(body) ? { body: older.up(body) } : validationProblem((validate.errors ?? []) as ErrorObject[])
+      return validate(body)
+        ? { body: older.up(body) }
+        : validationProblem((validate.errors ?? []) as ErrorObject[], 'body')
     },
     write: json => JSON.stringify(older.down(JSON.parse(json))),
     renamed: failure => {

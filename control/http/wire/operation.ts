@@ -44,7 +44,7 @@ export class Operation {
     this.#validators ??= validatorsOf(this.route)
     for (const [part, validate] of this.#validators) {
       if (part === 'query') typeQuery(request.query as Query, this.route.query)
-      if (!validate(request[part])) return validationProblem((validate.errors ?? []) as ErrorObject[])
+      if (!validate(request[part])) return validationProblem((validate.errors ?? []) as ErrorObject[], part)
     }
     return null
   }

@@ -78,7 +78,7 @@ export const invalidAt = (param: string, fault: string): Problem =>
   })
 
 /** The problem for Ajv's errors; `param` is a path such as `overflow.action` or `member_user_ids[1]`. */
-export function validationProblem(errors: ErrorObject[]): Problem {
+export function validationProblem(errors: ErrorObject[], part?: string): Problem {
   const error = mostTelling(errors)
   const at = paramPath(error.instancePath)
   const malformed = codeWithin(at)
@@ -87,7 +87,9 @@ export function validationProblem(errors: ErrorObject[]): Problem {
     const misspelt = misspeltIn(error, at)
     if (misspelt !== null) return misspelt
     const param = join(at, String(params.missingProperty))
-    return problem(malformed ?? 'parameter_missing', `Missing required parameter: ${param}.`, { param })
+    const isEmpty = part === 'body' && at === '' && Object.keys(error.data as object).length === 0
+    const empty = isEmpty ? 'The body is empty. ' : ''
+    return problem(malformed ?? 'parameter_missing', `${empty}Missing required parameter: ${param}.`, { param })
   }
   if (error.keyword === 'additionalProperties' || error.keyword === 'unevaluatedProperties') {
     const param = join(at, String(params.additionalProperty ?? params.unevaluatedProperty))

@@ -61,12 +61,8 @@ export function evaluationRoutes(deps: EvaluationRouteDeps): Route[] {
         for (const [column, value] of Object.entries({ call_id, user_id, queue_id, profile_id, status, review })) {
           if (value !== undefined) rows = rows.where(column as 'call_id', '=', value)
         }
-        return page(
-          within(rows, { column: 'call_at', range: query.call_created }),
-          query,
-          '/v1/qa_evaluations',
-          toQaEvaluation,
-        )
+        const found = within(rows, { column: 'call_at', range: query.call_created })
+        return page(found, query, '/v1/qa_evaluations', toQaEvaluation)
       },
     }),
     retrieveRoute(plain),

@@ -264,6 +264,21 @@ test('a body that is not JSON answers 400 invalid_json', async () => {
   }
 })
 
+test('an empty body is told so where a parameter is required, and a name that no object takes is not called bad JSON', async () => {
+  const told = async (payload: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const { body } = await ask(app, 'POST /v1/things', { key: live, body: payload, headers })
+    return [body.error.code, body.error.param, body.error.message]
+  }
+  const empty = ['parameter_missing', 'name', 'The body is empty. Missing required parameter: name.']
+  for (const payload of ['', 'null', '{}']) assert.equal(await told(payload), empty, payload)
+  assert.is((await told('{"count":1}'))[2], 'Missing required parameter: name.')
+  for (const payload of ['{"name":"a","__proto__":{}}', '{"constructor":{"prototype":1}}']) {
+    assert.match((await told(payload))[2], /has a key "__proto__" or "constructor"/)
+  }
+  assert.is((await told('{"name":"__proto__"'))[2], 'The body is not valid JSON.')
+})
+
 test('a body of more than a mebibyte is refused', async () => {
   const answer = await ask(app, 'POST /v1/things', { key: live, body: { name: 'a'.repeat(1024 * 1024) } })
   assert.is(answer.status, 400)

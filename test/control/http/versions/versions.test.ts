@@ -84,7 +84,10 @@ test('a request in an older version is checked in the words of that version', as
   assert.match((await book({ phone_number: 'nobody' }, inOld)).body.error.message, /^phone_number is not a number/)
   assert.equal(refusal(await book({ phone: 'nobody' })), [400, 'phone', undefined])
   const message = (await book({}, inOld)).body.error
-  assert.equal([message.code, message.message], ['parameter_missing', 'Missing required parameter: phone_number.'])
+  assert.equal(
+    [message.code, message.message],
+    ['parameter_missing', 'The body is empty. Missing required parameter: phone_number.'],
+  )
 })
 
 test('requests made with a key get the behaviour of the version that the key is pinned to', async () => {
