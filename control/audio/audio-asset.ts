@@ -16,13 +16,13 @@ export interface AudioAssetDeps {
   now: () => Date
   dataDir: string
   convert: ConvertAudio
-  /** The flows and queues that play an asset. */
+  /** What uses an asset, such as flows and queues. */
   usesOf: UsesOf
 }
 
 const BUSY_RETRY_S = 5
 
-/** The file is written before the row: a file without a row is nothing, a row without a file would be broken. */
+/** The file is written before the row: a file without a row is harmless, a row without a file would be broken. */
 export async function createAsset(
   deps: AudioAssetDeps,
   context: Context,
@@ -75,7 +75,7 @@ export async function changeAsset(
   })
 }
 
-/** The row goes first: when the process dies in between, a file without a row is left, which nobody can reach. */
+/** The row is deleted first: if the process dies in between, only a file without a row remains, which is swept later. */
 export async function deleteAsset({ dataDir, now, usesOf }: AudioAssetDeps, context: Context, id: string) {
   const answer = await context.transaction(async trx => {
     const assets = forTenant(trx, context)

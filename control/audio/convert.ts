@@ -1,16 +1,16 @@
 import { startWorker } from '../kernel/worker.ts'
 import type { AudioRefusal, StoredWav } from './stored-wav.ts'
 
-/** Enough for the largest upload, little enough that a bad one cannot take the process down [MB]. */
+/** Enough for the largest upload, and so little that a malformed one cannot exhaust the process [MB]. */
 const MAX_HEAP_MB = 256
 const DEADLINE_MS = 60_000
-/** Uploads that may wait for their turn, each with up to 20 MB. */
+/** Maximum number of uploads that wait, each of up to 20 MB. */
 const MAX_WAITING = 8
 
-/** Converts an upload; `busy` when too many wait already. */
+/** Converts an upload; `busy`: too many wait already. */
 export type ConvertAudio = (upload: Uint8Array) => Promise<StoredWav | AudioRefusal | 'busy'>
 
-/** Converts uploads one after the other, each on a thread of its own, so that requests are answered meanwhile. */
+/** Converts uploads one after the other, each on a new thread, so that requests are answered meanwhile. */
 export function audioConverter(): ConvertAudio {
   let waiting = 0
   let last: Promise<unknown> = Promise.resolve()

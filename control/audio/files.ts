@@ -8,7 +8,7 @@ const audioFolder = (dataDir: string): string => join(dataDir, 'audio')
 /** The file of an audio asset. */
 export const audioPath = (dataDir: string, id: string): string => join(audioFolder(dataDir), `${id}.wav`)
 
-/** Writes the file so that it is whole or not there, also after a power cut. */
+/** Writes the file so that it is complete or absent, even after a power failure. */
 export async function writeAudio(dataDir: string, id: string, bytes: Uint8Array): Promise<void> {
   const path = audioPath(dataDir, id)
   await mkdir(audioFolder(dataDir), { recursive: true })
@@ -25,7 +25,7 @@ export async function writeAudio(dataDir: string, id: string, bytes: Uint8Array)
 /** Idempotent. */
 export const removeAudio = (dataDir: string, id: string): Promise<void> => rm(audioPath(dataDir, id), { force: true })
 
-/** Removes the files of assets that are not there. */
+/** Removes files without an asset. */
 export const sweepAudio = (db: Db, dataDir: string, now: Date): Promise<number> =>
   sweepOrphans(
     audioFolder(dataDir),

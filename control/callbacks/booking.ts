@@ -34,7 +34,7 @@ export interface BookingDeps {
 
 type Booking = Static<typeof createBody>
 
-/** Books a callback, or answers the one that the number or the call has already. */
+/** Books a callback, or returns the one that the number or the call already has. */
 export async function book(deps: CallbackDeps, context: Context, body: Booking): Promise<Callback | Problem> {
   const refused = await referencesProblem(deps, context, body)
   if (refused !== null) return refused
@@ -52,13 +52,13 @@ export async function book(deps: CallbackDeps, context: Context, body: Booking):
 export interface SourcedBooking extends Booking {
   source: 'queue' | 'ivr' | 'flow' | 'ai' | 'web' | 'manual' | 'voicemail' | 'api'
   author: string
-  /** The website form that asks, and the page and language that its visitor saw. */
+  /** The website form that the request came from, with the page and language that its visitor saw. */
   site?: { id: string; page: string; language: string | null }
-  /** The request that asks; absent when a caller does. */
+  /** The API request; absent: a caller has asked. */
   request?: Cause
 }
 
-/** Books a callback in the transaction of its cause; the objects that it names exist. */
+/** Books a callback in the transaction of its cause. The objects that it names must exist. */
 export async function bookCallback(
   deps: BookingDeps,
   trx: Trx,
@@ -80,13 +80,13 @@ export async function bookCallback(
   }
   if (call_id !== undefined) {
     await forTenant(trx, tenant).insert('callback_requests', { origin_call_id: call_id, callback_id: row.id })
-    // A call that is going on has its summary written when it is over.
+    // The summary of a running call is written once the call has ended.
     await wantSummary(trx, tenant, call_id, deps.now().toISOString())
   }
   return toCallback(row)
 }
 
-/** A later request for the same number: counted, its note kept, all else as it was. */
+/** Merges a later request for the same number: it is counted and its note is kept; everything else stays. */
 async function mergeInto(
   trx: Trx,
   tenant: Tenant,
@@ -100,7 +100,7 @@ async function mergeInto(
   return saveCallback(trx, tenant, open, change, { type: 'callback.merged', previousAttributes, request })
 }
 
-/** Who returns what was for a member who is deactivated. */
+/** The route of callbacks whose agent was deactivated. */
 export const ANY_AGENT = { route: 'agent_queue', agent_id: null } as const
 
 async function newCallback(
@@ -165,7 +165,7 @@ async function newCallback(
   return routeProblem(row) ?? row
 }
 
-/** Whether it is asked for in a call of a campaign: then that is its source, whoever asks. */
+/** Whether it is requested in a campaign's call, which then is its source, whoever asks. */
 async function isOfCampaign(trx: Trx, tenant: Tenant, { call_id, source }: SourcedBooking): Promise<boolean> {
   if (call_id === undefined || source === 'api') return false
   return (await forTenant(trx, tenant).findBy('campaign_attempts', { call_id })) !== undefined

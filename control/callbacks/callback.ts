@@ -3,7 +3,7 @@ import { afterOpenMinutes, type BusinessHours, nextOpen } from '../organisation/
 import type { CallbackRow, CallbackStatus } from './tables.ts'
 
 const MAX_AHEAD_MS = 90 * 24 * 60 * 60 * 1000
-/** A callback that was not returned for this long after its due time is no longer wanted. */
+/** A callback not returned within this time after it was due expires [ms]. */
 const MAX_OVERDUE_MS = 7 * 24 * 60 * 60 * 1000
 
 type Trigger = 'complete' | 'cancel' | 'expire'
@@ -23,10 +23,10 @@ const NEXT: Record<CallbackStatus, Partial<Record<Trigger, CallbackStatus>>> = {
 }
 
 const ON_CALL: CallbackStatus[] = ['dialing', 'connected']
-/** Nobody has answered it, nobody is being called: it can still be withdrawn, and it can lapse. */
+/** Statuses in which nobody is being called, so that a callback can be cancelled or expire. */
 export const WAITING: CallbackStatus[] = ['pending', 'offered']
 
-/** The status after the trigger, or why it cannot be. */
+/** The status after the trigger, or why it is refused. */
 export function nextStatus(status: CallbackStatus, trigger: Trigger): CallbackStatus | Problem {
   const next = NEXT[status][trigger]
   if (next !== undefined) return next
@@ -34,7 +34,7 @@ export function nextStatus(status: CallbackStatus, trigger: Trigger): CallbackSt
   return conflict('callback_closed', `The callback is ${status}.`)
 }
 
-/** 409 for any change of a callback that is closed. */
+/** 409 for any change of a closed callback. */
 export const closedProblem = ({ status }: CallbackRow): Problem | null =>
   WAITING.includes(status) || ON_CALL.includes(status)
     ? null
@@ -46,7 +46,7 @@ export interface Plan {
   sla_at: string | null
 }
 
-/** When a callback is due: in business hours, not in the past, at most 90 days ahead and before its window ends. */
+/** Plans when a callback is due: in business hours, not in the past, at most 90 days ahead, and before its window ends. */
 export function planCallback(
   asked: { due_at: string | null; window_end: string | null },
   office: { hours: BusinessHours; slaMinutes: number; now: Date },
@@ -82,9 +82,9 @@ export function routeProblem({
   return null
 }
 
-/** The notes with one more, stamped with its time and author. */
+/** The notes with one more, with its time and author. */
 export const withNote = (notes: string, note: { text: string | undefined; at: string; author: string }): string =>
   note.text === undefined ? notes : `${notes}${notes === '' ? '' : '\n'}[${note.at}, ${note.author}] ${note.text}`
 
-/** Callbacks that were due before this have lapsed. */
+/** Callbacks that were due before this time have expired. */
 export const overdueBefore = (now: Date): string => new Date(now.getTime() - MAX_OVERDUE_MS).toISOString()

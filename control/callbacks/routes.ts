@@ -131,7 +131,7 @@ async function change(
   })
 }
 
-/** A plan for new times; none are planned when neither was sent. */
+/** A new plan, if one of the times was sent. */
 async function replan(
   deps: CallbackDeps,
   trx: Trx,

@@ -9,10 +9,10 @@ import { overdueBefore, WAITING } from './callback.ts'
 import { toCallback } from './schema-callback.ts'
 import type { CallbackRow } from './tables.ts'
 
-/** Callbacks that one pass of the expiry closes in one transaction. */
+/** Maximum number of callbacks per transaction of the expiry. */
 const EXPIRY_BATCH = 200
 
-/** The callback that this call asked for before, if any. */
+/** The callback that this call has already requested, if any. */
 export async function callbackOfCall(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
   const scoped = forTenant(db, tenant)
   const request = await scoped.findBy('callback_requests', { origin_call_id: callId })
@@ -36,7 +36,7 @@ export const callbacksUsing: UsesOf = async (db, tenant, id) => {
   return rows.map(row => ({ object: 'callback', id: row.id, name: row.name }))
 }
 
-/** How the author of a note is named: the API key that wrote it. */
+/** The author of a note: the name of the API key, or its ID. */
 export async function authorOf(db: Db, context: Context): Promise<string> {
   const key = await forTenant(db, context).find('api_keys', context.apiKeyId)
   return key === undefined || key.name === '' ? context.apiKeyId : key.name
@@ -56,7 +56,7 @@ export async function saveCallback(
   return changed
 }
 
-/** Why callbacks are cancelled: when, and the request that asks for it; absent: none does. */
+/** When callbacks are cancelled, and by which request; absent: by none. */
 interface Cancelling {
   at: string
   request?: Cause
@@ -91,7 +91,7 @@ async function cancelWaiting(trx: Trx, tenant: Tenant, row: CallbackRow, { at, r
   await saveCallback(trx, tenant, row, change, { type: 'callback.cancelled', previousAttributes, request })
 }
 
-/** Closes waiting callbacks that are past their window, or were due too long ago; returns how many. */
+/** Expires waiting callbacks that are past their window, or were due too long ago. Returns how many. */
 export async function expireCallbacks(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()
   let count = 0
@@ -105,7 +105,7 @@ export async function expireCallbacks(store: Store, now: Date): Promise<number> 
   return count
 }
 
-/** Reports each callback that was not reached by `sla_at`, once; it is still called. Returns how many. */
+/** Writes one event for each callback whose person was not reached by `sla_at`; it is still returned. Returns how many. */
 export async function tellMissed(store: Store, now: Date): Promise<number> {
   const at = now.toISOString()
   let count = 0

@@ -6,9 +6,9 @@ declare module '../kernel/jobs/kinds.ts' {
   }
 }
 
-/** The call that asked for a callback is to be summarised. */
+/** Job: the call that requested a callback is to be summarised. */
 export interface SummaryJob {
   tenant: Tenant
-  /** The call that asked. */
+  /** ID of that call. */
   call_id: string
 }

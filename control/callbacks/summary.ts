@@ -16,7 +16,7 @@ export interface SummaryDeps {
 
 const MAX_ATTEMPTS = 5
 const BACKOFF_MS = 10_000
-/** Limit of the text for the model. Callers say at the end why they want to be called. */
+/** Maximum length of the text for the model [characters]. The end is kept, where callers say why they want to be called. */
 const MAX_TEXT = 20_000
 const MAX_SUMMARY = 1000
 
@@ -29,8 +29,8 @@ const summarySchema = Type.Object(
 )
 
 /**
- * Fills the summary of a callback from the call that asked for it, by a model. Without one, or if it fails for good, the summary is
- * the caller's own words. Without a transcript there is none.
+ * Writes the summary of a callback from the call that requested it, by a model. Without a model, or if it fails finally, the summary is the
+ * caller's own words; without words there is none.
  */
 export const summaryHandler = ({ store, now, writerFor }: SummaryDeps): JobHandler<SummaryJob> => ({
   maxAttempts: MAX_ATTEMPTS,
@@ -63,7 +63,7 @@ interface SaidLine {
   text: string
 }
 
-/** The words of a call: its transcript, otherwise the turns of its flow or assistant. */
+/** What was said in a call: its transcript, otherwise the turns of its flow or assistant. */
 async function saidIn(db: Db, tenant: Tenant, callId: string): Promise<{ lines: SaidLine[]; language: string }> {
   const scoped = forTenant(db, tenant)
   const own = await scoped
@@ -89,12 +89,12 @@ async function saidIn(db: Db, tenant: Tenant, callId: string): Promise<{ lines: 
   const turns = scoped.select('call_steps').select('entry').where('call_id', '=', callId).where('kind', '=', 'turn')
   const steps = await turns.orderBy('id').execute()
   const entries = steps.map(({ entry }) => JSON.parse(entry) as { role: string; source: string; text: string })
-  // Keys are no words.
+  // Pressed keys are no words.
   const said = entries.filter(({ role, source, text }) => text !== '' && !(role === 'customer' && source === 'dtmf'))
   return { lines: said.map(({ role, text }) => ({ isCaller: role === 'customer', text })), language }
 }
 
-/** Its transcript's, else the assistant's who led it. */
+/** The language of the transcript, otherwise that of the call's assistant. */
 async function languageOf(db: Db, tenant: Tenant, callId: string): Promise<string> {
   const scoped = forTenant(db, tenant)
   const spoken = (await scoped.find('transcripts', callId))?.language
@@ -103,7 +103,7 @@ async function languageOf(db: Db, tenant: Tenant, callId: string): Promise<strin
   return (await assistantSettings(db, tenant, assistantId))?.language ?? 'en'
 }
 
-/** Cut between words. */
+/** Cut to the maximum length, between words. */
 function shortened(text: string): string {
   const trimmed = text.trim()
   if (trimmed.length <= MAX_SUMMARY) return trimmed

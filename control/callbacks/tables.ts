@@ -11,7 +11,7 @@ declare module '../kernel/store/tables.ts' {
 export interface CallbackTable extends TenantColumns {
   id: string
   phone: string
-  /** The phone while the callback is open, else null: unique, so that a number has one open callback. */
+  /** `phone` while the callback is open, otherwise null. Unique, so that a number has at most one open callback. */
   open_phone: string | null
   name: string
   status: CallbackStatus
@@ -33,13 +33,13 @@ export interface CallbackTable extends TenantColumns {
   notes: string
   summary: string | null
   sla_at: string | null
-  /** When that was told to have passed; null: not yet. */
+  /** When the event about a missed `sla_at` was written; null: not yet. */
   sla_missed_at: string | null
   merged_requests: number
   web_context: string | null
-  /** JSON of the agents whose phone rang for it in vain, since it was due last. */
+  /** JSON of the IDs of agents who did not answer an offer of it since it was last due. */
   tried: string | null
-  /** The agent who is reserved for it. */
+  /** The agent to whom it is offered, or who returns it. */
   offered_to: string | null
   metadata: string
   completed_at: string | null
@@ -47,7 +47,7 @@ export interface CallbackTable extends TenantColumns {
   updated: string
 }
 
-/** Which callback a call asked for, also when it was merged into an earlier one. */
+/** The callback that a call requested, even if it was merged into an earlier one. */
 export interface CallbackRequestTable extends TenantColumns {
   origin_call_id: string
   callback_id: string

@@ -7,7 +7,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { SummaryJob } from './summary-job.ts'
 import type { CallbackRow } from './tables.ts'
 
-/** The callback that a call was the first to ask for: one that it was merged into is summed up from its own. */
+/** The callback that a call was the first to request. One into which its request was merged is summarised from an earlier call. */
 export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): Promise<CallbackRow | undefined> {
   const scoped = forTenant(db, tenant)
   const request = await scoped.findBy('callback_requests', { origin_call_id: callId })
@@ -15,7 +15,7 @@ export async function callbackOfOrigin(db: Db, tenant: Tenant, callId: string): 
   return callback?.origin_call_id === callId ? callback : undefined
 }
 
-/** Has the summary written once the call is over and its transcript, where there is one, is whole; whoever comes last asks. */
+/** Requests the summary once the call has ended and its transcript, if any, is complete. Called after each of these. */
 export async function wantSummary(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
   const callback = await callbackOfOrigin(trx, tenant, callId)
   if (callback === undefined || callback.summary !== null) return
@@ -28,14 +28,14 @@ export async function wantSummary(trx: Trx, tenant: Tenant, callId: string, at: 
   await enqueue(trx, 'callback.summary', job, options)
 }
 
-/** Within the transaction that ends a call or its transcript (`store.within`). */
+/** Runs in the transaction that ends a call or its transcript (`store.within`). */
 export const onCallTold = only(
   ['call.ended', 'call.transcript.ready', 'call.transcript.failed'],
   (trx: Trx, { type, object, tenant, at }: Fact): Promise<void> =>
     wantSummary(trx, tenant, type === 'call.ended' ? (object as Call).id : (object as CallTranscript).call_id, at),
 )
 
-/** When a call's words are deleted, summaries made from them are deleted too. */
+/** When a call's transcript is deleted, the summary made from it is deleted too. */
 export async function forgetSummary(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   const callback = await callbackOfOrigin(trx, tenant, callId)
   if (callback === undefined) return

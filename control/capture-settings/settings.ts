@@ -40,7 +40,7 @@ export const captureFields = {
 const settings = Type.Object(captureFields)
 export type CaptureSettings = Static<typeof settings>
 
-/** If nobody sets it. */
+/** Settings of which nothing is set. */
 export const NO_CAPTURE: CaptureSettings = {
   record: null,
   transcribe: null,
@@ -49,7 +49,7 @@ export const NO_CAPTURE: CaptureSettings = {
   recording_consent: null,
 }
 
-/** The stored settings; null: never set. */
+/** Reads the stored settings; null: never set. */
 export const captureOf = (json: string | null): CaptureSettings => ({
   ...NO_CAPTURE,
   ...(json === null ? {} : (JSON.parse(json) as Partial<CaptureSettings>)),
@@ -61,7 +61,7 @@ type Field = keyof CaptureSettings
 export const firstSaid = <K extends Field>(layers: readonly Partial<CaptureSettings>[], name: K): CaptureSettings[K] =>
   layers.find(layer => (layer[name] ?? null) !== null)?.[name] ?? null
 
-/** The fields that something is said about, of an object that may hold others; null: about none. */
+/** The fields that are set, from an object that may have other fields too; null: none is set. */
 export function saidIn(settings: Partial<CaptureSettings>): Partial<CaptureSettings> | null {
   const said = (Object.keys(NO_CAPTURE) as Field[]).filter(name => (settings[name] ?? null) !== null)
   return said.length === 0 ? null : Object.fromEntries(said.map(name => [name, settings[name]]))

@@ -9,7 +9,7 @@ const customParameters = Type.Unsafe<Record<string, string>>({
   description: 'Sent to the receiver in `start.customParameters`; up to 50 pairs.',
 })
 
-/** A media stream as it is asked for. */
+/** A media stream as requested. */
 export const streamInput = input({
   mode: Type.Optional(
     oneOf(['fork', 'bidirectional'], {

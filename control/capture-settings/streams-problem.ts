@@ -10,7 +10,7 @@ interface AddressDeps {
   resolve: Resolve
 }
 
-/** Why a call, or what leads calls, cannot have these streams. */
+/** Why a call, or the settings of what handles calls, cannot have these streams. */
 export type StreamsProblem = (
   streams: readonly StreamInput[] | null | undefined,
   of?: 'settings' | 'call',

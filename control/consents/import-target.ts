@@ -8,7 +8,7 @@ import { NO_EVIDENCE, PURPOSES } from './tables.ts'
 
 const MAX_TEXT = 2000
 
-/** Rows become consents. One that stands already is a duplicate; one that has expired is replaced. */
+/** Imports rows as consents. One that is valid already is a duplicate; one that has expired is replaced. */
 export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: string | null; url: string | null }>({
   columns: {
     phone: { description: 'Number of the person who consents.', isRequired: true },
@@ -56,7 +56,7 @@ export const consentTarget = importTarget<Omit<Given, 'evidence'> & { text: stri
     const fresh = new Set(written.map(({ standing }) => standing))
     const recorded = rows.filter(row => row.purpose === 'record' && fresh.has(standingOf(row)))
     const object = { phones: recorded.map(({ phone }) => phone) }
-    // An import reports no single rows; running calls start what was waiting for consent.
+    // One fact for all rows, by which running calls start what was waiting for consent.
     if (recorded.length > 0) await noteFact(trx, { type: 'consent.imported', object, tenant, at })
     return standings.map(standing => fresh.has(standing))
   },

@@ -75,7 +75,7 @@ const NO_CALLS: Asked = {
   ],
 }
 
-/** The same for what asks not to be recorded. */
+/** As `NO_CALLS`, for requests not to be recorded. */
 const NO_RECORDING: Asked = {
   en: [
     '(?<!\\b(?:you|they|he|she|it|we|i|who|why|did|does|people) )(?:do not|dont|never) record (?:me|us|this|(?:this|the|my|our) (?:phone )?(?:call|conversation)|my voice)(?: any ?more)?$',
@@ -163,12 +163,12 @@ const folded = (text: string, code: LanguageCode): string =>
     .trim()
 
 /**
- * Whether somebody asks, in these words and in one of our languages, not to be called again. It is taken for a wish only where nothing limits it: not
- * before five, not at work.
+ * Whether these words, in one of our languages, ask not to be called again. A request with a limit, such as "before five" or "at work",
+ * does not count.
  */
 export const asksNotToBeCalled = (text: string): boolean => asks(CALLS, text)
 
-/** The same for refusals to be recorded, in this call or at all. */
+/** Whether these words refuse recording, in this call or in general. */
 export const asksNotToBeRecorded = (text: string): boolean => asks(RECORDING, text)
 
 const asks = (patterns: Patterns, text: string): boolean =>

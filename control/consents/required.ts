@@ -12,7 +12,7 @@ export type Demandable = (typeof DEMANDABLE)[number]
 
 export const demandsOf = (json: string | null): Demandable[] => (json === null ? [] : JSON.parse(json))
 
-/** Whether the organisation does nothing for this purpose without a consent. */
+/** Whether the organisation requires a consent for this purpose. */
 export async function isDemanded(db: Db, { organisationId: id }: Tenant, purpose: Demandable): Promise<boolean> {
   const build = (place: Place) => db.selectFrom('organisations').select('require_consent').where('id', '=', place('id'))
   const row = await rowOf(db, 'consents demanded', build, { id })
@@ -29,22 +29,22 @@ export async function consentOf(
   return row === undefined || (row.expires_at !== null && row.expires_at <= at) ? undefined : row
 }
 
-/** Whether somebody may be recorded: the organisation does not ask, or the number has agreed. `address`: a number or a SIP URI. */
+/** Whether a party may be recorded: no consent is required, or the number has given one. `address`: a number or SIP URI. */
 export async function mayRecord(db: Db, tenant: Tenant, address: string, at: string): Promise<boolean> {
   if (!(await isDemanded(db, tenant, 'record'))) return true
   const phone = numberIn(address)
   return phone !== null && (await consentOf(db, tenant, { phone, purpose: 'record', at })) !== undefined
 }
 
-/** Why a number is not dialled at the organisation's own wish: no consent to be called, where it demands one. SIP addresses have none. */
+/** Why a number must not be dialled by the organisation's own rules: a required consent is missing. SIP addresses need none. */
 export async function unwantedCallProblem(db: Db, tenant: Tenant, to: string, at: string): Promise<Problem | null> {
   if (numberIn(to) === null || !(await isDemanded(db, tenant, 'call'))) return null
   return consentProblem(db, tenant, { to, purpose: 'call', at })
 }
 
 /**
- * The only check before contacting somebody: why a number or SIP URI must not be dialled. The do-not-call list comes first, then
- * the consent to be called if the organisation requires it, then further ones that the caller requires (`marketing`).
+ * The single check before anybody is contacted: why a number or SIP URI must not be dialled. The do-not-call list comes first, then the
+ * consent to be called if the organisation requires it, then further purposes (`marketing`).
  */
 export async function contactProblem(
   db: Db,

@@ -36,7 +36,7 @@ const listQuery = input({
   status: Type.Optional(oneOf([...STATUSES])),
 })
 
-/** Who has agreed to what. Records are never deleted, since they prove that something was allowed. */
+/** Routes of consents. Records are never deleted, since they prove that something was allowed. */
 export function consentRoutes(deps: ConsentDeps): Route[] {
   const { store, now } = deps
   const plain: Omit<Plain<'consents', typeof consentSchema>, 'toObject'> = {

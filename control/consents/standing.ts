@@ -5,10 +5,10 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { toConsent } from './schema.ts'
 import type { ConsentRow, Evidence, Purpose } from './tables.ts'
 
-/** The key of the one valid consent of a number for a purpose. */
+/** The key of the only valid consent of a number for a purpose. */
 export const standingOf = ({ phone, purpose }: { phone: string; purpose: Purpose }): string => `${purpose} ${phone}`
 
-/** A consent, as it was given. */
+/** A consent that was given. */
 export interface Given {
   /** E.164. */
   phone: string
@@ -38,7 +38,7 @@ export const newConsent = (tenant: Tenant, given: Given, at: string): ConsentRow
   updated: at,
 })
 
-/** Writes a consent down, in place of the one that stood for the same number and purpose. */
+/** Stores a consent, which replaces the valid one of the same number and purpose. */
 export async function giveConsent(
   trx: Trx,
   tenant: Tenant,
@@ -62,7 +62,7 @@ export async function giveConsent(
   return row
 }
 
-/** Takes a consent back that stands. */
+/** Revokes a valid consent. */
 export async function revokeConsent(
   trx: Trx,
   tenant: Tenant,

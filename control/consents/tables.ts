@@ -16,7 +16,7 @@ export interface ConsentTable extends TenantColumns {
   /** E.164. */
   phone: string
   purpose: Purpose
-  /** `standingOf` it while it is neither revoked nor replaced; unique, so that one word counts. */
+  /** `standingOf` this consent while it is neither revoked nor replaced, otherwise null. Unique, so that only one is valid. */
   standing: string | null
   /** JSON of `Evidence`. */
   evidence: string
@@ -37,7 +37,7 @@ export type ConsentRow = Selectable<ConsentTable>
 export interface Evidence {
   type: 'call' | 'form' | 'document' | 'import'
   call_id: string | null
-  /** In the call [ms]. */
+  /** Time within the call [ms]. */
   offset_ms: number | null
   import_id: string | null
   url: string | null

@@ -14,10 +14,10 @@ import { listNumber } from './list.ts'
 const TAKEN_BACK = ['call', 'marketing'] as const
 const REASON = 'asked in a call not to be called again'
 const NOT_RECORDED = 'asked in a call not to be recorded'
-/** E.164: an address that nobody can list is left alone. */
+/** E.164. Other addresses cannot be on the list. */
 const NUMBER = /^\+[1-9]\d{5,14}$/
 
-/** Somebody has said something in a call, to an assistant, a flow or an agent. */
+/** What a caller has said in a call, to an assistant, a flow or an agent. */
 export interface SaidInCall {
   callId: string
   text: string
@@ -46,8 +46,8 @@ export async function listWhoAsks(
 }
 
 /**
- * If these words ask for it, revokes the other party's consent to recording, also for later calls, and ends what depends on it in this call.
- * Recording of parties who need no consent continues.
+ * If these words ask for it, revokes the other party's consent to recording, also for later calls, and ends recording that depends on it in
+ * this call. Recording of parties who need no consent continues.
  */
 export async function takeBackRecording(trx: Trx, tenant: Tenant, { callId, text, at }: SaidInCall): Promise<void> {
   if (!asksNotToBeRecorded(text)) return

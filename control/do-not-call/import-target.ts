@@ -6,7 +6,7 @@ import { readListed } from './routes.ts'
 
 const MAX_REASON = 500
 
-/** Rows become numbers of the do-not-call list. */
+/** Imports rows as numbers on the do-not-call list. */
 export const doNotCallTarget = importTarget<Listing>({
   columns: {
     phone: { description: 'A number, or a prefix that ends in `*`.', isRequired: true },

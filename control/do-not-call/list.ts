@@ -6,11 +6,11 @@ import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { DoNotCallRow, DoNotCallSource } from '../trunks/tables.ts'
 import { toDoNotCallNumber } from './schema.ts'
 
-/** Numbers that one pass takes off in one transaction, and that one page of an export holds. */
+/** Numbers removed per transaction, and per page of an export. */
 const BATCH = 500
 
 export interface Listing {
-  /** E.164, or its beginning and `*`. */
+  /** E.164, or a prefix and `*`. */
   phone: string
   reason: string
   expires_at: string | null
@@ -26,8 +26,8 @@ export interface Lister {
 }
 
 /**
- * Puts numbers on the list that are not there yet, and cancels the callbacks to them. Returns the new rows; a number that is listed
- * keeps its row, with the later of both ends.
+ * Adds numbers that are not on the list yet, and cancels callbacks to them. Returns the new rows. A number that is listed keeps its row,
+ * with the later expiry of both.
  */
 export async function putOnList(
   trx: Trx,
@@ -52,7 +52,7 @@ export async function putOnList(
   return rows
 }
 
-/** An end that stands already is moved, never brought forward. */
+/** Extends the expiry of a listed number, and never shortens it. */
 async function keepLonger(trx: Trx, tenant: Tenant, { phone, expires_at }: Listing): Promise<void> {
   const ending = forTenant(trx, tenant)
     .update('do_not_call')
@@ -97,7 +97,7 @@ export async function sweepListed(store: Store, now: Date): Promise<number> {
   return count
 }
 
-/** The whole list, oldest first; a page of it is in memory. */
+/** The whole list, oldest first, read page by page. */
 export async function* wholeList(db: Db, tenant: Tenant): AsyncGenerator<DoNotCallRow[]> {
   for (let after = ''; ; ) {
     const rows = await forTenant(db, tenant)

@@ -6,16 +6,14 @@ import type { Device } from '../queues/ringing/rings.ts'
 import { toMessage } from './schema.ts'
 import type { MessageRow } from './tables.ts'
 
-/** Phones of one member that a text is sent to. */
+/** Maximum number of a member's phones to which a text is sent. */
 export const MAX_PHONES = 10
-/**
- * By then every phone has answered, or counts as silent (64 * T1 and a margin). Otherwise media or control was restarted meanwhile.
- */
+/** By then every phone has answered or timed out (64 * T1, with a margin) [ms]. Otherwise media or control has restarted meanwhile. */
 const LOST_MS = 60_000
 
 export type PhoneDevice = Extract<Device, { kind: 'sip' }>
 
-/** Sends a text to these phones once it is committed; its words are nowhere else than there. */
+/** Sends a text to these phones after the commit. Its unredacted words exist only here. */
 export function sendOn(
   trx: Trx,
   { messageId, from, text, phones }: { messageId: string; from: string; text: string; phones: readonly PhoneDevice[] },
@@ -27,7 +25,7 @@ export function sendOn(
   })
 }
 
-/** One phone has answered, or has not: the first that takes it is enough. */
+/** A phone has answered or timed out. The first one that accepts the text is enough. */
 export async function deliveryTold(trx: Trx, messageId: string, sipCode: number, at: string): Promise<void> {
   const row = await trx.selectFrom('messages').selectAll().where('id', '=', messageId).executeTakeFirst()
   if (row === undefined || row.status !== 'queued') return
@@ -37,7 +35,7 @@ export async function deliveryTold(trx: Trx, messageId: string, sipCode: number,
   else await forTenant(trx, tenantOf(row)).change('messages', row.id, { pending, sip_code: sipCode })
 }
 
-/** Gives up texts of which nobody will tell any more; to be called now and then. */
+/** Fails texts whose outcome will no longer be reported. To be called regularly. */
 export async function giveUpLost(store: Store, now: Date): Promise<void> {
   const at = now.toISOString()
   const before = new Date(now.getTime() - LOST_MS).toISOString()

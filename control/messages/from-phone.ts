@@ -14,9 +14,9 @@ import { MAX_PHONES, type PhoneDevice, sendOn } from './delivery.ts'
 import { toMessage } from './schema.ts'
 import type { MessageRow } from './tables.ts'
 
-/** Texts of one member's phones. */
+/** Rate limit of texts from one member's phones. */
 const RATE = { burst: 20, perSecond: 1 }
-/** The address for replies when the organisation has written. */
+/** User part of the sender's address if the organisation writes. */
 export const PRODUCT = 'tandem'
 
 export interface MessageDeps {
@@ -26,7 +26,7 @@ export interface MessageDeps {
   sipHost: string
 }
 
-/** Phones of a member that a text can be sent to from this node. */
+/** The phones of a member to which this node can send a text. */
 export async function phonesOf(
   store: Pick<Store, 'db'>,
   tenant: Tenant,
@@ -37,7 +37,7 @@ export async function phonesOf(
   return devices.filter(device => device.kind === 'sip').slice(0, MAX_PHONES)
 }
 
-/** The recipient of a reply: a member by extension or account, or the organisation. */
+/** The sender's URI, to which replies go: a member by extension or account, or the organisation. */
 export async function senderUri(
   { store, sipHost }: Pick<MessageDeps, 'store' | 'sipHost'>,
   tenant: Tenant,
@@ -49,7 +49,7 @@ export async function senderUri(
   return `sip:${user?.extension ?? account?.username ?? PRODUCT}@${sipHost}`
 }
 
-/** Handles a text of a member's phone: for a colleague's phones (202), or for the organisation (200), whose webhooks get it. */
+/** Handles a text from a member's phone, to a colleague's phones (202) or to the organisation (200), whose webhooks receive it. */
 export function textsOfPhones(deps: MessageDeps): TakeText {
   const limits = new RateLimits(RATE)
   return async ({ account, to, text }) => {
@@ -80,7 +80,10 @@ export function textsOfPhones(deps: MessageDeps): TakeText {
   }
 }
 
-/** A colleague by account or extension, or, as what leads to no person, the organisation; null: nobody. Texts leave it to nobody. */
+/**
+ * The recipient: a colleague by account or extension, or the organisation if the address leads to no person; null: neither. Texts are never
+ * sent outside.
+ */
 async function targetOf(
   { store, vault, now, sipHost }: MessageDeps,
   tenant: Tenant,

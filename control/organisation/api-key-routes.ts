@@ -113,7 +113,7 @@ export function apiKeyRoutes(deps: { store: Store; now: () => Date }): Route[] {
   ]
 }
 
-/** A key cannot create one with more rights. */
+/** Why a key cannot create this one: it would have more rights than itself. */
 function tooMuch(context: Context, body: Static<typeof newKey>, now: Date): Problem | null {
   if (body.mode === 'live' && !context.livemode) {
     return problem('live_key_required', 'A test key cannot make a live key.', { param: 'mode' })

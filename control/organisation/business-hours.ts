@@ -3,9 +3,7 @@ import { DateTime } from 'luxon'
 export const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 export type Day = (typeof DAYS)[number]
 
-/**
- * Business hours of an organisation. Times are `HH:MM` in its own time zone, `24:00` ends a day; holidays are `YYYY-MM-DD`.
- */
+/** Business hours of an organisation. Times are `HH:MM` in its time zone, with `24:00` for the end of a day; holidays are `YYYY-MM-DD`. */
 export interface OpeningHours {
   weekly: { day: Day; open: string; close: string }[]
   holidays: string[]
@@ -17,7 +15,7 @@ export interface BusinessHours {
   timezone: string
 }
 
-/** A year of holidays is the longest that anybody is closed. */
+/** How far ahead an opening is searched for. */
 const HORIZON_DAYS = 370
 
 interface Span {
@@ -25,7 +23,7 @@ interface Span {
   end: DateTime
 }
 
-/** The open spans that end after `from`, in order, none touching another. */
+/** The open spans that end after `from`, in order; adjacent ones are merged. */
 function* spansFrom(hours: OpeningHours, timezone: string, from: DateTime): Generator<Span> {
   let day = from.setZone(timezone).startOf('day')
   for (let i = 0; i < HORIZON_DAYS; i++, day = day.plus({ days: 1 })) {
@@ -54,7 +52,7 @@ function at(day: DateTime, time: string): DateTime {
   return day.set({ hour, minute })
 }
 
-/** `from` itself if it is in business hours, else the next opening; null if there is none within a year. */
+/** `from` itself if it is in business hours, otherwise the next opening; null: there is none within a year. */
 export function nextOpen({ hours, timezone }: BusinessHours, from: Date): Date | null {
   if (hours === null) return from
   const earliest = DateTime.fromJSDate(from)
@@ -62,7 +60,7 @@ export function nextOpen({ hours, timezone }: BusinessHours, from: Date): Date |
   return null
 }
 
-/** The moment at which `minutes` of business hours have passed since `from`; null when they never do within a year. */
+/** When `minutes` of business hours have passed since `from`; null: not within a year. */
 export function afterOpenMinutes({ hours, timezone }: BusinessHours, from: Date, minutes: number): Date | null {
   let leftMs = minutes * 60_000
   if (hours === null) return new Date(from.getTime() + leftMs)

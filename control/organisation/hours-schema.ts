@@ -4,7 +4,7 @@ import { merge } from '../http/merge.ts'
 import { input, oneOf } from '../kernel/schema.ts'
 import { DAYS, type OpeningHours } from './business-hours.ts'
 
-/** An organisation's settings for callbacks, and its business hours. */
+/** Schemas of an organisation's settings for callbacks, and of its business hours. */
 
 const time = (last: string) => Type.String({ pattern: `^(([01][0-9]|2[0-3]):[0-5][0-9]${last})$` })
 
@@ -44,7 +44,7 @@ export const DEFAULT_CALLBACK_SETTINGS: CallbackSettings = {
   sla_minutes: 60,
 }
 
-/** Stored hours with a change; null is always open. `param` is what the request calls them. */
+/** Stored hours with a change merged in; null: always open. `param`: name of the field in the request. */
 export function changedHours<T extends OpeningHours>(
   stored: T | null,
   change: Partial<T> | null,

@@ -2,7 +2,7 @@ import { escapeHtml, htmlPage } from '../http/pages/html.ts'
 
 export type InvitationState = 'open' | 'accepted' | 'expired' | 'unknown'
 
-/** The page behind the link of an invitation; the form posts to the page's own address. */
+/** The page to which an invitation links. Its form posts to the same address. */
 export function invitationPage(state: InvitationState, organisation: string): string {
   const name = `<b>${escapeHtml(organisation)}</b>`
   const body = {

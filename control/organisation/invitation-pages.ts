@@ -46,7 +46,7 @@ async function stateOf(db: Db, token: string, now: Date): Promise<Found> {
     .executeTakeFirst()
   if (row === undefined) return { state: 'unknown', organisation: '' }
   const found = { organisation: row.name, invitation: row }
-  // An administrator may have admitted or shut out the member meanwhile.
+  // An administrator may have activated or deactivated the member meanwhile.
   if (row.accepted_at !== null || row.status === 'active') return { state: 'accepted', ...found }
   const over = row.expires_at <= now.toISOString() || row.status !== 'invited'
   return { state: over ? 'expired' : 'open', ...found }

@@ -231,7 +231,7 @@ const toInvitation = (row: InvitationRow, user: UserRow, now: Date): Invitation 
     status: statusOf(row, user, now),
   })
 
-/** An administrator may have admitted or shut out the member, without the link. */
+/** The status. An administrator may have activated or deactivated the member without the link. */
 function statusOf({ accepted_at, expires_at }: InvitationRow, { status }: UserRow, now: Date): string {
   if (accepted_at !== null || status === 'active') return 'accepted'
   if (status === 'deactivated') return 'revoked'
@@ -270,7 +270,7 @@ async function offer(
       .select('name')
       .where('id', '=', context.organisationId)
       .executeTakeFirstOrThrow()
-    // Each link is a separate mail to its reader. A pending mail has an invalid link, and is replaced.
+    // The link in a mail that is still pending is now invalid, so that mail is replaced.
     const mail = { id: `${id}.${token_hash.slice(0, 16)}`, to: user.email, ...mailText(name, answer) }
     await queueMail(trx, deps.vault, mail, { now: at, organisationId: context.organisationId, key: id })
   }

@@ -6,7 +6,7 @@ import { LANGUAGE_CODES, LANGUAGES, type LanguageCode } from '../kernel/language
 import { nullable } from '../kernel/schema.ts'
 
 export interface LanguageDeps {
-  /** Without an address: offline. */
+  /** Without the URL of a provider, the engine is the offline one. */
   config: Partial<Pick<Config, 'ttsUrl' | 'ttsModel' | 'sttUrl' | 'sttModel'>>
 }
 

@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { UserRow } from './tables.ts'
 
-/** Why the member cannot be stored like this; null: no reason. Addresses and extensions are unique. */
+/** Why the member is invalid, or null. E-mail addresses and extensions must be unique. */
 export async function memberProblem(db: Db, tenant: Tenant, row: UserRow, teamExists: Exists): Promise<Problem | null> {
   const team = { param: 'team_id', id: row.team_id, kind: 'team', exists: teamExists }
   const lost = await referenceProblem(db, tenant, [team])

@@ -6,7 +6,7 @@ import type { Purpose } from '../models/tables.ts'
 interface Paid {
   input_tokens: number
   output_tokens: number
-  /** Null: of some of it the price is not known. */
+  /** Null: the price of some of it is unknown. */
   cost: number | null
 }
 

@@ -6,7 +6,7 @@ export interface PciSettings {
   enabled: boolean
   maskDtmf: boolean
   maxSeconds: number
-  /** A caller's keys reach payment numbers alone. */
+  /** Card payments are possible only over payment numbers. */
   numbersOnly: boolean
 }
 export type PciOf = (db: Db, tenant: Tenant) => Promise<PciSettings>

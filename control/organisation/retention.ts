@@ -1,4 +1,4 @@
-/** How long records of calls and contacts of campaigns are kept [days]; null: until deleted. JSON of `organisations.retention`. */
+/** How long records of calls and campaign contacts are kept [days]; null: until deleted. JSON of `organisations.retention`. */
 export interface Retention {
   recordings_days: number | null
   transcripts_days: number | null
@@ -6,7 +6,7 @@ export interface Retention {
   calls_days: number | null
   summaries_days: number | null
   evaluations_days: number | null
-  /** For campaigns, since their end. */
+  /** Counted from the end of the campaign. */
   campaign_contacts_days: number | null
 }
 

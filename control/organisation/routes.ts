@@ -212,7 +212,7 @@ function toDocuments(row: Row, body: Static<typeof change>): Partial<Row> | Prob
   return { ...documents, business_hours: hours === null ? null : JSON.stringify(hours) }
 }
 
-/** Stores a new organisation with the settings that all begin with; returns its ID. */
+/** Stores a new organisation with default settings; returns its ID. */
 export async function insertOrganisation(
   db: Db,
   organisation: { name: string; pciEnabled: boolean; now: Date },
@@ -239,7 +239,7 @@ export async function insertOrganisation(
   return id
 }
 
-/** Standard Webhooks: `whsec_` and the base64 of the key. */
+/** A secret in the form of Standard Webhooks: `whsec_` and the base64 of the key. */
 const newSigningSecret = (): string => `whsec_${Buffer.from(newSecret('').slice(1), 'base64url').toString('base64')}`
 
 async function organisationRow(db: Db, { organisationId: id }: Tenant): Promise<Row> {

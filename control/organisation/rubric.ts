@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { type Problem, problem } from '../http/errors.ts'
 import { input, nullable, oneOf } from '../kernel/schema.ts'
 
-/** What calls are evaluated against, both for the organisation and for copilot profiles. */
+/** Rubrics by which calls are evaluated, of the organisation and of copilot profiles. */
 
 const key = Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: 'Unique in its list.' })
 const limit = (description: string) => Type.Optional(Type.Number({ minimum: -10_000, maximum: 10_000, description }))
@@ -36,7 +36,7 @@ const check = input({
   most: limit('Of a figure.'),
 })
 
-/** Without a check it needs a model, or a person. */
+/** A criterion. Without a check, a model or a person judges it. */
 export const criterionSchema = input({
   key,
   label: Type.String({ minLength: 1, maxLength: 200 }),

@@ -21,7 +21,7 @@ export type UserStatus = 'active' | 'deactivated' | 'invited'
 export interface UserTable extends TenantColumns {
   id: string
   name: string
-  /** In lower case; one member for each address. */
+  /** In lower case; unique. */
   email: string
   email_verified: number
   role: UserRole
@@ -30,7 +30,7 @@ export interface UserTable extends TenantColumns {
   extension: string | null
   takes_seat: number
   last_login: string | null
-  /** When a softphone was last lost that may come back. */
+  /** When the member last lost a device that may come back. */
   device_lost_at: string | null
   created: string
 }

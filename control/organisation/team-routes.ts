@@ -14,9 +14,9 @@ import type { TeamRow } from './tables.ts'
 export interface TeamDeps {
   store: Store
   now: () => Date
-  /** Active members of each team that has any. */
+  /** Number of active members, by ID of each team that has any. */
   memberCounts: (db: Db, tenant: Tenant, teamIds: string[]) => Promise<Map<string, number>>
-  /** After a team is deleted, its members have no team, and queues no longer list it. */
+  /** Removes a deleted team from its members and from queues. */
   forgetTeam: (trx: Trx, tenant: Tenant, teamId: string) => Promise<void>
 }
 

@@ -133,13 +133,13 @@ const startOf = (at: Date, unit: 'day' | 'month'): Date =>
   DateTime.fromJSDate(at, { zone: 'utc' }).startOf(unit).toJSDate()
 
 interface NamedPeriod {
-  /** As the days and months of the measured amounts are named: the beginning of the time in ISO-8601. */
+  /** Name of the day or month: the beginning of its ISO 8601 time, as in the stored amounts. */
   name: string
   from: string
   to: string
 }
 
-/** The days or months of UTC that lie in a time; the first and the last are cut to it. */
+/** The UTC days or months within a period; the first and the last are cut to it. */
 function periodsBetween(from: Date, to: Date, unit: 'day' | 'month'): NamedPeriod[] | Problem {
   if (to <= from) return problem('parameter_invalid', 'to must be after from.', { param: 'to' })
   const periods: NamedPeriod[] = []

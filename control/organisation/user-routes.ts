@@ -15,9 +15,9 @@ export interface UserDeps {
   store: Store
   now: () => Date
   teamExists: Exists
-  /** A deactivated member answers no more calls. */
+  /** Called for a deactivated member, who answers no more calls. */
   signOut: (trx: Trx, context: Context, userId: string) => Promise<void>
-  /** The member may answer other queues now. */
+  /** Called after a change of team, since the member may answer other queues now. */
   teamChanged: (trx: Trx, tenant: Tenant, userId: string) => Promise<void>
 }
 
@@ -86,7 +86,7 @@ export function userRoutes(deps: UserDeps): Route[] {
   ]
 }
 
-/** Active members of each of these teams that has any. */
+/** Number of active members, by ID of each of these teams that has any. */
 export async function memberCounts(db: Db, tenant: Tenant, teamIds: string[]): Promise<Map<string, number>> {
   if (teamIds.length === 0) return new Map()
   const rows = await forTenant(db, tenant)
@@ -99,7 +99,7 @@ export async function memberCounts(db: Db, tenant: Tenant, teamIds: string[]): P
   return new Map(rows.map(row => [row.team_id ?? '', Number(row.members)]))
 }
 
-/** Leaves the members of a team in no team. */
+/** Removes the members of a team from it. */
 export async function leaveTeam(trx: Trx, tenant: Tenant, teamId: string): Promise<void> {
   await forTenant(trx, tenant).update('users').set({ team_id: null }).where('team_id', '=', teamId).execute()
 }

@@ -21,7 +21,7 @@ const newKey = input({
 })
 const keyParams = Type.Object({ ...idParams.properties, key_id: idParams.properties.id })
 
-/** Keys of organisations of clients, in the mode of the partner's key. */
+/** Routes of the API keys of a partner's organisations, in the mode of the partner's key. */
 export function partnerKeyRoutes({ store, now }: PartnerDeps): Route[] {
   return [
     route({

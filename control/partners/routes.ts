@@ -31,7 +31,7 @@ export interface PartnerDeps {
 const PATH = '/partner/organisations'
 const same = { tag: 'Partners', reply: partnerOrganisationSchema } as const
 
-/** Organisations that an organisation has made and runs. */
+/** Routes of the organisations that a partner has created and manages. */
 export function partnerRoutes(deps: PartnerDeps): Route[] {
   const plain: Plain<'partner_organisations', typeof partnerOrganisationSchema> = {
     ...same,
@@ -111,7 +111,7 @@ async function create(
 ): Promise<PartnerOrganisation | Problem> {
   const at = now()
   return context.transaction(async trx => {
-    // Nothing of its plan would hold for those that it makes.
+    // The limits of its plan would not apply to the organisations that it creates.
     if ((await rowBy(trx, 'partner_organisations', { id: context.organisationId })) !== undefined) {
       return conflict(
         'run_by_partner',

@@ -30,7 +30,7 @@ const range = input({
   to: Type.Optional(timestamp('Default: now.')),
 })
 
-/** Usage of clients: of one by day, or of all together. */
+/** Routes of the usage of a partner's organisations: of one by day, or of all together. */
 export const partnerUsageRoutes = (deps: PartnerDeps): Route[] => [
   route({
     method: 'GET',

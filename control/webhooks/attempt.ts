@@ -15,8 +15,8 @@ const GONE = 410
 const KEPT_BODY_CHARACTERS = 1000
 
 /**
- * The request of one attempt: signed again, with the same ID and body as earlier attempts. The payload follows the endpoint's
- * version, whatever was current when the event happened.
+ * The request of one attempt: signed anew, with the same ID and body as earlier attempts. The payload has the endpoint's API version,
+ * whichever was current when the event happened.
  */
 export function deliveryRequest(
   endpoint: WebhookEndpointRow,
@@ -29,7 +29,7 @@ export function deliveryRequest(
   return { url: endpoint.url, body, headers: signedHeaders(keys, event.id, body, parts.now) }
 }
 
-/** How an attempt went. */
+/** An attempt and its outcome. */
 export interface Attempted {
   delivery: WebhookDeliveryRow
   endpoint: WebhookEndpointRow
@@ -41,7 +41,7 @@ export interface Attempted {
   random: number
 }
 
-/** Writes what attempts have shown, about the deliveries and their endpoints, at once. Resolves to the deliveries' new statuses. */
+/** Stores the outcomes of several attempts, for deliveries and endpoints, in one transaction. Resolves to the deliveries' new statuses. */
 export function recordAttempts(store: Store, all: readonly Attempted[]): Promise<string[]> {
   return store.transaction(async trx => {
     const statuses: string[] = []
@@ -53,7 +53,7 @@ export function recordAttempts(store: Store, all: readonly Attempted[]): Promise
 async function recordAttempt(trx: Trx, attempted: Attempted): Promise<string> {
   const { delivery, endpoint, outcome, endedAt } = attempted
   const settlement = settlementOf(attempted, endedAt)
-  // A lost lease, or a deleted endpoint: the attempt was made, but another one decides.
+  // The lease was lost, or the endpoint was deleted: this attempt no longer decides.
   if (!(await settle(trx, delivery, settlement))) return 'superseded'
   if (settlement.status === 'succeeded') await noteSuccess(trx, endpoint.id)
   else await noteFailure(trx, endpoint.id, 'status' in outcome && outcome.status === GONE, endedAt)
@@ -74,7 +74,7 @@ function settlementOf(attempted: Attempted, now: Date): Settlement {
     next_attempt_at: delay === null ? null : new Date(now.getTime() + delay).toISOString(),
     last_attempt_at: startedAt.toISOString(),
     response_status: answered ? outcome.status : null,
-    // Answers from the operator's own network are not for customers.
+    // Response bodies from the operator's own network are not shown to customers.
     response_body: answered && outcome.isFromPublic ? storable(outcome.body) : null,
     duration_ms: Math.round(durationMs),
     error,

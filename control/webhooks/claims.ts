@@ -6,20 +6,20 @@ import type { DeliveryShares, Place } from './shares.ts'
 import type { WebhookDeliveryRow } from './tables.ts'
 
 /**
- * Claims on deliveries, in the database: a claim is a lease. While it runs, no other control process attempts the delivery. If
- * its holder dies, it expires and the delivery is due again. So each delivery is attempted at least once.
+ * Deliveries are claimed in the database by a lease. While it lasts, no other control process attempts the delivery. If its holder dies, it
+ * expires and the delivery is due again, so each delivery is attempted at least once.
  */
 
 export interface ClaimRules {
   now: Date
   leaseMs: number
-  /** How many attempts may run in this process, and for whom. */
+  /** Shares out how many attempts may run in this process at a time. */
   shares: DeliveryShares
-  /** Whether to look behind deliveries that find no place: all of an endpoint that cannot keep up are read for that. */
+  /** Whether to look further than deliveries without a free place, which may read all of an endpoint that cannot keep up. */
   looksBehind: boolean
 }
 
-/** A delivery whose lease is ours, and the place that it holds until its attempt has ended. */
+/** A delivery whose lease is ours, with the place that it occupies until its attempt has ended. */
 export interface ClaimedDelivery {
   delivery: WebhookDeliveryRow
   place: Place
@@ -27,20 +27,20 @@ export interface ClaimedDelivery {
 
 export interface Claimed {
   deliveries: ClaimedDelivery[]
-  /** Some are behind others that found no place: as soon as there is room, it is their turn. */
+  /** Whether some deliveries were found behind others without a free place. */
   wereBehind: boolean
-  /** The organisations and endpoints with due deliveries that found no place; null: not all were looked at. */
+  /** The organisations and endpoints with due deliveries that found no free place; null: not all were read. */
   waiting: ReadonlySet<string> | null
 }
 
-/** Deliveries that are looked at together: the most overdue, and behind them. */
+/** Number of deliveries read at once: the most overdue ones, and those behind them. */
 const WINDOW = 32
 const WINDOW_BEHIND = 200
 
-/** States of a delivery that is not attempted any more. */
+/** Statuses of a delivery that is no longer attempted. */
 const CLOSED = ['succeeded', 'failed'] as const
 
-/** Takes deliveries that are due, the most overdue first, as far as each one's share reaches. */
+/** Claims due deliveries, the most overdue first, within the share of each organisation and endpoint. */
 export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
   const { now, leaseMs, shares } = rules
   const at = now.toISOString()
@@ -56,9 +56,9 @@ export async function claimDue(db: Db, rules: ClaimRules): Promise<Claimed> {
           .updateTable('webhook_deliveries')
           .set({ lease: place('lease'), leased_until: place('leased_until') })
           .where('id', 'in', ids.places(place))
-          // Not `= 'pending'`: a planner would rather look at all that are than at these.
+          // Not `= 'pending'`, for which a planner may scan all pending deliveries instead of these.
           .where('status', 'not in', CLOSED)
-          // Judged again by the statement that takes it, so that of two processes with the same candidates one gets each.
+          // Checked again in the statement itself, so that of two processes only one gets each delivery.
           .where(eb => eb.or([eb('leased_until', 'is', null), eb('leased_until', '<=', place('at'))]))
           .returningAll(),
       Object.assign({ at }, ids.values, leaseFrom(now, leaseMs)),
@@ -80,10 +80,7 @@ export const leaseFrom = (now: Date, leaseMs: number): Claim => ({
   leased_until: new Date(now.getTime() + leaseMs).toISOString(),
 })
 
-/**
- * Takes a place for each attempt that may begin. Owners without a free place are skipped, so others behind them get
- * their turn.
- */
+/** Takes a place for each attempt that may begin. Organisations and endpoints without a free place are skipped, so that others get their turn. */
 async function choose(
   db: Db,
   at: string,
@@ -141,10 +138,10 @@ function candidates(
   )
 }
 
-/** The result of an attempt. */
+/** The columns that an attempt changes. */
 export type Settlement = Partial<Omit<WebhookDeliveryRow, 'id' | 'organisation_id' | 'livemode' | 'lease'>>
 
-/** Writes the outcome and ends the lease. False when the lease was lost meanwhile: then another attempt decides. */
+/** Stores the outcome and ends the lease. False: the lease was lost meanwhile, and another attempt decides. */
 export async function settle(db: Db, claimed: WebhookDeliveryRow, settlement: Settlement): Promise<boolean> {
   const change = { lease: null, ...settlement, leased_until: null }
   const columns = Object.keys(change)
@@ -160,10 +157,10 @@ export async function settle(db: Db, claimed: WebhookDeliveryRow, settlement: Se
   return numAffectedRows === 1n
 }
 
-/** Deliveries last written so far ahead were written before the clock was set back; nodes' clocks differ by less [ms]. */
+/** Deliveries written further ahead than this were written before the clock was set back; clocks of nodes differ by less [ms]. */
 const AHEAD_MS = 60_000
 
-/** What waits for a time of a clock that was since set back is due now: nobody knows how much of the wait is left. */
+/** Makes deliveries due that wait for a time of a clock that was set back since: how much of the wait is left is unknown. */
 export async function dueAgain(db: Db, now: Date): Promise<void> {
   const at = now.toISOString()
   await db
@@ -175,7 +172,7 @@ export async function dueAgain(db: Db, now: Date): Promise<void> {
     .execute()
 }
 
-/** Forgets up to `limit` closed deliveries that last changed before `before`. Returns how many. */
+/** Deletes up to `limit` closed deliveries that last changed before `before`. Returns how many. */
 export async function forgetClosed(db: Db, before: Date, limit: number): Promise<number> {
   const old = db
     .selectFrom('webhook_deliveries')

@@ -19,7 +19,7 @@ export interface DispatcherParts {
   store: Store
   vault: Vault
   post: Post
-  /** CIDR blocks beyond the public network that live deliveries may reach. */
+  /** CIDR blocks of private networks that live deliveries may reach. */
   allowedNetworks: string[]
   now: () => Date
   /** 0 to 1. */
@@ -29,11 +29,11 @@ export interface DispatcherParts {
 }
 
 export interface DispatcherBounds {
-  /** Deliveries under way at once in this process, shared among the organisations, and for one endpoint at most. */
+  /** Maximum number of attempts at a time in this process, shared among the organisations, and for one endpoint. */
   atOnce: number
   perEndpoint: number
   timeoutMs: number
-  /** Longer than an attempt can take; what a killed process had under way is due again after it. */
+  /** Longer than an attempt can take. After it, the deliveries of a killed process are due again. */
   leaseMs: number
   /** Interval of looking for due work [ms]. */
   pollMs: number
@@ -52,15 +52,15 @@ const DEFAULTS: DispatcherBounds = {
 }
 const SWEEP_EVERY_MS = 60_000
 const SWEEP_ROWS = 1000
-/** How long running attempts may finish when the process stops. */
+/** How long running attempts may take to finish when the process stops. */
 const CLOSE_WAIT_MS = 2000
 
 /** A delivery without any attempt. */
 const UNTRIED = { last_attempt_at: null, response_status: null, response_body: null, duration_ms: null, error: null }
 
 /**
- * Delivers what the outbox holds. Any number of control processes may run one each on the same database. A delivery for which there is
- * room is claimed while it is written, unless others wait for the same room; all others are looked for.
+ * Delivers webhooks from the outbox. Any number of control processes may run one each on the same database. A delivery for which there is
+ * room is claimed in the transaction that writes it, unless others wait for the same place; the rest is found by polling.
  */
 export class WebhookDispatcher implements Sender {
   readonly counters = { succeeded: 0, failed: 0, retried: 0, superseded: 0, broken: 0, forgotten: 0 }
@@ -74,19 +74,19 @@ export class WebhookDispatcher implements Sender {
   readonly #outage: StoreOutage
   #timer: NodeJS.Timeout | null = null
   #looking: Promise<void> | null = null
-  /** An attempt ended while we looked: there may be room for more. */
+  /** An attempt has ended while we looked, so there may be room for more. */
   #lookAgain = false
-  /** When it was last looked behind deliveries that find no place; always long ago while something is found there [ms]. */
+  /** When `looksBehind` was last set. Long ago as long as something is found there [ms]. */
   #lookedBehindAt = Number.NEGATIVE_INFINITY
   #sweptAt = 0
   #closed = false
-  /** Organisations and endpoints for which deliveries wait in the database; null: it is not known yet. */
+  /** Organisations and endpoints for which deliveries wait in the database; null: not known yet. */
   #waiting: ReadonlySet<string> | null = null
-  /** Endpoints for which more were written since the last look began. */
+  /** Endpoints for which deliveries were written unclaimed since the last look began. */
   #unclaimed = new Set<string>()
-  /** The places of claimed deliveries that are not committed yet. */
+  /** The places of claimed deliveries whose transaction is not committed yet. */
   readonly #claimed = new Map<string, Place>()
-  /** Claimed and committed, and not begun yet: no more than there are places. */
+  /** Claimed and committed deliveries whose attempt has not begun. Bounded by the number of places. */
   readonly #begun: ClaimedDelivery[] = []
   #beginning: Promise<void> | null = null
 
@@ -98,7 +98,7 @@ export class WebhookDispatcher implements Sender {
     this.#keys = new OpenedKeys(parts.vault)
     this.#outcomes = new Outcomes(parts.store)
     this.#outage = new StoreOutage(parts.log)
-    // One for each attempt, which are bounded: Node would take more than ten for a leak.
+    // Each attempt adds a listener. Attempts are bounded, but Node warns of a leak at more than ten.
     setMaxListeners(0, this.#abort.signal)
   }
 
@@ -118,7 +118,7 @@ export class WebhookDispatcher implements Sender {
     return leaseFrom(this.#parts.now(), this.#bounds.leaseMs)
   }
 
-  /** What was written before comes first. */
+  /** Whether earlier deliveries wait for the same organisation or endpoint, and so come first. */
   #isWaitedFor({ organisation_id, endpoint_id }: NewDelivery): boolean {
     const waiting = this.#waiting
     return (
@@ -135,7 +135,7 @@ export class WebhookDispatcher implements Sender {
     this.#beginning ??= this.#beginAll()
   }
 
-  /** No call waits for webhooks: what has come meanwhile has its turn before each, so that the busier this process is the later they leave. */
+  /** Begins the attempts one by one, and lets other events of this process run before each, so that no call waits for webhooks. */
   async #beginAll(): Promise<void> {
     while (this.#begun.length > 0) {
       await nextTurn()
@@ -159,7 +159,7 @@ export class WebhookDispatcher implements Sender {
     return this.#running.size
   }
 
-  /** Delivers all that is due at this moment, and resolves when the last attempt is recorded. Returns how many were made. */
+  /** Delivers everything that is due now, and resolves when the last attempt is stored. Returns how many were made. */
   async deliverDue(): Promise<number> {
     let made = 0
     for (;;) {
@@ -171,7 +171,7 @@ export class WebhookDispatcher implements Sender {
     }
   }
 
-  /** Stops; attempts that do not end soon are given up and stay due. */
+  /** Stops. Attempts that do not end soon are aborted, and their deliveries stay due. */
   async close(): Promise<void> {
     this.#closed = true
     const { outbox } = this.#parts.store
@@ -209,7 +209,7 @@ export class WebhookDispatcher implements Sender {
     }, ms)
   }
 
-  /** An attempt has ended: what waits for its place need not wait for the next poll. */
+  /** An attempt has ended: what waits for its place is looked for now, not at the next poll. */
   #ended(): void {
     if (this.#waiting?.size === 0 && this.#unclaimed.size === 0) return
     if (this.#looking !== null) this.#lookAgain = true
@@ -217,8 +217,8 @@ export class WebhookDispatcher implements Sender {
   }
 
   /**
-   * Begins due attempts within the limits; behind it looks as often as without any end of an attempt, and at each of them as long as something was
-   * found there. Returns how many began.
+   * Begins due attempts within the limits. `looksBehind` by default is true once in `pollMs`, and each time as long as something is found
+   * there. Returns how many began.
    */
   async #claim(looksBehind = performance.now() - this.#lookedBehindAt >= this.#bounds.pollMs): Promise<number> {
     const { store, now } = this.#parts
@@ -240,7 +240,7 @@ export class WebhookDispatcher implements Sender {
   #begin({ delivery, place }: ClaimedDelivery): void {
     const running = this.#attempt(delivery)
       .catch(error => {
-        // The lease runs out, and the delivery is due again.
+        // The lease expires, and the delivery is due again.
         this.counters.broken += 1
         this.#parts.log.error({ err: error, deliveryId: delivery.id }, 'webhook attempt broke')
       })
@@ -279,7 +279,7 @@ export class WebhookDispatcher implements Sender {
       addresses: customerAddresses(allowedNetworks),
       timeoutMs: this.#bounds.timeoutMs,
       signal: this.#abort.signal,
-      // Its ID tells the receiver of a second one.
+      // By the event's ID a receiver recognises a repetition.
       isRepeatable: true,
     })
   }
@@ -298,16 +298,16 @@ export class WebhookDispatcher implements Sender {
     else this.counters.superseded += 1
   }
 
-  /** A bounded piece of cleaning up, now and then. */
+  /** Deletes a bounded number of old rows, from time to time. */
   async #sweep(): Promise<void> {
     const { store, now } = this.#parts
     const at = now().getTime()
-    // A clock that was set back is a reason to look.
+    // Absolute, so that it also runs after the clock was set back.
     if (Math.abs(at - this.#sweptAt) < SWEEP_EVERY_MS) return
     await dueAgain(store.db, now())
     const forgotten = await forgetClosed(store.db, new Date(at - this.#bounds.keepMs), SWEEP_ROWS)
     this.counters.forgotten += forgotten
-    // A full batch: there is more, and the next look takes it.
+    // A full batch means that there is more, which the next look deletes.
     if (forgotten < SWEEP_ROWS) this.#sweptAt = at
   }
 }

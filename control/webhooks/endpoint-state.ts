@@ -19,14 +19,14 @@ export function signingKeys(row: WebhookEndpointRow, vault: Pick<Vault, 'open'>,
   return keys
 }
 
-/** Stores a success: earlier failures no longer count. */
+/** Notes a success, after which earlier failures no longer count. */
 export async function noteSuccess(trx: Trx, endpointId: string): Promise<void> {
   const row = await rowBy(trx, 'webhook_endpoints', { id: endpointId })
   if (row === undefined || row.failing_since === null) return
   await trx.updateTable('webhook_endpoints').set({ failing_since: null }).where('id', '=', endpointId).execute()
 }
 
-/** Notes a failure; `gone`, and failures for days without a success between them, disable the endpoint. */
+/** Notes a failure. Status 410 (`gone`), or failures for days without a success in between, disable the endpoint. */
 export async function noteFailure(trx: Trx, endpointId: string, gone: boolean, now: Date): Promise<void> {
   await trx
     .updateTable('webhook_endpoints')
@@ -46,7 +46,7 @@ export async function noteFailure(trx: Trx, endpointId: string, gone: boolean, n
   else if (failingMs >= DISABLE_AFTER_MS) await disable(trx, row, 'failing', now)
 }
 
-/** By us, so an event tells the organisation's other endpoints. */
+/** Disables an endpoint. An event tells the organisation's other endpoints, since no client has asked for this. */
 async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason, now: Date): Promise<void> {
   const at = now.toISOString()
   const change = { status: 'disabled' as const, disabled_reason: reason, updated: at }
@@ -56,7 +56,7 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
     .where('id', '=', row.id)
     .where('status', '=', 'enabled')
     .executeTakeFirst()
-  // Another control process was first.
+  // Another control process has already done it.
   if (numUpdatedRows === 0n) return
   await abandonPending(trx, row.id, at)
   await appendEvent(trx, tenantOf(row), {
@@ -67,7 +67,7 @@ async function disable(trx: Trx, row: WebhookEndpointRow, reason: DisabledReason
   })
 }
 
-/** Pending deliveries of a disabled endpoint are not delivered later by surprise; a replay can do that. */
+/** Fails the pending deliveries of a disabled endpoint, so that they do not arrive unexpectedly later. A replay can send them. */
 export async function abandonPending(trx: Trx, endpointId: string, at: string): Promise<void> {
   await trx
     .updateTable('webhook_deliveries')

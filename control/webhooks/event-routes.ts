@@ -18,7 +18,7 @@ const RECORDED =
   'An upper bound leaves out what was recorded more than a day after it happened, as after a long outage.'
 const IDS = { kind: 'event', column: 'id' } as const
 
-/** Events in the version of the request. */
+/** Shows events in the API version of the request. */
 const shownTo =
   ({ apiVersion }: Context) =>
   (row: Selectable<EventTable>) =>

@@ -35,7 +35,7 @@ export const WEBHOOK_SAMPLES = {
 /** The events of this noun (`docs` shows them from here). */
 export const webhookEvents = {
   'webhook_endpoint.disabled': of(webhookEndpointSchema, WEBHOOK_SAMPLES.disabledEndpoint),
-  /** Says that a webhook endpoint can be reached; to that one alone. */
+  /** Checks that a webhook endpoint can be reached; sent to that endpoint only. */
   ping: of(webhookEndpointSchema, WEBHOOK_SAMPLES.endpoint),
 } as const satisfies Record<string, EventKind>
 

@@ -2,15 +2,15 @@ import { AddressNotAllowed, exchange, type OutgoingRequest, type Reach } from '.
 
 export const TIMEOUT_MS = 15_000
 
-/** The part of an answer that is read; the rest is not fetched. */
+/** Maximum number of bytes read of a response; the rest is not fetched. */
 export const MAX_BODY_BYTES = 16 * 1024
 
 export type PostRequest = Pick<OutgoingRequest, 'method' | 'url' | 'headers'> & { body?: string }
 
 export interface PostOptions extends Reach {
-  /** From the look-up of the name to the end of the answer [ms]. */
+  /** From the name lookup to the end of the response [ms]. */
   timeoutMs: number
-  /** Gives the request up. */
+  /** Aborts the request. */
   signal: AbortSignal
   /** See `OutgoingRequest`. */
   isRepeatable?: boolean
@@ -18,7 +18,7 @@ export interface PostOptions extends Reach {
 
 export type PostError = 'timed_out' | 'address_not_allowed' | 'connection_failed' | 'aborted'
 
-/** An answer, and whether a public address gave it; or why there was none. */
+/** A response, and whether it came from a public address; or why there is none. */
 export type PostOutcome =
   | { status: number; body: string; retryAfter: string | undefined; isFromPublic: boolean }
   | { error: PostError; message: string }
@@ -28,7 +28,7 @@ export type Post = (request: PostRequest, options: PostOptions) => Promise<PostO
 /** One request to a customer's URL. Never rejects. */
 export async function httpPost(request: PostRequest, options: PostOptions): Promise<PostOutcome> {
   const { timeoutMs, signal: given, isRepeatable = false, ...reach } = options
-  // Not `AbortSignal.any` and `timeout`: they are made of weak references, which cost every collection of garbage.
+  // Not `AbortSignal.any` and `timeout`: their weak references slow down every garbage collection.
   const abort = new AbortController()
   const giveUp = (): void => abort.abort()
   const timer = setTimeout(giveUp, timeoutMs)
@@ -36,7 +36,7 @@ export async function httpPost(request: PostRequest, options: PostOptions): Prom
   if (given.aborted) giveUp()
   try {
     const asked = { reach, isRepeatable, signal: abort.signal, ...request }
-    // The status alone decides, so a body that is too long, too slow or breaks off changes nothing.
+    // Only the status decides, so it does not matter if the body is too long, too slow or incomplete.
     const { status, headers, body, isFromPublic } = await exchange(asked, MAX_BODY_BYTES)
     return { status, body: body.toString('utf8'), retryAfter: headers['retry-after']?.toString(), isFromPublic }
   } catch (error) {

@@ -16,12 +16,12 @@ import type { Store } from '../kernel/store/store.ts'
 import type { Tenant } from '../kernel/tenancy.ts'
 import { Waiting } from '../kernel/waiting.ts'
 
-/** Events that are read at once. */
+/** Events read per query. */
 const PAGE = 100
-/** Interval of looking for events that another node has written, or that had to wait for one still being written [ms]. */
+/** Interval of looking for events that another node has written, or that waited for an earlier one to be committed [ms]. */
 const LOOK_MS = 1000
 const HEARTBEAT_MS = 15_000
-/** Streams at once of one organisation, of all its keys. */
+/** Maximum number of streams of one organisation at a time, over all its keys. */
 export const MAX_STREAMS_PER_ORGANISATION = 25
 
 const CURSOR_PREFIX = 'cur_'
@@ -136,7 +136,7 @@ async function startOf(store: Store, tenant: Tenant, lastId: string | undefined)
   const cursor = readCursor(lastId)
   const found = await placeOfEvent(store.db, tenant, cursor?.id ?? lastId)
   if (found !== undefined) return found
-  // Its event may be gone by now: its place is not. A place that is still to come is another database's.
+  // The event may have been deleted, but its place remains valid. A place in the future comes from another database.
   if (cursor !== null && cursor.at <= end.at) return cursor
   return problem('parameter_invalid', 'No such event, or it is no longer kept: start without it.', {
     param: 'Last-Event-ID',
@@ -169,7 +169,7 @@ async function follow(parts: Parts, context: Context, wanted: Wanted): Promise<R
   return eventStream(told(parts, context, wanted, place.signal), leave)
 }
 
-/** Read from their rows: a slow reader is waited for, and nothing piles up. */
+/** Reads events from their rows page by page, so that nothing accumulates for a slow reader. */
 async function* told(
   { store, news: { waiting }, live: { heartbeatMs = HEARTBEAT_MS, longestMs = LONGEST_STREAM_MS } }: Parts,
   context: Context,
@@ -180,7 +180,7 @@ async function* told(
   let [place, silentSince] = [start, performance.now()]
   yield { id: makeCursor(place), event: 'ready', data: { object: 'event_stream', livemode: context.livemode } }
   while (!signal.aborted && performance.now() < until) {
-    // Before reading, so that events committed meanwhile are reported.
+    // Registered before reading, so that events committed meanwhile wake it.
     const next = waiting.next(keyOf(context), Math.min(LOOK_MS, heartbeatMs), signal)
     const { events, reached } = await eventsBehind(store.db, context, place, { types, limit: PAGE })
     for (const event of events) {

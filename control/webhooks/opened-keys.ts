@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { Vault } from '../kernel/vault.ts'
 
-/** Signing keys that are kept open at most. */
+/** Maximum number of signing keys kept unsealed. */
 const MOST = 200
 
-/** Opens each signing key once: every delivery of an endpoint needs the same one or two. A new key is another sealed text. */
+/** Unseals each signing key only once, since every delivery of an endpoint needs the same one or two. A new key has another sealed text. */
 export class OpenedKeys implements Pick<Vault, 'open'> {
   readonly #vault: Pick<Vault, 'open'>
   readonly #opened = new LRUCache<string, string>({ max: MOST })

@@ -7,20 +7,20 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** Attempts of one transaction: others wait for the database while it lasts. */
+/** Maximum number of attempts per transaction, since others wait for the database while it lasts. */
 const MOST_TOGETHER = 32
-/** How long outcomes are gathered [ms], and how many are not: an endpoint that is sent as many as it may be waits for nothing. */
+/** How long outcomes are gathered [ms], and how many are enough: that is as many as one endpoint may have at a time. */
 const GATHER_MS = 20
 const ENOUGH = 8
 
 /**
- * Writes the outcomes of attempts, those that arrive within some milliseconds or during a write together: there is no commit, and no
- * look for what is due next, for each.
+ * Stores the outcomes of attempts. Those that arrive within some milliseconds, or during a write, are stored together, which saves a commit
+ * and a look for due deliveries for each.
  */
 export class Outcomes {
   readonly #store: Store
   #waiting: Waiting[] = []
-  /** It writes, or is about to. */
+  /** It is writing, or about to. */
   #isBusy = false
   #begin: (() => void) | null = null
 
@@ -61,7 +61,7 @@ export class Outcomes {
       )
       for (const [i, { resolve }] of some.entries()) resolve(statuses[i]!)
     } catch (error) {
-      // If there are several, it is unknown which one it was.
+      // With several, it is unknown which one failed, so each is written alone.
       if (some.length > 1) for (const one of some) await this.#writeSome([one])
       else some[0]!.reject(error)
     }

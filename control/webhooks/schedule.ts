@@ -18,18 +18,18 @@ const LIVE_DELAYS = [
 ]
 const TEST_DELAYS = [0, MINUTE, HOUR]
 
-/** A delay is up to this share longer or shorter, so that what failed together does not come back together. */
+/** A delay is up to this share longer or shorter, so that deliveries that failed together are not repeated together. */
 const JITTER = 0.2
 
-/** An endpoint cannot put us off for longer than the schedule itself ever would. */
+/** Maximum delay that an endpoint can request: the longest of the schedule. */
 const MAX_RETRY_AFTER_MS = DAY
 
-/** Failures for this long without one success between them disable an endpoint. */
+/** Failures for this long without a success disable an endpoint. */
 export const DISABLE_AFTER_MS = 5 * DAY
 
 /**
- * After how long [ms] to try again when `made` attempts of the schedule have failed; null when that was the last one.
- * `random`: 0 to 1. `retryAfterMs`: what the endpoint asked for; it can only delay.
+ * Delay until the next attempt [ms], after `made` attempts of the schedule have failed; null: that was the last one. `random`: 0 to 1.
+ * `retryAfterMs`: what the endpoint requested, which can only lengthen it.
  */
 export function retryDelayMs(
   livemode: boolean,

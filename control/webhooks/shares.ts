@@ -1,29 +1,29 @@
 import { FairShares } from '../../media/protocol.ts'
 
-/** The owner of the attempt. */
+/** What wants to make an attempt. */
 export interface Claimant {
   organisation_id: string
   endpoint_id: string
-  /** Its last attempt failed; null: there is no such endpoint any more. */
+  /** Since when the endpoint has been failing; null: it works, or was deleted. */
   failing_since: string | null
 }
 
-/** What an attempt holds while it runs. */
+/** The place that an attempt occupies while it runs. */
 export interface Place {
   organisation: string
   endpoint: string
-  /** The owner whose failing endpoints include it; null: the endpoint works. */
+  /** The organisation, if the endpoint is failing; null: the endpoint works. */
   failingOf: string | null
 }
 
-/** Attempts at once to an endpoint whose last one failed: enough to see that it is back. */
+/** Maximum number of attempts at a time to a failing endpoint: enough to see when it works again. */
 const PER_FAILING_ENDPOINT = 1
 /** Share of the free places that an organisation's failing endpoints may hold together. */
 const FAILING_SHARE = 1 / 4
 
 /**
- * The places of the attempts that run in this process. Endpoints that hang take them from no other organisation, and from the other
- * endpoints of their own only until they are known to fail.
+ * Shares out the places for attempts in this process. Endpoints that hang take none from other organisations, and from other endpoints of
+ * their own organisation only until they are known to fail.
  */
 export class DeliveryShares {
   readonly #organisations: FairShares
@@ -40,7 +40,7 @@ export class DeliveryShares {
     return this.#organisations.free
   }
 
-  /** Whether its organisation may have one more at all. */
+  /** Whether the organisation may have one more attempt at all. */
   hasRoom({ organisation_id }: Pick<Claimant, 'organisation_id'>): boolean {
     return this.#organisations.mayTake(organisation_id)
   }
@@ -50,7 +50,7 @@ export class DeliveryShares {
     const running = this.#endpoints.get(endpoint_id) ?? 0
     if (!this.hasRoom(claimant) || running >= this.#perEndpoint) return false
     if (failing_since === null) return true
-    // Two at least of a small number of places: one may wait for its answer while another comes back.
+    // At least two, so that one may wait for its response while another endpoint recovers.
     const room = Math.max(2, this.free * FAILING_SHARE)
     return running < PER_FAILING_ENDPOINT && (this.#failing.get(organisation_id) ?? 0) < room
   }

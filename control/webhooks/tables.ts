@@ -16,7 +16,7 @@ export interface WebhookEndpointTable extends TenantColumns {
   status: 'enabled' | 'disabled'
   /** `gone` (410), `failing` (for days) or `requested`; null while enabled. */
   disabled_reason: string | null
-  /** JSON list of types, or of `*` alone. */
+  /** JSON list of types, or of `*` only. */
   event_types: string
   api_version: string
   metadata: string
@@ -43,11 +43,11 @@ export interface WebhookDeliveryTable extends TenantColumns {
   status: 'pending' | 'succeeded' | 'failed'
   /** Attempts made in all. */
   attempts: number
-  /** Attempts made of the running schedule; a retry by hand begins a new one. */
+  /** Attempts made in the current schedule; a manual retry begins a new one. */
   step: number
   /** Null once the delivery is closed. */
   next_attempt_at: string | null
-  /** The process whose attempt is running, and until when no other may begin one. */
+  /** Random ID of the lease under which an attempt runs, and until when no other process may begin one. */
   lease: string | null
   leased_until: string | null
   last_attempt_at: string | null

@@ -1,10 +1,10 @@
 /** Digits that belong together, as they are written or said: "4580 1111", "four five eight oh". */
 export interface DigitRun {
-  /** In the text, from the first digit to behind the last. */
+  /** Range in the text, from the first digit to after the last one. */
   start: number
   end: number
   digits: string
-  /** How many digits had come before each group; a number begins and ends at one of these, or with the run. */
+  /** Number of digits before each group. A number begins and ends at one of these, or at the end of the run. */
   groups: number[]
   /** Only filler words follow it: the number may continue in the next utterance. */
   isOpen: boolean
@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ...{ אפס: '0', אחת: '1', אחד: '1', שתיים: '2', שניים: '2', שלוש: '3', שלושה: '3', ארבע: '4', ארבעה: '4' },
   ...{ חמש: '5', חמישה: '5', שש: '6', שישה: '6', שבע: '7', שבעה: '7', שמונה: '8', תשע: '9', תשעה: '9' },
 }
-/** Of two digits; those that end in 0 take a digit behind them in. */
+/** Words for two digits. Those that end in 0 are combined with a following digit. */
 const PAIRS: Readonly<Record<string, string>> = {
   ...{ ten: '10', eleven: '11', twelve: '12', thirteen: '13', fourteen: '14', fifteen: '15', sixteen: '16' },
   ...{ seventeen: '17', eighteen: '18', nineteen: '19', twenty: '20', thirty: '30', forty: '40', fifty: '50' },
@@ -24,9 +24,9 @@ const PAIRS: Readonly<Record<string, string>> = {
   ...{ עשר: '10', עשרה: '10', עשרים: '20', שלושים: '30', ארבעים: '40', חמישים: '50', שישים: '60', שבעים: '70' },
   ...{ שמונים: '80', תשעים: '90' },
 }
-/** Behind a digit it makes that one of two: "two and ten" is twelve in Hebrew. */
+/** After a digit it makes a number of two digits: "two ten" is twelve in Hebrew. */
 const TEEN = /^עשרה?$/
-/** Fewer digits in pairs are a price, a year or a time ("forty-nine ninety-nine"). */
+/** Fewer digits said in pairs are a price, a year or a time ("forty-nine ninety-nine"). */
 const MIN_PAIRED = 8
 const TIMES: Readonly<Record<string, number>> = { double: 2, triple: 3, כפול: 2 }
 /** Filler words between digits. */
@@ -36,19 +36,19 @@ const TOKEN = /[\p{L}\p{M}\p{N}]+/gu
 /** Between two groups of a number. */
 const GAP = /^[\s.,;:…/()\-‐-―]*$/u
 
-/** Every run of digits in a text, without regard to a preceding "plus" or currency sign. */
+/** Every run of digits in a text; a preceding "plus" or currency sign makes no difference. */
 export function digitRuns(text: string): DigitRun[] {
   const paired = runsIn(text, true).filter(run => run.isPaired && run.digits.length >= MIN_PAIRED)
   const single = runsIn(text, false).filter(run => !paired.some(one => run.start < one.end && one.start < run.end))
   return [...single, ...paired].sort((a, b) => a.start - b.start).map(({ isPaired, ...run }) => run)
 }
 
-/** @param inPairs words of two digits count */
+/** @param inPairs whether words for two digits count */
 function runsIn(text: string, inPairs: boolean): (DigitRun & { isPaired: boolean })[] {
   const runs: (DigitRun & { isPaired: boolean })[] = []
   let run: (DigitRun & { isPaired: boolean }) | null = null
   let [times, last] = [1, 0]
-  /** What came last may be the ten of a pair, or its one. */
+  /** Which part of a pair the last word may be: the tens, or the ones. */
   let open: 'ten' | 'one' | null = null
   const close = (): void => {
     if (run !== null && run.digits !== '') runs.push(run)
@@ -96,7 +96,7 @@ function runsIn(text: string, inPairs: boolean): (DigitRun & { isPaired: boolean
   return runs
 }
 
-/** How many digits a text tells, written or said. */
+/** Number of digits in a text, written or said. */
 export const digitsIn = (text: string): number => digitRuns(text).reduce((sum, { digits }) => sum + digits.length, 0)
 
 /** Decimal digits of any script, as 0 to 9: each script has a block of ten. */
@@ -112,7 +112,7 @@ function asciiDigits(text: string): string {
     .join('')
 }
 
-/** The parts of a run that begin and end where a group does, of a length from `least` to `most`; the longest of them first. */
+/** The parts of a run that begin and end at group boundaries and have from `least` to `most` digits, longest first. */
 export function* numbersIn({ digits, groups }: DigitRun, least: number, most: number): Generator<string> {
   const ends = [...groups.slice(1), digits.length]
   for (let length = Math.min(most, digits.length); length >= least; length--) {

@@ -9,7 +9,7 @@ export function isLuhn(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** 13 to 19 digits with a good check digit; the same digit throughout is a placeholder. */
+/** 13 to 19 digits with a valid check digit; a repeated single digit is a placeholder. */
 export const isCardNumber = (digits: string): boolean =>
   digits.length >= 13 && digits.length <= 19 && !/^(\d)\1+$/.test(digits) && isLuhn(digits)
 
@@ -21,6 +21,6 @@ export const isIssuedCard = (digits: string): boolean => ISSUED.test(digits) && 
 /** Nine digits of an Israeli identity number: weights 1 and 2 in turn from the left, the sum of the cross sums divisible by ten. */
 export const isIsraeliId = (digits: string): boolean => /^(?!0{9})\d{9}$/.test(digits) && isLuhn(digits)
 
-/** A number that the Social Security Administration may have given out: no area 000, 666 or 9xx, no group 00, no serial 0000. */
+/** A number that the Social Security Administration may have issued: no area 000, 666 or 9xx, no group 00, no serial 0000. */
 export const isSocialSecurityNumber = (digits: string): boolean =>
   /^(?!000|666|9)\d{3}(?!00)\d{2}(?!0000)\d{4}$/.test(digits)

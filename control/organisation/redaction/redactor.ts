@@ -16,24 +16,24 @@ interface Span {
   label: string
 }
 
-/** Takes out of texts what an organisation does not want to keep. */
+/** Removes from texts what an organisation does not want to keep. */
 export interface Redactor {
   (text: string): string
   /** Consecutive texts of one person: a number that continues from one to the next is found too. */
   all(texts: readonly string[]): string[]
   /**
-   * The same for texts that may continue. An ending that may be the beginning of a number is held back from its first digit on, if it
-   * has at least this many. `from`: the first text to which the next one may belong; null: none.
+   * As `all`, for texts that may continue. An end that may be the beginning of a number is held back from its first digit on, if it has at
+   * least `least` digits. `from`: index of the first text that the next one may continue; null: none.
    */
   soFar(texts: readonly string[], least?: number): { texts: string[]; from: number | null; isHeld: boolean }
 }
 
-/** Another code of a card, recognised by the words before it. */
+/** The words before the security code of a card, by which it is recognised. */
 const CARD_CODE = /\b(?:cvv2?|cvc2?|cv2|security code)\b[^\d]{0,30}$|(?:קוד (?:ה)?אבטחה|שלוש הספרות)[^\d]{0,30}$/iu
 const CODE_BEFORE = 60
-/** Between texts: no word, and no end of a number. */
+/** Separator between texts. It is no word, and ends no number. */
 const SEAM = '\n'
-/** Fewer digits give nothing away, and are said at the end of a sentence now and then; where a card is spoken of they are held too. */
+/** Fewer digits reveal nothing and often end a sentence, so they are held back only after words about a card. */
 const MIN_HELD = 4
 const CARD = /\b(?:cards?|credit|debit|visa|mastercard|amex|iban)\b|כרטיס|אשראי/iu
 export const speaksOfCard = (text: string): boolean => CARD.test(text)
@@ -48,7 +48,7 @@ export const HELD = `[${HELD_LABEL}]`
 /** Whether a text has a part that is not classified yet. */
 export const isHeldBack = (text: string): boolean => text.includes(HELD)
 
-/** Finds by these rules; the patterns are known to be well-formed. Patterns are matched in time linear in the text (RE2). */
+/** Makes a redactor with these rules, whose patterns must be valid. They are matched in linear time (RE2). */
 export function makeRedactor({ card_numbers, identity_numbers, patterns }: RedactionRules): Redactor {
   const compiled = patterns.map(({ name, pattern }) => ({ label: name, expression: RE2JS.compile(pattern) }))
   const find = (text: string): Span[] => {
@@ -89,7 +89,7 @@ export function makeRedactor({ card_numbers, identity_numbers, patterns }: Redac
   return Object.assign((text: string) => all([text])[0] ?? '', { all, soFar })
 }
 
-/** Which of texts, one after the other, has this place of the whole. */
+/** Index of the text at this offset of all texts joined. */
 function textAt(texts: readonly string[], place: number): number {
   let end = -SEAM.length
   return texts.findIndex(text => {
@@ -98,7 +98,7 @@ function textAt(texts: readonly string[], place: number): number {
   })
 }
 
-/** Texts without what spans of the whole cover. */
+/** The texts without what spans of the joined text cover. */
 function cut(texts: readonly string[], spans: readonly Span[]): string[] {
   let from = 0
   return texts.map(text => {
@@ -108,7 +108,7 @@ function cut(texts: readonly string[], spans: readonly Span[]): string[] {
   })
 }
 
-/** For a card, the whole run is removed, because date and code follow the number. */
+/** Whether a run is a card number. The whole run is then removed, since expiry date and code follow the number. */
 function isCard(text: string, run: DigitRun): boolean {
   if (isCardNumber(run.digits)) return true
   for (const number of numbersIn(run, 13, 19)) if (isIssuedCard(number)) return true
@@ -127,7 +127,7 @@ function identityIn(run: DigitRun, kinds: RedactionRules['identity_numbers']): s
   return null
 }
 
-/** What spans cover, from its own start, is named instead of said. */
+/** Replaces what spans cover by their labels. `spans` are offsets in this text. */
 function without(text: string, spans: readonly Span[]): string {
   let [kept, at] = ['', 0]
   for (const { start, end, label } of spans) {
@@ -140,7 +140,7 @@ function without(text: string, spans: readonly Span[]): string {
   return kept + text.slice(at)
 }
 
-/** Whether a number continues from the last utterance into this one, or nothing said ends it. */
+/** Whether a number continues from the utterances before into this one, or is not ended by it. */
 export function goesOn(before: readonly string[], text: string): boolean {
   if (before.length === 0) return false
   const said = before.join(SEAM)
@@ -148,7 +148,7 @@ export function goesOn(before: readonly string[], text: string): boolean {
   return runs.some(({ start, end, isOpen }) => start < said.length && (end > said.length || isOpen))
 }
 
-/** Lines of a call, with what its caller has said as it may be shown. */
+/** Lines of a call, with the caller's words redacted. */
 export function redactedLines<L extends { role: string }>(redact: Redactor, lines: readonly L[]): L[] {
   const isSaid = (line: L): line is L & { text: string } => line.role === 'customer' && 'text' in line
   const texts = redact.all(lines.filter(isSaid).map(({ text }) => text))

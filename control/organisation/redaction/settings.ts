@@ -19,7 +19,7 @@ const pattern = input({
   }),
 })
 
-/** What is neither stored of an organisation's calls nor shown to a model. */
+/** What is removed from an organisation's calls before they are stored or shown to a model. */
 export const redactionFields = {
   card_numbers: Type.Boolean({
     description:
@@ -57,11 +57,11 @@ export function redactionProblem({ patterns = [] }: Partial<RedactionRules> = {}
   return null
 }
 
-/** Organisations whose rules are kept ready. */
+/** Number of rule sets whose compiled form is cached. */
 const MAX_REMEMBERED = 1000
 const redactorBy = remembered(MAX_REMEMBERED, json => makeRedactor(redactionOf(json === '' ? null : json)))
 
-/** Removes from texts what this organisation does not want to keep, by its current rules. */
+/** The redactor with an organisation's current rules. */
 export async function redactorOf(db: Db, { organisationId }: Tenant): Promise<Redactor> {
   const row = await db
     .selectFrom('organisations')

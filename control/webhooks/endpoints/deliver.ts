@@ -95,7 +95,7 @@ function readTimes(body: ReplayBody, now: Date): { since: string; until: string 
   return { since, until: until ?? new Date(now.getTime() + 1).toISOString() }
 }
 
-/** One more than is allowed when there are too many. A ping to another endpoint is nobody's to replay. */
+/** The events to replay; one more than allowed, if there are too many. Pings to other endpoints are never replayed. */
 function eventsToReplay(
   trx: Trx,
   tenant: Tenant,
@@ -124,7 +124,7 @@ function eventsToReplay(
     .execute()
 }
 
-/** The types in both lists; null: every one. */
+/** The types in both lists; null: all types. */
 function narrowest(subscribed: string[], wanted: string[]): string[] | null {
   if (wanted.includes('*')) return subscribed.includes('*') ? null : subscribed
   return subscribed.includes('*') ? wanted : wanted.filter(type => subscribed.includes(type))

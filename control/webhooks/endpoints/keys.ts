@@ -76,7 +76,7 @@ async function rotate({ vault, now }: KeyDeps, context: Context, id: string, bod
   })
 }
 
-/** Null when neither the current key nor one that still overlaps is Ed25519. */
+/** Null: neither the current key nor one that still overlaps is Ed25519. */
 function toPublicKey(row: WebhookEndpointRow, now: Date): Static<typeof publicKeySchema> | null {
   const previous = overlaps(row, now) ? row.previous_public_key : null
   if (row.public_key === null && previous === null) return null

@@ -18,7 +18,7 @@ import { deliveryRoutes } from './deliver.ts'
 import { keyRoutes } from './keys.ts'
 import { type ChangeBody, changeBody, createBody } from './schema.ts'
 
-/** Every event of a tenant is compared with all of its endpoints. */
+/** Bounded because every event of a tenant is compared with all of its endpoints. */
 const MAX_ENDPOINTS = 100
 
 export interface WebhookEndpointDeps {
@@ -26,7 +26,7 @@ export interface WebhookEndpointDeps {
   vault: Vault
   now: () => Date
   resolve: Resolve
-  /** CIDR blocks beyond the public network that an operator lets through. */
+  /** CIDR blocks of private networks that the operator allows. */
   allowedNetworks: string[]
 }
 
@@ -154,7 +154,7 @@ async function applyChange(
   return { ...row, ...columns }
 }
 
-/** An endpoint that is enabled again starts without a history of failures. */
+/** The columns of a status. An endpoint that is enabled again starts without a history of failures. */
 function statusColumns(row: WebhookEndpointRow, status: WebhookEndpointRow['status'] = row.status) {
   const { disabled_reason, failing_since } = row
   if (status === row.status) return { status, disabled_reason, failing_since }

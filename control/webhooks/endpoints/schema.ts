@@ -4,11 +4,11 @@ import { input, metadata, metadataChange, nullable, oneOf, partialInput, timesta
 import { ALGORITHMS } from '../sign.ts'
 
 const DAY_S = 24 * 60 * 60
-/** How long the key before a rotation signs too, when the request does not say. */
+/** How long the key before a rotation also signs, if the request does not say. */
 export const DEFAULT_OVERLAP_S = DAY_S
 
 const url = Type.String({ minLength: 1, maxLength: 2048, description: 'http:// or https://; gets the POST requests.' })
-/** For all nouns; known once the routes are built. */
+/** A function, because all event types are known only once the routes are built. */
 const subscribed = () =>
   Type.Array(oneOf(['*', ...eventTypes()]), {
     minItems: 1,
@@ -18,7 +18,7 @@ const subscribed = () =>
   })
 const algorithm = (text: string) => oneOf([...ALGORITHMS], { description: text })
 
-/** Of an endpoint when it is created, and later. */
+/** Fields of an endpoint that can be set when it is created, and later. */
 const always = () => ({
   url,
   description: nullable(Type.String({ maxLength: 500 })),
