@@ -31,10 +31,10 @@ export const DEFAULT_SETTINGS: ProfileSettings = {
   },
 }
 
-/** Each of them is looked for in whatever is said, within some ms. */
+/** Maximum number of phrases in a profile, since each is searched for in every utterance, within some milliseconds. */
 export const MAX_PHRASES = 10_000
 
-/** The phrases, triggers and examples of a profile, by the list that they are in. */
+/** Number of phrases, triggers and examples of a profile, by the list that contains them. */
 const phrasesIn = ({ stages, objections, alerts, compliance }: ProfileSettings): [string, number][] =>
   Object.entries({
     stages: stages.flatMap(({ checklist }) => checklist.flatMap(({ phrases }) => phrases)),

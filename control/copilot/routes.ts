@@ -32,7 +32,7 @@ export interface CopilotProfileDeps {
   /** Whether a flow was ever published as this version. */
   hasVersion: (db: Db, tenant: Tenant, flowId: string, version: number) => Promise<boolean>
   models: OfferedModels
-  /** Who keeps a profile from being deleted: the queues that use it. */
+  /** The queues that use a profile, which then cannot be deleted. */
   usesOf: UsesOf
 }
 
@@ -162,7 +162,7 @@ async function refusal(
   )
 }
 
-/** A pinned version is one of the flow's: also of the flow that takes another's place. */
+/** Why a pinned version is invalid: it must be a published version of the flow, also if only the flow is changed. */
 async function versionProblem(
   { hasVersion }: CopilotProfileDeps,
   trx: Trx,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { input, nullable, oneOf, partialInput, timestamp } from '../kernel/schema.ts'
 import { criterionSchema } from '../organisation/rubric.ts'
 
-/** Item fields have defaults, so that what is stored and answered is whole: lists are replaced, never merged. */
+/** Fields of list items have defaults, so that stored items are complete: lists are replaced, never merged. */
 const text = (maxLength: number, description = '') =>
   Type.String({ maxLength, default: '', ...(description && { description }) })
 const texts = (description: string) =>
@@ -149,7 +149,7 @@ const settings = {
   model: Type.Object(model),
 }
 
-/** Everything of a profile but its name and version. */
+/** All settings of a profile except its name and version. */
 export const settingsSchema = Type.Object(settings)
 export type ProfileSettings = Static<typeof settingsSchema>
 

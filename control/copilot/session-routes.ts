@@ -250,7 +250,7 @@ function start(
   })
 }
 
-/** Who is named; else who has answered the call; else its own party, where nobody else is in it. */
+/** The agent's leg: the named participant, otherwise the one that answered the call, otherwise the call's own if there is no other. */
 async function agentOf(trx: Trx, context: Context, callId: string, id?: string): Promise<ParticipantRow | Problem> {
   if (id !== undefined) {
     const leg = await forTenant(trx, context).find('participants', id)

@@ -16,7 +16,7 @@ export interface CopilotProfileTable extends TenantColumns {
   name: string
   version: number
   template_id: string | null
-  /** `script.flow_id`, for "who uses this flow?". */
+  /** `script.flow_id`, so that the users of a flow can be found. */
   flow_id: string | null
   /** JSON of everything else that the API shows. */
   settings: string
@@ -30,29 +30,29 @@ export interface CopilotSessionTable extends TenantColumns {
   call_id: string
   /** The agent's leg. */
   participant_id: string
-  /** Whose desktop it is on; null: nobody's of the organisation. */
+  /** The member on whose desktop it is; null: none. */
   user_id: string | null
   queue_id: string | null
-  /** The node that has the call. */
+  /** The node of the call. */
   node_id: string | null
   profile_id: string
   profile_version: number
-  /** JSON of `ProfileSettings`, as they were when it began. */
+  /** JSON of `ProfileSettings` as of its beginning. */
   settings: string
   flow_id: string | null
   flow_version: number | null
-  /** JSON of where the script is; null: there is none. */
+  /** JSON of `ScriptState`; null: there is no script. */
   script: string | null
   status: 'running' | 'ended'
-  /** Whether what is said is heard: `none`, for `hearing_reason`, when it is fed by the API alone. */
+  /** Whether the call is listened to. `none`: only the API feeds it, for `hearing_reason`. */
   hearing: 'running' | 'none'
   hearing_reason: string | null
   /** JSON of `CopilotState`. */
   state: string
-  /** Until when a model may still put its summary in the place of the session's, ISO-8601 UTC; null: none will. */
+  /** Until when a model may replace the session's summary, ISO 8601 UTC; null: no model will. */
   deep: string | null
   created: string
-  /** The same by the steady clock of this node. */
+  /** `created` by the steady clock of node `started_on` [ms]. */
   started_ms: Generated<number | null>
   started_on: Generated<string | null>
   ended_at: string | null
@@ -60,7 +60,7 @@ export interface CopilotSessionTable extends TenantColumns {
   held: string | null
 }
 
-/** What was told, in its order: never changed, so that whoever has read the last one has them all. */
+/** Messages in order. Rows are only added, so that a client that has the last one has them all; only what must be hidden is removed from them. */
 export interface CopilotMessageTable extends TenantColumns {
   id: string
   session_id: string
@@ -68,20 +68,20 @@ export interface CopilotMessageTable extends TenantColumns {
   type: MessageType
   path: Path
   at: string
-  /** JSON of their IDs. */
+  /** JSON of the IDs of the utterances. */
   utterance_ids: string
   latency_ms: number | null
   replaces: string | null
   withdraws: string | null
-  /** JSON of what is told. */
+  /** JSON of the message's body. */
   body: string
 }
 
-/** What was heard and has not been dealt with; written with the event that tells of it. */
+/** What was heard and is still to be processed; written in the transaction of the event. */
 export interface CopilotInputTable extends TenantColumns {
   id: string
   session_id: string
-  /** JSON of `HeardInput`, sealed: it may hold what is not kept. */
+  /** JSON of `HeardInput`, sealed, since it may contain what must not be kept. */
   body: string
 }
 

@@ -7,7 +7,7 @@ import { archivedProblem, type FlowDeps, shown } from './flow.ts'
 import type { FlowObject } from './flow-schema.ts'
 import type { FlowRow } from './tables.ts'
 
-/** Puts a flow that nothing uses away: it stays readable, and neither calls nor anything else can be led to it. */
+/** Archives a flow that nothing uses. It stays readable, but nothing can refer to it any more. */
 export async function archiveFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowObject | Problem> {
   return setStatus(deps, context, id, {
     type: 'flow.archived',
@@ -16,7 +16,7 @@ export async function archiveFlow(deps: FlowDeps, context: Context, id: string):
   })
 }
 
-/** Takes it out again, as it was before: published where it has been. */
+/** Restores an archived flow with its former status. */
 export async function unarchiveFlow(deps: FlowDeps, context: Context, id: string): Promise<FlowObject | Problem> {
   return setStatus(deps, context, id, {
     type: 'flow.unarchived',

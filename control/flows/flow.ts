@@ -27,15 +27,15 @@ export interface FlowDeps {
   assistantsOf: (db: Db, tenant: Tenant, flowIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
   /** Which of these audio assets exist. */
   knownAssets: (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<ReadonlySet<string>>
-  /** Which of these can be given a call, as `targetKey`s. */
+  /** Which of these targets exist, as `targetKey`s. */
   knownTargets: (
     db: Db,
     tenant: Tenant,
     targets: readonly NonNullable<FlowNode['target']>[],
   ) => Promise<ReadonlySet<string>>
-  /** Judges where actions are called. */
+  /** Checks the URLs of actions. */
   urlProblem: ServerUrlProblem
-  /** The assistants and copilot profiles that keep a flow from being deleted. */
+  /** The assistants and copilot profiles that use a flow, which then cannot be archived or deleted. */
   usesOf: UsesOf
   streamsProblem: StreamsProblem
   models: OfferedModels
@@ -101,13 +101,13 @@ function newRow(
   }
 }
 
-/** The graph's kind, where it is sent, must be the flow's. */
+/** Why the graph's kind is wrong: if it is sent, it must be the flow's. */
 function kindProblem(kind: string, graph: GraphInput | undefined): Problem | null {
   if (graph?.kind === undefined || graph.kind === kind) return null
   return problem('parameter_invalid', `The flow is of kind ${kind}.`, { param: 'graph.kind' })
 }
 
-/** What its nodes contact: servers and models. */
+/** Why the servers or models that nodes contact are not allowed. */
 const asksProblem = async (
   { urlProblem, models }: FlowDeps,
   graph: GraphInput | undefined,
@@ -137,7 +137,7 @@ export async function shown(deps: FlowDeps, db: Db, tenant: Tenant, row: FlowRow
   return toFlow(row, (await deps.assistantsOf(db, tenant, [row.id])).get(row.id) ?? null)
 }
 
-/** What is kept of its calls. It is not part of a version, so it applies to the next call. */
+/** Changes what is captured of the flow's calls. It is not part of a version, so it applies from the next call on. */
 export async function changeFlow(
   deps: FlowDeps,
   context: Context,

@@ -3,7 +3,7 @@ import { ask } from '../models/ask.ts'
 import { type ChatModel, isModelFailure, type ModelFailure, type ModelLine } from '../models/model.ts'
 import type { Judgement, JudgeRequest } from './engine/model.ts'
 
-/** A caller waits for it [ms]. */
+/** Limited, because a caller waits for it [ms]. */
 const TIMEOUT_MS = 10_000
 
 const judgementSchema = Type.Object(
@@ -11,7 +11,7 @@ const judgementSchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** Has a model judge which of a flow's intents a caller's line expresses. */
+/** Asks a model which of a flow's intents a caller's line expresses. */
 export async function judgedBy(
   models: readonly ChatModel[],
   { text, intents, history }: JudgeRequest,

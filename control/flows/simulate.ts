@@ -22,7 +22,7 @@ import type { FlowRow } from './tables.ts'
 
 export interface SimulateDeps extends FlowDeps {
   streams: OpenStreams
-  /** The model of the flow's assistant; a mock in test mode. `signal` gives up what is under way. */
+  /** The model of the flow's assistant; a mock in test mode. `signal` aborts requests. */
   modelFor: (context: Context, assistantId: string | null, signal: AbortSignal) => Promise<FlowModel>
   /** Base of `doc_url` in a streamed error. */
   publicUrl: string
@@ -31,10 +31,10 @@ export interface SimulateDeps extends FlowDeps {
 type Body = Static<typeof simulateBody>
 type FlowSimulation = Static<typeof flowSimulationSchema>
 
-/** An answer that nobody hears before this is not worth waiting for [ms]. */
+/** Maximum duration of a simulation with a JSON answer [ms]. */
 const MAX_JSON_RUN_MS = 60_000
 
-/** `POST /flows/{id}/simulate`: one generator, drained into JSON or sent as it goes. */
+/** `POST /flows/{id}/simulate`: one generator, collected into JSON or streamed. */
 export async function simulateFlow(
   deps: SimulateDeps,
   context: Context,
@@ -105,7 +105,7 @@ interface Run {
   simulation: Simulation
   /** Aborted when nobody waits for the answer any more. */
   gone: AbortSignal
-  /** Such an answer is not kept for retries. */
+  /** A streamed answer is not stored for idempotent retries. */
   isStreamed: boolean
 }
 
@@ -162,7 +162,7 @@ async function drained(run: Run): Promise<FlowSimulation> {
   return (last !== undefined && 'data' in last ? last.data : {}) as FlowSimulation
 }
 
-/** A failure has no status any more once the stream has begun: it is the last event. */
+/** Once the stream has begun, a failure cannot have a status, so it is the last event. */
 async function* streamed(run: Run): AsyncGenerator<StreamEvent, void> {
   const { context, deps } = run
   try {

@@ -9,21 +9,21 @@ import type { FlowState } from './engine/state.ts'
 /** How long a simulation can be continued after its last turn (specification, "Limits"). */
 export const LIFETIME_MS = 15 * 60 * 1000
 
-/** When a request has not come back by then, its process has died: the simulation is free again. */
+/** A request that has not finished by then has died with its process, and the simulation is free again [ms]. */
 const MAX_RUN_MS = 5 * 60 * 1000
 
-/** A simulation that this request alone may run. */
+/** A simulation that is reserved for this request. */
 export interface Simulation {
   id: string
   version: number | null
-  /** As it was when the simulation began: a changed draft does not pull the floor from under a call. */
+  /** The graph when the simulation began, so that later changes of the draft do not affect it. */
   graph: Graph
   state: FlowState
 }
 
 const after = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString()
 
-/** Stores a new simulation, so that its ID holds from the first event on; forgets those that have expired. */
+/** Stores a new simulation, so that its ID is valid from the first event on, and deletes expired ones. */
 export async function beginSimulation(
   store: Store,
   tenant: Tenant,
@@ -46,7 +46,7 @@ export async function beginSimulation(
   return { id, ...simulation }
 }
 
-/** Takes up a simulation of this flow, or says why not. */
+/** Reserves a simulation of this flow, or says why not. */
 export async function resumeSimulation(
   store: Store,
   tenant: Tenant,
@@ -69,7 +69,7 @@ export async function resumeSimulation(
   if ((await claim.executeTakeFirst()).numUpdatedRows === 0n) {
     return conflict('simulation_busy', 'Another request is running this simulation.')
   }
-  // A row that was read before the claim may be a turn old.
+  // Read again, since the row read before the claim may be outdated.
   const claimed = (await rows.find('flow_simulations', row.id)) ?? row
   return {
     id,
@@ -79,7 +79,7 @@ export async function resumeSimulation(
   }
 }
 
-/** Stores how far the call came; from now on the next request has 15 minutes. */
+/** Stores the progress; the next request has 15 minutes from now. */
 export async function keepSimulation(db: Db, tenant: Tenant, { id, state }: Simulation, now: Date): Promise<void> {
   const change = {
     state: seal(JSON.stringify(state), id),
@@ -90,7 +90,7 @@ export async function keepSimulation(db: Db, tenant: Tenant, { id, state }: Simu
   await forTenant(db, tenant).update('flow_simulations').set(change).where('id', '=', sha256(id)).execute()
 }
 
-/** Gives a simulation back as it was before this request, which has failed. */
+/** Releases a simulation unchanged, after a failed request. */
 export async function releaseSimulation(store: Store, tenant: Tenant, id: string): Promise<void> {
   const change = { busy_until: null }
   await forTenant(store.db, tenant).update('flow_simulations').set(change).where('id', '=', sha256(id)).execute()

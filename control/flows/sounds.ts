@@ -1,16 +1,16 @@
 import { remembered } from '../kernel/remembered.ts'
 import { plainWords } from './engine/conditions.ts'
 
-/** A recogniser that mishears a word writes another that sounds like it: of so many words in a row at most. */
+/** Maximum number of words in a text that may be misheard as others that sound alike. */
 const MAX_WORDS = 3
-/** Sounds that may differ, of the longer of both. */
+/** Maximum share of sounds that may differ, relative to the longer text. */
 const MAX_DIFFERENCE = 1 / 3
-/** A word of fewer sounds must be the same: one other sound makes `nine` of `no`. */
+/** A word with fewer sounds must be the same: one sound more turns `no` into `nine`. */
 const MIN_SOUNDS = 4
-/** A short answer that is often another word: a caller who says it means this one. */
+/** Variants of short answers. */
 const ALSO: Readonly<Record<string, string>> = { yeah: 'yes', yep: 'yes', yup: 'yes', nope: 'no', nah: 'no' }
 
-/** Words whose sound is not worked out again. */
+/** Cache size. */
 const MAX_REMEMBERED = 10_000
 
 const DIGITS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
@@ -36,7 +36,7 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
   [/(.)\1+/g, '$1'],
 ]
 
-/** A text as it sounds, roughly: consonants by their kind, all vowels as one. Empty where it is not written in Latin letters. */
+/** Roughly how a text sounds: consonants by kind, all vowels as one. Empty: it is not in Latin letters, or too long. */
 const soundOf = remembered(MAX_REMEMBERED, (text: string): string => {
   const words = plainWords(text).normalize('NFD').replace(/\p{M}/gu, '').split(' ')
   if (words.length > MAX_WORDS) return ''
@@ -51,7 +51,7 @@ export function soundDistance(said: string, phrase: string): number | null {
   if (a === '' || b === '') return null
   if (Math.min(a.length, b.length) < MIN_SOUNDS) return a === b ? 0 : null
   const longer = Math.max(a.length, b.length)
-  // Also to avoid comparing a long word with each of many phrases, sound by sound.
+  // Checked first, to avoid the costly comparison of a long word with many phrases.
   if (Math.abs(a.length - b.length) > longer * MAX_DIFFERENCE) return null
   const share = edits(a, b) / longer
   return share <= MAX_DIFFERENCE ? share : null

@@ -5,13 +5,13 @@ import type { FlowNode } from './engine/graph.ts'
 import { targetKey } from './engine/validation.ts'
 import { publishedFlow } from './users.ts'
 
-/** A member who may be rung, now or once they have accepted their invitation. */
+/** Whether a member may be rung, now or after accepting the invitation. */
 const memberHere: Exists = async (db, tenant, id) => {
   const user = await forTenant(db, tenant).find('users', id)
   return user !== undefined && (user.status !== 'deactivated' || 'is deactivated')
 }
 
-/** The objects that a call can be led to. */
+/** How the objects that a call can be led to are looked up. */
 export const CALL_TARGETS = {
   user: memberHere,
   queue: existsIn('queues'),
@@ -23,7 +23,7 @@ export const CALL_TARGETS = {
 type Target = NonNullable<FlowNode['target']>
 type Find = (db: Db, tenant: Tenant, ids: readonly string[]) => Promise<{ id: string }[]>
 
-/** Objects that a call can be given to: they exist and are switched on. Numbers and SIP URIs are not objects. */
+/** Queries for the existing and enabled objects that a call can be led to. Numbers and SIP URIs are not objects. */
 const FIND: Partial<Record<Target['type'], Find>> = {
   queue: (db, tenant, ids) => forTenant(db, tenant).select('queues').select('id').where('id', 'in', ids).execute(),
   assistant: (db, tenant, ids) =>
@@ -48,7 +48,7 @@ const FIND: Partial<Record<Target['type'], Find>> = {
       .execute(),
 }
 
-/** Which of these targets can be given a call now, as `targetKey`s. */
+/** Which of these targets a call can be led to now, as `targetKey`s. */
 export async function knownTargets(db: Db, tenant: Tenant, targets: readonly Target[]): Promise<Set<string>> {
   const known = new Set<string>()
   for (const [type, find] of Object.entries(FIND) as [Target['type'], Find][]) {

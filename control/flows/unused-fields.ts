@@ -34,7 +34,7 @@ export function unusedFields(node: FlowNode): string[] {
   return fieldsOf(node).filter(field => !read.includes(field))
 }
 
-/** The same of a condition: another kind's fields. */
+/** Fields of a condition that have no effect. */
 export function unusedOfCondition(condition: Condition): string[] {
   const kind = Object.hasOwn(CONDITION_KINDS, condition.kind) ? CONDITION_KINDS[condition.kind] : undefined
   if (kind === undefined) return []

@@ -4,7 +4,7 @@ import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { callerFault } from './caller-fault.ts'
 import type { FlowRow } from './tables.ts'
 
-/** The assistants that a flow leads. */
+/** The assistants that use a flow. */
 export const assistantsLedBy: UsesOf = async (db, tenant, flowId) => {
   const rows = await forTenant(db, tenant)
     .select('assistants')
@@ -21,7 +21,7 @@ export const profilesScriptedBy: UsesOf = async (db, tenant, flowId) => {
   return rows.map(({ id, name }) => ({ object: 'copilot_profile', id, name }))
 }
 
-/** The assistant that each of these flows leads; of several, the one that was made first. */
+/** The assistant of each of these flows, by flow ID; of several, the oldest. */
 export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly string[]): Promise<Map<string, string>> {
   if (flowIds.length === 0) return new Map()
   const rows = await forTenant(db, tenant)
@@ -33,7 +33,7 @@ export async function assistantsOf(db: Db, tenant: Tenant, flowIds: readonly str
   return new Map(rows.map(row => [row.flow_id ?? '', row.id]))
 }
 
-/** Whether there is such a flow, and it has no fault. */
+/** Whether a flow exists and has none of these faults. */
 const flowWithout =
   (fault: (flow: FlowRow) => string | null): Exists =>
   async (db, tenant, id) => {

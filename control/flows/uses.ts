@@ -6,7 +6,7 @@ import type { FlowRow } from './tables.ts'
 /** The flows whose draft or published version plays an audio asset. */
 export const flowsUsing: UsesOf = async (db, tenant, assetId) => {
   const rows = forTenant(db, tenant)
-  // Limits what has to be parsed; the graph shows whether a node really plays the asset.
+  // Limits how much has to be parsed; the graph then shows whether a node really plays the asset.
   const mention = `%${assetId}%`
   const versions = await rows.select('flow_versions').selectAll().where('graph', 'like', mention).execute()
   const published = new Map(versions.map(row => [versionName(row.flow_id, row.version), row.graph]))

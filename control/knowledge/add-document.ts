@@ -7,7 +7,7 @@ import { count } from '../usage/ledger.ts'
 import type { PassageSearch } from './search.ts'
 import type { KbDocumentTable } from './tables.ts'
 
-/** Stores a document, its original and its passages, which are found from the commit on. */
+/** Stores a document, its original and its passages, which can be searched from the commit on. */
 export async function addDocument(
   trx: Trx,
   tenant: Tenant,

@@ -19,7 +19,7 @@ export interface KbDocumentDeps {
   store: Store
   now: () => Date
   search: PassageSearch
-  /** Takes a deleted document out of the lists that name it. */
+  /** Removes a deleted document from the lists that contain it. */
   forgetDocument: (trx: Trx, tenant: Tenant, id: string, at: string) => Promise<void>
 }
 

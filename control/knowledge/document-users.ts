@@ -1,15 +1,15 @@
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 
-/** As much of the settings of assistants and copilot profiles as names documents. */
+/** The settings of assistants and copilot profiles that list documents. */
 interface Settings {
   kb_document_ids?: string[]
   kb?: { document_ids: string[] }
 }
 
 /**
- * Removes a deleted document from the lists of assistants and copilot profiles. The last one of a list stays: an empty list means
- * all documents, and an assistant limited to one must not answer from every other.
+ * Removes a deleted document from the lists of assistants and copilot profiles. The last ID in a list stays: an empty list means all
+ * documents, and an assistant limited to one must not answer from all others.
  */
 export async function forgetDocument(trx: Trx, tenant: Tenant, id: string, at: string): Promise<void> {
   const scoped = forTenant(trx, tenant)

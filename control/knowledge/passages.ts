@@ -1,4 +1,4 @@
-/** The longest passage [characters]: a few sentences, as much as an answer is made from. */
+/** Maximum length of a passage [characters]: a few sentences, enough for an answer. */
 const MAX_PASSAGE = 1000
 
 /** Why a document cannot be read. */

@@ -3,8 +3,8 @@ import type { Found, PassageSearch } from './search.ts'
 import { lexeme, markOf, nameOf, plain, questionWords, wordsOf } from './words.ts'
 
 /**
- * With `search-table.ts` the one place that speaks PostgreSQL's text search (its manual, chapter 12). Words are cut here and
- * stemmed there. The tenant is a word of each passage, so that the index gives the tenant's own passages only.
+ * With `search-table.ts` the only place that uses PostgreSQL's text search (its manual, chapter 12). Texts are split into words here and
+ * stemmed there. The tenant is a word of each passage, so that the index yields only the tenant's own passages.
  */
 export const postgresSearch: PassageSearch = {
   async add(trx, tenant, documentId, passages) {
@@ -34,7 +34,7 @@ export const postgresSearch: PassageSearch = {
 /** Of two passages with equal matches, the shorter one: `ts_rank` divides by 1 + the logarithm of the length. */
 const BY_LENGTH = 1
 
-/** How many of these words a passage has. */
+/** How many of these words a passage contains. */
 const countOf = (words: RawBuilder<unknown>[]): RawBuilder<unknown> =>
   sql.join(
     words.map(word => sql`(words @@ ${word})::int`),

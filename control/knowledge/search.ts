@@ -8,15 +8,15 @@ export interface Passage {
 
 export interface Found {
   passageId: string
-  /** How many of the question's distinct words the passage has, 0 to 1. */
+  /** Share of the question's distinct words that the passage contains, 0 to 1. */
   score: number
 }
 
 /** Finds passages by full-text search, for each kind of database in its own way. */
 export interface PassageSearch {
   add(trx: Trx, tenant: Tenant, documentId: string, passages: Passage[]): Promise<void>
-  /** Forgets a document's passages. */
+  /** Deletes a document's passages. */
   remove(trx: Trx, tenant: Tenant, documentId: string): Promise<void>
-  /** The passages that have any word of the question, best first; only those of `documentIds`, when there are any. */
+  /** The passages that contain any word of the question, best first. `documentIds`: only of these documents; empty: of all. */
   find(db: Db, tenant: Tenant, question: string, options: { documentIds: string[]; limit: number }): Promise<Found[]>
 }

@@ -4,12 +4,11 @@ import type { Found, PassageSearch } from './search.ts'
 import { nameOf, phrase, questionWords } from './words.ts'
 
 /**
- * With `search-table.ts` the one place that speaks SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are
- * indexed columns of weight 0, so that a search reads the tenant's own passages only, and a document's passages are found
- * without a scan.
+ * With `search-table.ts` the only place that uses SQLite's FTS5 (https://sqlite.org/fts5.html). Tenant and document are indexed columns of
+ * weight 0, so that a search reads only the tenant's own passages, and a document's passages are found without a scan.
  */
 const WEIGHTS = '0, 0, 0, 1'
-/** Passages that are scored, for each that is answered. */
+/** How many passages are scored for each one in the result. */
 const CANDIDATES_PER_RESULT = 5
 
 export const sqliteSearch: PassageSearch = {

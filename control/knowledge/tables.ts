@@ -21,7 +21,7 @@ export interface KbDocumentTable extends TenantColumns {
   created: string
 }
 
-/** Apart from its document, so that a list does not read it. */
+/** Separate from its document, so that lists do not read it. */
 export interface KbOriginalTable extends TenantColumns {
   /** The document's ID. */
   id: string

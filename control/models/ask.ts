@@ -5,9 +5,9 @@ import { type ChatModel, isModelFailure, type ModelFailure, type ModelLine, type
 
 /** A question whose answer is JSON. */
 export interface Question<T extends TSchema = TSchema> {
-  /** Names the shape to the provider: letters, digits, `_`. */
+  /** Name of the schema for the provider: letters, digits, `_`. */
   name: string
-  /** Providers want objects without further properties, all of them required. */
+  /** Providers require objects without additional properties, and all properties required. */
   schema: T
   instructions: string
   messages: readonly ModelLine[]
@@ -15,9 +15,9 @@ export interface Question<T extends TSchema = TSchema> {
 
 export interface AskOptions {
   signal: AbortSignal
-  /** For one answer of one model [ms]. */
+  /** Time limit of each answer [ms]. */
   timeoutMs: number
-  /** The cost of each answer, bad ones included. */
+  /** Called with the tokens of each answer, including unusable ones. */
   paid?: (model: string, tokens: TokenCounts) => void
 }
 
@@ -29,7 +29,7 @@ export interface Answer<T extends TSchema = TSchema> {
   model: string
 }
 
-/** Asks the first model, then the next if it fails. An answer that violates the schema is sent back once with the fault. Never throws. */
+/** Asks the first model, then the next if it fails. An answer that violates the schema is sent back once with the error. Never throws. */
 export async function ask<T extends TSchema>(
   models: readonly ChatModel[],
   question: Question<T>,
@@ -47,14 +47,14 @@ export async function ask<T extends TSchema>(
   return { value: isRepaired ? (jsonIn(second.text) as Static<T>) : null, text, model }
 }
 
-/** An empty answer counts as none. */
+/** The first non-empty answer of the models. */
 async function answerTo(
   models: readonly ChatModel[],
   { name, schema: typed, instructions }: Question,
   messages: readonly ModelLine[],
   { signal, timeoutMs, paid }: AskOptions,
 ): Promise<{ text: string; model: string } | ModelFailure> {
-  // Without the extra keys of our schemas.
+  // A copy without the symbol keys of our schemas.
   const schema = JSON.parse(JSON.stringify(typed)) as object
   const told = `${instructions}\nAnswer with one JSON object of this JSON schema and nothing else: ${JSON.stringify(schema)}`
   const request = { instructions: told, messages, tools: [], passages: [], form: { name, schema }, timeoutMs }
@@ -75,13 +75,13 @@ async function answerTo(
 function faultOf(schema: TSchema, text: string): string | undefined {
   const value = jsonIn(text)
   if (value === undefined) return 'it is no JSON object'
-  // Not compiled: schemas may contain customers' fields, and compiled ones are kept.
+  // Not compiled, because compiled schemas are cached, and these may contain customers' fields.
   if (Check(schema, value)) return undefined
   const [error] = Errors(schema, value)
   return error === undefined ? 'it is of another shape' : `${error.instancePath || 'it'} ${error.message}`
 }
 
-/** The JSON object of an answer, in whatever a model has wrapped it. */
+/** The JSON object in an answer, without any text around it; undefined: none. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1))

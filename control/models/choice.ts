@@ -3,23 +3,23 @@ import type { ChatModel } from './model.ts'
 import { type ModelProvider, OpenAiClient } from './openai-client.ts'
 import type { WireSettings } from './openai-wire.ts'
 
-/** A wish for a model: by a flow's node, an assistant or a copilot profile. Absent or empty fields are left to others. */
+/** Model settings of a flow's node, an assistant or a copilot profile. Absent or empty fields are left to the next one. */
 export interface ModelWish {
   model?: string | null
-  /** Asked when the model fails. */
+  /** The model to ask if `model` fails. */
   fallback_model?: string | null
   temperature?: number | null
   api?: WireSettings['api']
   priority?: boolean
 }
 
-/** The operator's provider, and the model of those who name none. */
+/** The operator's provider and default model. */
 export type OperatorsModels = ModelProvider & { defaultModel: string }
 
-/** How a wish names the model that the operator has chosen. */
+/** Name by which settings refer to the operator's default model. */
 export const OPERATORS_CHOICE = 'default'
 
-/** The language models of this installation, and the one place that says which of them is asked. */
+/** The language models of this installation. Only here is it decided which of them is asked. */
 export class Models {
   readonly #defaultModel: string
   readonly #client: OpenAiClient | null
@@ -30,8 +30,8 @@ export class Models {
   }
 
   /**
-   * The models to ask, in order. Wishes go from specific to general, and the first that sets a field wins; the operator's choice comes
-   * last. None in test mode, and none without a provider.
+   * The models to ask, in order. `wishes` go from specific to general, and the first one that sets a field counts; the operator's default
+   * comes last. Empty in test mode and without a provider.
    */
   for({ livemode }: Pick<Tenant, 'livemode'>, ...wishes: readonly (ModelWish | null)[]): ChatModel[] {
     const client = this.#client

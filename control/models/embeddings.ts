@@ -5,11 +5,11 @@ import type { TokenCounts } from './model.ts'
 import { jsonOf, type ModelProvider } from './openai-client.ts'
 import type { Json } from './openai-wire.ts'
 
-/** Texts of one request, requests at once, and texts that wait: a further one is not asked for. */
+/** Maximum numbers: texts per request, requests at a time, and waiting texts. Further texts are not requested. */
 const MAX_BATCH = 96
 const MAX_REQUESTS = 4
 const MAX_WAITING = 2000
-/** Later results are useless for a conversation [ms]. */
+/** Time limit: later results are useless for a conversation [ms]. */
 const TIMEOUT_MS = 2500
 /** A provider that has failed is asked again after this time [ms]. */
 const REST_MS = 10_000
@@ -33,8 +33,8 @@ interface Waiting {
 export type EmbeddingProvider = ModelProvider & { model: string }
 
 /**
- * Embeddings of texts, as vectors of length 1, by an OpenAI-compatible `/embeddings` address. Callers that cannot wait get the known
- * ones, and the rest is fetched for later. Texts are remembered by their hash only, and never logged.
+ * Embeddings of texts, as vectors of length 1, from an OpenAI-compatible `/embeddings` URL. Callers that cannot wait get the known ones,
+ * and the rest is fetched for later. Texts are cached only by hash, and never logged.
  */
 export class Embeddings {
   readonly #provider: EmbeddingProvider
@@ -46,7 +46,7 @@ export class Embeddings {
     sizeCalculation: vector => vector.byteLength + 100,
   })
   readonly #waiting: Waiting[] = []
-  /** Waits until a text is known or has failed. */
+  /** By hash of a requested text: resolves once it is known or has failed. */
   readonly #asked = new Map<string, { done: Promise<void>; settle: () => void }>()
   #requests = 0
   #isBegun = false
@@ -67,12 +67,12 @@ export class Embeddings {
     this.#now = now
   }
 
-  /** Undefined: not known yet. */
+  /** The vector of a text; undefined: not known yet. */
   known(text: string): Float32Array | undefined {
     return this.#known.get(hashOf(text))
   }
 
-  /** Resolves when all of these are known, or are given up. Never rejects. `behind` is asked for when nobody waits for anything else. */
+  /** Resolves once all of these are known or have failed. Never rejects. `behind`: texts with low priority, requested after all others. */
   async learn(texts: readonly string[], behind: readonly string[], payer: Payer): Promise<void> {
     if (this.#now() < this.#restsUntil || this.#given.signal.aborted) return
     const first = texts.map(text => this.#wanted(text, payer, waiting => this.#waiting.unshift(waiting)))
@@ -96,7 +96,7 @@ export class Embeddings {
     return done
   }
 
-  /** Once all that is wanted at this moment is there: it goes in one request. */
+  /** Starts requests in the next turn of the event loop, so that what is wanted now goes into one request. */
   #begin(): void {
     if (this.#isBegun) return
     this.#isBegun = true
@@ -106,7 +106,7 @@ export class Embeddings {
     })
   }
 
-  /** For one payer. */
+  /** The next texts of one payer. */
   #batch(): Waiting[] {
     const payer = this.#waiting[0]!.payer.key
     const batch = this.#waiting.filter(one => one.payer.key === payer).slice(0, MAX_BATCH)
@@ -121,8 +121,7 @@ export class Embeddings {
       for (const [i, { key }] of batch.entries()) this.#known.set(key, vectors[i]!)
       batch[0]?.payer.paid(this.#provider.model, { inputTokens: tokens, outputTokens: 0 })
     } catch {
-      // A provider that is slow, fails or answers nonsense is not asked for a while, and everything that waits for it
-      // fails.
+      // A provider that is slow, fails or gives an invalid answer is not asked for a while, and everything that waits for it fails.
       this.#restsUntil = this.#now() + REST_MS
       for (const { key } of this.#waiting.splice(0)) this.#settle(key)
     }
@@ -137,7 +136,7 @@ export class Embeddings {
   }
 
   async #post(input: readonly string[]): Promise<{ vectors: Float32Array[]; tokens: number }> {
-    // Its timer holds it: a time-out that only `any` knows is collected as garbage, and never comes.
+    // Referenced by its timer. A time-out signal known only to `AbortSignal.any` may be garbage-collected, and then never fires.
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(), this.#timeoutMs)
     try {
@@ -199,7 +198,7 @@ function directionOf(embedding: unknown): Float32Array {
   return Float32Array.from(embedding as number[], value => value / length)
 }
 
-/** How alike two directions are, -1 to 1; those of different spaces are not. */
+/** Cosine of two vectors of length 1, -1 to 1; 0 if their dimensions differ. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   if (a.length !== b.length) return 0
   let sum = 0

@@ -2,15 +2,15 @@ import type { ChatModel, ChatPart, ChatRequest, ModelFailure } from './model.ts'
 
 export interface FallbackOptions {
   signal: AbortSignal
-  /** A model that has nothing by then is too slow [ms]. */
+  /** A model that has no first part by then is too slow [ms]. */
   firstPartMs: number
-  /** The model that is asked now. */
+  /** Called with the name of the model that is asked. */
   used: (model: string) => void
 }
 
 /**
- * Asks the first model; when it fails before its first word, or has none within `firstPartMs`, the next one. With a word said there is no
- * way back: a failure after it is the caller's to hear.
+ * Asks the first model or, if that fails before its first word or has none within `firstPartMs`, the next one. After the first word there
+ * is no fallback: a failure is then returned.
  */
 export async function* chatWithFallback(
   models: readonly ChatModel[],
@@ -41,7 +41,7 @@ export async function* chatWithFallback(
       yield first.value
       for (let next = await parts.next(); next.done !== true; next = await parts.next()) yield next.value
     } finally {
-      // A caller that stops reading pays for no more.
+      // If the caller stops reading, the request is aborted, so that no more is paid for.
       slow.abort()
     }
     return

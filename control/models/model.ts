@@ -1,10 +1,10 @@
-/** A line of a call, as a model gets to see it. */
+/** A line of a call, as a model sees it. */
 export interface ModelLine {
   role: 'assistant' | 'customer'
   text: string
 }
 
-/** What was said and done in a call so far, in the form that a model gets. */
+/** What was said and done in a call so far, as a model sees it. */
 export type ChatMessage =
   | ModelLine
   | { role: 'call'; id: string; name: string; input: Record<string, unknown> }
@@ -21,27 +21,27 @@ export interface ChatRequest {
   instructions: string
   messages: readonly ChatMessage[]
   tools: readonly ChatTool[]
-  /** Passages of the knowledge base that may hold the answer, best first. */
+  /** Passages of the knowledge base that may contain the answer, best first. */
   passages: readonly string[]
-  /** Those that have words of like meaning, or all where there are few: for who reads them for nothing. */
+  /** Further passages: with words of similar meaning, or all if there are few. For the offline model, to which their number costs nothing. */
   more?: () => Promise<readonly string[]>
-  /** How the answer is to come; absent: `streamed`. */
+  /** Form of the answer; absent: `streamed`. */
   form?: AnswerForm
-  /** For the whole answer [ms]; absent: what a caller waits for at most. */
+  /** Time limit of the whole answer [ms]; absent: as long as a caller waits. */
   timeoutMs?: number
 }
 
-/** In pieces as it is made, or in one; a JSON schema is "structured output", in one piece too. */
+/** In pieces while it is generated, or whole. A JSON schema asks for "structured output", also whole. */
 export type AnswerForm = 'streamed' | 'whole' | { name: string; schema: object }
 
-/** A piece of an answer as it comes. A failure is the last one. */
+/** A part of an answer as it arrives. A failure is the last part. */
 export type ChatPart =
   | { kind: 'text'; text: string }
   | { kind: 'call'; id: string; name: string; input: Record<string, unknown> }
   | ({ kind: 'usage' } & TokenCounts)
   | { kind: 'failure'; failure: ModelFailure }
 
-/** Token counts of an answer, by the provider. */
+/** Token counts of an answer, as the provider reports them. */
 export interface TokenCounts {
   inputTokens: number
   outputTokens: number

@@ -27,7 +27,7 @@ const modelSchema = Type.Object({
   output_price: price('come out'),
 })
 
-/** The language models that may be named here: the operator's choice, and those that the operator lists or has set a price of. */
+/** The language models that settings may name: the operator's default, and those that the operator lists or has set a price for. */
 export class OfferedModels {
   readonly #config: ModelConfig
   readonly #ids: readonly string[]
@@ -41,7 +41,7 @@ export class OfferedModels {
     this.#ids = [...new Set([OPERATORS_CHOICE, ...named])].filter(id => id !== '')
   }
 
-  /** Why a model cannot be named; empty, null and absent leave it to others. */
+  /** Why a model cannot be named. Empty, null and absent leave the choice to others. */
   problem(param: string, model: string | null | undefined): Problem | null {
     if (model == null || model === '' || this.#ids.includes(model)) return null
     if ((this.#config.modelUrl ?? null) === null) {
@@ -68,7 +68,7 @@ export class OfferedModels {
   }
 }
 
-/** Models over REST. */
+/** Routes of the offered models. */
 export const modelRoutes = (models: OfferedModels): Route[] =>
   catalogueRoutes({
     object: 'model',

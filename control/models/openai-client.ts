@@ -5,27 +5,27 @@ import { sseEvents } from './sse.ts'
 
 /** A provider that speaks OpenAI's HTTP API. */
 export interface ModelProvider {
-  /** Up to and with `/v1`. */
+  /** Base URL, including `/v1`. */
   baseUrl: string
   apiKey: string | null
 }
 
 type Send = (request: OutgoingRequest) => Promise<OutgoingAnswer>
 
-/** A caller waits no longer for an answer [ms]. */
+/** Time limit of an answer, for which a caller waits [ms]. */
 const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** Answers of providers that do not support structured output. */
+/** Statuses with which providers refuse structured output. */
 const REFUSALS = [400, 404, 415, 422, 501]
 
 /**
- * The only client of OpenAI-compatible addresses: chat and responses API, streamed or whole, text or JSON of a schema. A model that
- * refuses a schema is asked without one, from then on at once. Requests and answers are not logged.
+ * The only client of OpenAI-compatible APIs: chat and responses API, streamed or whole, text or JSON of a schema. A model that refuses a
+ * schema is asked without one, and in future at once. Requests and answers are not logged.
  */
 export class OpenAiClient {
   readonly #provider: ModelProvider
   readonly #send: Send
-  /** Models that know no structured output. */
+  /** Models that do not support structured output. */
   readonly #plain = new Set<string>()
 
   constructor(provider: ModelProvider, sent: Send = send) {
@@ -56,7 +56,7 @@ export class OpenAiClient {
     }
   }
 
-  /** As a plain question where structured output is refused. */
+  /** Sends the request, and again as a plain one if structured output is refused. */
   async #answer(settings: WireSettings, request: ChatRequest, signal: AbortSignal): Promise<OutgoingAnswer> {
     const plain = { ...request, form: 'whole' } as const
     if (typeof request.form !== 'object') return this.#post(settings, request, signal)
@@ -65,7 +65,7 @@ export class OpenAiClient {
     if (!REFUSALS.includes(structured.status)) return structured
     structured.close()
     const answer = await this.#post(settings, plain, signal)
-    // Else it was something else of the question that was refused.
+    // Otherwise something else in the request was refused.
     if (isOk(answer)) this.#plain.add(settings.model)
     return answer
   }

@@ -1,11 +1,11 @@
 import type { AnswerForm, ChatMessage, ChatPart, ChatRequest } from './model.ts'
 
-/** How a model is asked (https://platform.openai.com/docs/api-reference, "Chat" and "Responses"). */
+/** Settings of a request (https://platform.openai.com/docs/api-reference, "Chat" and "Responses"). */
 export interface WireSettings {
   model: string
   temperature: number | null
   api: 'chat' | 'responses'
-  /** Priority processing: steadier and dearer. */
+  /** Priority processing: more predictable and more expensive. */
   priority: boolean
 }
 

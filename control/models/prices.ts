@@ -1,6 +1,6 @@
 import type { TokenCounts } from './model.ts'
 
-/** For a million tokens, by model. */
+/** Prices for a million tokens, by model. */
 export type Prices = ReadonlyMap<string, { input: number; output: number }>
 
 /** The cost of an answer, in millionths of the currency; null: the model has no known price. */

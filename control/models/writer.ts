@@ -6,13 +6,13 @@ import type { ChatModel, ModelFailure } from './model.ts'
 
 /** A text made from a conversation: notes of a meeting, the summary of a call. */
 export interface Task<T extends TSchema = TSchema> {
-  /** Names the shape to the provider. */
+  /** Name of the schema for the provider. */
   name: string
   schema: T
   instructions: string
   /** Language of the text, as a code. */
   language: string
-  /** The input of the text. */
+  /** The text that it is made from. */
   text: string
 }
 
@@ -29,7 +29,7 @@ export interface Writer {
 /** Writes texts for a tenant: the operator's model, in test mode a mock; null: none is configured. */
 export type WriterFor = (tenant: Tenant, signal: AbortSignal) => Writer | null
 
-/** Nobody is on the line while something is written, and a long meeting takes long to read [ms]. */
+/** Long, since no caller waits for it, and a long meeting takes long to process [ms]. */
 const TIMEOUT_MS = 90_000
 
 export const writers =
@@ -56,7 +56,7 @@ const modelWriter = (models: readonly ChatModel[], signal: AbortSignal): Writer 
 
 const languageName = (code: string): string => new Intl.DisplayNames(['en'], { type: 'language' }).of(code) ?? code
 
-/** For test keys: contacts nobody and returns what it would have read. */
+/** For test keys: contacts nobody, and returns the first line of its input. */
 const mockWriter: Writer = {
   write: async ({ text }) => ({ value: null, text: `(mock) ${text.split('\n', 1)[0]}` }),
 }

@@ -14,7 +14,7 @@ import { topicsOf } from './analysis/topics.ts'
 import type { SummaryContent } from './summary/schema.ts'
 import type { MarkKind } from './tables.ts'
 
-/** The figures that insights count of a call, without anybody's words. JSON of `call_summaries.figures`. */
+/** Figures of a call for insights, without what was said. JSON of `call_summaries.figures`. */
 export interface CallFigures extends Pick<Figures, 'talk_ratio' | 'sentiment'> {
   profile_id: string | null
   objections: Pick<Objection, 'key' | 'label' | 'answered'>[]
@@ -33,7 +33,7 @@ export const callFigures = (conversation: Conversation): CallFigures => {
   }
 }
 
-/** What insights count of a call in its present state. JSON of `call_summaries.counted`. */
+/** What insights count for a call in its current state. JSON of `call_summaries.counted`. */
 export interface CountedFigures
   extends Pick<CallFigures, 'talk_ratio' | 'sentiment' | 'profile_id' | 'objections' | 'disclosures'> {
   disposition: string | null
@@ -57,7 +57,7 @@ export function countedFigures(summary: SummaryContent, figures: CallFigures): C
 const MAX_MARKS = 12
 const MAX_VALUE = 200
 
-/** The words by which insights find a call. They stand for those of its reason. */
+/** The values by which insights find a call. Topics that are in its reason also stand for the reason. */
 export function marksOf(summary: SummaryContent, figures: CallFigures): { kind: MarkKind; value: string }[] {
   const reasons =
     summary.reason === null ? [] : topicsOf(summary.reason).filter(topic => summary.topics.includes(topic))

@@ -6,7 +6,7 @@ import { timestamp } from '../kernel/schema.ts'
 export interface Period {
   /** ISO-8601 UTC. */
   from: string
-  /** Not in it any more. */
+  /** End, exclusive. */
   to: string
 }
 
@@ -29,13 +29,13 @@ export function periodOf({ from, to }: { from?: string; to?: string }, now: Date
   return { from: start.toISOString(), to: end.toISOString() }
 }
 
-/** The one of the same length before it. */
+/** The preceding period of the same length. */
 export function periodBefore({ from, to }: Period): Period {
   const start = Date.parse(from)
   return { from: new Date(start - (Date.parse(to) - start)).toISOString(), to: from }
 }
 
-/** For rows that have the time of their call. */
+/** Restricts rows with `call_at` to a period. */
 export const inPeriod = <DB, T extends keyof DB & string, O>(
   rows: SelectQueryBuilder<DB, T, O>,
   { from, to }: Period,

@@ -20,7 +20,7 @@ export async function removeSummary(trx: Trx, tenant: Tenant, callId: string): P
   return row === undefined ? undefined : null
 }
 
-/** By the evaluation's ID. */
+/** Deletes an evaluation by its ID, and the events that quote it. Undefined: there was none. */
 export async function removeEvaluation(trx: Trx, tenant: Tenant, id: string): Promise<null | undefined> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('qa_evaluations', id)
@@ -31,7 +31,7 @@ export async function removeEvaluation(trx: Trx, tenant: Tenant, id: string): Pr
   return null
 }
 
-/** Deleting a call's words also deletes everything that quotes them. */
+/** Deletes everything that quotes a call's transcript. */
 export async function forgetWords(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   await forgetTranscript(trx, tenant, callId)
   await removeSummary(trx, tenant, callId)

@@ -28,8 +28,8 @@ const MAX_ATTEMPTS = 4
 const BACKOFF_MS = 15_000
 
 /**
- * Looks at a call that is over. By its words it is done at once and shown; where a model is configured its summary takes that one's place. A
- * model that fails to the last leaves what the words gave.
+ * Reviews a call that has ended. A summary from the words alone is stored at once; if a model is configured, its summary replaces that one.
+ * If all attempts with the model fail, the first summary stays.
  */
 export const reviewHandler = (deps: ReviewDeps): JobHandler<ReviewJob> => ({
   maxAttempts: MAX_ATTEMPTS,
@@ -50,7 +50,7 @@ async function review(
   const extracted = extractedSummary(conversation, settings.dispositions)
   const models = modelsFor(deps.models, tenant, conversation)
   await store.transaction(trx => indexTranscript(trx, tenant, callId))
-  // Until a model has written its own this one is shown; told is the last.
+  // Shown until the model has written its own. Only the last one causes an event.
   if (models.length > 0 && attempt.attempt === 1 && only === undefined) {
     await store.transaction(trx => saveSummary(trx, tenant, conversation, extracted, now()))
   }

@@ -20,11 +20,11 @@ export interface CallSummaryTable extends TenantColumns {
   call_at: string
   /** JSON of `SummaryContent`. */
   summary: string
-  /** JSON of what a person has put in its place; `{}`: nothing. */
+  /** JSON of a person's corrections; `{}`: none. */
   corrected: string
   /** JSON of `CallFigures`. */
   figures: string
-  /** JSON of `CountedFigures`; null: it was made before there was such a thing. */
+  /** JSON of `CountedFigures`; null: made by a version before these existed. */
   counted: string | null
   corrected_at: string | null
   corrected_by: string | null
@@ -65,21 +65,21 @@ export interface QaEvaluationTable extends TenantColumns {
   updated: string
 }
 
-/** A day of UTC, of which insights may be kept. A trigger counts `version` up when anything of its calls changes. */
+/** A UTC day, whose insights may be stored. A trigger increments `version` when anything about its calls changes. */
 export interface InsightDayTable extends TenantColumns {
   /** `2026-11-21`. */
   day: string
   version: number
-  /** Since when its tallies are kept, ISO-8601 UTC; null: they are not. */
+  /** When its tallies were stored, ISO 8601 UTC; null: they are not. */
   built: string | null
-  /** By whose clock its local days are. */
+  /** Time zone of its local days. */
   timezone: string | null
 }
 
 /** Figures of a day's calls with one agent, queue and profile; `''`: none; `*`: all calls. */
 export interface InsightTallyTable extends TenantColumns {
   day: string
-  /** By the clock of the organisation. */
+  /** Day in the organisation's time zone. */
   local_day: string
   user_id: string
   queue_id: string
@@ -90,7 +90,7 @@ export interface InsightTallyTable extends TenantColumns {
   themes: string
 }
 
-/** Full text of each database's own kind; a query names its columns itself. */
+/** Full-text index, different in each kind of database; queries name its columns themselves. */
 export interface TranscriptSearchTable {
   tenant: string
   call: string

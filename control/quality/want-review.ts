@@ -5,7 +5,7 @@ import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 
-/** Has a call looked at once it is over and its transcript is whole; whoever comes last asks. */
+/** Requests the review of a call once it has ended and its transcript is complete. Called after each of these. */
 export async function wantReview(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const call = await scoped.find('calls', callId)
@@ -16,7 +16,7 @@ export async function wantReview(trx: Trx, tenant: Tenant, callId: string, at: s
   await enqueue(trx, 'call.review', job, { now: new Date(at), organisationId, key: callId })
 }
 
-/** Within the transaction that ends a call or its transcript (`store.within`). */
+/** Runs in the transaction that ends a call or its transcript (`store.within`). */
 export const onCallOver = only(
   ['call.ended', 'call.transcript.ready'],
   (trx: Trx, { type, object, tenant, at }: Fact): Promise<void> =>

@@ -1,13 +1,13 @@
 import { JSONPathEnvironment, type JSONPathQuery } from 'json-p3'
 
-/** Values that one path may find. */
+/** Maximum number of values that a path may find. */
 const MAX_FOUND = 50
 
-/** RFC 9535 without its regular expressions: they are customers', and would run in a time without bound. */
+/** RFC 9535 without regular expressions: customers write them, and they could run without bound. */
 const environment = new JSONPathEnvironment()
 for (const name of ['match', 'search']) environment.functionRegister.delete(name)
 
-/** Paths that take more than the product of answer and path: with several of these each would do all that the other finds. */
+/** Operators that visit the whole answer. Several of them multiply the work, so only one is allowed. */
 const COSTLY = /\.\.|\?/g
 
 function compiled(path: string): JSONPathQuery | string {
@@ -20,7 +20,7 @@ function compiled(path: string): JSONPathQuery | string {
   }
 }
 
-/** Why a text is no path into an answer; null: it is one. */
+/** Why a text is no valid path into an answer; null: it is valid. */
 export function pathFault(path: string): string | null {
   const query = compiled(path)
   return typeof query === 'string' ? query : null

@@ -7,7 +7,7 @@ const object = (properties: object, required: string[] = []) => ({
 
 interface BuiltIn {
   description: string
-  /** JSON Schema of what the model says with it. */
+  /** JSON Schema of the model's input. */
   parameters: Record<string, unknown>
 }
 

@@ -13,7 +13,7 @@ const MAX_JSON = 20_000
 type Part = 'http' | 'target' | 'payment' | 'knowledge'
 const PARTS: readonly Part[] = ['http', 'target', 'payment', 'knowledge']
 
-/** What the model is told about a tool of this kind, besides its description. */
+/** The part of a definition that a tool of this kind has, besides its description. */
 const PART_OF: Partial<Record<ToolKind, Part>> = {
   http: 'http',
   transfer: 'target',

@@ -2,7 +2,7 @@ import type { FlowValue } from '../flows/engine/graph.ts'
 import { customerAddresses } from '../http/url-policy.ts'
 import type { Post, PostRequest } from '../webhooks/http-post.ts'
 
-/** A caller waits no longer for an action [ms]. */
+/** Time limit of an action, for which a caller waits [ms]. */
 export const ACTION_TIMEOUT_MS = 10_000
 const MAX_VALUE_LENGTH = 2000
 
@@ -11,7 +11,7 @@ export interface HttpActionParts {
   allowedNetworks: string[]
 }
 
-/** The result of a request to a customer's server; `body`: of a 2xx, parsed if it is JSON. */
+/** The result of a request to a customer's server. `body`: of a 2xx response, parsed if it is JSON. */
 export type HttpActionResult =
   | { outcome: 'success'; status: number; body: unknown; text: string }
   | { outcome: 'failed' | 'timeout'; status: number | null; message: string; mayPass: boolean }
@@ -19,7 +19,7 @@ export type HttpActionResult =
 /** Statuses after which another attempt may succeed, besides 5xx. */
 const TOO_MANY = 429
 
-/** Sends one request; `mayPass`: of a failure, another attempt may go well. */
+/** Sends one request. `mayPass`: after this failure, another attempt may succeed. */
 export async function httpAction(
   { post, allowedNetworks }: HttpActionParts,
   request: PostRequest,
@@ -39,8 +39,8 @@ export async function httpAction(
 }
 
 /**
- * Sends an action's input as JSON. The `Idempotency-Key` is the same when the action is done over after a restart, so that the
- * server can tell.
+ * Sends an action's input as JSON. The `Idempotency-Key` is the same if the action is repeated after a restart, so that the server can
+ * recognise it.
  */
 export const postAction = (
   parts: HttpActionParts,
@@ -64,7 +64,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A server's answer as a variable: a scalar as it is, of an object its `value`, else the text of it. */
+/** A server's response as a variable: a scalar unchanged, the `value` of an object, otherwise its text. */
 export function scalarOf(body: unknown): FlowValue {
   if (typeof body === 'number' || typeof body === 'boolean' || body === null) return body
   if (typeof body === 'string') return body.slice(0, MAX_VALUE_LENGTH)

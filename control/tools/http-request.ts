@@ -7,13 +7,13 @@ const DOTS = /^(\.|%2e){1,2}$/i
 const CONTROL = /\p{Cc}/u
 const TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
-/** Whether a path leads upwards: a value in it must not choose another place of the server. */
+/** Whether a path contains `..`: a value must not lead to another place on the server. */
 export const climbs = (url: string): boolean => {
   const [path = ''] = url.replace(/^https?:\/\/[^/?#]+/, '').split(/[?#]/)
   return path.split(/[/\\]/).some(segment => DOTS.test(segment))
 }
 
-/** Headers that are ours to set. */
+/** Headers that only we set. */
 export const RESERVED_HEADERS = [
   'connection',
   'content-length',
@@ -48,7 +48,7 @@ export function requestOf(http: HttpSettings, values: Values): PostRequest | str
   }
 }
 
-/** The model's arguments that the template does not name; nothing that every call has. */
+/** The model's arguments that the URL and headers do not use, without the call's own variables. */
 function unnamed(http: HttpSettings, { said }: Values): Record<string, unknown> {
   const named = new Set([http.url, ...textsIn(http.headers)].flatMap(placesIn).map(({ name }) => name))
   return Object.fromEntries(Object.entries(said).filter(([name]) => !named.has(name)))

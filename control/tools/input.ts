@@ -3,7 +3,7 @@ import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js'
 import { validationProblem } from '../http/wire/validation.ts'
 import { compilePattern } from '../kernel/pattern.ts'
 
-/** Schemas are customers': what cannot be compiled refuses its tool, and formats are not judged. */
+/** Schemas are customers': one that cannot be compiled makes its tool fail, and formats are not checked. */
 const ajv = new Ajv({
   strict: false,
   validateFormats: false,
@@ -12,7 +12,7 @@ const ajv = new Ajv({
   code: { regExp: boundedPattern() },
 })
 
-/** Patterns are customers' too: they run in bounded time, and one that cannot be compiled so refuses its tool. */
+/** Patterns are customers' too: they run in bounded time, and one that cannot be compiled for that makes its tool fail. */
 function boundedPattern(): RegExpEngine {
   const engine = (source: string): RegExpLike => {
     const pattern = compilePattern(source)
@@ -24,11 +24,11 @@ function boundedPattern(): RegExpEngine {
 
 const UNUSABLE = 'the schema of the tool cannot be used'
 
-/** An empty schema takes any object. */
+/** A schema without `type` accepts any object. */
 export const objectSchema = (parameters: Record<string, unknown>): Record<string, unknown> =>
   'type' in parameters ? parameters : { type: 'object', ...parameters }
 
-/** Why a model's input does not fit the parameters of its tool, as of a request's parameters; null: it does. */
+/** Why a model's input does not fit its tool's parameters, in the words of a request's errors; null: it fits. */
 export function inputProblem(parameters: Record<string, unknown>, input: Record<string, unknown>): string | null {
   if ('$async' in parameters) return UNUSABLE
   try {
@@ -45,7 +45,7 @@ export function inputProblem(parameters: Record<string, unknown>, input: Record<
 /** Why a schema cannot be that of a tool's parameters; null: it can. */
 export function schemaFault(parameters: Record<string, unknown>): string | null {
   if (objectSchema(parameters).type !== 'object') return 'must be of type object'
-  // It would be judged later, when nobody waits for it.
+  // An asynchronous schema would be checked only later.
   if ('$async' in parameters) return 'must not be $async'
   try {
     ajv.compile(objectSchema(parameters))

@@ -110,7 +110,7 @@ function nameOf(kind: ToolKind, name: string | undefined): { name: string } | Pr
   return problem('parameter_invalid', `A tool of kind ${kind} must be named ${kind}.`, { param: 'name' })
 }
 
-/** Nothing is filled into its host. */
+/** Checks the URL of a tool. The schema allows no placeholder in its host. */
 const addressProblem = async ({ urlProblem }: ToolDeps, url: string | undefined): Promise<Problem | null> =>
   url === undefined ? null : urlProblem(url.replaceAll(/[{}]/g, '_'), 'http.url')
 
@@ -148,7 +148,7 @@ const change =
     })
   }
 
-/** Another definition is another version. */
+/** Stores a tool. A changed definition becomes a new version. */
 async function write(
   deps: ToolDeps,
   trx: Trx,

@@ -1,7 +1,7 @@
 import type { HttpSettings } from './schema.ts'
 import { placesIn, textsIn } from './template.ts'
 
-/** The names of the secrets that a request has. */
+/** The names of the secrets that a request uses. */
 export const secretsIn = ({ headers, body }: Pick<HttpSettings, 'headers' | 'body'>): string[] => [
   ...new Set(
     [...textsIn(headers), ...textsIn(body)]

@@ -8,15 +8,15 @@ import { type Definition, type Tool, toolSchema } from './schema.ts'
 import { secretsIn } from './secrets-in.ts'
 import type { ToolRow } from './tables.ts'
 
-/** Versions that are kept of one tool; older ones go. */
+/** Maximum number of versions stored of one tool; older ones are deleted. */
 export const MAX_VERSIONS = 100
 
-/** A tool as an assistant has it. */
+/** A shared tool as assistants use it. */
 export interface SharedTool extends Pick<ToolRow, 'id' | 'name' | 'kind'> {
   definition: Definition
 }
 
-/** The tools of these IDs, in this order; one that is gone is left out. */
+/** The tools with these IDs, in this order, without deleted ones. */
 export async function sharedTools(db: Db, tenant: Tenant, ids: readonly string[]): Promise<SharedTool[]> {
   if (ids.length === 0) return []
   const rows = await forTenant(db, tenant).select('tools').selectAll().where('id', 'in', ids).execute()
@@ -27,7 +27,7 @@ export async function sharedTools(db: Db, tenant: Tenant, ids: readonly string[]
   })
 }
 
-/** The tools that name secrets, by the secret's name. */
+/** The tools that use secrets, by the secret's name. */
 export async function secretUsers(db: Db, tenant: Tenant): Promise<ReadonlyMap<string, User[]>> {
   const naming = forTenant(db, tenant).select('tools').select(['id', 'name', 'secrets']).where('secrets', '!=', '[]')
   const users = new Map<string, User[]>()
@@ -39,12 +39,12 @@ export async function secretUsers(db: Db, tenant: Tenant): Promise<ReadonlyMap<s
   return users
 }
 
-/** The tools that give calls to a queue, a room, an assistant or a flow. */
+/** The tools that transfer calls to the object with this ID. */
 export const toolsTransferringTo: UsesOf = async (db, tenant, id) => {
   const transfers = forTenant(db, tenant).select('tools').select(['id', 'name', 'definition'])
   const named = await transfers
     .where('kind', '=', 'transfer')
-    // Limits what has to be parsed.
+    // Limits how many have to be parsed.
     .where('definition', 'like', `%${id}%`)
     .orderBy('id')
     .execute()
@@ -59,7 +59,7 @@ export const columnsOf = (definition: Definition) => ({
   secrets: JSON.stringify(definition.http === null ? [] : secretsIn(definition.http)),
 })
 
-/** Keeps the definition as this version, and forgets the oldest ones. */
+/** Stores the definition as this version, and deletes the oldest ones. */
 export async function keepVersion(
   trx: Trx,
   tenant: Tenant,
@@ -77,7 +77,7 @@ export async function keepVersion(
   await old.where('version', '<=', version - MAX_VERSIONS).execute()
 }
 
-/** Undefined: there is none, or it is too old. */
+/** The definition of a version; undefined: there is none any more. */
 export async function definitionAt(
   db: Db,
   tenant: Tenant,

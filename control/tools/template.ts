@@ -3,7 +3,7 @@ const PLACE = /\{\{\s*(?:(secret):)?([A-Za-z][A-Za-z0-9_]*)\s*\}\}/g
 
 /** The values for a template's placeholders. */
 export interface Values {
-  /** By the model. */
+  /** Arguments given by the model. */
   said: Readonly<Record<string, unknown>>
   /** The call's own values override arguments of the same name. */
   call: Readonly<Record<string, string>>
@@ -19,13 +19,16 @@ interface Place {
 export const placesIn = (text: string): Place[] =>
   [...text.matchAll(PLACE)].map(([whole, secret, name = '']) => ({ whole, name, isSecret: secret !== undefined }))
 
-/** The text with values in its places; `each` writes a parameter's. A parameter without a value is nothing. */
+/** The text with placeholders replaced; `each` encodes a parameter's value. A parameter without a value becomes an empty text. */
 export const filledText = (text: string, values: Values, each: (value: string) => string = value => value): string =>
   text.replace(PLACE, (_, secret: string | undefined, name: string) =>
     secret === undefined ? each(written(placed(values, name))) : (values.secrets.get(name) ?? ''),
   )
 
-/** The same in all texts of a value of JSON; a text that is one place alone becomes the parameter's value, and is left out without one. */
+/**
+ * As `filledText`, for all texts in a JSON value. A text that is a single placeholder becomes the parameter's value, or is left out if
+ * there is none.
+ */
 export function filledDeep(template: unknown, values: Values): unknown {
   if (typeof template === 'string') {
     const [place, ...others] = placesIn(template)
@@ -37,7 +40,7 @@ export function filledDeep(template: unknown, values: Values): unknown {
   return Object.fromEntries(Object.entries(template).map(([name, item]) => [name, filledDeep(item, values)]))
 }
 
-/** All texts of a value of JSON that may have places. */
+/** All texts in a JSON value. */
 export function textsIn(template: unknown): string[] {
   if (typeof template === 'string') return [template]
   return typeof template === 'object' && template !== null ? Object.values(template).flatMap(textsIn) : []

@@ -60,7 +60,7 @@ async function trial(deps: TrialDeps, context: Context, id: string, body: Body):
     ...outcome,
     duration_ms,
   }
-  // Kept for who retries with the same `Idempotency-Key`: it is not sent twice.
+  // Stored for a retry with the same `Idempotency-Key`, so that the request is not sent twice.
   return context.transaction(async () => answer)
 }
 
@@ -97,7 +97,7 @@ async function outcomeOf(
     : { status: 'failed', output: `failed: ${used.message}`, request, http_status, attempts }
 }
 
-/** More than all attempts of a use. */
+/** More than the time limit of all attempts of a use [ms]. */
 const MAX_TEST_MS = 35_000
 
 /** The request as it may be shown. */

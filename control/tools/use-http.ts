@@ -10,11 +10,11 @@ import { requestOf } from './http-request.ts'
 import type { HttpSettings } from './schema.ts'
 import { secretsIn } from './secrets-in.ts'
 
-/** All attempts of one use [ms]: a caller waits no longer. */
+/** Time limit of all attempts of one use, for which a caller waits [ms]. */
 const MAX_USE_MS = 30_000
-/** Before the second attempt [ms]; twice as long before each further one. */
+/** Delay before the second attempt [ms]; doubled before each further one. */
 const FIRST_PAUSE_MS = 200
-/** An answer that was cut off may end in half a character. */
+/** A truncated response may end within a character of at most this many bytes. */
 const CHARACTER_BYTES = 4
 
 export interface ToolParts extends HttpActionParts {
@@ -28,7 +28,7 @@ export interface HttpUse {
   tenant: Tenant
   input: Readonly<Record<string, unknown>>
   call: CallValues
-  /** Names the use to the server, in every attempt. */
+  /** Idempotency key of the use, the same in every attempt. */
   key: string
   signal: AbortSignal
 }
@@ -71,7 +71,7 @@ function told(http: HttpSettings, result: HttpActionResult, blot: Blot) {
   const clean = blottedDeep(body, value => blot(value, cut))
   const paths = Object.entries(http.response)
   if (paths.length === 0) {
-    // As it came, unless a secret stood in it in a form that only its reader sees.
+    // The response unchanged, unless parsing has revealed a secret in another spelling.
     const isSame = typeof body === 'string' || JSON.stringify(clean) === JSON.stringify(body)
     const output = isSame ? blot(text, cut) : JSON.stringify(clean)
     return { outcome: 'success' as const, output, body: clean }

@@ -28,8 +28,8 @@ interface Found {
 }
 
 /**
- * What the profile's documents say to a question of the agent's, with its source; the desktop is told as well. A model phrases it, where there is
- * one: it is asked between two transactions, for nobody's transaction waits for it.
+ * Answers an agent's question from the profile's documents, with the sources, also on the desktop. A model phrases the answer, if there is
+ * one. It is asked between two transactions, so that no transaction waits for it.
  */
 export async function ask(
   parts: AskParts,
@@ -78,7 +78,7 @@ async function tell(
   return { object: 'copilot_answer', livemode, session_id: id, question, answer, path, sources }
 }
 
-/** The sentences that answer it; where none is known to, the passage that has most of its words. */
+/** The sentences that answer the question; if none is found, the passage with most of its words. */
 function answerFrom(question: string, passages: readonly Passage[], now: Date): string | null {
   const [best] = passages
   if (best === undefined) return null

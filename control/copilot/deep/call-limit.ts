@@ -1,10 +1,10 @@
 const MINUTE_MS = 60_000
 
-/** `max_calls_per_minute`: how often models were asked of a session in the last minute, for whatever reason. */
+/** Applies `max_calls_per_minute`: counts how often models were asked for a session in the last minute. */
 export class CallLimit {
   readonly #asked = new Map<string, number[]>()
 
-  /** False: that is enough for now. */
+  /** Counts one more. False: the limit is reached. */
   take(sessionId: string, most: number, nowMs: number): boolean {
     const asked = (this.#asked.get(sessionId) ?? []).filter(at => at > nowMs - MINUTE_MS)
     this.#asked.set(sessionId, asked)

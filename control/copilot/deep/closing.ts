@@ -6,7 +6,7 @@ import type { ProfileSettings } from '../schema.ts'
 import type { Line } from './question.ts'
 import { isSaid } from './verdicts.ts'
 
-/** The agent writes up the call meanwhile [ms]. */
+/** How long a model may take for the summary, while the agent does the after-call work [ms]. */
 export const CLOSING_MS = 12_000
 const MAX_STEPS = 10
 
@@ -34,7 +34,7 @@ interface Options {
   paid: (model: string, tokens: { inputTokens: number; outputTokens: number }) => void
 }
 
-/** What a model says of a call that is over; null: nothing that can be used. */
+/** A model's summary of a call that has ended; null: none that can be used. */
 export async function closingWords(
   models: readonly ChatModel[],
   { goal, tone, company, product, language }: ProfileSettings,
@@ -53,7 +53,7 @@ export async function closingWords(
   return closingOf(answer.value, lines)
 }
 
-/** One that shows by nothing that it has read the call may be what somebody has talked it into. */
+/** The summary, if a quote proves that the model has used the call. Otherwise a party may have made the model say anything. */
 function closingOf({ text, next_steps, quotes }: Static<typeof schema>, lines: readonly Line[]) {
   const isShown = quotes.some(quote => isSaid(quote, lines))
   const steps = next_steps.map(step => step.trim()).filter(step => step !== '')

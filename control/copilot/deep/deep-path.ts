@@ -22,12 +22,12 @@ export interface DeepParts extends RecordParts, ModelParts {
   search: PassageSearch
 }
 
-/** A model that takes longer tells of a conversation that has moved on [ms]. */
+/** A slower answer is about a conversation that has moved on [ms]. */
 const TIMEOUT_MS = 8000
 
-/** What is being asked of a session. */
+/** A request to a model for a session. */
 interface Asking {
-  /** The words that it is about. */
+  /** Identifies the words that it is about. */
   key: string
   given: AbortController
   isSpeculative: boolean
@@ -35,13 +35,13 @@ interface Asking {
 
 interface Busy {
   asking: Asking | null
-  /** More was said meanwhile. */
+  /** Whether more was said meanwhile, so that the next request follows. */
   isWanted: boolean
 }
 
 /**
- * The deep path: after words were told a model is asked what it makes of them, beside everything else. One question of a session is under
- * way at a time, and what was said meanwhile is in the next one; what a model says late, badly or not at all changes nothing.
+ * The deep path: after words were heard, a model is asked about them, without delaying anything else. A session has one request at a time,
+ * and the next one includes what was said meanwhile. A late, bad or missing answer changes nothing.
  */
 export class DeepPath {
   readonly #parts: DeepParts
@@ -71,7 +71,7 @@ export class DeepPath {
     void running.finally(() => this.#running.delete(running))
   }
 
-  /** Until when this session, which ends, may be summed up by a model; null: none will be asked. */
+  /** Until when a model may summarise this session, which is ending; null: no model will be asked. */
   closing(row: CopilotSessionRow): string | null {
     const { now, models } = this.#parts
     const { model } = settingsOfSession(row)
@@ -80,7 +80,7 @@ export class DeepPath {
     return new Date(now().getTime() + CLOSING_MS).toISOString()
   }
 
-  /** Puts what a model makes of the whole call in the place of its summary. Never rejects. */
+  /** Replaces the session's summary by a model's summary of the whole call. Never rejects. */
   async #close(told: CopilotSessionRow, summary: CopilotMessageRow): Promise<void> {
     const { store, log, models, meter, limit, now } = this.#parts
     this.#sessions.get(told.id)?.asking?.given.abort()
@@ -118,7 +118,7 @@ export class DeepPath {
     words: object | null,
   ): Promise<void> {
     const row = await findSession(trx, tenant, id)
-    // What was said has been deleted meanwhile.
+    // What was said may have been deleted meanwhile.
     if (row === undefined || row.deep === null) return
     await forTenant(trx, tenant).update('copilot_sessions').set({ deep: null }).where('id', '=', id).execute()
     const { nowMs: atMs } = stateOf(row)
@@ -193,7 +193,7 @@ export class DeepPath {
       },
     })
     if (busy.asking === asking) busy.asking = null
-    // What was guessed of words that turned out to be others, or are not certain yet, is thrown away.
+    // An answer about words that have changed meanwhile is discarded.
     if (asking.given.signal.aborted || isModelFailure(answer) || answer.value === null) return
     await this.#judge(row, answer.value, lines, asking)
   }
@@ -205,7 +205,7 @@ export class DeepPath {
       const row = await findSession(trx, tenant, told.id)
       if (row?.status !== 'running' || (await isPaused(trx, tenant, row.call_id))) return
       const state = stateOf(row)
-      // The words that were judged are still those that were said, and nobody is in the middle of them.
+      // Discarded if the judged words have changed, or are still being spoken.
       const current = new Map(linesOf(state).map(({ id, text }) => [id, text]))
       if (lines.some(({ id, text }) => current.has(id) && current.get(id) !== text)) return
       const last = lines.at(-1)
@@ -219,11 +219,11 @@ export class DeepPath {
     })
   }
 
-  /** Bad answers are paid for too. Never rejects. */
+  /** Counts the tokens; unusable answers cost too. Never rejects. */
   async #meter(row: CopilotSessionRow, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }) {
     const { store, log } = this.#parts
     try {
-      // Each answer is a source of its own: it has no ID, and is told of once.
+      // An answer has no ID and is counted once, so its source gets a new one.
       const sourceId = newId('usage_entry')
       const amounts = { copilot_input_tokens: inputTokens, copilot_output_tokens: outputTokens }
       await store.transaction(trx => count(trx, tenantOf(row), { sourceId, at: row.created, amounts }))
@@ -232,7 +232,7 @@ export class DeepPath {
     }
   }
 
-  /** Gives up what is under way, and resolves when nothing is. */
+  /** Aborts running requests, and resolves when none is left. */
   async close(): Promise<void> {
     for (const id of [...this.#sessions.keys()]) this.#forget(id)
     await this.idle()

@@ -31,7 +31,7 @@ interface TranscriptBody {
   end_ms: number
 }
 
-/** Words of a customer's, as they were told. */
+/** Words of a customer, as they were shown. */
 interface Told {
   id: string
   text: string
@@ -39,13 +39,13 @@ interface Told {
 }
 
 /**
- * Has a provider say what customers mean, beside the fast path: that has heard the words with our own vectors, and what it guessed by
- * them is confirmed, added to or withdrawn when the provider's are there. Where they come late, badly or not at all it stays.
+ * Asks a provider for embeddings of what customers say. The fast path has already judged the words by our own vectors; the provider's then
+ * confirm, extend or withdraw its result. If they are late, unusable or missing, that result stays.
  */
 export class Meanings {
   readonly #parts: MeaningParts
   readonly #running = new Set<Promise<void>>()
-  /** `max_calls_per_minute` holds for these too, by themselves. */
+  /** `max_calls_per_minute` applies to these requests separately. */
   readonly #limit = new CallLimit()
 
   constructor(parts: MeaningParts) {
@@ -96,7 +96,7 @@ export class Meanings {
     await apply(this.#parts, trx, row, [{ kind: 'meant', atMs, ...told, meant, onObjection }])
   }
 
-  /** Gives up what is under way, and resolves when nothing is. */
+  /** Aborts running requests, and resolves when none is left. */
   async close(): Promise<void> {
     this.#parts.vectors.close()
     await this.idle()

@@ -7,8 +7,8 @@ import { anySaid } from '../words/phrases.ts'
 import type { Judgement, Line } from './question.ts'
 
 /**
- * What is taken of a model's judgement: what it can show by words that were really said, of items and fields that there are, and an
- * answer to an objection that is shown, without what must not be said. Whatever a customer may have talked it into is nothing of this kind, or is in his own words.
+ * What is accepted of a model's judgement: existing items and fields, proven by quotes of what was really said, and an answer to an
+ * objection that is shown, without forbidden phrases. So whatever a customer may make the model say is refused, or quotes the customer.
  */
 export function verdictsOf(
   { items, fields, objection }: Judgement,
@@ -36,13 +36,13 @@ export function verdictsOf(
   return verdicts
 }
 
-/** The agent is not given words that he must not say. */
+/** Whether an answer contains no phrase that agents must not say. */
 export function isAllowed({ compliance }: Pick<ProfileSettings, 'compliance'>, answer: string): boolean {
   const phrases = compliance.forbidden_phrases.map(({ phrase }) => phrase)
   return anySaid(wordsOf(answer), phrases) === null
 }
 
-/** The newest message of this objection that is shown. */
+/** The slot of this objection whose message is the newest that is shown; null: none. */
 function shownObjection(state: CopilotState, key: string): string | null {
   if (key === '') return null
   const names = Object.entries(state.slots)
@@ -51,7 +51,7 @@ function shownObjection(state: CopilotState, key: string): string | null {
   return names.at(-1) ?? null
 }
 
-/** Whether these words stand in one of the lines, one after the other. */
+/** Whether one of the lines contains these words in sequence. */
 export function isSaid(quote: string, lines: readonly Line[]): boolean {
   const wanted = plain(quote)
   return wanted !== '' && lines.some(({ text }) => ` ${plain(text)} `.includes(` ${wanted} `))

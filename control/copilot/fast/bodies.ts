@@ -3,7 +3,7 @@ import { byOf, keyOf, kindOf } from './slots.ts'
 import { openItems } from './stages.ts'
 import type { CopilotState, MessageType, Slot } from './state.ts'
 
-/** How a slot's value is told: as which message, and what is in it. Null: it is told to nobody. */
+/** The type and body of the message that shows a slot's value. Null: it is not shown. */
 export function bodyOf(
   state: CopilotState,
   profile: ProfileSettings,
@@ -76,7 +76,7 @@ function disclosureBody({ compliance }: ProfileSettings, key: string, status: st
   return { type: 'compliance' as const, body: { kind: 'required_disclosure', key, label, text, status } }
 }
 
-/** `missed_disclosure` of its own accord has no alert of the profile behind it. */
+/** An alert for a missed disclosure exists even if the profile defines no such alert. */
 function alertBody({ alerts }: ProfileSettings, key: string, slot: Slot) {
   const alert = alerts.find(one => one.key === key)
   if (alert === undefined) {

@@ -3,11 +3,11 @@ import { figuresOf, lasts, NUDGES, nudgesOf, passTime } from './figures.ts'
 import { claim, count, disclosureSlot, onceSlot, slotOf, valueOfSlot } from './slots.ts'
 import type { CopilotState } from './state.ts'
 
-/** From the reminder to the miss [ms]. */
+/** Time from the reminder of a disclosure until it counts as missed [ms]. */
 const GRACE_MS = 30_000
 const DEFAULT_SENTIMENT = 0.5
 
-/** What time and figures say now: nudges, alerts, disclosures that are due. */
+/** Updates what follows from time and figures: nudges, alerts, disclosures that are due. */
 export function look(state: CopilotState, profile: ProfileSettings): void {
   passTime(state)
   nudge(state, profile)
@@ -33,7 +33,7 @@ function nudge(state: CopilotState, profile: ProfileSettings): void {
   }
 }
 
-/** Each time that a condition begins to hold is one alert; it stays told when it is over. */
+/** A condition causes one alert each time it begins to hold. The alert stays when it ends. */
 function alertByFigures(state: CopilotState, profile: ProfileSettings): void {
   const figures = figuresOf(state)
   const { coaching } = profile
@@ -56,7 +56,7 @@ function alertByFigures(state: CopilotState, profile: ProfileSettings): void {
   }
 }
 
-/** What lingers at its limit is not told again and again. */
+/** Hysteresis: a figure must be clearly back within its limit before its alert can come again. */
 function isClearlyOver(
   { sentiment }: CopilotState,
   kind: string,

@@ -1,18 +1,18 @@
 import type { ProfileSettings } from '../schema.ts'
 import type { CopilotState, Party } from './state.ts'
 
-/** Figures are of the last two minutes. */
+/** Figures cover the last two minutes [ms]. */
 const WINDOW_MS = 120_000
-/** Less speech says nothing [ms]. */
+/** Minimum speech for the talk ratio, and for the rate of speech [ms]. */
 const MIN_TALK_MS = 20_000
 const MIN_SPEECH_MS = 15_000
 const MIN_WORDS = 20
-/** A figure must come back so far before its nudge is over: it does not flicker. */
+/** Hysteresis: how far a figure must come back before its nudge ends. */
 const RATIO_BACK = 0.08
 const WPM_BACK = 12
-/** Fewer words of the customer's do not interrupt: "mhm", "I see". */
+/** Fewer words of the customer, such as "mhm" or "I see", do not end a monologue. */
 const MIN_TURN_WORDS = 3
-/** The agent has stopped when nobody speaks for so long [ms]. */
+/** A monologue ends if nobody speaks for this long [ms]. */
 const BREAK_MS = 4000
 
 export interface Figures {
@@ -20,7 +20,7 @@ export interface Figures {
   talk_ratio: number | null
   monologue_seconds: number
   silence_seconds: number
-  /** The agent's words in a minute of his speech; null: too little was said. */
+  /** The agent's words per minute of own speech; null: too little was said. */
   words_per_minute: number | null
 }
 
@@ -49,7 +49,7 @@ function lastAgentMs({ spans, nowMs }: CopilotState): number {
   return Math.max(0, ...agents.map(({ toMs }) => toMs))
 }
 
-/** Forgets what is before the window, and the monologue of who has stopped. */
+/** Removes what is older than the window, and ends the monologue of an agent who has stopped. */
 export function passTime(state: CopilotState): void {
   const from = state.nowMs - WINDOW_MS
   state.spans = state.spans.filter(({ toMs, isFinal }) => !isFinal || toMs >= from)
@@ -57,13 +57,13 @@ export function passTime(state: CopilotState): void {
   if (state.monologueMs !== null && !isSpeaking && state.nowMs - lastAgentMs(state) > BREAK_MS) state.monologueMs = null
 }
 
-/** What has not begun does not last, however short it may be. */
+/** Whether something has lasted at least this long. With a limit of 0 it must at least have begun. */
 export const lasts = (seconds: number, most: number): boolean => seconds > 0 && seconds >= most
 
 export const NUDGES = ['talk_ratio', 'monologue', 'silence', 'too_fast', 'too_slow'] as const
 export type Nudge = (typeof NUDGES)[number]
 
-/** Which nudges hold now. `held`: which did: these hold until they are clearly over. */
+/** Which nudges hold now. `held`: whether a nudge held before; it then holds until it is clearly over. */
 export function nudgesOf(
   figures: Figures,
   { talk_ratio_max, monologue_seconds_max, silence_seconds_max, wpm_max, wpm_min }: ProfileSettings['coaching'],

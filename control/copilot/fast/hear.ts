@@ -9,18 +9,18 @@ import { objectionsIn } from './objections.ts'
 import { count, disclosureSlot, fieldSlot, itemSlot, keyOf, kindOf, onceSlot, uncount } from './slots.ts'
 import type { CopilotState, Party, SaidInput } from './state.ts'
 
-/** What an utterance speaks for: a value by slot, and what belongs to it. */
+/** What an utterance claims: values by slot, and further data for them. */
 export interface Claims {
   values: Map<string, string>
   more: Map<string, Record<string, unknown>>
 }
 
-/** An objection is not answered again within [ms]. */
+/** An objection is not shown again within this time [ms]. */
 const OBJECTION_REST_MS = 120_000
-/** An answer belongs to what was asked so long before at most [ms]. */
+/** Maximum time between a question and its answer [ms]. */
 export const ASKED_MS = 30_000
 
-/** What these words speak for, by the profile. @param said an utterance, as far as it was said */
+/** What an utterance claims, by the profile. @param said the utterance so far */
 export function hear(state: CopilotState, profile: ProfileSettings, said: SaidInput): Claims {
   const words = wordsOf(said.text)
   const values = new Map([[`transcript:${said.id}`, JSON.stringify([said.text, said.isFinal])]])
@@ -33,7 +33,7 @@ export function hear(state: CopilotState, profile: ProfileSettings, said: SaidIn
   return claims
 }
 
-/** An item is done when it was said; one without phrases when the agent asked as it says. */
+/** An item is done once one of its phrases was said; without phrases, once the agent has asked its `ask`. */
 function hearItems({ stages }: ProfileSettings, words: readonly Word[], { party }: SaidInput, to: Map<string, string>) {
   for (const stage of stages) {
     for (const { key, phrases, ask } of stage.checklist) {
@@ -58,7 +58,7 @@ function hearCompliance(
   }
 }
 
-/** `phrase`: whoever says it. The count is kept by alert, so that the alert comes with the time that makes it enough. */
+/** Alerts of kind `phrase`, whoever says it. They are counted by alert, so that it comes once the count reaches the threshold. */
 function hearAlerts(
   state: CopilotState,
   { alerts, compliance }: ProfileSettings,
@@ -134,7 +134,7 @@ const isAnswered = (state: CopilotState, key: string, name: string): boolean =>
       state.nowMs - slot.atMs < OBJECTION_REST_MS,
   )
 
-/** The fields that the agent asks for. */
+/** Keys of the fields that the agent asks for in this text. */
 export const askedIn = ({ fields }: ProfileSettings, party: Party, text: string): string[] => {
   if (party !== 'agent') return []
   const words = wordsOf(text)
@@ -146,7 +146,7 @@ export const askedIn = ({ fields }: ProfileSettings, party: Party, text: string)
   return [...named, ...meant].map(({ key }) => key)
 }
 
-/** Nobody has to say which one is meant. */
+/** Whether the field is the only one of its type, so that an answer need not name it. */
 const isOnlyOfType = (
   { fields }: Pick<ProfileSettings, 'fields'>,
   { type }: ProfileSettings['fields'][number],

@@ -7,17 +7,17 @@ const SENTENCE = /[^.!?;\n]+[.!?;\n]*/g
 
 export interface HeardObjection {
   key: string
-  /** 1: by a trigger, or in the words of an example. */
+  /** Similarity, 0 to 1; 1: by a trigger, or in the words of an example. */
   similarity: number
 }
 
-/** What sentences are nearest to by the vectors of a provider, by sentence; one that is not there is judged by those of ours. */
+/** The nearest objection by a provider's vectors, by sentence. Sentences that are missing are judged by our own vectors. */
 export type Meant = Readonly<Record<string, HeardObjection>>
 
 export const sentencesOf = (text: string): string[] =>
   (text.match(SENTENCE) ?? []).map(sentence => sentence.trim()).filter(sentence => sentence !== '')
 
-/** The objection that one of whose examples is nearest. `like`: how near; what is no nearer than `least` may be 0. */
+/** The objection with the most similar example. `like`: similarity of an example; it may return 0 for anything not above `least`. */
 export function nearestOf(
   objections: ProfileSettings['objections'],
   like: (example: string, least: number) => number,
@@ -37,15 +37,15 @@ function isObjected(words: readonly Word[], phrase: string): boolean {
   return match !== null && !isAskedOfUs(words, match.from)
 }
 
-/** "What do you think about it?" asks for what somebody else thinks. */
+/** Whether the words ask for somebody else's opinion: "What do you think about it?" */
 function isAskedOfUs(words: readonly Word[], at: number): boolean {
   const [question = '', verb = '', who = ''] = words.slice(Math.max(0, at - 3), at).map(({ text }) => text)
   return /^(what|how)$/.test(question) && /^(do|does|did|would)$/.test(verb) && /^(you|he|she|they)$/.test(who)
 }
 
 /**
- * The objections in what a customer said, by trigger, by the words of an example, or by its meaning, in which a sentence is one objection: the
- * nearest. The nearest first.
+ * The objections in what a customer said: by a trigger, by the words of an example, or by meaning, where a sentence is at most one
+ * objection. The most similar come first.
  */
 export function objectionsIn(
   { objections, model }: Pick<ProfileSettings, 'objections' | 'model'>,

@@ -10,13 +10,13 @@ import { claim, fieldSlot, itemSlot, kindOf, onceSlot, reclaim, seal, slotOf, un
 import { chooseStage } from './stages.ts'
 import type { CopilotInput, CopilotState, Notice, Outcome, Outgoing, SaidInput } from './state.ts'
 
-/** How much the last words count for how the customer feels. */
+/** Weight of the last words in the customer's sentiment. */
 const LAST_WORDS = 0.4
 const CALM = 0.9
 
 /**
- * The copilot's fast path: what it knows, what happens, what it knows then and tells. Pure: no clock, no I/O, and the same input gives
- * the same output; the state that is given stays as it is.
+ * The copilot's fast path: from the state and an input to the new state and the messages. Pure: no clock and no I/O, the same input gives
+ * the same output, and the given state is not changed.
  */
 export function reduce(before: CopilotState, profile: ProfileSettings, input: CopilotInput): Outcome {
   const state = jsonCopy(before)
@@ -104,11 +104,11 @@ const outgoing = (
 ): Outgoing => ({ seq: ++state.seq, type, path, utterances, replaces, withdraws: null, body, wordsEndMs })
 
 function said(state: CopilotState, profile: ProfileSettings, told: SaidInput): void {
-  // What is final stays so: words that come late are of something that is over.
+  // A final utterance does not change: later words for it are ignored.
   const isAgain = told.again !== undefined
   const known = state.spans.find(({ id }) => id === told.id)
   if (!isAgain && known?.isFinal) return
-  // Who heard an utterance is decided by its beginning.
+  // Whether the customer can hear an utterance is decided at its beginning.
   const isAside = known === undefined ? told.isAside === true : known.party !== told.party
   const input = { ...told, isAside }
   if (!isAgain) noteSpan(state, input)
@@ -127,11 +127,11 @@ function said(state: CopilotState, profile: ProfileSettings, told: SaidInput): v
   if (input.isFinal && input.party === 'customer') feel(state, input.text)
 }
 
-/** Whether a question has its answer: what is said next is none. Of free text it may be more of it. */
+/** Whether a question has been answered, so that what is said next is no answer. Free text may continue. */
 const isAnswered = ({ fields }: ProfileSettings, key: string, values: ReadonlyMap<string, string>): boolean =>
   values.has(fieldSlot(key)) && !fields.some(field => field.key === key && /^(text|address)$/.test(field.type))
 
-/** Of the same words: what they speak for besides stays as it is. */
+/** Adds the meaning of words that were heard before. Their other claims stay. */
 function meant(state: CopilotState, profile: ProfileSettings, input: CopilotInput & { kind: 'meant' }): void {
   const { told = null, more } = state.slots[`transcript:${input.id}`] ?? {}
   if (told === null || more?.party !== 'customer' || (JSON.parse(told.value) as [string])[0] !== input.text) return
@@ -162,7 +162,7 @@ function feel(state: CopilotState, text: string): void {
   state.sentiment = tone === null ? state.sentiment * CALM : state.sentiment * (1 - LAST_WORDS) + tone * LAST_WORDS
   const score = Math.round(state.sentiment * 100) / 100
   const before = state.slots['sentiment:']?.claims[0]?.value ?? 'neutral'
-  // Hysteresis: a mood is left further in than it is entered.
+  // Hysteresis: leaving a mood needs more than entering it.
   const [enter, leave] = [0.25, 0.12]
   const isStill = (before === 'negative' && score < -leave) || (before === 'positive' && score > leave)
   const mood = isStill ? before : score <= -enter ? 'negative' : score >= enter ? 'positive' : 'neutral'
@@ -171,14 +171,14 @@ function feel(state: CopilotState, text: string): void {
   claim(state, 'sentiment:', { value: mood, by: 'time', utterances: [] }, { score })
 }
 
-/** `null`: what was heard is wrong, and nothing is known; what is heard from now on counts. */
+/** A person sets a field. Null: what was heard is wrong, and only what is heard from now on counts. */
 function setField(state: CopilotState, key: string, value: string | null): void {
   const slot = slotOf(state, fieldSlot(key))
   slot.person = value === null ? null : { value }
   if (value === null) slot.claims = []
 }
 
-/** What a person does not want to see any more does not come back for the same words. */
+/** Dismisses a message. The same words do not bring it back. */
 function dismiss(state: CopilotState, seq: number): void {
   const found = Object.entries(state.slots).find(([, { told }]) => told?.seq === seq)
   if (found !== undefined && DISMISSED.includes(kindOf(found[0]))) {
@@ -188,7 +188,7 @@ function dismiss(state: CopilotState, seq: number): void {
 
 const DISMISSED = ['objection', 'card', 'answer', 'nudge', 'alert', 'forbidden']
 
-/** Whether this message is one that can be dismissed, and still holds. */
+/** Whether this message can be dismissed and is still valid. */
 export const canDismiss = (state: CopilotState, seq: number): boolean =>
   Object.entries(state.slots).some(([name, { told }]) => told?.seq === seq && DISMISSED.includes(kindOf(name)))
 
@@ -203,7 +203,7 @@ function judge(state: CopilotState, profile: ProfileSettings, input: CopilotInpu
   }
 }
 
-/** The model speaks for items and fields of the profile, and for objections that are shown. */
+/** Whether the model may set this slot: items and fields of the profile, and objections that are shown. */
 function isKnown({ stages, fields }: ProfileSettings, name: string): boolean {
   return (
     fields.some(({ key }) => fieldSlot(key) === name) ||

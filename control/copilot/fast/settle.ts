@@ -6,12 +6,12 @@ import type { CopilotState, Notice, Outgoing, Path, Slot } from './state.ts'
 
 export interface Telling {
   path: Path
-  /** Whose words led to it. */
+  /** IDs of the utterances that led to it. */
   utterances: string[]
   wordsEndMs: number | null
 }
 
-/** Tells every slot whose value is not what was told of it: anew, in place of what was told, or that it no longer holds. */
+/** Sends a message for every slot whose value differs from what was shown: a new message, a replacement, or a withdrawal. */
 export function settle(
   state: CopilotState,
   profile: ProfileSettings,
@@ -59,7 +59,7 @@ function tell(
   return { ...common, seq: state.seq, ...shown, replaces: told?.seq ?? null, withdraws: null }
 }
 
-/** Supervisors are told once nothing can be taken back any more. */
+/** Supervisors are notified once the alert can no longer be withdrawn. */
 function notice(state: CopilotState, profile: ProfileSettings, name: string, slot: Slot, to: Notice[]): void {
   const last = slot.claims.at(-1)
   const seq = slot.told?.seq ?? slot.dismissed

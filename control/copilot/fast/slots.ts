@@ -1,24 +1,24 @@
 import type { By, Claim, CopilotState, Slot } from './state.ts'
 
-/** The names of slots: a kind, what it is of, and for what is told each time anew, the utterance. */
+/** The names of slots: kind, key and, for what is shown each time anew, the utterance. */
 export const itemSlot = (stage: string, key: string): string => `item:${stage}/${key}`
 export const fieldSlot = (key: string): string => `field:${key}`
 export const disclosureSlot = (key: string): string => `disclosure:${key}`
 export const onceSlot = (kind: string, key: string, utterance: string): string => `${kind}:${key}@${utterance}`
 export const kindOf = (name: string): string => name.slice(0, name.indexOf(':'))
-/** What it is of, without the utterance. */
+/** The key in a slot's name, without the utterance. */
 export const keyOf = (name: string): string => {
   const at = name.indexOf('@')
   return name.slice(name.indexOf(':') + 1, at < 0 ? undefined : at)
 }
 
 const isLine = (name: string): boolean => name.startsWith('transcript:')
-/** Told of a single moment. */
+/** Whether the slot is about a single moment. */
 const isHint = (name: string): boolean => name.includes('@') && !isLine(name)
 
-/** Lines of what is said that are remembered; the oldest are forgotten, what was told of them stays told. */
+/** Maximum number of transcript lines kept in the state. Messages about older ones stay. */
 const MAX_LINES = 300
-/** Warnings, objections and cards that are shown at the same time; of more the oldest is withdrawn, warnings last. */
+/** Maximum number of warnings, objections and cards shown at a time. Beyond that the oldest is withdrawn, warnings last. */
 const MAX_HINTS = 100
 
 export const valueOfSlot = (slot: Slot | undefined): string | null =>
@@ -35,11 +35,11 @@ export function slotOf(state: CopilotState, name: string): Slot {
 const isOpen = (state: CopilotState, utterance: string): boolean =>
   state.spans.some(({ id, isFinal }) => id === utterance && !isFinal)
 
-/** Whether its words can still turn out to be others. */
+/** Whether all utterances behind a claim may still change. */
 export const mayChange = (state: CopilotState, claim: Claim | undefined): boolean =>
   claim !== undefined && claim.utterances.length > 0 && claim.utterances.every(one => isOpen(state, one))
 
-/** Words speak for a value. What others have said for the same before is enough. */
+/** Adds a claim. If the value is already claimed last, no new claim is needed. */
 export function claim(
   state: CopilotState,
   name: string,
@@ -50,7 +50,7 @@ export function claim(
   const last = slot.claims.at(-1)
   if (more !== undefined) slot.more = more
   if (last?.value === value) {
-    // What is certain already needs no more witnesses.
+    // A claim that is already certain needs no more utterances.
     if (mayChange(state, last)) last.utterances = [...new Set([...last.utterances, ...utterances])]
     if (by === 'deep') slot.claims[slot.claims.length - 1] = { value, by, utterances: [] }
     return
@@ -60,7 +60,7 @@ export function claim(
   if (slot.claims.length === 1) slot.atMs = state.nowMs
 }
 
-/** The words of an utterance speak for these values and no others: what they spoke for before is taken back. */
+/** Withdraws earlier claims of an utterance that are not among these values. */
 export function reclaim(state: CopilotState, utterance: string, wanted: ReadonlyMap<string, string>): void {
   for (const [name, slot] of Object.entries(state.slots)) {
     for (const one of slot.claims) {
@@ -71,7 +71,7 @@ export function reclaim(state: CopilotState, utterance: string, wanted: Readonly
   }
 }
 
-/** How often an alert's kind has happened, this time included. `by`: what it is this time, an utterance or a disclosure. */
+/** How often an alert's condition has occurred, this time included. `by`: ID of this occurrence, an utterance or a disclosure. */
 export function count(state: CopilotState, { key, threshold }: { key: string; threshold: number }, by: string): number {
   const counted = [...(state.counts[key] ?? []).filter(one => one !== by), by]
   state.counts[key] = counted.slice(-Math.max(100, threshold))
@@ -84,7 +84,7 @@ export function uncount(state: CopilotState, key: string, by: string): void {
   else delete state.counts[key]
 }
 
-/** What is certain now hides what was claimed before it: that will not be needed again. */
+/** Removes claims behind a certain one, since they will not be needed again. */
 export function seal(state: CopilotState): void {
   for (const slot of Object.values(state.slots)) {
     const last = slot.claims.at(-1)

@@ -7,7 +7,7 @@ type Stage = ProfileSettings['stages'][number]
 export const isDone = (state: CopilotState, stage: string, key: string): boolean =>
   valueOfSlot(state.slots[itemSlot(stage, key)]) === 'done'
 
-/** What must be done; where nothing must, everything. */
+/** Whether all required items of a stage are done; if none is required, all items. */
 function isComplete(state: CopilotState, { key, checklist }: Stage): boolean {
   const required = checklist.filter(item => item.required)
   const wanted = required.length > 0 ? required : checklist
@@ -15,8 +15,8 @@ function isComplete(state: CopilotState, { key, checklist }: Stage): boolean {
 }
 
 /**
- * The stage of the conversation, as it follows from what is done: the first that is not complete, and none before the last in which
- * anything was done. A script has no stages. Where a person has chosen a stage, it is that one until it is complete.
+ * The stage of the conversation: the first incomplete one that is not before the last one with any item done. A script has no stages. A
+ * stage that a person has chosen holds until it is complete.
  */
 export function stageOf(
   state: CopilotState,
@@ -26,7 +26,7 @@ export function stageOf(
   const chosen = stages.findIndex(({ key }) => key === state.slots.chosen_stage?.person?.value)
   const reached = stages.findLastIndex(({ key, checklist }) => checklist.some(item => isDone(state, key, item.key)))
   let at = chosen >= 0 ? chosen : Math.max(0, reached)
-  // What was complete when a person went there is no reason to leave it at once.
+  // A chosen stage that was already complete is not left at once.
   const stays = chosen >= 0 && state.slots.chosen_stage?.more?.wasComplete === true
   while (!stays && at < stages.length - 1 && isComplete(state, stages[at]!)) at++
   return stages[at]!.key
@@ -44,7 +44,7 @@ export const chooseStage = (state: CopilotState, { stages }: ProfileSettings, ke
   }
 }
 
-/** What is still to be asked in a stage. */
+/** The open items of a stage. */
 export const openItems = (state: CopilotState, stage: Stage) =>
   stage.checklist
     .filter(({ key }) => !isDone(state, stage.key, key))

@@ -1,37 +1,37 @@
 import type { Meant } from './objections.ts'
 
-/** What the copilot knows of a call. Times are ms since the session's beginning. JSON, so that it lies in the session's row. */
+/** What the copilot knows about a call. Times are ms since the session began. Plain JSON, which is stored in the session's row. */
 
 export type Party = 'agent' | 'customer' | 'other'
-/** `time`: nobody said it; the clock did. */
+/** Source of a value. `time`: it follows from time or figures, not from words. */
 export type By = 'heard' | 'deep' | 'person' | 'time'
 export type Path = 'fast' | 'deep'
 
-/** Somebody's words, or the clock, for a value. */
+/** A reason for a slot to have a value. */
 export interface Claim {
   value: string
   by: Exclude<By, 'person'>
-  /** Whose words; empty: it cannot be taken back by words. */
+  /** IDs of the utterances behind it; empty: changed words cannot withdraw it. */
   utterances: string[]
 }
 
-/** Something that has one value or none: an item that is done, a field, an alert. What is told of it always is what it is. */
+/** Something with one value or none: an item that is done, a field, an alert. What is shown of it always matches its value. */
 export interface Slot {
-  /** The last one counts. */
+  /** The last claim counts. */
   claims: Claim[]
-  /** What a person decided wins over all claims. */
+  /** What a person has decided overrides all claims. */
   person: { value: string | null } | null
   told: { value: string; seq: number } | null
   atMs: number
-  /** What is beyond the value: a score, an answer. */
+  /** Further data: a score, an answer. */
   more?: Record<string, unknown>
-  /** Supervisors were told. */
+  /** Supervisors have been notified. */
   noticed?: true
-  /** The message that a person put away: supervisors are told of its alert all the same. */
+  /** The message that a person dismissed. Supervisors are still notified of its alert. */
   dismissed?: number
 }
 
-/** Words that are still being said, or that were: as far as figures need them. */
+/** An utterance, finished or not, as far as figures need it. */
 export interface Span {
   id: string
   party: Party
@@ -43,27 +43,27 @@ export interface Span {
 
 export interface CopilotState {
   version: 1
-  /** Of the last message. */
+  /** Number of the last message. */
   seq: number
   nowMs: number
-  /** Wall time of the beginning, ISO-8601 UTC. */
+  /** Time of the beginning, ISO 8601 UTC. */
   startedAt: string
   slots: Record<string, Slot>
-  /** The last two minutes, and what is being said. */
+  /** Utterances of the last two minutes, and unfinished ones. */
   spans: Span[]
-  /** When somebody last spoke, or the call was quiet for a reason. */
+  /** When somebody last spoke, or silence was last expected, as on hold. */
   voiceMs: number
-  /** Since when the agent speaks without a word of the customer's; null: he does not. */
+  /** Since when the agent has been speaking without a turn of the customer; null: not now. */
   monologueMs: number | null
-  /** The fields that were asked for last. */
+  /** Keys of the fields that were asked for last. */
   asked: { keys: string[]; atMs: number }
-  /** How the customer feels, -1 to 1. */
+  /** The customer's sentiment, -1 to 1. */
   sentiment: number
-  /** By alert: the utterances in which it was heard. */
+  /** By alert: the occurrences that were counted. */
   counts: Record<string, string[]>
-  /** Conditions of time and figures that hold, by nudge or alert: each is told once until it is over. */
+  /** Conditions of time and figures that hold, by nudge or alert. Each causes one message until it ends. */
   holding: Record<string, true>
-  /** Passages that were shown. */
+  /** IDs of passages that were shown. */
   shown: string[]
   isOver: boolean
 }
@@ -101,22 +101,22 @@ export const MESSAGE_TYPES = [
 ] as const
 export type MessageType = (typeof MESSAGE_TYPES)[number]
 
-/** What is told; the one who stores it makes IDs of the numbers. */
+/** A message to the desktop. IDs are made from the numbers when it is stored. */
 export interface Outgoing {
   seq: number
   type: MessageType
   path: Path
   utterances: string[]
-  /** Takes the place of this one. */
+  /** Number of the message that it replaces. */
   replaces: number | null
-  /** This one no longer holds. */
+  /** Number of the message that it withdraws. */
   withdraws: number | null
   body: Record<string, unknown>
-  /** The end of the words that led to it; null: no words did. */
+  /** When the words that led to it ended; null: no words did. */
   wordsEndMs: number | null
 }
 
-/** An alert that supervisors are told of. */
+/** An alert for supervisors. */
 export interface Notice {
   seq: number
   alert: Record<string, unknown>
@@ -139,30 +139,30 @@ export interface SaidInput {
   isFinal: boolean
   fromMs: number
   toMs: number
-  /** The customer is on hold, and does not hear it. */
+  /** The customer is on hold and does not hear it. */
   isAside?: boolean
-  /** What was said before is to be shown otherwise, because of words that ended then [ms]; null: because of the clock. */
+  /** Earlier words are to be shown differently, because of words that ended then [ms]; null: because time has passed. */
   again?: { becauseMs: number | null }
-  /** What the knowledge base has on it, best first; by objection, what it has on that. */
+  /** Passages of the knowledge base that fit, best first; and by objection, those for it. */
   passages?: readonly Passage[]
   onObjection?: Readonly<Record<string, readonly Passage[]>>
-  /** What its sentences mean by a provider's vectors, as far as that is known. */
+  /** The meaning of its sentences by a provider's vectors, as far as it is known. */
   meant?: Meant
 }
 
 export type CopilotInput =
   | SaidInput
-  /** What was being said is not to be known, or was nothing. */
+  /** An unfinished utterance was nothing, or must not be known. */
   | { kind: 'unsaid'; atMs: number; id: string }
-  /** What words of a customer's mean has become known. */
+  /** The meaning of a customer's words has become known. */
   | (Pick<SaidInput, 'atMs' | 'id' | 'text' | 'toMs' | 'onObjection'> & { kind: 'meant'; meant: Meant })
-  /** `isQuiet`: nobody is to be heard, on hold or in a card-payment pause. */
+  /** `isQuiet`: silence is expected, on hold or in a card-payment pause. */
   | { kind: 'tick'; atMs: number; isQuiet: boolean }
   | { kind: 'check'; atMs: number; item: string; done: boolean }
   | { kind: 'field'; atMs: number; key: string; value: string | null }
   | { kind: 'stage'; atMs: number; key: string }
   | { kind: 'dismiss'; atMs: number; seq: number }
-  /** The agent has asked: the answer is shown as a card. */
+  /** The answer to a question of the agent, shown as a card. */
   | { kind: 'asked'; atMs: number; path: Path; body: Record<string, unknown> }
   | { kind: 'judged'; atMs: number; utterances: string[]; wordsEndMs: number | null; verdicts: readonly Verdict[] }
   | {
@@ -172,13 +172,13 @@ export type CopilotInput =
       path: Path
       body: Record<string, unknown>
       replaces?: number | null
-      /** Whose words led to it, and when they ended; absent: none did. */
+      /** The utterances that led to it, and when they ended; absent: none. */
       utterances?: string[]
       wordsEndMs?: number | null
     }
   | { kind: 'end'; atMs: number }
 
-/** What the deep path makes of a slot; `value` null: the fast path was wrong. */
+/** The deep path's value for a slot; null: the fast path was wrong. */
 export interface Verdict {
   slot: string
   value: string | null

@@ -4,11 +4,11 @@ import { isLight } from '../words/likeness.ts'
 import { numbersIn } from '../words/numbers.ts'
 import { streetOf } from '../words/streets.ts'
 
-/** Where a number without its country is, by the language of the calls. */
+/** Country of a number without country code, by the language of the calls. */
 const COUNTRIES: Readonly<Record<string, string>> = { en: 'US', he: 'IL', de: 'DE', fr: 'FR', es: 'ES', it: 'IT' }
 const MIN_DIGITS = 7
 const MAX_DIGITS = 15
-/** Of a number that is none of its country so many digits say that it is one at all, or one of these words does. */
+/** A number that is invalid in its country counts with this many digits, or after one of these words. */
 const FOREIGN_DIGITS = 10
 const BY_PHONE = /^(call|phone|ring|reach|mobile|cell|telephone|dial|text|whatsapp|טלפונ|נייד|להתקשר|תתקשרו|תחזרו)$/
 
@@ -17,7 +17,10 @@ function countryOf(language: string): 'US' {
   return (isSupportedCountry(region) ? region : 'US') as 'US'
 }
 
-/** The telephone number that was said, E.164 where it is one of its country, else its digits; null: none. `isAsked`: it was asked for. */
+/**
+ * The telephone number that was said: in E.164 if it is valid in its country, otherwise its digits; null: none. `isAsked`: a number was
+ * asked for.
+ */
 export function phoneIn(text: string, words: readonly Word[], language: string, isAsked: boolean): string | null {
   const country = countryOf(language)
   const written = findPhoneNumbersInText(text, { defaultCountry: country })[0]
@@ -43,7 +46,7 @@ const SPOKEN: Readonly<Record<string, string>> = {
   מקפ: '-',
 }
 
-/** The mail address that was written, or said: `ann dot smith at example dot com`. */
+/** The e-mail address that was written or said: `ann dot smith at example dot com`. */
 export function emailIn(text: string, words: readonly Word[]): string | null {
   const written = EMAIL.exec(text)
   if (written !== null) return written[0].toLowerCase()
@@ -56,7 +59,7 @@ export function emailIn(text: string, words: readonly Word[]): string | null {
   return null
 }
 
-/** Words that are joined by `dot` and the like, from the first on. */
+/** The leading words that are joined by `dot` and the like. */
 function spelled(words: readonly Word[]): string[] {
   const parts: string[] = []
   let wasWord = false
@@ -79,7 +82,7 @@ const figureOf = (word: string): string | undefined => {
 
 const INTRODUCTIONS = [
   /\b(?:my name is|my name['’]s|i am called|the name is|name['’]s)\s+/i,
-  // "This is ridiculous": a name is written as one, or somebody calls by it.
+  // Not "This is ridiculous": a name has a capital letter, or is followed by `calling` and the like.
   /\b[Tt]his is\s+(?=[A-Z])/,
   /\bthis is\s+(?=(?:[\w'’-]+\s+){1,2}(?:calling|speaking|here)\b)/i,
   /\b(?:[Ii]['’]m|[Ii] am)\s+(?=[A-Z][a-z]+(?:\s+[A-Z][a-z]+)?\b)/,
@@ -94,10 +97,10 @@ const NO_NAME = new Set(
 const TITLE = /^(dr|mr|mrs|ms|prof)$/
 const MAX_NAME_WORDS = 3
 
-/** Of whoever was asked. */
+/** An introduction that counts only after the name was asked for. */
 const INTRODUCTION_ASKED = /\bthis is\s+/i
 
-/** The name with which somebody introduces himself; `isAsked`: a short answer is one by itself. */
+/** The name in an introduction; null: none. `isAsked`: a short answer is a name by itself. */
 export function nameIn(text: string, words: readonly Word[], isAsked: boolean): string | null {
   for (const introduction of isAsked ? [...INTRODUCTIONS, INTRODUCTION_ASKED] : INTRODUCTIONS) {
     const match = introduction.exec(text)
@@ -117,11 +120,11 @@ export function nameIn(text: string, words: readonly Word[], isAsked: boolean): 
   return null
 }
 
-/** How a short answer begins. */
+/** Words with which a short answer may begin. */
 const LED_IN =
   /^(it|its|is|yes|sure|ok|okay|well|hi|hello|um|uh|oh|thanks|under|that|would|be|my|name|full|first|last|זה|כנ|אז|השמ|שמי|עלשמ|על|שמ)$/
 
-/** The words of a text, sentence by sentence. */
+/** The words of a text, by sentence. */
 function sentencesOf(text: string, words: readonly Word[]): Word[][] {
   const sentences: Word[][] = [[]]
   for (const [at, word] of words.entries()) {
@@ -144,7 +147,7 @@ function nameFrom(words: readonly Word[], text: string): string | null {
   return name.map(({ raw }) => raw[0]!.toUpperCase() + raw.slice(1)).join(' ')
 }
 
-/** A street with its number, as it was said. */
+/** A street with its number, as it was said; null: none. */
 export function addressIn(text: string, words: readonly Word[]): string | null {
   for (const number of numbersIn(words)) {
     const street = streetOf(words, number)

@@ -5,7 +5,7 @@ import { findPhrase, phraseOf } from '../words/phrases.ts'
 
 export type Field = ProfileSettings['fields'][number]
 
-/** Of the telling words of a hint, so many are a mention of it. */
+/** Minimum share of a hint's words that mentions the field. */
 const MIN_SHARE = 0.6
 
 const telling = (text: string): string[] => [
@@ -16,10 +16,10 @@ const telling = (text: string): string[] => [
   ),
 ]
 
-/** "How many users?" asks for the number of users. */
+/** Words of a label that "how many …" need not repeat. */
 const AMOUNTS = new Set(['number', 'amount', 'count', 'מספר', 'כמות'])
 
-/** Whether what was said speaks of this field: of its label, its key, or what its hint says. */
+/** Whether the words mention this field, by its label, its key or its hint. */
 export function mentions(said: readonly Word[], { label, key, hint, type }: Field): boolean {
   const share = (text: string): number => {
     const all = telling(text)
@@ -32,7 +32,7 @@ export function mentions(said: readonly Word[], { label, key, hint, type }: Fiel
   return telling(hint).length > 1 ? share(hint) >= MIN_SHARE : findPhrase(said, phraseOf(hint)) !== null
 }
 
-/** How the details of a type are asked for by who does not name them. */
+/** How one asks for a detail of each type without naming it. */
 const QUESTIONS: Readonly<Partial<Record<Field['type'], RegExp>>> = {
   date: /\b(?:which|what) (?:day|date)\b|\bwhen (?:would|could|can|should|do|does|is|are|did|was)\b|מתי|באיזה (?:יומ|תאריכ)/,
   time: /\bwhat time\b|\bat what (?:hour|time)\b|באיזו? שעה/,
@@ -45,6 +45,6 @@ const QUESTIONS: Readonly<Partial<Record<Field['type'], RegExp>>> = {
     /\bhow much (?:would|can|could|do|are|did) you\b|\bwhat (?:can|could|would) you (?:spend|afford|pay)\b|כמה (?:תרצה|אתה|את) /,
 }
 
-/** Whether a question is one for a detail of this type, where it is the only one. */
+/** Whether the words ask for a detail of this type without naming it. */
 export const asksByType = (said: readonly Word[], { type }: Pick<Field, 'type'>): boolean =>
   QUESTIONS[type]?.test(said.map(({ text }) => text).join(' ')) ?? false

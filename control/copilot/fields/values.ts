@@ -10,18 +10,18 @@ import { timeIn } from '../words/times.ts'
 import { addressIn, emailIn, nameIn, phoneIn } from './contact.ts'
 import type { Field } from './mention.ts'
 
-/** What was said, and what is known of it, where a detail is looked for. */
+/** An utterance in which a field's value is searched for. */
 export interface Said {
   text: string
   words: readonly Word[]
   language: string
   /** The day of the call. */
   today: DateTime
-  /** The field was asked for just before, or is spoken of in these words. */
+  /** The field was asked for just before, or is mentioned in these words. */
   isAsked: boolean
-  /** It was asked for just before. */
+  /** The field was asked for just before. */
   isAnswer: boolean
-  /** It is the only field of its type: nobody has to say which one is meant. */
+  /** It is the only field of its type, so it need not be named. */
   isOnly: boolean
 }
 
@@ -74,7 +74,7 @@ function matches(source: string, text: string): boolean {
   return typeof pattern !== 'string' && pattern.matches(text)
 }
 
-/** The longest run of words that the pattern is, as it was written, or as letters and figures that were said one by one. */
+/** The longest run of words that matches the pattern, as written or as letters and digits said one by one. */
 function patternIn(source: string, text: string, words: readonly Word[]): string | null {
   const numbers = numbersIn(words)
   for (let length = Math.min(MAX_SPAN + 4, words.length); length > 0; length--) {
@@ -125,7 +125,7 @@ function moneyIn(text: string, words: readonly Word[], isAsked: boolean): string
 
 const CENTS = /^(cents?|pence|agorot)$/
 
-/** "… dollars and fifty cents". */
+/** The cents in "… dollars and fifty cents". */
 function centsAfter(words: readonly Word[], currencyAt: number): number {
   const cents = numbersIn(words).find(({ from }) => from > currencyAt && from <= currencyAt + 2)
   return cents?.value != null && CENTS.test(words[cents.to]?.text ?? '') ? cents.value / 100 : 0
@@ -148,12 +148,12 @@ const MYSELF = /\b(?:just|only) (?:me|myself|the one)\b|רק אני/
 const YES = /^(yes|yeah|yep|yup|sure|correct|right|absolutely|definitely|certainly|כנ|נכונ|בטח|ודאי|בהחלט)$/
 const NO = /^(no|nope|nah|not|never|dont|לא|אינ|ממש)$/
 
-/** And nothing more. */
+/** Answers that repeat only the verb: "yes, I do". */
 const IN_FULL = /^(?:well )?(?:i|we|it|they|he|she) (?:do|am|are|have|has|did|is|was|will|would|can|could)$/
 const OF_COURSE = /^(?:of course|no problem|no worries|that is right|that is correct|i think so|i believe so)( not)?\b/
 const UNDECIDED = /\b(?:not sure|do not know|no idea)\b|לא יודע|לא בטוח/
 
-/** What the answer begins with. */
+/** Yes or no, from the beginning of an answer; null: neither. */
 function answerIn(words: readonly Word[]): string | null {
   const said = words.map(({ text }) => text).join(' ')
   if (UNDECIDED.test(said)) return null
@@ -184,7 +184,7 @@ function optionIn(options: readonly string[], { words, isAsked }: Said): string 
   return best?.option ?? (isAsked ? optionByWord(options, words) : null)
 }
 
-/** The one option of which a word was said that is in no other: "by card". */
+/** The only option with a word that was said and that no other option has: "by card". */
 function optionByWord(options: readonly string[], words: readonly Word[]): string | null {
   const telling = options.map(option => wordsOf(option).flatMap(({ text }) => (isLight(text) ? [] : [text])))
   const said = options.filter((_, n) =>
@@ -201,7 +201,7 @@ function optionByWord(options: readonly string[], words: readonly Word[]): strin
 
 const LEAD = /^(it is|it's|that's|that is|its|yes|sure|ok|okay|well|um|uh|the|זה|כן|אז)\b[\s,]*/i
 
-/** A short answer, without what it is led in by. */
+/** A short answer without introductory words; null: it is not short. */
 function answer(text: string, words: readonly Word[]): string | null {
   if (words.length === 0 || words.length > MAX_ANSWER_WORDS) return null
   let bare = text.trim().replace(/[.!?]+$/, '')

@@ -7,17 +7,17 @@ import { type FlowState, newState } from '../../flows/engine/state.ts'
 import { fill } from '../../flows/engine/template.ts'
 import { jsonCopy } from '../../kernel/json-copy.ts'
 
-/** Where an agent's script is. JSON, so that it lies in the session's row. */
+/** Progress of an agent's script. Plain JSON, which is stored in the session's row. */
 export interface ScriptState {
   nodeKey: string | null
   flow: FlowState
-  /** The steps before, newest last, for the way back. */
+  /** Earlier steps, newest last, to go back to. */
   before: FlowState[]
   /** The message that shows the step. */
   seq: number | null
 }
 
-/** What the desktop shows of a step. */
+/** A step as the desktop shows it. */
 export interface ShownStep {
   node_key: string
   label: string
@@ -25,7 +25,7 @@ export interface ShownStep {
   choices: { key: string; label: string; next: string | null }[]
 }
 
-/** `said`: by the customer; `choice`: a way that the agent clicks, null: the only one, or whatever comes. */
+/** `said`: the customer's words. `choice`: an exit that the agent clicks; null: the only one, or the default. */
 export type ScriptMove =
   | { kind: 'start' }
   | { kind: 'said'; text: string }
@@ -34,7 +34,7 @@ export type ScriptMove =
 
 const MAX_BACK = 30
 
-/** Moves a script; null: it stays where it is. Acts on nothing: what a script's steps would do is the agent's to do. */
+/** Moves a script; null: it stays. Performs no actions: what a step asks for is up to the agent. */
 export async function moveScript(
   graph: Graph,
   state: ScriptState | null,
@@ -76,7 +76,7 @@ export async function moveScript(
 const isFallback = ({ transition: { condition } }: { transition: { condition: { kind: string } } }): boolean =>
   condition.kind === 'always' || condition.kind === 'else' || condition.kind === 'no_match'
 
-/** The step that is left is the one to come back to. */
+/** The step that is left is kept to go back to. */
 const entered = (state: ScriptState, flow: FlowState): ScriptState => ({
   ...state,
   flow: jsonCopy(flow),

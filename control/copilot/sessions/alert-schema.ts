@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { nullable } from '../../kernel/schema.ts'
 
-/** What must not wait, for supervisors. */
+/** An alert for supervisors. */
 export const copilotAlertSchema = Type.Object({
   id: Type.String({ description: 'The message that notified the agent.' }),
   object: Type.Literal('copilot_alert'),

@@ -20,7 +20,7 @@ export interface CommandParts extends RecordParts {
   store: Store
 }
 
-/** A session that something can be done with: it runs, and no card payment is being made in its call. */
+/** A session that accepts commands: it is running, and its call has no card-payment pause. */
 export async function usableSession(db: Db, tenant: Tenant, id: string): Promise<CopilotSessionRow | Problem> {
   const row = await findSession(db, tenant, id)
   if (row === undefined) return missing('copilot_session', id)
@@ -34,13 +34,13 @@ export async function usableSession(db: Db, tenant: Tenant, id: string): Promise
   return row
 }
 
-/** What a person does with a session that something can be done with; answers the session as it is then. */
+/** A command of a person to a usable session. Returns the session afterwards. */
 export type Command<Answer = CopilotSession> = (
   row: CopilotSessionRow,
   at: { parts: CommandParts; trx: Trx; tenant: Tenant },
 ) => Promise<Answer | Problem>
 
-/** In the transaction of the request: what comes of it is told with its commit. */
+/** Runs a command in the transaction of the request. Its messages are sent with the commit. */
 export async function carryOut<Answer>(
   parts: CommandParts,
   trx: Trx,
@@ -54,7 +54,7 @@ export async function carryOut<Answer>(
 
 type Decide = (row: CopilotSessionRow, settings: ProfileSettings, atMs: number) => CopilotInput | Problem
 
-/** What is decided by the session alone. */
+/** A command that needs only the session's own data. */
 const input =
   (decide: Decide): Command =>
   async (row, { parts, trx }) => {
@@ -62,7 +62,7 @@ const input =
     return isProblem(decided) ? decided : toSession(await apply(parts, trx, row, [decided]))
   }
 
-/** An item of the checklists by its key; of several with it the one of the stage, else of the stage that the call is in. */
+/** Checks or unchecks an item of a checklist by its key. If several stages have it: the item of `stage`, otherwise of the current stage. */
 export const checkItem = (key: string, { done, stage }: Static<typeof itemBody>): Command =>
   input((row, { stages }, atMs) => {
     const having = stages.filter(one => one.checklist.some(item => item.key === key))
@@ -75,7 +75,7 @@ export const checkItem = (key: string, { done, stage }: Static<typeof itemBody>)
     return { kind: 'check', atMs, item: `${chosen.key}/${key}`, done }
   })
 
-/** What a person writes, without what the organisation does not want to keep; null: what is heard counts again. */
+/** Sets a field to a person's value, redacted; null: what is heard counts again. */
 export const setField =
   ({ key, value }: { key: string; value: string | null }): Command =>
   async (row, at) => {
@@ -110,7 +110,7 @@ export const dismiss = ({ message_id }: Static<typeof dismissBody>): Command =>
     return { kind: 'dismiss', atMs, seq }
   })
 
-/** The next step of the script, or of the stages where there is none. */
+/** Goes to the next step of the script or, without one, to the next stage. */
 export const nextStep =
   ({ back = false, choice, stage }: Static<typeof nextBody>): Command =>
   async (row, { parts, trx }) => {
@@ -140,7 +140,7 @@ async function nextStage(
   return toSession(await apply(parts, trx, row, [input]))
 }
 
-/** Another member sees it on his desktop from now on. */
+/** Moves the session to another member's desktop. */
 export const assign =
   (userId: string): Command =>
   async (row, { parts: { feed }, trx, tenant }) => {
@@ -150,7 +150,7 @@ export const assign =
     }
     await forTenant(trx, tenant).change('copilot_sessions', row.id, { user_id: userId })
     const assigned = { ...row, user_id: userId }
-    // The one before is told that it is no longer theirs.
+    // The desktop of the member before is told too.
     afterCommit(trx, () => {
       feed.told(row, [])
       feed.told(assigned, [])
@@ -158,6 +158,6 @@ export const assign =
     return toSession(assigned)
   }
 
-/** A person's words, without what the organisation does not want to keep. */
+/** A person's words, redacted by the organisation's rules. */
 export const redactedText = async (db: Db, tenant: Tenant, text: string): Promise<string> =>
   (await redactorOf(db, tenant))(text)

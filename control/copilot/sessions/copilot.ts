@@ -28,28 +28,28 @@ export interface CopilotParts {
   search: PassageSearch
   vault: Vault
   vectors?: KnownVectors | null
-  /** Until when a model may sum up a session that ends, ISO-8601 UTC; absent, or null: none will. */
+  /** Until when a model may summarise a session that ends, ISO 8601 UTC; absent, or null: no model will. */
   closing?: (row: CopilotSessionRow) => string | null
 }
 
 const HEARD = ['leg.answered', 'leg.ended', 'transcript.words', 'transcript.ready'] as const
 type Heard = (typeof HEARD)[number]
 
-/** Inputs that are dealt with in one transaction. */
+/** Maximum number of inputs per transaction. */
 const AT_ONCE = 20
-/** What was said last is understood within [ms]. */
+/** How long the last words of a call may take to be recognised [ms]. */
 const LAST_WORDS_MS = 4000
 
 /**
- * The copilots of this node's calls. What is heard becomes an input of its session in the transaction of the event, and is dealt with in
- * one of its own: no fault here touches a call, and whoever dies between finds it again.
+ * The copilots of this node's calls. What is heard is stored as an input of its session in the transaction of the event, and processed in a
+ * later one. So no fault here affects a call, and after the death of a process the input is still there.
  */
 export class Copilot implements CallPrograms {
   readonly hears = new Set(HEARD)
   readonly #parts: CopilotParts
-  /** What is being dealt with, by session: one after the other. */
+  /** The processing in progress, by session, one after the other. */
   readonly #busy = new Map<string, Promise<void>>()
-  /** Whose last words are being understood, since when [ms]. */
+  /** Sessions whose last words are awaited, and since when [ms]. */
   readonly #ending = new Map<string, number>()
   #media: MediaPort | null = null
 
@@ -91,19 +91,19 @@ export class Copilot implements CallPrograms {
         if (sessionId !== null) follow(trx, sessionId, async () => void this.deal(sessionId))
         return
       }
-      // The last words are told before it.
+      // The last words have been reported before this event.
       case 'transcript.ready':
         follow(trx, event.body.transcriptId, async () => void this.#ready(event.body.transcriptId))
     }
   }
 
-  /** Who was asked has the call now. */
+  /** After a transfer, the consulted party has the call. */
   async #within(trx: Trx, { object, tenant }: Fact): Promise<void> {
     const ring = await forTenant(trx, tenant).findBy('rings', { open_call: (object as { id: string }).id })
     if (ring !== undefined) await startForAnswer(this.starting, trx, ring)
   }
 
-  /** After a connection to media: what is said is heard again, and what was heard and left is dealt with. */
+  /** After a connection to media: listens again, and processes inputs that were left. */
   async resume(_snapshot: MediaSnapshot, media: MediaPort): Promise<void> {
     this.#media = media
     await this.#endOver()
@@ -129,7 +129,7 @@ export class Copilot implements CallPrograms {
     )
   }
 
-  /** Has media tell what is said in the call, as it is said. Never rejects. */
+  /** Makes media report what is said in the call. Never rejects. */
   async #listen(row: CopilotSessionRow): Promise<void> {
     if (this.#media === null || row.hearing === 'none') return
     const { language } = settingsOfSession(row)
@@ -142,14 +142,14 @@ export class Copilot implements CallPrograms {
     )
   }
 
-  /** Deals with what a session has heard, in its order. Never rejects. */
+  /** Processes the inputs of a session in order. Never rejects. */
   deal(sessionId: string): Promise<void> {
     return this.#inTurn(sessionId, async () => {
       while ((await this.#dealOnce(sessionId)) === AT_ONCE);
     })
   }
 
-  /** One after the other for a session. Never rejects. */
+  /** Runs tasks of a session one after the other. Never rejects. */
   #inTurn(sessionId: string, run: () => Promise<unknown>): Promise<void> {
     const before = this.#busy.get(sessionId) ?? Promise.resolve()
     const turn = before.then(() => this.#guarded(sessionId, run))
@@ -187,7 +187,7 @@ export class Copilot implements CallPrograms {
     })
   }
 
-  /** Once a second: what time alone brings about. Never rejects. */
+  /** Called once a second, for what depends on time only. Never rejects. */
   async tick(): Promise<void> {
     await this.#endOver()
     for (const row of await this.#running()) {
@@ -198,7 +198,7 @@ export class Copilot implements CallPrograms {
     }
   }
 
-  /** What another node's API was asked to do is told to who listens here. */
+  /** Notifies listeners here of messages that another node has written. */
   async #catchUp(row: CopilotSessionRow): Promise<void> {
     const { store, feed } = this.#parts
     const last = feed.lastOf(row.id)
@@ -206,7 +206,7 @@ export class Copilot implements CallPrograms {
     feed.told(row, await messagesAfter(store.db, tenantOf(row), row.id, last))
   }
 
-  /** What the caller has said to being recorded may be another answer than when it began. */
+  /** Starts or stops listening if the caller's consent to recording has changed. */
   async #askWhetherHeard(row: CopilotSessionRow): Promise<void> {
     const { store, feed, now } = this.#parts
     const isOurs = row.hearing === 'running' || CONSENT_REASONS.includes(row.hearing_reason ?? '')
@@ -233,7 +233,7 @@ export class Copilot implements CallPrograms {
     })
   }
 
-  /** Ends the sessions whose agents are gone, whoever has told of that. */
+  /** Ends the sessions whose agents have left, however that became known. */
   async #endOver(): Promise<void> {
     const { store } = this.#parts
     const over = await rowsOf(
@@ -260,7 +260,7 @@ export class Copilot implements CallPrograms {
     await Promise.all(over.map(({ id, hearing }) => this.#end(id, hearing === 'running')))
   }
 
-  /** What was being said in the end is understood first, for so long as that may take. */
+  /** Ends a session, after waiting for its last words for a limited time. */
   async #end(id: string, isHeard: boolean): Promise<void> {
     const since = this.#ending.get(id)
     if (since !== undefined && performance.now() - since < LAST_WORDS_MS) return
@@ -291,7 +291,7 @@ export class Copilot implements CallPrograms {
     })
   }
 
-  /** Resolves when nothing is being dealt with. */
+  /** Resolves when nothing is being processed. */
   async idle(): Promise<void> {
     await Promise.all(this.#busy.values())
   }
@@ -304,7 +304,7 @@ async function hasSession(db: Db, legId: string): Promise<boolean> {
   return (await rowBy(db, 'copilot_sessions', { participant_id: legId, status: 'running' })) !== undefined
 }
 
-/** Nobody is to be heard: on hold, or in a card payment. */
+/** Whether silence is expected: on hold, or in a card-payment pause. */
 async function isQuiet(db: Db, row: CopilotSessionRow): Promise<boolean> {
   const tenant = tenantOf(row)
   if (await isPaused(db, tenant, row.call_id)) return true

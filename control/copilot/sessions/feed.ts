@@ -1,14 +1,14 @@
 import { Waiting } from '../../kernel/waiting.ts'
 import type { CopilotMessageRow, CopilotSessionRow } from '../tables.ts'
 
-/** Who hears of a session's messages once they are committed; the rows are what counts, this only says that there are some. */
+/** Notifies listeners of committed messages of a session. The messages themselves are read from their rows. */
 export class Feed {
   readonly #waiting = new Waiting()
-  /** The last message that listeners of this process have heard of, by running session. */
+  /** By running session: the number of the last message of which listeners of this process were notified. */
   readonly #last = new Map<string, number>()
   readonly #told = new Set<(row: CopilotSessionRow, messages: readonly CopilotMessageRow[]) => void>()
 
-  /** Hears of the messages of all sessions of this process; of none: a session has begun, is another's, or has to be shown anew. */
+  /** Adds a listener for the messages of all sessions. An empty list means that a session has begun, was assigned, or has to be shown anew. */
   onTold(listener: (row: CopilotSessionRow, messages: readonly CopilotMessageRow[]) => void): void {
     this.#told.add(listener)
   }
@@ -20,12 +20,12 @@ export class Feed {
     for (const listener of this.#told) listener(row, messages)
   }
 
-  /** The last message that was told here. */
+  /** The number of the last message of which listeners here were notified. */
   lastOf(sessionId: string): number | undefined {
     return this.#last.get(sessionId)
   }
 
-  /** Nothing more will be told of it. */
+  /** Forgets a session that has no more messages. */
   over(sessionId: string): void {
     this.#last.delete(sessionId)
   }
@@ -34,7 +34,7 @@ export class Feed {
     this.#waiting.wake(sessionId)
   }
 
-  /** Resolves with the next message of this session, after so long, or when it is given up. */
+  /** Resolves with the next message of this session, after `ms`, or when aborted. */
   next(sessionId: string, ms: number, signal: AbortSignal): Promise<void> {
     return this.#waiting.next(sessionId, ms, signal)
   }

@@ -25,11 +25,11 @@ import { takeBack } from './take-back.ts'
 export interface HearingParts extends RecordParts {
   search: PassageSearch
   vault: Vault
-  /** What sentences mean by the operator's provider; absent, or null: by our own vectors. */
+  /** Vectors of the operator's embedding provider; absent, or null: only our own. */
   vectors?: KnownVectors | null
 }
 
-/** Deals with what somebody has said, in this transaction. What may be the beginning of a number that is not kept is not told. */
+/** Processes an utterance, in this transaction. What may be the beginning of a number that must not be kept is not shown. */
 export async function hearSaid(
   parts: HearingParts,
   trx: Trx,
@@ -56,8 +56,8 @@ export async function hearSaid(
 }
 
 /**
- * A customer who asks not to be called again is listed; the agent sees that, once for each entry, and how it is undone. Of who asks not to be
- * recorded nothing is kept any more that rests on a consent.
+ * Puts a customer who asks so on the do-not-call list; the agent sees that once for each entry, and how to undo it. A customer who asks not
+ * to be recorded revokes the consent, and what depends on it ends.
  */
 async function tellOfRefusal(
   parts: HearingParts,
@@ -86,7 +86,7 @@ async function tellOfRefusal(
   ])
 }
 
-/** What was said turns out to have been nothing, or is not to be known. */
+/** An utterance turns out to be nothing, or must not be known. */
 export async function hearNothing(
   parts: HearingParts,
   trx: Trx,
@@ -98,7 +98,7 @@ export async function hearNothing(
   return apply(parts, trx, await keep(parts.vault, trx, row, Object.fromEntries(left)), [input])
 }
 
-/** Shows what was held back for long enough; `atMs` null: all of it, for nothing more will be said. */
+/** Shows what was held back for long enough; `atMs` null: all of it, since nothing more will be said. */
 export async function release(
   parts: HearingParts,
   trx: Trx,
@@ -151,10 +151,10 @@ async function keep(vault: Vault, trx: Trx, row: CopilotSessionRow, pieces: Piec
 /** A sum of money or a day of the year. */
 const OWN_FORM =
   /(?:[$€£₪]|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)\w*|(?:ינואר|פברואר|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר))\s*$/iu
-/** Whoever speaks of a card speaks of it for so many utterances. */
+/** Number of utterances for which a mention of a card still counts. */
 const OF_A_CARD = 12
 
-/** What was said last, as it is shown. */
+/** The last utterances, as they are shown. */
 const lastSaid = (row: CopilotSessionRow): string[] =>
   Object.entries(stateOf(row).slots)
     .filter(([name, { told }]) => kindOf(name) === 'transcript' && told !== null)
@@ -162,8 +162,8 @@ const lastSaid = (row: CopilotSessionRow): string[] =>
     .map(([, { told }]) => told?.value ?? '')
 
 /**
- * Whether digits are the answer that was asked for: what the profile wants to know is shown at once, and is taken back if it turns out to
- * be the beginning of a card number all the same.
+ * Whether digits answer a question for a field of the profile. They are then shown at once, and withdrawn if they turn out to be the
+ * beginning of a card number.
  */
 function isDetail(row: CopilotSessionRow, { party, text }: SaidInput): boolean {
   if (party !== 'customer') return false

@@ -12,23 +12,23 @@ import { lookUp } from './knowledge.ts'
 import { type KnownVectors, meantBy } from './meant.ts'
 import { sessionMs, sessionMsAt, settingsOfSession } from './records.ts'
 
-/** Words as they were heard, with times by the session's clock [ms], which what an older version has kept lacks. */
+/** Words as they were heard, with times of the session's clock [ms], which older versions did not store. */
 export interface HeardInput {
   utteranceId: string
   legId: string
-  /** Null: what was being said is not to be known. */
+  /** Null: the utterance was nothing, or must not be known. */
   text: string | null
   isFinal: boolean
-  /** The time of day. */
+  /** Time of day, ISO 8601. */
   beganAt: string
   fromMs?: number
   toMs?: number
 }
 
-/** Inputs of a session that wait at most: who speaks faster than we can write is not heard further. */
+/** Maximum number of waiting inputs of a session; further ones are dropped. */
 const MAX_WAITING = 200
 
-/** Keeps what was heard for its session, in the transaction of the event. Returns the session's ID; null: it has none. */
+/** Stores what was heard as an input of its session, in the transaction of the event. Returns the session's ID; null: none. */
 export async function keepWords(
   vault: Vault,
   trx: Trx,
@@ -58,15 +58,15 @@ export async function keepWords(
   return row.id
 }
 
-/** What `keepWords` has kept; what an older version has kept was not sealed. */
+/** Reads what `keepWords` has stored. Older versions did not seal it. */
 export const heardIn = (vault: Vault, { id, body }: CopilotInputRow): HeardInput =>
   JSON.parse(body.startsWith('{') ? body : vault.open(body, id))
 
-/** The inputs of a session that have not been dealt with, in their order. */
+/** The waiting inputs of a session, in order. */
 export const waitingInputs = (db: Db, sessionId: string, limit: number): Promise<CopilotInputRow[]> =>
   db.selectFrom('copilot_inputs').selectAll().where('session_id', '=', sessionId).orderBy('id').limit(limit).execute()
 
-/** What was heard: by party, on the session's clock. */
+/** The input of the fast path for what was heard, with party and times. */
 export async function inputOf(
   db: Db,
   row: CopilotSessionRow,
@@ -82,18 +82,18 @@ export async function inputOf(
   return { kind: 'said', atMs, id, party, text, isFinal, fromMs, toMs, ...(isAside && { isAside }) }
 }
 
-/** Whether somebody is on hold now, and was by then: what the agent says to himself, or to who is asked, the customer does not hear. */
+/** Whether the call was on hold at that time, so that the customer did not hear the agent. */
 async function isOnHold(db: Db, row: CopilotSessionRow, at: string, now: Date): Promise<boolean> {
   const scoped = forTenant(db, tenantOf(row))
   const held = scoped.select('participants').select('id').where('call_id', '=', row.call_id).where('on_hold', '=', 1)
   if ((await held.where('step', '!=', 'ended').limit(1).executeTakeFirst()) === undefined) return false
   const told = scoped.select('events').select('timestamp').where('call_id', '=', row.call_id)
   const since = await told.where('type', '=', 'call.held').orderBy('id', 'desc').limit(1).executeTakeFirst()
-  // Held in the future: the time of day was set back since.
+  // An event from the future means that the time of day was set back since.
   return since === undefined || since.timestamp <= at || since.timestamp > now.toISOString()
 }
 
-/** Words with what is known of them. */
+/** Adds what the knowledge base and vectors say about the words. */
 export async function withKnowledge(
   { search, vectors }: { search: PassageSearch; vectors?: KnownVectors | null },
   db: Db,
@@ -106,7 +106,7 @@ export async function withKnowledge(
   return { ...known, ...(await lookUp(search, db, tenant, settings, known)) }
 }
 
-/** Null: a supervisor, whom the customer does not hear. `other`: a second agent, or whoever is asked for advice. */
+/** The party that a leg belongs to. Null: a supervisor, whom the customer does not hear. `other`: a second agent, or a consulted party. */
 async function partyOf(db: Db, row: CopilotSessionRow, legId: string): Promise<Party | null> {
   if (legId === row.participant_id) return 'agent'
   const leg = await forTenant(db, tenantOf(row)).find('participants', legId)

@@ -7,12 +7,12 @@ import type { ProfileSettings } from '../schema.ts'
 import { wordsOf } from '../words/fold.ts'
 import { isLight } from '../words/likeness.ts'
 
-/** Looked at for one utterance. */
+/** Maximum number of passages for one utterance. */
 const LIMIT = 3
-/** Fewer telling words are a question about nothing. */
+/** Minimum number of words, without stop words, in a query. */
 const MIN_TELLING = 2
 
-/** The passages of the profile's documents that speak of a text, best first. */
+/** The passages of the profile's documents that fit a text, best first. */
 export async function passagesOn(
   search: PassageSearch,
   db: Db,
@@ -41,7 +41,7 @@ export async function passagesOn(
   })
 }
 
-/** What is looked up before the fast path hears a customer's words: it does no I/O itself. */
+/** Looks up what the fast path, which does no I/O, needs for a customer's words. */
 export async function lookUp(
   search: PassageSearch,
   db: Db,
@@ -53,7 +53,7 @@ export async function lookUp(
   return { passages: isFinal ? await passagesOn(search, db, tenant, settings, text) : [], onObjection }
 }
 
-/** By `kb_query` of the objections in a text. */
+/** Passages for the objections in a text, found by their `kb_query`. */
 export async function passagesOnObjections(
   search: PassageSearch,
   db: Db,

@@ -5,10 +5,10 @@ import type { ProfileSettings } from '../schema.ts'
 
 export type KnownVectors = Pick<Embeddings, 'known'>
 
-/** Examples of a profile that a provider is asked about. */
+/** Maximum number of a profile's examples for which a provider is asked. */
 const MAX_EXAMPLES = 500
 
-/** A profile without model calls, and test mode, reach nobody. */
+/** Whether a provider may be asked: not for profiles without the deep path, and not in test mode. */
 export const mayBeMeant = ({ livemode }: Pick<Tenant, 'livemode'>, { model }: ProfileSettings): boolean =>
   livemode && model.deep_path
 
@@ -16,7 +16,7 @@ export const examplesOf = ({ objections }: Pick<ProfileSettings, 'objections'>):
   ...new Set(objections.flatMap(({ examples }) => examples).slice(0, MAX_EXAMPLES)),
 ]
 
-/** What the sentences of a text are nearest to, of those whose vectors are known with those of all examples; it asks nobody. */
+/** The nearest objections of a text's sentences, as far as vectors of sentences and examples are already known. Asks no provider. */
 export function meantBy(vectors: KnownVectors | null, tenant: Tenant, settings: ProfileSettings, text: string): Meant {
   const examples = examplesOf(settings)
   if (vectors === null || examples.length === 0 || !mayBeMeant(tenant, settings)) return {}

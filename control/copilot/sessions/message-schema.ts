@@ -3,7 +3,7 @@ import { nullable, timestamp } from '../../kernel/schema.ts'
 import { showRow } from '../../kernel/show-row.ts'
 import type { CopilotMessageRow } from '../tables.ts'
 
-/** One thing that the desktop is told. */
+/** A message to the desktop. */
 export const copilotMessageSchema = Type.Object({
   id: Type.String({ description: 'Order in the session; `Last-Event-ID` of its stream.' }),
   object: Type.Literal('copilot_message'),
@@ -25,7 +25,7 @@ export const copilotMessageSchema = Type.Object({
     description: 'Depends on `type`: see the page "copilot" of the documentation.',
   }),
 })
-/** Messages behind one that the client has, oldest first. */
+/** Messages after one that the client has, oldest first. */
 export const copilotFeedSchema = Type.Object({
   object: Type.Literal('copilot_feed'),
   livemode: Type.Boolean(),
@@ -39,15 +39,15 @@ export const toMessage = (row: CopilotMessageRow): CopilotMessage =>
   showRow(copilotMessageSchema, row, { data: JSON.parse(row.body) })
 
 const SESSION_PREFIX = 'cops_'.length
-/** Of an ID behind its prefix; the last of them count messages, base 36. */
+/** Characters of an ID after its prefix. The last ones are the message's number in base 36. */
 const ID_CHARS = 26
 const COUNT_CHARS = 6
 
-/** The ID of a session's message by its number: told twice, it would be the same row. */
+/** The ID of a session's message, derived from its number, so that writing it twice would be the same row. */
 export const messageId = (sessionId: string, seq: number): string =>
   `copm_${sessionId.slice(SESSION_PREFIX, SESSION_PREFIX + ID_CHARS - COUNT_CHARS)}${seq.toString(36).padStart(COUNT_CHARS, '0')}`
 
-/** The number of a message; null: it is none of this session. */
+/** The number of a message; null: it is not of this session. */
 export function seqOf(sessionId: string, id: string): number | null {
   const seq = Number.parseInt(id.slice(-COUNT_CHARS), 36)
   return Number.isSafeInteger(seq) && messageId(sessionId, seq) === id ? seq : null

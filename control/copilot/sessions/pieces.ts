@@ -2,39 +2,39 @@ import { digitRuns, digitsIn } from '../../organisation/redaction/digits.ts'
 import { goesOn as connects, HELD, type Redactor } from '../../organisation/redaction/redactor.ts'
 import type { Party, SaidInput } from '../fast/state.ts'
 
-/** Words that end in digits: what is said next may make them a number that is not kept. */
+/** Words that end in digits, which with the next words may become a number that must not be kept. */
 export interface Piece extends Pick<SaidInput, 'id' | 'party' | 'text' | 'isFinal' | 'fromMs' | 'toMs'> {
-  /** As it was told of last. */
+  /** The text as it was last shown. */
   shown: string
-  /** A card payment began right after it: digits of it that are not shown by then never are. */
+  /** A card payment began after it: digits not shown by then are never shown. */
   isPaid?: true
 }
 
-/** By party what may go on, oldest first. As they are never written down, they are sealed in the session's row. */
+/** By party: pieces that may continue, oldest first. Stored only sealed, in the session's row. */
 export type Pieces = Partial<Record<Party, Piece[]>>
 
-/** What is to be shown of words now. */
+/** How words are to be shown now. */
 export interface Shown {
   piece: Piece
   text: string
 }
 
 export interface Heard {
-  /** Earlier words that are shown otherwise now. */
+  /** Earlier words that are now shown differently. */
   earlier: Shown[]
   text: string
   pieces: Pieces
 }
 
-/** Longer than people look for the rest of a number [ms]. */
+/** How long a possible beginning of a number is held back: longer than people take to find the rest [ms]. */
 export const HELD_MS = 8000
-/** What is shown then is still known, and taken back when it goes on after all [ms]. */
+/** How long what was then shown is remembered, and withdrawn if it continues after all [ms]. */
 const FORGOTTEN_MS = 60_000
 const MAX_PIECES = 24
 
 /**
- * What is to be shown of what somebody says, with what he said before it. Words that may turn out to be others decide nothing of what was
- * said before them. `isDetail`: it is the answer that was asked for, and is shown. `least`: fewer digits are not held back.
+ * How an utterance is to be shown, given what the same party said before. Words that may still change do not affect earlier ones.
+ * `isDetail`: it is an answer that was asked for, and is shown. `least`: fewer digits are not held back.
  */
 export function hearPiece(
   pieces: Pieces,
@@ -67,7 +67,7 @@ export function hearPiece(
   return { earlier, text, pieces: { ...pieces, [said.party]: open } }
 }
 
-/** What was said before card payments began; `pausedMs`: when the last one did. */
+/** Marks pieces from before a card payment. `pausedMs`: when the last one began. */
 export function beforePayment(pieces: Pieces, pausedMs: number): Pieces {
   const marked = Object.entries(pieces).map(([party, chain]): [string, Piece[]] => [
     party,
@@ -79,7 +79,7 @@ export function beforePayment(pieces: Pieces, pausedMs: number): Pieces {
 const shownOf = ({ isPaid, shown }: Piece, text: string): string =>
   isPaid === true && digitsIn(text) > digitsIn(shown) ? shown : text
 
-/** What goes on with a number that is not whole yet. Null: it has no digit. */
+/** A text that continues an incomplete number, without its first digits. Null: it has no digit. */
 function withoutFirst(redact: Redactor, text: string, least?: number): string | null {
   const [first] = digitRuns(text)
   return first === undefined
@@ -87,7 +87,7 @@ function withoutFirst(redact: Redactor, text: string, least?: number): string | 
     : `${text.slice(0, first.start)}${HELD}${redact.soFar([text.slice(first.end)], least).texts[0]}`
 }
 
-/** The last word of what is still being said may be half of one. */
+/** The last word of an unfinished utterance may be incomplete. */
 const HALF_WORD = /[\p{L}\p{M}]+$/u
 
 function alone(
@@ -104,7 +104,7 @@ function alone(
   return redact(text)
 }
 
-/** Nothing came for so long, or will come: it is what it looks like. */
+/** Releases pieces that have waited long enough (`atMs` null: all), and redacts them by what they look like. */
 export function releasePieces(
   pieces: Pieces,
   redact: Redactor,

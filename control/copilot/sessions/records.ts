@@ -17,20 +17,23 @@ export interface RecordParts {
   feed: Feed
 }
 
-/** Profiles that sessions run by at the same time; of more, some are parsed anew. */
+/** Number of profiles whose parsed settings are cached. */
 const MAX_SETTINGS = 50
 
 type Started = Pick<CopilotSessionRow, 'started_ms' | 'started_on' | 'created'>
 
-/** The time of a session's own clock [ms]. */
+/** The time of a session's clock [ms]. */
 export const sessionMs = (db: Db, { started_ms, started_on, created }: Started, now: Date): number =>
   elapsedMs(db, { steadyMs: started_ms, node: started_on, at: created }, now.toISOString())
 
-/** The same of a time of the day, ISO-8601: by how long ago it was, for the time of day may have been set since the session began. */
+/**
+ * The session's clock at a time of day (ISO 8601), computed from how long ago that was, since the time of day may have been set since the
+ * session began.
+ */
 export const sessionMsAt = (db: Db, row: Started, at: string, now: Date): number =>
   sessionMs(db, row, now) - Math.max(0, now.getTime() - Date.parse(at))
 
-/** They are read for each thing that happens, and may be a megabyte. */
+/** Cached, because settings are read for each input and may be a megabyte. */
 const parsedSettings = remembered(MAX_SETTINGS, (text: string): ProfileSettings => JSON.parse(text))
 
 export const settingsOfSession = ({ settings }: Pick<CopilotSessionRow, 'settings'>): ProfileSettings =>
@@ -38,8 +41,8 @@ export const settingsOfSession = ({ settings }: Pick<CopilotSessionRow, 'setting
 export const stateOf = (row: Pick<CopilotSessionRow, 'state'>): CopilotState => JSON.parse(row.state)
 
 /**
- * What happens to a session, in this transaction: its state, what is told of it and the events of alerts are written together, so that
- * whoever dies has written all of it or nothing. Returns the row as it is then.
+ * Applies an input to a session. State, messages and alert events are written in the same transaction, so that all or none of it is stored.
+ * Returns the new row.
  */
 export async function apply(
   parts: RecordParts,

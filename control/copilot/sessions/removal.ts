@@ -3,10 +3,10 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { newState } from '../fast/state.ts'
 import type { CopilotSessionRow } from '../tables.ts'
 
-/** Event types that hold what was heard. */
+/** Types of events that contain what was heard. */
 const HEARD = ['copilot.session.started', 'copilot.session.ended', 'copilot.alert'] as const
 
-/** What a session has heard and told is deleted; that it was, and what its models cost, stays. Undefined: it is not there, or runs. */
+/** Deletes what a session has heard and shown. Its existence and its model costs stay. Undefined: there is no such session, or it is running. */
 export async function forgetSession(trx: Trx, tenant: Tenant, id: string): Promise<null | undefined> {
   const row = await forTenant(trx, tenant).find('copilot_sessions', id)
   if (row === undefined || row.status === 'running') return undefined
@@ -14,12 +14,12 @@ export async function forgetSession(trx: Trx, tenant: Tenant, id: string): Promi
   return null
 }
 
-/** Of all sessions of a call that is over. */
+/** As `forgetSession`, for all sessions of an ended call. */
 export async function forgetSessionsOf(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   for (const row of await sessionsOf(trx, tenant, callId)) await forget(trx, tenant, row)
 }
 
-/** The call itself is deleted. */
+/** Deletes the sessions of a call that is being deleted. */
 export async function removeSessionsOf(trx: Trx, tenant: Tenant, callId: string): Promise<void> {
   await forgetSessionsOf(trx, tenant, callId)
   await forTenant(trx, tenant).delete('copilot_sessions').where('call_id', '=', callId).execute()

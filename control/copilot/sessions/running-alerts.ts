@@ -2,10 +2,10 @@ import type { Db } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { heldBy } from './held.ts'
 
-/** Of each call, the newest. */
+/** Maximum number of alerts of a call, the newest ones. */
 const MAX_ALERTS = 3
 
-/** What copilots warn of in these calls, and what still holds, the newest first. */
+/** The valid alerts of copilots in these calls, newest first. */
 export async function runningAlerts(db: Db, tenant: Tenant, callIds: readonly string[]) {
   if (callIds.length === 0) return []
   const scoped = forTenant(db, tenant)

@@ -6,7 +6,7 @@ import { moveScript, type ScriptMove, type ScriptState, shownStep } from '../scr
 import type { CopilotSessionRow } from '../tables.ts'
 import { apply, type RecordParts, sessionMs, stateOf } from './records.ts'
 
-/** Moves the script of a session and tells where it is then, in this transaction. Null: it has none, or stays. */
+/** Moves the script of a session and writes the message with its new step, in this transaction. Null: no script, or it stays. */
 export async function moveTo(
   parts: RecordParts,
   trx: Trx,
@@ -28,7 +28,7 @@ export async function moveTo(
   return { ...next, script }
 }
 
-/** What the customer has said may lead on. */
+/** Moves the script if the customer's words lead to another step. */
 export async function followScript(
   parts: RecordParts,
   trx: Trx,

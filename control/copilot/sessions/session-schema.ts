@@ -11,7 +11,7 @@ import { messageId } from './message-schema.ts'
 
 const by = nullable(Type.String({ description: 'heard, deep, person' }))
 
-/** The copilot beside an agent's part of a call, whole. */
+/** The copilot of an agent's part of a call, with its whole state. */
 export const copilotSessionSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('copilot_session'),
@@ -86,7 +86,7 @@ export const copilotSessionSchema = Type.Object({
 })
 export type CopilotSession = Static<typeof copilotSessionSchema>
 
-/** A slot as a person reads it. */
+/** The source of a slot's value as clients see it. */
 const shownBy = (slot: Slot | undefined): string | null => {
   const said = byOf(slot)
   return said === 'time' ? 'heard' : said

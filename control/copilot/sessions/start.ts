@@ -28,11 +28,11 @@ export interface Beside {
 }
 
 export interface StartParts extends RecordParts {
-  /** After the commit: what is said in its call is to be heard. */
+  /** Called after the commit, to begin listening to the call. */
   begun: (row: CopilotSessionRow) => void
 }
 
-/** Begins a session, in this transaction. It keeps its profile and its script as they are now. */
+/** Begins a session, in this transaction. It keeps the current versions of its profile and script. */
 export async function startSession(
   parts: StartParts,
   trx: Trx,
@@ -54,7 +54,7 @@ export async function startSession(
     node_id: call.node_id,
     profile_id: profile.id,
     profile_version: profile.version,
-    // A script that was never published leads nobody: the stages do.
+    // A script that was never published is not used; the stages apply instead.
     settings:
       script === null
         ? JSON.stringify({ ...settings, script: { ...settings.script, flow_id: null } })
@@ -92,10 +92,10 @@ export async function startSession(
 const REFUSED = 'The caller has refused recording.'
 const NOT_TOLD = 'The recording announcement has not been played to the caller yet.'
 const NO_CONSENT = 'The caller has not given the consent to recording that the organisation requires.'
-/** Reasons that what the caller says later ends. */
+/** Reasons that a later consent of the caller removes. */
 export const CONSENT_REASONS: readonly string[] = [REFUSED, NOT_TOLD, NO_CONSENT]
 
-/** Why a caller is not heard; null: he is. Who does not want to be recorded is not listened to by machines either. */
+/** Why a caller is not listened to; null: no reason. Where recording needs a consent, listening by machines needs it too. */
 export async function refusedBy(db: Db, tenant: Tenant, call: CallRow, at: string): Promise<string | null> {
   if (awaitsConsent(call)) return callCaptureOf(call)?.asked === 'refused' ? REFUSED : NOT_TOLD
   return (await unconsentedProblem(db, tenant, call, at)) === null ? null : NO_CONSENT
@@ -113,7 +113,7 @@ async function pinnedScript(
   return pinned === null ? null : { flowId, version: pinned }
 }
 
-/** Who has answered a call gets a copilot when the call's queue names a profile. In the transaction that tells of the answer. */
+/** Begins a copilot for the agent who has answered a call, if the call's queue names a profile. Runs in the transaction of that event. */
 export async function startForAnswer(parts: StartParts, trx: Trx, ring: RingRow): Promise<void> {
   if (ring.user_id === null || ring.leg_id === null || ring.state !== 'talking') return
   if (ring.purpose === 'supervise' || ring.purpose === 'consult') return
@@ -135,7 +135,7 @@ export async function startForAnswer(parts: StartParts, trx: Trx, ring: RingRow)
   })
 }
 
-/** The session of this agent's leg. */
+/** The running session of this agent's leg. */
 export const runningBeside = (db: Db, tenant: Tenant, legId: string): Promise<CopilotSessionRow | undefined> =>
   forTenant(db, tenant).findBy('copilot_sessions', { participant_id: legId, status: 'running' })
 

@@ -11,9 +11,9 @@ import type { Feed } from './feed.ts'
 import { seqOf, toMessage } from './message-schema.ts'
 import { findSession } from './records.ts'
 
-/** Messages that are read at once. */
+/** Messages read per query. */
 export const PAGE = 100
-/** Messages of another node's session are looked for so often [ms]. */
+/** Interval of looking for messages that another node has written [ms]. */
 const LOOK_MS = 1000
 const HEARTBEAT_MS = 15_000
 
@@ -23,7 +23,7 @@ export interface StreamParts {
   live: LiveParts
 }
 
-/** The messages of a session behind this one, oldest first. */
+/** The messages of a session after this number, oldest first. */
 export const messagesAfter = (db: Db, tenant: Tenant, sessionId: string, seq: number): Promise<CopilotMessageRow[]> =>
   forTenant(db, tenant)
     .select('copilot_messages')
@@ -35,8 +35,8 @@ export const messagesAfter = (db: Db, tenant: Tenant, sessionId: string, seq: nu
     .execute()
 
 /**
- * The messages of a session as they are told, behind the one that the client had last. They are read from their rows, so that a stream
- * which broke goes on with the next one, at whichever process; who does not read is waited for, and nothing piles up.
+ * Streams the messages of a session after the last one that the client has. They are read from their rows, so that a broken stream
+ * continues with the next one, at any process, and nothing accumulates for a client that does not read.
  */
 export async function streamMessages(
   { store, feed, live }: StreamParts,
@@ -55,7 +55,7 @@ export async function streamMessages(
   return eventStream(events({ store, feed }, { tenant: context, sessionId, after }, limits), place.leave)
 }
 
-/** A model may still sum it up. */
+/** Whether a model may still summarise the session. */
 const isClosing = ({ deep }: CopilotSessionRow): boolean => deep !== null && Date.parse(deep) > Date.now()
 
 /** The number of the last message that the client has. */
@@ -75,7 +75,7 @@ async function* events(
   const until = performance.now() + longestMs
   let [last, silentSince] = [after, performance.now()]
   while (!signal.aborted && performance.now() < until) {
-    // Before it reads: what is told meanwhile is told of.
+    // Registered before reading, so that messages written meanwhile wake it.
     const next = feed.next(sessionId, LOOK_MS, signal)
     const session = await findSession(store.db, tenant, sessionId)
     const messages = await messagesAfter(store.db, tenant, sessionId, last)
@@ -85,7 +85,7 @@ async function* events(
     }
     if (messages.length > 0) silentSince = performance.now()
     if (messages.length === PAGE) continue
-    // Nothing more will be told.
+    // No more messages will follow.
     if (session === undefined || (session.status !== 'running' && !isClosing(session))) return
     if (performance.now() - silentSince >= heartbeatMs) {
       silentSince = performance.now()

@@ -3,7 +3,7 @@ import type { CopilotState } from '../fast/state.ts'
 import type { CopilotSessionRow } from '../tables.ts'
 import { settingsOfSession } from './records.ts'
 
-/** What is known when the agent's part of the call is over. */
+/** The summary of what is known when the agent's part of the call has ended. */
 export function summaryOf(row: CopilotSessionRow, state: CopilotState): Record<string, unknown> {
   const { stages, fields, compliance } = settingsOfSession(row)
   const { slots } = state

@@ -7,20 +7,17 @@ import type { Verdict } from '../fast/state.ts'
 import type { CopilotSessionRow } from '../tables.ts'
 import { apply, type RecordParts, stateOf } from './records.ts'
 
-/** What was said, and how it is shown now. */
+/** What was said, and how it is now shown. */
 interface Hidden {
   id: string
   said: string
   text: string
 }
 
-/** So many digits are no longer there by chance. */
+/** Fewer digits may occur elsewhere by chance. */
 const MIN_DIGITS = 4
 
-/**
- * Takes what is hidden now out of what was told before: out of the rows, so that who reads them again does not find it, and out of the
- * fields that a model has made of it.
- */
+/** Removes what is now hidden from earlier messages, in their rows, and from the fields that a model has filled with it. */
 export async function takeBack(
   parts: RecordParts,
   trx: Trx,
@@ -43,7 +40,7 @@ export async function takeBack(
   return next
 }
 
-/** What is only held back may be what a field has rightly. */
+/** The hidden digits. What is only held back does not count, since a field may contain it rightly. */
 const digitsHidden = ({ said, text }: Hidden): string =>
   isHeldBack(text)
     ? ''
@@ -76,5 +73,5 @@ async function rewrite(
   }
 }
 
-/** Of the last messages: a number is said within a minute. */
+/** How many of the last messages are searched; a number is said within a minute. */
 const MAX_ROWS = 500

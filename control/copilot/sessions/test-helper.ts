@@ -8,10 +8,10 @@ import { type HearingParts, hearSaid } from './hearing.ts'
 import { sessionMs } from './records.ts'
 import { type CopilotSession, toSession } from './session-schema.ts'
 
-/** What an utterance takes whose beginning is not told [ms]. */
+/** Assumed length of an utterance without `start_ms` [ms]. */
 const UTTERANCE_MS = 1000
 
-/** Text as it would be heard, so that an integration is tested without audio. Answers the session when all of it is dealt with. */
+/** Feeds text as if it had been heard, so that an integration can be tested without audio. Returns the session after processing it. */
 export function feedUtterances(
   parts: HearingParts,
   context: Context,
@@ -25,7 +25,7 @@ export function feedUtterances(
       const nowMs = sessionMs(trx, row, parts.now())
       const toMs = end_ms ?? Math.max(nowMs, start_ms ?? 0)
       const fromMs = Math.min(toMs, start_ms ?? Math.max(0, toMs - UTTERANCE_MS))
-      // Lest two of them be one: what is not named has a name of its own.
+      // Utterances without an ID get one each, so that they are not taken for the same.
       const utteranceId = utterance_id ?? newId('copilot_input')
       const said = {
         kind: 'said',

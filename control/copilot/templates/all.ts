@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { PACKAGE_ROOT } from '../../kernel/package.ts'
 import type { ProfileSettings } from '../schema.ts'
 
-/** A profile to begin with: what it does not say has its default. */
+/** A template for a profile; missing settings have their defaults. */
 export interface CopilotTemplate {
   id: string
   name: string
@@ -10,7 +10,7 @@ export interface CopilotTemplate {
   settings: Partial<ProfileSettings>
 }
 
-/** Documents, as the API takes them. */
+/** JSON of the templates, in the form of the API. */
 const FILE = new URL('fixtures/copilot/templates.json', PACKAGE_ROOT)
 
 export const COPILOT_TEMPLATES: readonly CopilotTemplate[] = JSON.parse(readFileSync(FILE, 'utf8'))

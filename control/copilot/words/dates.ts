@@ -6,7 +6,7 @@ const MONTHS = 'january february march april may june july august september octo
 const MONTHS_HE = 'ינואר פברואר מרצ אפריל מאי יוני יולי אוגוסט ספטמבר אוקטובר נובמבר דצמבר'.split(' ')
 const DAYS = 'monday tuesday wednesday thursday friday saturday sunday'.split(' ')
 const DAYS_HE = 'שני שלישי רביעי חמישי שישי שבת ראשונ'.split(' ')
-/** Of a number before `days` or `weeks`, at most. */
+/** Maximum number before `days` or `weeks`. */
 const MOST_AHEAD = 60
 const ORDINALS =
   'first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth'.split(
@@ -22,8 +22,8 @@ const SPANS: Readonly<Record<string, number>> = {
 }
 
 /**
- * The date that was said, `yyyy-mm-dd`, seen from the day of the call; null: none. `isAsked`: a day was asked for; else "today" is said of
- * anything, and who asks something of a day has not chosen it: "Do you open tomorrow?"
+ * The date that was said, `yyyy-mm-dd`, relative to the day of the call; null: none. `isAsked`: a date was asked for. Otherwise "today"
+ * does not count, nor a day in a question: "Do you open tomorrow?"
  */
 export function dateIn(text: string, words: readonly Word[], today: DateTime, isAsked = true): string | null {
   const { weekday } = today
@@ -36,7 +36,7 @@ export function dateIn(text: string, words: readonly Word[], today: DateTime, is
   )
 }
 
-/** The sentence that a word stands in ends with a question mark. */
+/** Whether the sentence of a word ends with a question mark. */
 const isInQuestion = (text: string, { to }: Word): boolean => /^[^.!?\n]*\?/.test(text.slice(to))
 
 function writtenDate(text: string, today: DateTime): string | null {
@@ -46,7 +46,7 @@ function writtenDate(text: string, today: DateTime): string | null {
   if (figures === null) return null
   const [first, second] = [Number(figures[1]), Number(figures[2])]
   const year = figures[3] === undefined ? today.year : Number(figures[3].padStart(4, '20'))
-  // Day before month, unless that is no date, or the United States are meant.
+  // The day comes before the month, unless that gives no date or the form is that of the United States.
   return second > 12 ? dayOf(year, first, second) : dayOf(year, second, first)
 }
 
@@ -63,7 +63,7 @@ function monthDate(words: readonly Word[], today: DateTime): string | null {
   return null
 }
 
-/** `1984` or `nineteen eighty four` behind a month, and its day. */
+/** A year after a month and its day: `1984`, `nineteen eighty four`. */
 function yearNear(words: readonly Word[], at: number): number | null {
   const behind = numbersIn(words).filter(({ from }) => from > at && from <= at + 3)
   const year = behind.find(({ digits }) => /^(19|20)\d\d$/.test(digits))
@@ -86,7 +86,7 @@ function dayNear(words: readonly Word[], at: number): number | null {
   return null
 }
 
-/** "In two weeks", "a week from today", "the day after tomorrow". */
+/** A date such as "in two weeks", "a week from today", "the day after tomorrow". */
 function spanDate(words: readonly Word[], today: DateTime): string | null {
   for (const [at, { text }] of words.entries()) {
     const [next, after] = [words[at + 1]?.text ?? '', words[at + 2]?.text ?? '']
@@ -116,7 +116,7 @@ function relativeDate(words: readonly Word[], today: DateTime, weekday: number, 
   return null
 }
 
-/** "On the fifteenth": the next one. */
+/** The next such day of a month: "on the fifteenth". */
 function dayOfMonth(words: readonly Word[], today: DateTime): string | null {
   for (const [at, { text }] of words.entries()) {
     const written = /^(\d{1,2})(?:st|nd|rd|th)$/.exec(text)

@@ -1,31 +1,31 @@
 import { remembered } from '../../kernel/remembered.ts'
 
-/** A word as it is compared: without marks and case, by its place in the text. */
+/** A word as it is compared, without accents and case, with its place in the text. */
 export interface Word {
   text: string
   /** As it was written. */
   raw: string
   from: number
   to: number
-  /** A mark stands before it: what was said before says nothing of it. */
+  /** A punctuation mark precedes it, so that earlier words do not refer to it. */
   opens: boolean
 }
 
 const MAX_REMEMBERED = 5000
-/** The final letters of Hebrew are the same letters. */
+/** Final forms of Hebrew letters, which are treated as the same letters. */
 const FINALS: Readonly<Record<string, string>> = { ך: 'כ', ם: 'מ', ן: 'נ', ף: 'פ', ץ: 'צ' }
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' })
 
-/** What is written as one and is two: who says the one means the other. Of more than two words there is none. */
+/** Contractions of two words: `I'd` is `I would`. */
 const SHORT = /^(i|you|he|she|it|we|they|that|this|there|here|what|who|where|when|how|let)['’](m|re|s|ll|d|ve)$/i
 const LONG: Readonly<Record<string, string>> = { m: 'am', re: 'are', s: 'is', ll: 'will', d: 'would', ve: 'have' }
 const VARIANTS: Readonly<Record<string, string>> = { whom: 'who', gonna: 'going', wanna: 'want', gotta: 'got' }
-/** What is not, as one word: `don't`, also as a recogniser writes it, `dont`; and `cannot`. */
+/** Negated verbs in one word: `don't`, `dont` as speech recognition may write it, and `cannot`. */
 const NOT = /^(do|does|did|is|are|was|were|has|have|had|could|would|should|must|need|ca|wo)n['’]?t$|^(can)not$/i
 const BEFORE_NOT: Readonly<Record<string, string>> = { ca: 'can', wo: 'will' }
 const MARK = /[.,;:!?…\n]/
 
-/** Accents, points and case away. */
+/** A text without accents, vowel points, apostrophes and case. */
 export const folded = (text: string): string =>
   text
     .normalize('NFKD')
@@ -33,7 +33,7 @@ export const folded = (text: string): string =>
     .toLowerCase()
     .replace(/[ךםןףץ]/g, letter => FINALS[letter] ?? letter)
 
-/** The words of a text, cut where its language cuts them; `I'd` is `i` and `would`, `can't` is `can` and `not`. */
+/** The words of a text, split by the rules of its language; `I'd` is `i` and `would`, `can't` is `can` and `not`. */
 export const wordsOf = remembered(MAX_REMEMBERED, (text: string): readonly Word[] => {
   const words: Word[] = []
   let opens = false
@@ -54,7 +54,7 @@ export const wordsOf = remembered(MAX_REMEMBERED, (text: string): readonly Word[
   return words
 })
 
-/** What is written as one word and is two, folded; `length`: of the first, as it is written. */
+/** The two words of a contraction, folded; null: it is none. `length`: of the first one as it is written. */
 function twoIn(segment: string): { first: string; second: string; length: number } | null {
   const short = SHORT.exec(segment)
   if (short !== null) {

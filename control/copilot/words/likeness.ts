@@ -6,10 +6,10 @@ import { isHebrew } from './fold.ts'
 import { isLightInHebrew, isSameInHebrew } from './hebrew.ts'
 
 const MAX_REMEMBERED = 50_000
-/** What a match counts that is not the word itself. */
+/** Weight of a match by an inflected form, and by a misheard word. */
 const INFLECTED = 0.97
 const MISHEARD = 0.8
-/** Letters that a misheard word has at least; of so many one may differ, of as many again two. */
+/** Minimum length of a word that may be misheard, with one letter different, and from which length two may differ. */
 const MIN_LETTERS = 5
 const TWO_DIFFER = 9
 const ALIKE_IN_SOUND = 0.15
@@ -30,12 +30,12 @@ function misheard(said: string, wanted: string): number {
   return apart !== null && apart <= ALIKE_IN_SOUND ? MISHEARD : 0
 }
 
-/** How much a word that was said is the one that is wanted: 1 the same, 0 another. Both folded. */
+/** Similarity of a spoken word to a wanted one, both folded: 1 the same, 0 another. */
 export const likeness = (said: string, wanted: string): number =>
   said === wanted ? 1 : likenessOf(`${said} ${wanted}`)
 
-/** A word that says little by itself. */
+/** Whether a word is a stop word. */
 export const isLight = (word: string): boolean => isStopWord(word) || isLightInHebrew(word)
 
-/** Also words of like meaning, for what a question is about. */
+/** Whether words are alike or mean the same, for the topic of a question. */
 export const isAbout = (said: string, wanted: string): boolean => likeness(said, wanted) > 0 || areSame(said, wanted)

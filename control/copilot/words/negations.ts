@@ -5,13 +5,13 @@ const NEGATIONS = new Set(
     ' ',
   ),
 )
-/** Words between `why` and a `not` that proposes: "why don't you …". */
+/** Maximum distance between `why` and a `not` that makes a suggestion: "why don't you …". */
 const WHY_REACH = 2
 
-/** Whether a word by itself denies. */
+/** Whether a word is a negation. */
 export const isNegation = (word: string): boolean => NEGATIONS.has(word)
 
-/** Whether the word at this place denies what is around it: "why not …" does not. */
+/** Whether the word at this place negates what is around it: "why not …" does not. */
 export function negates(words: readonly Word[], at: number): boolean {
   if (!isNegation(words[at]!.text)) return false
   return !words.slice(Math.max(0, at - WHY_REACH), at).some(({ text }) => text === 'why' || text === 'למה')

@@ -2,10 +2,10 @@ import type { Word } from './fold.ts'
 
 /** A number that was said, in digits or in words. */
 export interface SaidNumber {
-  /** What it amounts to; null: figures one after the other, as of a telephone number. */
+  /** The amount; null: a sequence of digits, as in a telephone number. */
   value: number | null
   digits: string
-  /** Words from (including) to (excluding). */
+  /** Range of words, `from` inclusive, `to` exclusive. */
   from: number
   to: number
 }
@@ -60,14 +60,14 @@ function kindOf({ text }: Word): Kind | null {
   return KNOWN.get(text) ?? (JOINED.test(text) ? (KNOWN.get(text.slice(1)) ?? null) : null)
 }
 
-/** And, in, to, the: written as one with the number. */
+/** Hebrew prefixes written together with the number: and, in, to, the. */
 const JOINED = /^[ובלה]/
 const AND = new Set(['and', 'ו'])
 const HALF: Kind = { kind: 'half', value: 0.5, digits: '' }
 const AND_A_HALF = ['and', 'a', 'half']
 const DOUBLED: Readonly<Record<string, number>> = { double: 2, triple: 3 }
 
-/** The numbers in what was said, in their order. */
+/** The numbers in what was said, in order. */
 export function numbersIn(words: readonly Word[]): SaidNumber[] {
   const found: SaidNumber[] = []
   for (let at = 0; at < words.length; ) {
@@ -82,7 +82,7 @@ export function numbersIn(words: readonly Word[]): SaidNumber[] {
   return found
 }
 
-/** The words of a number from here on; `oh` alone is none. */
+/** The words of a number that begins here; null: none. `oh` alone is no number. */
 function runAt(words: readonly Word[], from: number): { kinds: Kind[]; to: number } | null {
   const kinds: Kind[] = []
   let to = from
@@ -110,7 +110,7 @@ function runAt(words: readonly Word[], from: number): { kinds: Kind[]; to: numbe
   return kinds.length === 0 || isOh ? null : { kinds, to }
 }
 
-/** `two hundred and fifty` is an amount; `four one five` and `twenty five twelve` are figures. */
+/** `two hundred and fifty` is an amount; `four one five` and `twenty five twelve` are sequences of digits. */
 function amountOf(kinds: readonly Kind[]): Pick<SaidNumber, 'value' | 'digits'> {
   let [total, group] = [0, 0]
   let last: Kind | null = null

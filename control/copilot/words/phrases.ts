@@ -5,16 +5,16 @@ import { isLight, likeness } from './likeness.ts'
 import { isNegation, negates } from './negations.ts'
 import { areSynonyms } from './synonyms.ts'
 
-/** What is looked for in what is said. */
+/** A phrase to be searched for in what is said. */
 export interface Phrase {
   words: readonly { text: string; weight: number }[]
   weight: number
   isNegated: boolean
-  /** Of all its words. */
+  /** The letters of all its words. */
   letters: string
 }
 
-/** Where it was said: words from (including) to (excluding). */
+/** Where it was said: range of words, `from` inclusive, `to` exclusive. */
 export interface PhraseMatch {
   from: number
   to: number
@@ -23,25 +23,25 @@ export interface PhraseMatch {
 const MAX_REMEMBERED = 20_000
 const MAX_SAID = 16
 const LIGHT_WEIGHT = 0.35
-/** What another word of the same meaning counts. */
+/** Weight of a synonym. */
 const SYNONYM = 0.9
-/** Of the phrase's weight as it was said, at least. */
+/** Minimum share of a phrase's weight that must have been said. */
 const MIN_SHARE = 0.82
-/** Words that may stand between those of a phrase, in all. */
+/** Maximum number of other words between those of a phrase, in all. */
 const MAX_BETWEEN = 2
 const MAX_BETWEEN_LONG = 3
 const LONG = 5
-/** Of a phrase whose words may be cut elsewhere, at least. */
+/** Minimum length of a phrase that may be split into words differently [letters]. */
 const MIN_LETTERS = 8
-/** Words between a negation and what it unsays: "I do not want to …". Light words may stand there too. */
+/** Words that may stand between a negation and what it negates: "I do not want to …". Stop words may too. */
 const WISHES = new Set(
   'say says said claim claimed promise promised want wants wanted going wish wished plan planned planning intend intended meant tried thought trying try need like mean meaning about think רוצה רוצימ רוצות הולכ הולכת מתכוונ מתכוונת מתכננ מתכננת מבקש מבקשת מנסה'.split(
     ' ',
   ),
 )
-/** Words before what is said, the negation with them. */
+/** Maximum distance of a negation before a phrase [words]. */
 const UNSAID_REACH = 6
-/** Also an answer, which unsays nothing but what stands beside it. */
+/** Negations that may also be an answer, and then negate only the word beside them. */
 const ANSWERS = new Set(['no', 'לא'])
 
 export const phraseOf = remembered(MAX_REMEMBERED, (text: string): Phrase => {
@@ -59,7 +59,7 @@ export const phraseOf = remembered(MAX_REMEMBERED, (text: string): Phrase => {
   }
 })
 
-/** The first place where a phrase was said, also in other forms, slightly misheard, or with a word or two between. */
+/** The first place where a phrase was said, also in inflected forms, slightly misheard, or with a few words in between; null: none. */
 export function findPhrase(said: readonly Word[], phrase: Phrase): PhraseMatch | null {
   if (phrase.words.length === 0) return null
   const isThere = hasWords(said, phrase)
@@ -73,10 +73,10 @@ export function findPhrase(said: readonly Word[], phrase: Phrase): PhraseMatch |
   return null
 }
 
-/** Whether a word is said anywhere, by what was said last: thousands of phrases have some hundred words in all. */
+/** Whether a word occurs, by recent utterance: thousands of phrases consist of some hundred words. */
 const saidLast = new LRUCache<readonly Word[], Map<string, boolean>>({ max: MAX_SAID })
 
-/** Whether enough of a phrase's words are said at all, wherever. */
+/** Whether enough of a phrase's words occur at all, in any place. */
 function hasWords(said: readonly Word[], { words, weight }: Phrase): boolean {
   const known = saidLast.get(said) ?? new Map<string, boolean>()
   if (known.size === 0) saidLast.set(said, known)
@@ -92,7 +92,7 @@ function hasWords(said: readonly Word[], { words, weight }: Phrase): boolean {
   return lost <= weight * (1 - MIN_SHARE)
 }
 
-/** The same letters, cut into words elsewhere: "have an ice day". */
+/** A match of the same letters, split into words differently: "have an ice day". */
 function runTogetherAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMatch | null {
   const { letters } = phrase
   if (letters.length < MIN_LETTERS || said[at]!.text[0] !== letters[0]) return null
@@ -124,10 +124,7 @@ function alignedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMat
   return got >= phrase.weight * MIN_SHARE && end > 0 ? { from: at, to: end } : null
 }
 
-/**
- * Its telling words in their order, and those that say little in whatever order around them: "have you got a minute" for "do you have a
- * minute".
- */
+/** A match of the content words in order, with the stop words in any order around them: "have you got a minute" for "do you have a minute". */
 function turnedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMatch | null {
   const telling = phrase.words.filter(({ weight }) => weight === 1)
   const light = phrase.words.filter(({ weight }) => weight < 1)
@@ -148,7 +145,7 @@ function turnedAt(said: readonly Word[], at: number, phrase: Phrase): PhraseMatc
   return got >= phrase.weight * MIN_SHARE ? { from, to } : null
 }
 
-/** Whether what is said from here on is said not to be so, in the same clause. */
+/** Whether what begins here is negated within the same clause. */
 function isUnsaid(said: readonly Word[], at: number): boolean {
   for (let back = 1; back <= Math.min(UNSAID_REACH, at) && !said[at - back + 1]!.opens; back++) {
     const { text } = said[at - back]!
@@ -158,7 +155,7 @@ function isUnsaid(said: readonly Word[], at: number): boolean {
   return false
 }
 
-/** A wish right behind it: not "no, I want …". */
+/** Whether a word expresses a wish, right after a negation: not in "no, I want …". */
 const isWish = (word: string): boolean => WISHES.has(word)
 
 function findWord(

@@ -2,7 +2,7 @@ import type { Word } from './fold.ts'
 import { likeness } from './likeness.ts'
 import { isNegation } from './negations.ts'
 
-/** Words that tell how somebody feels. Few and plain ones: who is wrong about an angry customer is ignored soon. */
+/** Words that express sentiment. Only few and clear ones, since a copilot that misjudges customers is soon ignored. */
 const GOOD =
   'great good excellent perfect thanks thank happy wonderful lovely amazing love pleased helpful awesome glad appreciate fantastic brilliant nice satisfied תודה מצוינ מעולה נהדר שמח שמחה מרוצה אוהב אוהבת יופי מקסימ'.split(
     ' ',
@@ -12,10 +12,10 @@ const BAD =
     ' ',
   )
 const STRONG = new Set('very really so extremely absolutely totally completely ממש מאוד לגמרי'.split(' '))
-/** Words before a word that turn it round. */
+/** How many words before a word a negation may be. */
 const REACH = 3
 
-/** How what was said sounds, -1 to 1; null: it tells nothing. */
+/** Sentiment of an utterance, -1 to 1; null: it has none. */
 export function sentimentOf(words: readonly Word[]): number | null {
   let [sum, count] = [0, 0]
   for (const [at, { text }] of words.entries()) {

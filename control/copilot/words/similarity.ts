@@ -5,27 +5,27 @@ import { isLight, likeness } from './likeness.ts'
 import { isNegation, negates } from './negations.ts'
 import { areSynonyms } from './synonyms.ts'
 
-/** Of the examples of some profiles, which are compared with whatever is said. */
+/** Cache size for the examples of some profiles, which are compared with every utterance. */
 const MAX_REMEMBERED = 20_000
-/** What was said last: it is looked at again while more of it is said. */
+/** Cache size for recent utterances, which are judged again as they grow. */
 const MAX_SAID = 16
 const MAX_PAIRS = 50_000
-/** A word says the less the more often it is written: half of what a rare one says at this place among all. */
+/** Frequent words weigh less: at this rank by frequency, half as much as a rare one. */
 const HALF_RANK = 150
-/** What a word says that only leads up to something, and one without a place among all that says little. */
+/** Weight of an introductory word, and of a stop word without a rank. */
 const LEAD = 0.1
 const LIGHT = 0.15
-/** How near two words are in meaning at least [cosine]; nearer than that is whatever stands in like sentences. */
+/** Minimum similarity in meaning of two words [cosine]; below it are words that merely occur in similar sentences. */
 const MIN_NEAR = 0.6
 const SYNONYM = 0.95
-/** Where one sentence denies and the other does not, and where one asks. */
+/** Factors if only one of two sentences is negated, and if only one is a question. */
 const DENIED = 0.4
 const ASKED = 0.85
-/** How much the rest of what was said counts. */
+/** Weight of the other words of what was said. */
 const REST = 0.25
 /**
- * What is measured lies lower than the cosine of sentence vectors, on which `objection_similarity` is set: 0.45, from where on sentences of
- * calls meant the same, is 0.75 there.
+ * The measure is lower than the cosine of sentence vectors, for which `objection_similarity` is set: 0.45, from which sentences of calls
+ * meant the same, corresponds to 0.75 there.
  */
 const SCALE = Math.log(0.75) / Math.log(0.45)
 
@@ -34,22 +34,22 @@ const LEADS = new Set(
     ' ',
   ),
 )
-/** Near each other by their vectors, as they stand in like sentences, and never the same. */
+/** Words with similar vectors, since they occur in similar sentences, that never mean the same. */
 const APART = new Set(
   'monday tuesday wednesday thursday friday saturday sunday day week month quarter year years hour minute morning evening night today tomorrow yesterday now later early late before after first last next high higher low lower more less cheap expensive buy sell open close good bad better worse old new big small long short husband wife mother father son daughter one two three four five six seven eight nine ten my your his her our their'.split(
     ' ',
   ),
 )
 const QUESTION = /^(?:how|what|when|where|which|who|is|are|do|does|did|איכ|מה|מתי|איפה|כמה)$/
-/** What somebody else thinks or does, who says nothing of himself. */
+/** Questions about what somebody else thinks or does. */
 const OF_OTHERS = /^(?:\S+ ){0,2}(?:what|how) (?:do|does|did|would) (?:you|he|she|they)\b/
 const NOW = /\b(?:at|in|for) (?:the|this) (?:moment|time|minute)\b|\bright now\b|\bcurrently\b/gi
 
-/** A word, and how much of a sentence it says. */
+/** A word with its weight in a sentence. */
 interface Token {
   text: string
   weight: number
-  /** Which part of the sentence, between its marks. */
+  /** Number of the clause, between punctuation marks. */
   part: number
 }
 
@@ -86,7 +86,7 @@ const sentenceOf = remembered(MAX_REMEMBERED, (text: string): Sentence => {
   }
 })
 
-/** "No, …" denies nothing of what follows. */
+/** Whether a negation is an answer, as in "No, …", and negates nothing that follows. */
 const isAnswer = (words: readonly Word[], at: number): boolean => at === 0 && words[1]?.opens === true
 
 const pair = remembered(MAX_PAIRS, (words: string): number => {
@@ -99,16 +99,16 @@ const pair = remembered(MAX_PAIRS, (words: string): number => {
   return near >= MIN_NEAR ? near : 0
 })
 
-/** How much two words mean the same, 0 to 1. */
+/** Similarity in meaning of two words, 0 to 1. */
 const alike = (said: string, wanted: string): number => (said === wanted ? 1 : pair(`${said} ${wanted}`))
 
-/** The token that means a word best, and how well it does; none: -1. */
+/** The token most similar to a word, and how similar it is; `at` -1: none. */
 interface Nearest {
   like: number
   at: number
 }
 
-/** Thousands of examples have some hundred words in all: each word is looked for once in what is said. */
+/** Thousands of examples consist of some hundred words, so each word is searched for only once in what is said. */
 const saidOf = remembered(MAX_SAID, (text: string) => ({
   sentence: sentenceOf(text),
   nearest: new Map<string, Nearest>(),
@@ -126,14 +126,14 @@ function nearestTo({ sentence, nearest }: ReturnType<typeof saidOf>, wanted: str
   return found
 }
 
-/** By which tokens an example is said, each with how well it does. */
+/** The tokens that match an example's words, with how well they do. */
 function meet(said: readonly Nearest[]): Map<number, number> {
   const by = new Map<number, number>()
   for (const { like, at } of said) if (at >= 0) by.set(at, Math.max(by.get(at) ?? 0, like))
   return by
 }
 
-/** How much of what was said between the words that were met they are; of one word alone, in its part of the sentence. */
+/** Share of the matched words in what was said from the first to the last of them; of a single one, in its clause. */
 function shareOf(said: readonly Token[], by: ReadonlyMap<number, number>): { share: number; isOne: boolean } {
   const telling = [...by.keys()].filter(at => said[at]!.weight > LIGHT)
   const isOne = telling.length < 2
@@ -150,8 +150,8 @@ function shareOf(said: readonly Token[], by: ReadonlyMap<number, number>): { sha
 }
 
 /**
- * How alike a sentence and an example are in meaning, 0 to 1: as much of the example as the sentence says in like words, in whatever order,
- * less where more is said between these, or one of the two denies or asks. `least`: whatever is not more is 0.
+ * Similarity in meaning of a sentence and an example, 0 to 1: the share of the example that the sentence expresses in similar words, in any
+ * order; less if there are other words in between, or if only one of the two is negated or asks. `least`: anything not above it may be 0.
  */
 export function similarity(sentence: string, example: string, least = 0): number {
   const [heard, wanted] = [saidOf(sentence), sentenceOf(example)]

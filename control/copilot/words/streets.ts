@@ -6,10 +6,10 @@ const STREET = /^(street|st|road|rd|avenue|ave|lane|drive|boulevard|blvd|way|squ
 const STREET_HE = /^[בל]?(רחוב|שדרות|דרכ|סמטת|כיכר)$/
 const MAX_STREET_WORDS = 4
 
-/** The words of the street that a number is a house of, from the first to the last with the number; null: it is none. */
+/** Range of words of a street with this house number, both inclusive; null: it is no house number. */
 export function streetOf(words: readonly Word[], number: Pick<SaidNumber, 'from' | 'to'>): [number, number] | null {
   for (let at = number.to + 1; at < words.length && at <= number.to + MAX_STREET_WORDS; at++) {
-    // "At five on my way" is at no street.
+    // Not "at five on my way".
     if (isLight(words[at - 1]!.text)) break
     if (STREET.test(words[at]!.text)) return [number.from, at]
   }

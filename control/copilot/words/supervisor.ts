@@ -15,18 +15,18 @@ const ASKED = [
   ...['לדבר עם מנהל', 'לדבר עם האחראי', 'לדבר עם הממונה', 'רוצה מנהל', 'צריך מנהל', 'תן לי מנהל', 'תני לי מנהל'],
   ...['תעביר אותי למנהל', 'תעבירי אותי למנהל', 'תביא לי מנהל', 'מי האחראי', 'מי המנהל'],
 ]
-/** Who has done so tells of it. */
+/** Verbs of somebody who reports having done so. */
 const DONE = /^(?:spoke|spoken|talked|called|wanted|needed|got|gave|דיברתי|דברתי)$/
-/** One of the customer's own: said before whom it is of, in Hebrew behind. */
+/** Words for somebody's own manager, which precede the noun; in Hebrew they follow it. */
 const OWN = /^(?:my|our|his|her|their)$/
 const OWN_BEHIND = /^(?:שלי|שלנו)$/
-/** Somebody is asked what he wants of them. */
+/** The agent is addressed: "do you need …". */
 const YOURS = /^(?:you|אתה|את)$/
 const WANTED = /^(?:want|need|call|רוצה|צריכ)/
 const CHARGE = 'charge'
 const IN_CHARGE = /^(?:who|whoever|somebody|someone|person)$/
 
-/** Whether a customer asks for somebody above the agent: in the usual words, or in one of these phrases. */
+/** Whether a customer asks for a supervisor, in the usual words or in one of these phrases. */
 export const asksForSupervisor = (words: readonly Word[], phrases: readonly string[]): boolean =>
   phrases.some(text => findPhrase(words, phraseOf(text)) !== null) ||
   ASKED.some(text => {
@@ -39,6 +39,6 @@ export const asksForSupervisor = (words: readonly Word[], phrases: readonly stri
     return !said.some(word => DONE.test(word) || OWN.test(word)) && !OWN_BEHIND.test(behind)
   })
 
-/** "Could you call your manager" bids; "do you need your manager" asks. */
+/** Whether it is a request, such as "could you call your manager", and not a question, such as "do you need your manager". */
 const isBidden = (words: readonly Word[], you: number): boolean =>
   /^(?:can|could|will|would)$/.test(words[you - 1]?.text ?? '')

@@ -4,8 +4,8 @@ import { isHebrew } from './fold.ts'
 import { rootsOf } from './hebrew.ts'
 
 /**
- * Words that people say for each other on the telephone: each row is one. Few and plain ones: whoever looks for the one is content with
- * any other of its row, in a warning too. No opposites, and nothing that is only near: a contract is no order.
+ * Synonyms in telephone conversations; each row is a group. Only few and clear ones, since a word of a row matches any other, in alerts
+ * too. No opposites, and nothing merely similar: a contract is no order.
  */
 const SAME = [
   'talk speak chat',
@@ -99,7 +99,7 @@ const rowsOf = remembered(MAX_REMEMBERED, (word): ReadonlySet<number> => {
   return new Set(formsOf(word).flatMap(form => [...(rows.get(form) ?? [])]))
 })
 
-/** Two words of one row. */
+/** Whether two words are in the same row. */
 export function areSynonyms(a: string, b: string): boolean {
   const others = rowsOf(b)
   if (others.size === 0) return false

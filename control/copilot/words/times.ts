@@ -9,10 +9,10 @@ const QUARTER = /^(quarter|[בו]?רבע)$/
 const HALF = /^(half|וחצי)$/
 const TO = /^(to|of|before|till)$/
 const HOURS = 24
-/** A number alone is the hour that was asked for in so short an answer. */
+/** In an answer of at most this many words, a number alone is the hour that was asked for. */
 const MAX_ANSWER_WORDS = 5
 
-/** The time of day that was said, `hh:mm`; null: none. `isAnswer`: it was asked for; else a number alone is none. */
+/** The time of day that was said, `hh:mm`; null: none. `isAnswer`: it was asked for; otherwise a number alone is none. */
 export function timeIn(text: string, words: readonly Word[], isAnswer = false): string | null {
   const written = /\b([01]?\d|2[0-3])[:.]([0-5]\d)\s*([ap]\.?m)?/i.exec(text)
   if (written !== null)
@@ -30,7 +30,7 @@ export function timeIn(text: string, words: readonly Word[], isAnswer = false): 
 
 const isPm = (words: readonly Word[]): boolean => words.some(word => PM.test(word.text))
 
-/** An hour, with what stands before and behind it; null: no time of day. */
+/** Reads an hour with the words before and after it; null: no time of day. */
 function saidAt(
   words: readonly Word[],
   number: SaidNumber,
@@ -56,13 +56,13 @@ function saidAt(
   return isMeant || words[from]!.raw.startsWith('ב') ? { hour: value, minute: 0 } : null
 }
 
-/** Part of a day right behind, or "in the …". */
+/** Whether a part of the day follows, as in "in the morning". */
 function isOfDay(words: readonly Word[], at: number): boolean {
   const behind = words.slice(at, at + 3).map(word => word.text)
   return PART_OF_DAY.test(behind[0] ?? '') || (behind[0] === 'in' && PART_OF_DAY.test(behind[2] ?? ''))
 }
 
-/** "Half", "quarter" or so many minutes before `past` or `to`; null: none. */
+/** Minutes before `past` or `to`: "half", "quarter", or a number; null: none. */
 function minutesBefore(words: readonly Word[], at: number): number | null {
   const place = /^minutes?$/.test(words[at - 1]?.text ?? '') ? at - 2 : at - 1
   const word = words[place]?.text ?? ''
@@ -72,7 +72,7 @@ function minutesBefore(words: readonly Word[], at: number): number | null {
   return number?.value != null && number.value > 0 && number.value < 60 ? number.value : null
 }
 
-/** "Eleven fifteen". */
+/** A time in digits only: "eleven fifteen". */
 function fourFigures(digits: string): { hour: number; minute: number } | null {
   const match = /^(\d{1,2})([0-5]\d)$/.exec(digits)
   const hour = Number(match?.[1])

@@ -11,7 +11,7 @@ export interface Chosen {
   via: string
 }
 
-/** The occasion for choosing an exit: a node that was passed, or a caller who was heard there. */
+/** What an exit is chosen by: a node that is passed, or the caller's input at a node. */
 export interface Choice {
   flow: CompiledFlow
   node: FlowNode
@@ -30,7 +30,7 @@ const exitsAt = ({ flow, node }: Choice): readonly Exit[] => flow.exits.get(node
 export const exitOf = (choice: Choice, kind: string): Chosen | null =>
   chosen(exitsAt(choice).find(exit => exit.transition.condition.kind === kind))
 
-/** An exit whose condition holds as a matter of fact: the node's own in their order, then those open everywhere. */
+/** The first exit whose deterministic condition holds: the node's own in order, then global ones. */
 export function factualExit(choice: Choice): Chosen | null {
   const { flow, facts } = choice
   const own = exitsAt(choice).filter(exit => exit.transition.condition.kind !== 'global')
@@ -39,7 +39,7 @@ export function factualExit(choice: Choice): Chosen | null {
   )
 }
 
-/** The one exit whose phrase sounds most like the words: recognisers mishear single words. Null also if two are equally close. */
+/** The exit whose phrase sounds most like the words, since speech recognition may mishear single words. Null: none, or two are equally close. */
 export function soundAlikeExit(choice: Choice): Chosen | null {
   const { input } = choice.facts
   if (input?.kind !== 'speech') return null
@@ -57,7 +57,7 @@ export function soundAlikeExit(choice: Choice): Chosen | null {
   return nearest.length === 1 ? chosen(nearest[0]) : null
 }
 
-/** The exit that the model takes the caller's words for; null also when the model does not answer: the fallbacks are next. */
+/** The exit that a model finds in the caller's words; null: none, or the model has not answered. The fallbacks are tried next. */
 export async function judgedExit(choice: Choice, effects: FlowEffects): Promise<Chosen | null> {
   const { flow, facts, state, mayJudge } = choice
   if (facts.input?.kind !== 'speech' || !mayJudge) return null

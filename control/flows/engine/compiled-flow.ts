@@ -3,7 +3,7 @@ import type { FlowNode, Graph, Transition } from './graph.ts'
 import { transitionKey } from './graph.ts'
 import { namesIn } from './template.ts'
 
-/** A transition with where it stands. */
+/** A transition with its node and key. */
 export interface Exit {
   /** The node that declares it. */
   nodeKey: string
@@ -11,7 +11,7 @@ export interface Exit {
   transition: Transition
 }
 
-/** A graph made ready to run. Whatever the draft lacks is found missing on the way, never by an exception. */
+/** A graph prepared for running. What a draft lacks is handled during the run, never by an exception. */
 export interface CompiledFlow {
   graph: Graph
   /** If nodes share a key, the first. */
@@ -20,7 +20,7 @@ export interface CompiledFlow {
   exits: ReadonlyMap<string, readonly Exit[]>
   /** Exits of kind `global`: they are open wherever the caller is heard. */
   globals: readonly Exit[]
-  /** Variables whose values are shown to nobody. */
+  /** Names of variables whose values are never shown. */
   sensitive: ReadonlySet<string>
 }
 
@@ -52,7 +52,7 @@ function copiesOf(names: Set<string>, graph: Graph): Set<string> {
   return names
 }
 
-/** Whether the answer here is shown to nobody, because of the node or its variable. */
+/** Whether the answer at this node is sensitive, because of the node or its variable. */
 export const hidesInput = (flow: CompiledFlow, node: FlowNode): boolean =>
   node.input?.sensitive === true || (node.save_as !== undefined && flow.sensitive.has(node.save_as))
 

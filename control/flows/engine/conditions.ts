@@ -13,7 +13,7 @@ export type CallerInput =
 export interface Facts {
   input: CallerInput | null
   variables: FlowVariables
-  /** How the action, transfer or payment of this node went; `done` when a model reached its goal. */
+  /** Outcome of this node's action, transfer or payment; `done`: a model has reached its goal. */
   outcome: string | null
   isOpen: boolean
 }
@@ -42,10 +42,7 @@ export const CONDITION_KINDS: Readonly<Record<string, ConditionKind>> = {
 /** Kinds that take whatever the others left. */
 export const FALLBACKS: readonly string[] = ['always', 'no_match', 'else']
 
-/**
- * Whether a deterministic condition holds. The fallbacks and `no_response` are an order of trial, not facts: the engine
- * decides on them, and on `intent`.
- */
+/** Whether a deterministic condition holds. The engine decides on `intent`, `no_response` and the fallbacks, which depend on the order of trial. */
 export function holds(condition: Condition, facts: Facts): boolean {
   switch (condition.kind) {
     case 'dtmf':
@@ -100,7 +97,7 @@ export const plainWords = (text: string): string =>
     .replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')
     .trim()
 
-/** Numbers compare as numbers, also when one of the sides is their text; all else as text without regard to case. */
+/** Compares numbers, and texts that are numbers, as numbers; everything else as text, ignoring case. */
 function compare(left: FlowValue, op: NonNullable<Condition['op']>, right: FlowValue): boolean {
   const [a, b] = [asNumber(left), asNumber(right)]
   const numeric = a !== null && b !== null

@@ -32,5 +32,5 @@ export function coverageOf(
   }
 }
 
-/** With one decimal; nothing to see is all seen. */
+/** With one decimal; 100 if there is nothing to see. */
 const percent = (part: number, whole: number): number => (whole === 0 ? 100 : Math.round((part / whole) * 1000) / 10)

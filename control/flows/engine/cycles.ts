@@ -9,7 +9,7 @@ function nextOf(flow: CompiledFlow, node: FlowNode): string[] {
   return open.flatMap(({ transition: { next } }) => (next !== null && flow.nodes.has(next) ? [next] : []))
 }
 
-/** Keys of the nodes that some way leads to from the start. */
+/** Keys of the nodes that can be reached from the start. */
 export const reachable = (flow: CompiledFlow): Set<string> =>
   walk(flow.start === null ? [] : [flow.start.key], key => {
     const node = flow.nodes.get(key)

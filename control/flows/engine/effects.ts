@@ -4,11 +4,11 @@ import type { FlowNode, FlowValue } from './graph.ts'
 import type { FlowModel, ModelReply, ReplyRequest } from './model.ts'
 import type { NodeActionKind } from './node-type.ts'
 
-/** What is said to the caller, unredacted. The engine's steps have the redacted text. */
+/** Text to be said to the caller, unredacted. The engine's steps contain the redacted text. */
 export interface Line {
   nodeKey: string
   text: string
-  /** A recording of it. */
+  /** The audio asset with a recording of it; null: none. */
   assetId: string | null
 }
 
@@ -21,7 +21,7 @@ export interface CollectRequest {
   bargeIn: boolean
   /** Nothing that is entered may be recorded or logged. */
   sensitive: boolean
-  /** The key sequences that mean something here; empty: any, up to `#`. */
+  /** The key sequences that are options here; empty: any keys, up to `#`. */
   options: readonly string[]
 }
 
@@ -30,7 +30,7 @@ export type ActionKind = 'api' | 'tool' | NodeActionKind
 export interface ActionRequest {
   nodeKey: string
   kind: ActionKind
-  /** The kind of the action or tool; for the others the type of the node's target, or the kind again. */
+  /** Name of the action or tool; for other kinds the type of the node's target, or of the node. */
   name: string
   input: Record<string, FlowValue>
   node: FlowNode
@@ -44,8 +44,8 @@ export interface ActionResult {
 }
 
 /**
- * A flow's effects on the world; the engine has no others. A simulation's are dry, a live call's are real. An effect that fails
- * returns a result; one that throws is a bug.
+ * All effects of a flow on the world. A simulation's are dry, a live call's are real. An effect that fails returns a result; one that
+ * throws is a bug.
  */
 export interface FlowEffects {
   /** Whether actions touch nothing. */
@@ -54,11 +54,11 @@ export interface FlowEffects {
   say(line: Line): Promise<void>
   play(line: Line): Promise<void>
   /**
-   * The model's next line at a node of type `ai`, said as it is made. Resolves when it has been heard, or when the caller talks over
-   * it: then the text is what was heard, and the goal is not reached. `listen`: what the caller may do meanwhile.
+   * The model's next line at a node of type `ai`, said while it is generated. Resolves once it has been heard, or is interrupted by the
+   * caller: then the text is what was heard, and the goal is not reached. `listen`: input of the caller meanwhile.
    */
   converse(request: ReplyRequest, listen: CollectRequest): Promise<ModelReply | ModelFailure>
-  /** Resolves when the caller did something, or was silent; null: no more for now, the run is to be continued later. */
+  /** Resolves with the caller's input or silence; null: there is no input yet, and the run continues later. */
   collect(request: CollectRequest): Promise<CallerInput | null>
   perform(request: ActionRequest): Promise<ActionResult>
   /** Whether business hours are open now. */

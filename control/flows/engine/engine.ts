@@ -16,10 +16,10 @@ const DEFAULT_TIMEOUT_MS = 6000
 const DEFAULT_RETRIES = 2
 
 /**
- * Runs a flow until its call ends, or until `effects.collect` has no more for now; then the run continues with the same
- * `state`, which is changed in place. A live call, a phone menu, an agent's script and a simulation differ in effects only.
+ * Runs a flow until its call ends, or until `effects.collect` has no input yet; it can then be continued with the same `state`, which is
+ * changed in place. A live call, a phone menu, an agent's script and a simulation differ only in their effects.
  *
- * Conditions are tried in this order: facts (`dtmf`, `match`, `expression`, `filled`, `outcome`, `schedule`) as they stand in
+ * Conditions are tried in this order: deterministic ones (`dtmf`, `match`, `expression`, `filled`, `outcome`, `schedule`) as listed in
  * the node, `global` ones of other nodes, `intent`, `always`, `no_match`, `else`; on silence `no_response`, `else`.
  */
 export function runFlow(flow: CompiledFlow, state: FlowState, effects: FlowEffects): AsyncGenerator<FlowStep, void> {
@@ -120,7 +120,7 @@ class FlowRun {
     }
   }
 
-  /** Leaves a node that the call only passes, or whose action went like this. */
+  /** Leaves a node without input, or whose action had this outcome. */
   async *#leave(node: FlowNode, outcome: string | null, end: EndReason = 'error'): AsyncGenerator<FlowStep, void> {
     const choice = await this.#choice(node, null, outcome)
     const found =
@@ -180,7 +180,7 @@ class FlowRun {
     yield* this.#again(node, found, own === null ? DEFAULT_RETRIES : 0, 'no_response_limit')
   }
 
-  /** Asks again while the node allows it, then goes where it leads whoever gave no answer. */
+  /** Asks again as often as the node allows, then takes the exit for a caller who gave no answer. */
   async *#again(node: FlowNode, then: Chosen | null, retries: number, end: EndReason): AsyncGenerator<FlowStep, void> {
     if (this.#state.retries < (node.input?.max_retries ?? retries)) {
       this.#state.retries++
@@ -195,7 +195,7 @@ class FlowRun {
   async *#converse(node: FlowNode): AsyncGenerator<FlowStep, void> {
     const state = this.#state
     const { settings } = this.#flow.graph
-    // It may have been under way before the process died.
+    // In phase `replying`, the line was in progress before the process died.
     if (state.phase !== 'replying' && ++state.replies > LIMITS.repliesAtNode) return this.#end('loop_limit')
     state.phase = 'replying'
     const request = {

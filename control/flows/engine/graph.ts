@@ -134,7 +134,7 @@ export const graphInput = input({
   variables: optional(Type.Array(variableSchema, { maxItems: 100 })),
 })
 
-/** A stored graph: every part is there, every transition has its key. */
+/** A stored graph: no part is missing, and every transition has a key. */
 export const graphSchema = Type.Object({
   kind: flowKind,
   schema_version: Type.Literal(1),

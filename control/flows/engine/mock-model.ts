@@ -4,8 +4,8 @@ import type { FlowModel } from './model.ts'
 const GOODBYE = new Set(['bye', 'goodbye', 'done', 'thanks', 'תודה', 'להתראות'])
 
 /**
- * The model of test keys: reaches nobody and says the same in the same place. It repeats what the node is to reach, takes a
- * thank-you or a goodbye for the goal reached, and finds the intent that shares most words with what the caller said.
+ * The model for test keys: it contacts nobody, and always says the same at the same place. It repeats the node's goal, takes a thank-you or
+ * a goodbye as the goal reached, and chooses the intent that shares most words with what the caller said.
  */
 export const mockModel: FlowModel = {
   reply: async ({ goal, history }) => {

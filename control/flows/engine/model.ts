@@ -15,9 +15,9 @@ export interface ReplyListener {
   firstToken: () => void
   model: (name: string) => void
   tokens: (input: number, output: number) => void
-  /** Names the line to servers of tools: the same when it is made over. */
+  /** Idempotency key of the line for servers of tools: the same if it is generated again. */
   key: string
-  /** Nobody listens any more. */
+  /** Aborted when nobody listens any more. */
   signal: AbortSignal
 }
 
@@ -31,7 +31,7 @@ export interface ToolUse {
 
 export interface ReplyRequest {
   goal: string
-  /** The node's own wish, which goes before the assistant's model. */
+  /** The node's own model, which takes precedence over the assistant's. */
   model: string | null
   instructions: string
   language: string
@@ -41,11 +41,11 @@ export interface ReplyRequest {
 
 export interface ModelReply {
   text: string
-  /** The goal is reached. */
+  /** Whether the goal is reached. */
   done: boolean
-  /** What the node was to find out; null: nothing. */
+  /** The value that the node was to find out; null: none. */
   value: string | null
-  /** On the way to the text, in order. */
+  /** Tools used before the text, in order. */
   tools?: readonly ToolUse[]
 }
 
@@ -60,7 +60,7 @@ export interface Judgement {
   intent: number | null
 }
 
-/** Without a provider. */
+/** The model if no provider is configured. */
 export const noModel: FlowModel = {
   reply: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),
   judge: async () => ({ failure: 'unavailable', message: 'no model provider is configured' }),

@@ -9,14 +9,14 @@ export const TARGET_TYPES = ['queue', 'user', 'assistant', 'flow', 'room', 'numb
 /** Effects of a node besides the actions and tools that customers name. */
 export type NodeActionKind = 'transfer' | 'voicemail' | 'callback' | 'payment'
 
-/** All of a node type but what an action does on a live call: `control/assistants/actions/`. */
+/** A node type. What its action does in a live call is in `control/assistants/actions/`. */
 export interface NodeType {
   /** For the documentation of the API. */
   means: string
   behaviour: Behaviour
   /** The call may end here: no transition is needed. */
   final?: true
-  /** The fields without which the node cannot do its work; `a|b`: one of them; `a.b`: nested. */
+  /** Required fields; `a|b`: one of them; `a.b`: nested. */
   needs?: readonly string[]
   /** Fields that it reads in addition to those of its behaviour. */
   reads?: readonly string[]

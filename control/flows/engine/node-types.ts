@@ -60,7 +60,7 @@ export const NODE_TYPES: Readonly<Record<string, NodeType>> = {
   },
 }
 
-/** Names them, and says what each does. */
+/** Text that lists the node types and what each does. */
 export const describeNodeTypes = (): string =>
   Object.entries(NODE_TYPES)
     .map(([type, { means, kinds }]) => `${type}${kinds === undefined ? '' : ` (${kinds.join(', ')})`}: ${means}`)

@@ -18,7 +18,7 @@ export interface SimulatedCaller {
   no_response?: boolean | undefined
   /** Whether business hours are open; absent: they are. */
   open?: boolean | undefined
-  /** How the actions of these nodes go, by their keys; all others go well. */
+  /** Outcomes of actions, by node key; all others succeed. */
   outcomes?: Readonly<Record<string, string>> | undefined
 }
 
@@ -35,8 +35,8 @@ export interface SimulationReport {
 }
 
 /**
- * Continues a simulated call: yields what happens, and returns the whole of it. `state` is changed in place; its end is that of
- * the call. The one source of the JSON answer and of the event stream.
+ * Continues a simulated call: yields what happens, and returns all of it. `state` is changed in place. Both the JSON answer and the event
+ * stream come from here.
  */
 export async function* simulate(
   graph: Graph,
@@ -67,7 +67,7 @@ const snapshot = (flow: CompiledFlow, state: FlowState) => ({
   coverage: coverageOf(flow, state.visitedNodes, state.takenTransitions),
 })
 
-/** Effects that reach nobody: the caller is a script, actions go as the request says without being done. */
+/** Effects that reach nobody: the caller is a script, and actions have the outcome that the request says. */
 function dryEffects(caller: SimulatedCaller, model: FlowModel): FlowEffects {
   const next = callerScript(caller)
   return {
@@ -89,7 +89,7 @@ function dryResult({ node }: ActionRequest, outcomes: SimulatedCaller['outcomes'
   return { status: 'succeeded', outcome, output: node.action?.sample_output ?? null }
 }
 
-/** Hands out what the caller does, in the order of the specification: messages, keys, the last message, silence. */
+/** Returns the caller's inputs one by one, in the order of the specification: messages, keys, the last message, silence. */
 function callerScript(caller: SimulatedCaller): (request: CollectRequest) => CallerInput | null {
   const lines = [...(caller.messages ?? [])]
   let keys = caller.dtmf ?? ''

@@ -18,9 +18,9 @@ export interface FlowState {
   nodeKey: string | null
   endReason: EndReason | null
   variables: FlowVariables
-  /** Times that the present node was asked again. */
+  /** How often the current node has asked again. */
   retries: number
-  /** Lines of the model at the present node. */
+  /** Number of lines of the model at the current node. */
   replies: number
   /** Nodes entered: in all, and since the caller was last heard. */
   nodes: number
@@ -42,7 +42,7 @@ export const LIMITS = {
   history: 40,
 } as const
 
-/** A call that has not begun, with the flow's sample values and what the caller of the engine knows better. */
+/** The state of a call that has not begun, with the initial variables. */
 export const newState = (variables: FlowVariables): FlowState => ({
   phase: 'new',
   nodeKey: null,

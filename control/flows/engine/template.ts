@@ -11,7 +11,7 @@ export const BUILT_IN = ['call_id', 'caller', 'called'] as const
 const PLACE = /\{\{\s*([A-Za-z][A-Za-z0-9_]*)\s*\}\}/g
 const MAX_FILLED = 10_000
 
-/** A variable's value; null when it has none. Names such as `constructor` name variables, not what objects inherit. */
+/** A variable's value; null: it has none. Inherited properties such as `constructor` do not count. */
 export const variableValue = (variables: FlowVariables, name: string): FlowValue =>
   Object.hasOwn(variables, name) ? (variables[name] ?? null) : null
 

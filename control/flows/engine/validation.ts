@@ -49,13 +49,13 @@ export interface Surroundings {
   kind: FlowKind
   /** IDs of the audio assets that exist. */
   assets: ReadonlySet<string>
-  /** `targetKey`s of what can be given a call. */
+  /** `targetKey`s of existing targets. */
   targets: ReadonlySet<string>
 }
 
 export const targetKey = ({ type, id }: { type: string; id: string }): string => `${type} ${id}`
 
-/** Targets named by an ID and not by a variable: their existence is known before the call. */
+/** Whether a target is given by an ID, not by a variable, so that its existence can be checked before a call. */
 export const isNamed = ({ type, id }: NonNullable<FlowNode['target']>): boolean =>
   type !== 'number' && type !== 'sip' && namesIn(id).length === 0
 
@@ -70,7 +70,7 @@ const issue = (code: IssueCode, message: string, { node, transition, field }: Wh
   field: field ?? null,
 })
 
-/** All that prevents publishing, then warnings, then tasks. */
+/** What prevents publishing, then warnings, then tasks. */
 export function validateGraph(graph: Graph, around: Surroundings): Issue[] {
   const order = ['error', 'warning', 'task']
   return [
@@ -244,7 +244,7 @@ interface Use {
   name: string
   field: string
   transition?: { transition: string }
-  /** The value is spoken or sent away. */
+  /** Whether the value is spoken or sent away. */
   shown: boolean
 }
 

@@ -1,6 +1,6 @@
 import { always, CALLBACK_NODES, type FlowTemplate, otherwise, outcome, picks } from './template.ts'
 
-/** Keeps what is said under its own name. */
+/** A node that stores the answer under its own key. */
 const asks = (key: string, script: string, next: string) => ({
   ...{ key, type: 'collect', script, save_as: key, input: { modes: ['speech' as const] } },
   transitions: [always(next)],

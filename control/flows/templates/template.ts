@@ -2,8 +2,8 @@ import type { GraphInput, Transition } from '../engine/graph.ts'
 import type { FlowKind } from '../engine/node-type.ts'
 
 /**
- * A flow to start with. It works unchanged: facts about the organisation are variables, and if one is empty the flow takes
- * another way. `graph.variables[].sample` is the value at the start of a call.
+ * A flow to start with. It works unchanged: facts about the organisation are variables, and the flow copes with empty ones.
+ * `graph.variables[].sample` is the value at the start of a call.
  */
 export interface FlowTemplate {
   id: string
@@ -24,13 +24,13 @@ export const schedule = (open: boolean, next: string): Transition => ({ conditio
 export const keys = (digits: string, next: string): Transition => ({ condition: { kind: 'dtmf', digits }, next })
 export const says = (phrases: string[], next: string): Transition => ({ condition: { kind: 'match', phrases }, next })
 
-/** A key, or the words for it. */
+/** Transitions for a key, and for the words that mean the same. */
 export const picks = (digits: string, phrases: string[], next: string): Transition[] => [
   keys(digits, next),
   says(phrases, next),
 ]
 
-/** Nodes that several templates end with: a callback is booked, and when it cannot be, the caller hears so. */
+/** Final nodes of several templates: they book a callback, or tell the caller that it was not possible. */
 export const CALLBACK_NODES: GraphInput['nodes'] = [
   {
     key: 'callback',

@@ -24,7 +24,7 @@ export interface Disclosure {
   key: string
   label: string
   is_said: boolean
-  /** Where it was said; null: not at all, or the copilot's session knows where. */
+  /** Where it was said; null: it was not, or only the copilot's session has heard it. */
   said: Evidence | null
 }
 
@@ -42,7 +42,7 @@ export interface Objection {
   said: Evidence
   /** The agent's next words; null: none. */
   followed_by: Evidence | null
-  /** It has words of the library's answer. */
+  /** Whether the agent's next words resemble the library's answer. */
   answered: boolean
 }
 
@@ -54,9 +54,9 @@ export interface Checked {
   said: Evidence | null
 }
 
-/** How much of the library's answer has to be in what the agent says. */
+/** Minimum share of the library's answer that the agent must have said. */
 const ANSWERED_SHARE = 0.3
-/** An example is recognised when so much of its content is there. */
+/** Minimum share of an example's content words by which it is recognised. */
 const EXAMPLE_SHARE = 0.75
 
 type Said = Pick<Conversation, 'lines' | 'profile' | 'heard'>
@@ -66,7 +66,7 @@ const byAgent = ({ side }: Line): boolean => side === 'agent' || side === 'produ
 export const saidBy = (lines: readonly Line[], phrases: readonly string[]): Line | undefined =>
   lines.find(line => holdsAny(line, phrases))
 
-/** As the copilot has heard it during the call: inflected, slightly misheard, with a word or two between. */
+/** Whether a line contains one of these phrases, by the copilot's rules: inflected, slightly misheard, or with a word or two in between. */
 export const holdsAny = ({ text }: Line, phrases: readonly string[]): boolean =>
   phrases.length > 0 && anySaid(wordsOf(text), phrases) !== null
 
@@ -121,7 +121,7 @@ export function objectionsIn({ lines, profile }: Said): Objection[] {
 
 const isLike = (stems: readonly string[], example: string): boolean => shareOf(stems, example) >= EXAMPLE_SHARE
 
-/** How many of a text's words that mean something are among these; of a text without any: none. */
+/** Share of a text's content words that are among these stems; 0 if it has none. */
 function shareOf(stems: readonly string[], text: string): number {
   const wanted = [...new Set(plainWords(text).filter(isContent).map(stemOf))]
   return wanted.length === 0 ? 0 : wanted.filter(stem => stems.includes(stem)).length / wanted.length

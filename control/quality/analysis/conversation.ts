@@ -11,7 +11,7 @@ export type Side = 'agent' | 'customer' | 'product'
 
 /** Something that was said. */
 export interface Line {
-  /** The segment's. */
+  /** The segment's ID. */
   id: string
   participantId: string
   side: Side
@@ -32,15 +32,15 @@ export interface Conversation {
   call: CallRow
   /** In order of their beginning, without supervisors, whom no customer hears. */
   lines: Line[]
-  /** As the recogniser was told, or as the letters show; null: unknown. */
+  /** Language that the recogniser was set to, or that the letters show; null: unknown. */
   language: string | null
-  /** As the copilot's session has pinned it, else that of the call's queue as it is now. */
+  /** The profile that the copilot's session has stored, otherwise the current one of the call's queue. */
   profile: Profile | null
   heard: Heard | null
   durationMs: number
 }
 
-/** More than the longest call has. */
+/** Maximum number of lines, more than the longest call has. */
 const MAX_LINES = 20_000
 
 /** Null: there is no such call, or it has no transcript. */
@@ -59,7 +59,7 @@ export async function readConversation(db: Db, tenant: Tenant, callId: string): 
     .orderBy('id')
     .limit(MAX_LINES)
     .execute()
-  // By the current rules, which may be newer than the transcript.
+  // Redacted by the current rules, which may be newer than the transcript.
   const redact = await redactorOf(db, tenant)
   const lines = segments.flatMap(({ id, participant_id, speaker, text: written, start_ms, end_ms }): Line[] => {
     const text = redact(written)
@@ -117,6 +117,6 @@ function languageOf(lines: readonly Line[]): string | null {
   const count = (letters: RegExp): number => text.match(letters)?.length ?? 0
   const [latin, hebrew] = [count(/\p{Script=Latin}/gu), count(/\p{Script=Hebrew}/gu)]
   if (hebrew > latin) return 'he'
-  // The offline ear understands English alone, and whoever knows another language says so.
+  // Offline recognition understands only English, and a provider reports the language.
   return latin > 0 ? 'en' : null
 }

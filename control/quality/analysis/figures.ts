@@ -9,9 +9,9 @@ export interface Figures {
   product_ms: number
   /** The agent's share of what agent and customer said. */
   talk_ratio: number | null
-  /** The longest time in which nobody spoke, between the first word and the last. */
+  /** The longest time between the first word and the last in which nobody spoke. */
   silence_seconds: number
-  /** The longest that an agent spoke without a word of somebody else. */
+  /** The longest time that an agent spoke without a word of anybody else. */
   monologue_seconds: number
   words_per_minute: number | null
   /** How often an agent began while the customer was speaking, and went on. */
@@ -23,7 +23,7 @@ export interface Figures {
 
 /** With less speech than this, no speed is reported [ms]. */
 const MIN_SPEECH_MS = 5000
-/** Starting so shortly before the other ends is not an interruption [ms]. */
+/** Starting less than this before the other ends is no interruption [ms]. */
 const OVERLAP_MS = 500
 
 export function figuresOf({ lines, language }: Pick<Conversation, 'lines' | 'language'>): Figures {

@@ -8,7 +8,7 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 export interface Heard {
   profile: { id: string; version: number; settings: ProfileSettings }
   fields: Record<string, string>
-  /** By key: it was said. Only certain ones; the words are searched for the others. */
+  /** By key: whether it was said. Only certain results; for the others the words are searched. */
   disclosures: Map<string, boolean>
   /** By stage and key. */
   items: Map<string, boolean>

@@ -9,7 +9,7 @@ export interface CustomerSentiment {
   end: number | null
 }
 
-/** There is a list of words for these; of other languages nothing is claimed. */
+/** Languages with a word list; for others there is no figure. */
 const KNOWN = /^(en|he)\b/
 
 /** The customer's sentiment by the copilot's word list. Each line with such a word has the same weight. */

@@ -13,7 +13,7 @@ const EMPTY = new Set(
   ).split(' '),
 )
 
-/** A word that says what something is about. */
+/** Whether a word may give a topic. */
 export const isContent = (word: string): boolean => word.length > 2 && !EMPTY.has(word) && !/^\p{N}+$/u.test(word)
 
 const MAX_REMEMBERED = 20_000
@@ -32,7 +32,7 @@ export const stemOf = remembered(MAX_REMEMBERED, (word: string): string => {
   return /^[\u05d0-\u05ea]{4,}$/.test(word) ? word.replace(/^[ובלכמשה]{1,2}(?=.{3,})/, '') : word
 })
 
-/** One of a kind and several of it are the same topic. */
+/** The singular of an English word, since both forms are the same topic. */
 export const singular = (word: string): string =>
   /^[a-z]{4,}$/.test(word)
     ? word

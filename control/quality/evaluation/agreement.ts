@@ -2,13 +2,13 @@
 export interface Agreement {
   /** Judgements compared. */
   count: number
-  /** How many of them agree, in percent; null: there are none. */
+  /** Share of them that agree [%]; null: there are none. */
   percent: number | null
-  /** Cohen's kappa: 1 is full agreement, 0 what chance alone would give; null: it is not defined, for both always said the same one thing. */
+  /** Cohen's kappa: 1 is full agreement, 0 what chance would give; null: undefined, since both judges always gave the same answer. */
   kappa: number | null
 }
 
-/** A score as one of four answers, so that judges who differ by two points agree. */
+/** A score as one of four bands, so that judges who differ by two points agree. */
 export type Band = 'not_applicable' | 'low' | 'middle' | 'high'
 
 const MIDDLE_FROM = 50

@@ -30,7 +30,7 @@ const calibrationSchema = Type.Object({
   ),
 })
 
-/** Read at once. */
+/** Rows read per query. */
 const PAGE_ROWS = 500
 
 type Pair = readonly [Band, Band]
@@ -59,7 +59,7 @@ export const calibrationRoute = ({ store, now }: { store: Store; now: () => Date
       let [evaluations, last] = [0, '']
       for (;;) {
         const rows = await inPeriod(forTenant(store.db, context).select('qa_evaluations').selectAll(), period)
-          // As its index has it.
+          // In the form of its partial index.
           .where(sql<boolean>`reviews <> '[]'`)
           .where('id', '>', last)
           .orderBy('id')

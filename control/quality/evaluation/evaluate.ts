@@ -14,13 +14,13 @@ import { automaticFailures, scoreByWords, totalOf } from './score.ts'
 
 export interface EvaluateOptions {
   settings: QualitySettings
-  /** Judges what words cannot decide; none: those criteria wait. */
+  /** Models for what words cannot decide; empty: those criteria wait for a person. */
   models: readonly ChatModel[]
   at: string
   request?: Cause
 }
 
-/** The profile's own, where it has one. Empty: there is nothing to score against. */
+/** The profile's rubric, otherwise the organisation's. Empty: there is none. */
 export function rubricOf(
   { profile }: Pick<Conversation, 'profile'>,
   settings: QualitySettings,
@@ -30,8 +30,8 @@ export function rubricOf(
 }
 
 /**
- * Evaluates a call by its words, and replaces an earlier evaluation. People's decisions stay. A job asks a model for the rest. Null: there
- * is no rubric.
+ * Evaluates a call by its words, and replaces an earlier evaluation, except people's decisions. A job asks a model for the rest. Null:
+ * there is no rubric.
  */
 export async function evaluate(
   trx: Trx,
@@ -99,7 +99,7 @@ async function store(trx: Trx, tenant: Tenant, row: QaEvaluationRow, isThere: bo
   else await scoped.insert('qa_evaluations', columns)
 }
 
-/** Everything that can be scored is: sends the event, and requests a review if the rules want one. */
+/** Called once everything that can be scored has been: sends the event, and requests a review if the rules want one. */
 export async function settle(
   trx: Trx,
   tenant: Tenant,

@@ -47,7 +47,7 @@ const judgement = Type.Object(
   { additionalProperties: false },
 )
 
-/** Has a model score what words do not decide. One that fails to the last leaves it to a person. */
+/** Asks a model to score what words do not decide. If all attempts fail, that is left to a person. */
 export const judgeHandler = ({ store, now, models, meter }: JudgeDeps): JobHandler<JudgeJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
@@ -107,7 +107,7 @@ async function judge(
       ({ key, applicable, score, reason, lines }): [string, ReturnType<Judgements['get']> & object][] => {
         if (!keys.has(key)) return []
         const shown = linesNamed(conversation, lines)
-        // A score that stands on nothing the agent has said may be what a customer has talked the model into.
+        // A score without a quote of the agent is refused, since a customer may have made the model give it.
         if (applicable && score > 0 && !shown.some(({ side }) => side === 'agent')) return []
         const evidence = shown.map(evidenceOf)
         const why = reason.trim().slice(0, MAX_REASON)
@@ -120,7 +120,7 @@ async function judge(
   )
 }
 
-/** Into the evaluation as it is now: what a person has scored meanwhile stays. */
+/** Merges the scores into the current evaluation. What a person has scored meanwhile stays. */
 async function merge(
   trx: Parameters<typeof settle>[0],
   tenant: Tenant,

@@ -17,7 +17,7 @@ const scored = (score: number, reason: string, lines: readonly Judged['evidence'
 const notApplicable = (reason: string): Judged => ({ score: null, outcome: 'not_applicable', reason, evidence: [] })
 const needsModel = (reason: string): Judged => ({ score: null, outcome: 'needs_model', reason, evidence: [] })
 
-/** Each criterion by words and figures, where these decide it. */
+/** Scores each criterion that words and figures decide. */
 export function scoreByWords(rubric: readonly Criterion[], conversation: Conversation): ScoredCriterion[] {
   const figures = figuresOf(conversation)
   return rubric.map(criterion => {
@@ -67,7 +67,7 @@ function byPhrases(
   { phrases = [], by = 'agent', within_seconds: within }: NonNullable<Criterion['check']>,
   { lines }: Conversation,
 ): Judged {
-  // What the product says before belongs to no agent.
+  // Counted from the agent's first words, not from announcements of the product.
   const start = lines.find(({ side }) => side === 'agent')?.startMs ?? 0
   const counts = ({ side, startMs }: Line): boolean =>
     side === by && (within === undefined || startMs <= start + within * 1000)

@@ -30,7 +30,7 @@ interface Due {
  */
 export class InsightDays {
   readonly #parts: InsightDaysParts
-  /** By tenant and day the version at the run before. */
+  /** The version at the previous run, by tenant and day. */
   #seen = new Map<string, number>()
 
   constructor(parts: InsightDaysParts) {
@@ -68,7 +68,7 @@ export class InsightDays {
         .where('day', '=', day)
         .where('version', '=', version)
         .executeTakeFirst()
-      // Else something has changed meanwhile.
+      // Not counted: something has changed meanwhile.
       if (Number(kept.numUpdatedRows) === 0) return
       await scoped.delete('insight_tallies').where('day', '=', day).execute()
       const own = { organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0, day }
@@ -80,7 +80,7 @@ export class InsightDays {
   }
 }
 
-/** The days with calls that are over have their rows. */
+/** Adds rows for completed days with calls. */
 async function mark(store: Store, tenant: Tenant, now: Date): Promise<void> {
   const scoped = forTenant(store.db, tenant)
   const calls = scoped.select('calls').select('created').orderBy('created').limit(1)

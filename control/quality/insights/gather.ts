@@ -9,14 +9,14 @@ import { correctionOf, summaryOf } from '../summary/schema.ts'
 import type { GroupBy } from './schema.ts'
 import type { Counted } from './tally.ts'
 
-/** Only these calls. */
+/** Restricts which calls are counted. */
 export interface Only {
   userId?: string
   queueId?: string
   profileId?: string
 }
 
-/** Read at once [calls]: others get the process between two pages. SQLite answers while nothing else runs. */
+/** Calls per query. Other work runs between two pages, since SQLite blocks the process during a query. */
 const PAGE_ROWS = 250
 
 export interface CountedCall extends Counted {
@@ -40,7 +40,7 @@ export async function* callsOf(db: Db, tenant: Tenant, period: Period, only: Onl
   }
 }
 
-/** One query for all of it: its text is always the same, so that it is prepared once. */
+/** The same query text for every page, so that it is prepared only once. */
 function pageAfter(db: Db, tenant: Tenant, last: { created: string; id: string }, to: string, only: Only) {
   let rows = forTenant(db, tenant)
     .select('calls')
@@ -75,12 +75,12 @@ async function figuresOf(db: Db, tenant: Tenant, id: string, stored: string | nu
   return countedFigures({ ...summaryOf(row), ...correctionOf(row) }, JSON.parse(row.figures) as CallFigures)
 }
 
-/** For one call or several: what they are grouped by. */
+/** What one or several calls can be grouped by. */
 export interface Dimensions {
   userId: string | null
   queueId: string | null
   profileId: string | null
-  /** By the clock of the organisation. */
+  /** In the organisation's time zone. */
   day: string
 }
 
@@ -91,7 +91,7 @@ export const dimensionsOf = ({ call, figures }: CountedCall, dayOf: (created: st
   day: dayOf(call.created),
 })
 
-/** Days begin at a quarter of an hour everywhere. */
+/** Returns a function from a time to the local day. Cached by quarter of an hour, since days begin at one in every time zone. */
 export function daysBy(timezone: string): (created: string) => string {
   const known = new Map<string, string>()
   return created => {
@@ -102,7 +102,7 @@ export function daysBy(timezone: string): (created: string) => string {
   }
 }
 
-/** In which group calls are; null: in none of its kind. */
+/** Returns a function to the group of a call; null: it is in none. */
 export async function grouping(db: Db, tenant: Tenant, by: GroupBy): Promise<(of: Dimensions) => string | null> {
   switch (by) {
     case 'agent':

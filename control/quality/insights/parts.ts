@@ -8,7 +8,7 @@ import type { PackedThemes, Themes } from './themes.ts'
 
 /** One call, or the stored figures of a day's calls: of all, or of those with the same agent, queue and profile. */
 export type Part = Dimensions & {
-  /** It counts in the total, or in its group, or in both. */
+  /** Whether it counts in the total, in its group, or both. */
   inTotal: boolean
   inGroup: boolean
 } & ({ call: Counted } | { tally: PackedTally; themes: PackedThemes | null })
@@ -19,10 +19,10 @@ interface Wanted {
   only: Only
 }
 
-/** In the place of an agent, a queue and a profile: all of them. */
+/** Stands for all agents, queues and profiles. */
 export const ALL = '*'
 
-/** Days that are read at once; between them, other work gets the process. Details of calls need more reading. */
+/** Days read per query, so that other work can run in between. Filtered days need more reading. */
 const DAYS_AT_ONCE = 5
 const FILTERED_DAYS_AT_ONCE = 1
 const DAY_MS = 86_400_000
@@ -55,7 +55,7 @@ export async function* partsOf(db: Db, tenant: Tenant, { from, to }: Period, wan
   if (end < to) yield* counted(db, tenant, { from: end, to }, wanted)
 }
 
-/** The days of UTC that lie in a period. */
+/** The whole UTC days within a period. */
 function wholeDays(from: string, to: string): string[] {
   const days: string[] = []
   const start = Math.ceil(Date.parse(from) / DAY_MS) * DAY_MS
@@ -75,7 +75,7 @@ async function* counted(db: Db, tenant: Tenant, period: Period, { timezone, only
   }
 }
 
-/** By day, for stored days. A day that changes while it is read is left out. */
+/** Stored figures by day. A day that changes while it is read is left out. */
 async function keptOf(db: Db, tenant: Tenant, days: readonly string[], wanted: Wanted): Promise<Map<string, Part[]>> {
   const before = await versionsOf(db, tenant, days, wanted)
   if (before.size === 0) return new Map()
@@ -108,7 +108,7 @@ interface KeptPart {
   part: Part
 }
 
-/** All calls of days at once, which is little to read; where some are asked for there is no such thing. */
+/** Figures of all calls of each day, which is little to read. Empty if only some calls are wanted. */
 async function wholeOf(db: Db, tenant: Tenant, days: readonly string[], { by, only }: Wanted): Promise<KeptPart[]> {
   if (isFiltered(only)) return []
   const rows = forTenant(db, tenant).select('insight_tallies').selectAll().where('day', 'in', days)
@@ -124,7 +124,7 @@ async function wholeOf(db: Db, tenant: Tenant, days: readonly string[], { by, on
   return parts
 }
 
-/** By agent, queue and profile: where these are asked for, or grouped by. */
+/** Figures by agent, queue and profile, if these are wanted or grouped by. */
 async function eachOf(db: Db, tenant: Tenant, days: readonly string[], { by, only }: Wanted): Promise<KeptPart[]> {
   const inTotal = isFiltered(only)
   if (!inTotal && (by === 'none' || by === 'day')) return []

@@ -79,7 +79,7 @@ export function insightRoutes({ store, now, timezoneOf }: InsightDeps): Route[] 
           .select(['calls.user_id', 'calls.queue_id'])
           .where('calls.created', '>=', period.from)
           .where('calls.created', '<', period.to)
-          // IDs sort by time: by their bounds a time long ago is found in the order of the list.
+          // IDs sort by time, so bounds on them let an old period be found in the order of the list.
           .where('call_summaries.id', '>=', idAt('call', Date.parse(period.from) - CLOCK_SLACK_MS))
           .where('call_summaries.id', '<', idAt('call', Date.parse(period.to) + CLOCK_SLACK_MS))
         if (kind !== undefined || value !== undefined) {

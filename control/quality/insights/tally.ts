@@ -7,13 +7,13 @@ export interface Counted {
   /** When it was made [ms since 1970]. */
   atMs: number
   answered: boolean
-  /** From the answer to the end; null: it is not over, or was not answered. */
+  /** From the answer to the end [ms]; null: it has not ended, or was not answered. */
   handlingMs: number | null
   figures: CountedFigures | null
   evaluation: { score: number | null; criteria: ScoredCriterion[] } | null
 }
 
-/** Whole numbers of this are summed up, so that a sum is the same in whatever order. */
+/** Values are summed as integers in this unit, so that the sum does not depend on the order. */
 const UNIT = 1e-6
 
 /** Mean of the known values. */

@@ -1,7 +1,7 @@
 import type { Insights } from './schema.ts'
 import { type Counted, Mean, type PackedMean } from './tally.ts'
 
-/** Maximum number of different words that are counted; later ones are ignored. */
+/** Maximum number of different values that are counted; later ones are ignored. */
 const MAX_VALUES = 50_000
 const MAX_SHOWN = 20
 const KINDS = ['reason', 'topic'] as const
@@ -13,7 +13,7 @@ interface Mark {
 }
 
 interface Named {
-  /** As the newest of its calls has it. */
+  /** Label in the newest of its calls. */
   label: string
   labelMs: number
   calls: number
@@ -133,7 +133,7 @@ export class Themes {
     }
   }
 
-  /** With how it was in the period before. */
+  /** The themes, with comparison to the period before. */
   shown(before: Themes): Pick<Insights, 'reasons' | 'topics' | 'objections' | 'disclosures' | 'criteria'> {
     return {
       reasons: this.#shownMarks('reason', before),
@@ -181,6 +181,6 @@ function into<V extends Named>(map: Map<string, V>, [key, label, labelMs, calls]
   return one
 }
 
-/** Those with most calls first. */
+/** Entries with most calls first. */
 const byCalls = <V extends { calls: number }>(map: Map<string, V>): [string, V][] =>
   [...map].sort(([a, x], [b, y]) => y.calls - x.calls || (a < b ? -1 : 1))

@@ -1,17 +1,17 @@
 import { wordsOf } from '../../knowledge/words.ts'
 import { plainWords, stemOf } from '../analysis/words.ts'
 
-/** More than a question has. */
+/** Maximum number of parts in a query. */
 const MAX_PARTS = 16
 
-/** `refund "second invoice"`: a word, and two in sequence. Parts without a word are ignored. */
+/** The parts of a query such as `refund "second invoice"`: a word, and two in sequence. Parts without a word are ignored. */
 export function partsOf(query: string): string[] {
   const parts = [...query.matchAll(/"([^"]*)"|([^\s"]+)/g)].map(([, quoted, word]) => quoted ?? word ?? '')
   return parts.filter(part => wordsOf(part).length > 0).slice(0, MAX_PARTS)
 }
 
 export interface Highlight {
-  /** In characters of the text. */
+  /** Offsets in the text [characters]. */
   start: number
   end: number
 }

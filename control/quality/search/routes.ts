@@ -52,7 +52,7 @@ const hitSchema = Type.Object({
   }),
 })
 
-/** A segment is written while its call runs, which takes no longer than this [ms]. */
+/** Segments are written during their call, which lasts no longer than this [ms]. */
 const LONGEST_CALL_MS = 2 * 24 * 60 * 60 * 1000
 
 type Hit = TranscriptSegmentRow & { call_created: string; user_id: string | null; queue_id: string | null }

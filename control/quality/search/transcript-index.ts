@@ -4,8 +4,8 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import { lexeme, markOf, nameOf, phrase, plain, wordsOf } from '../../knowledge/words.ts'
 
 /**
- * With `221-quality.ts` the one place that speaks of the full text of transcripts: SQLite's FTS5, PostgreSQL's text search. Tenant and call are
- * words of their own in each, so that only the tenant's own segments are read.
+ * With `221-quality.ts` the only place that uses full-text search of transcripts: SQLite's FTS5, PostgreSQL's text search. Tenant and call
+ * are indexed as words, so that only the tenant's own segments are read.
  */
 
 const isServer = (db: Db): boolean => db.getExecutor().adapter instanceof PostgresAdapter
@@ -35,7 +35,7 @@ export async function forgetTranscript(trx: Trx, tenant: Tenant, callId: string)
   await rows.execute(trx)
 }
 
-/** The segments that hold every part: a word in any of its forms, or several words one after the other. At least one. */
+/** IDs of the segments that contain all parts: a word in any form, or several words in sequence. Needs at least one part. */
 export function segmentsWith(db: Db, tenant: Tenant, parts: readonly string[]): RawBuilder<string> {
   if (!isServer(db)) {
     const all = parts.map(part => `text : ${phrase(part)}`).join(' AND ')

@@ -40,7 +40,7 @@ interface Sentence {
 }
 
 const MAX_STEPS = 5
-/** A sentence that says less is no reason to call. */
+/** Minimum number of content words in the reason of a call. */
 const MIN_CONTENT = 2
 const MAX_CONTENT = 8
 /** A wish counts as this many significant words. */
@@ -79,20 +79,20 @@ function reasonIn(said: readonly Sentence[]): Sentence | undefined {
 const DONE =
   /\b((i|we)(['’]ve| have)( just| now| already)?|(has|have) been|is( now)? (all )?|(that|it)(['’]s| is)( now)?( all)?)\s*(done|booked|cancell?ed|refunded|sent|changed|updated|fixed|resolved|ordered|scheduled|confirmed|opened|closed|processed|set up|sorted|added|removed|registered|activated|solved|working again)\b|(ביטלתי|הזמנתי|קבעתי|עדכנתי|שלחתי|זיכיתי|פתחתי|טופל|נפתר|בוצע|הזמנו|קבענו|ביטלנו)/iu
 
-/** The last thing that we say is done. */
+/** The outcome: the last sentence of ours that says something is done. */
 const outcomeIn = (said: readonly Sentence[]): Sentence | undefined =>
   said.filter(({ line, text }) => line.side !== 'customer' && DONE.test(text)).at(-1)
 
 const PROMISE =
   /\b(i|we|they|somebody|someone|he|she)(['’]ll| will| am going to| are going to|['’]re going to|['’]m going to)\s+(also |then |just )?(call|send|email|e-mail|text|mail|get back|ring|follow|contact|return|pay|ship|deliver|bring|come|check back|let you know|confirm|order|refund|transfer the|visit|arrive|reach out|write)|\byou(['’]ll| will) (get|receive|hear|have|find|be (called|contacted|charged|refunded))|\b(please|you (need|have) to|could you) (send|call|email|return|bring|fill|sign|upload)\b|(אתקשר|נתקשר|אשלח|נשלח|אחזור אליך|נחזור אליך|תקבל|תקבלי|יגיע|נעדכן|אעדכן)/iu
 
-/** Promises and requests. */
+/** Next steps: promises and requests. */
 function stepsIn(said: readonly Sentence[]): Sentence[] {
   const promised = said.filter(({ text }) => PROMISE.test(text))
   return promised.filter(({ text }, i) => promised.findIndex(other => other.text === text) === i).slice(-MAX_STEPS)
 }
 
-/** The one whose words were said last: calls end with how they ended. */
+/** The disposition whose phrases were said last, since a call's end tells its outcome. */
 function dispositionIn(lines: readonly Line[], dispositions: readonly Disposition[]): string | null {
   for (const line of lines.toReversed()) {
     const found = dispositions.find(({ phrases }) => holdsAny(line, phrases))

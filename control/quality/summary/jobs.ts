@@ -11,7 +11,7 @@ declare module '../../kernel/jobs/kinds.ts' {
 export interface ReviewJob {
   tenant: Tenant
   call_id: string
-  /** Somebody wants the summary again, and nothing else. */
+  /** Only the summary is to be made again. */
   only?: 'summary'
 }
 

@@ -5,7 +5,7 @@ import { callFigures, countedFigures, marksOf, saveMarks } from '../figures-row.
 import type { CallSummaryRow } from '../tables.ts'
 import { correctionOf, type SummaryContent } from './schema.ts'
 
-/** Null: the call or its transcript has been deleted meanwhile. People's corrections stay. */
+/** Stores a summary; people's corrections stay. Null: the call or its transcript has been deleted meanwhile. */
 export async function saveSummary(
   trx: Trx,
   tenant: Tenant,

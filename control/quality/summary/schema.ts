@@ -43,7 +43,7 @@ const contentSchema = Type.Object({
   topics: Type.Array(Type.String()),
   evidence: Type.Array(evidence),
 })
-/** What is made of a call automatically. */
+/** The automatic part of a summary. */
 export type SummaryContent = Static<typeof contentSchema>
 
 export const callSummarySchema = Type.Object({

@@ -7,7 +7,7 @@ import type { Conversation } from '../analysis/conversation.ts'
 import { CALL_IS_DATA, linesNamed, promptOf } from '../analysis/prompt.ts'
 import { MAX_TEXT, type SummaryContent } from './schema.ts'
 
-/** Nobody is on the line any more [ms]. */
+/** Long, since the call has ended and nobody waits for it [ms]. */
 const TIMEOUT_MS = 90_000
 const MAX_ITEMS = 10
 
