@@ -25,7 +25,7 @@ export interface AdmissionDeps {
   vault: Vault
   now: () => Date
   log: { info(fields: object, message: string): void }
-  /** For `doc_url`; no slash at its end. */
+  /** For `doc_url`; no trailing slash. */
   publicUrl: string
   centre: Pick<CallCentre, 'run'>
 }
@@ -34,7 +34,7 @@ type Connecting = Of<'browser.connecting'>['body']
 
 const USES: Record<Connecting['use'], TokenUse> = { call: 'call', phone: 'softphone' }
 
-/** Judges the pages that knock at the call WebSocket: a client token opens its call, or an agent's softphone, once. */
+/** Admits pages that connect to the call WebSocket. A client token opens its call, or an agent's softphone, once. */
 export class BrowserAdmission {
   readonly #deps: AdmissionDeps
   #key: Promise<Uint8Array> | null = null
@@ -43,7 +43,7 @@ export class BrowserAdmission {
     this.#deps = deps
   }
 
-  /** Nothing is written with the event: if this process dies, the page is told to come again, and its token is unused. */
+  /** Nothing is written with the event. If this process dies, media tells the page to reconnect, and its token is still unused. */
   connecting(trx: Trx, { body }: Of<'browser.connecting'>): void {
     follow(trx, body.browserId, async outside => {
       const { media } = outside
@@ -94,7 +94,7 @@ export class BrowserAdmission {
 
   async #judge(page: Connecting, { media, conducting }: Outside): Promise<void> {
     const { store, vault, now, log } = this.#deps
-    // One that could not be read is read again for the next page.
+    // If the key could not be read, the next page reads it again.
     this.#key ??= clientTokenKey(store, vault).catch((error: unknown) => {
       this.#key = null
       throw error
@@ -104,8 +104,8 @@ export class BrowserAdmission {
     const legId = page.use === 'call' ? newId('participant') : null
     const admitted = await store.transaction(async trx => {
       if (isProblem(claims)) return claims
-      // Its token can be used once the organisation may have calls again. Softphones are admitted: a running call may continue
-      // there.
+      // The token stays unused until the organisation may have calls again. Softphones are always admitted, since a running call may
+      // continue there.
       const refused = legId === null ? null : await callProblem(trx, claims.tenant, asked.now.toISOString())
       if (refused !== null) return refused
       const used = await useClientToken(trx, claims, asked)
@@ -157,7 +157,7 @@ export class BrowserAdmission {
     await noteLogin(trx, tenant, row.user_id, at)
   }
 
-  /** The page did not wait. */
+  /** The page has left before it was admitted. */
   async #gone(browserId: string, legId: string | null): Promise<void> {
     const at = this.#deps.now().toISOString()
     await this.#deps.store.transaction(async trx => {
@@ -188,7 +188,7 @@ const refusal = (browserId: string, problem: Problem, publicUrl: string) => ({
 
 type Guest = { room_id: string; name: string; role: 'member' | 'moderator' }
 
-/** The call that a token opens: a guest's seat, an assistant's ear, or nobody's yet: then the API decides about it. */
+/** The call that a token opens: for a guest to a room, for an assistant, or for neither: then the API leads it. */
 const partyOf = (token: Redemption['token'], guest: Guest | null, legId: string): NewParty => ({
   callId: token.id,
   legId,

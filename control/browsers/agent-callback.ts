@@ -13,7 +13,7 @@ interface Wish {
   note: string
 }
 
-/** Books a callback to the other party of an agent's call; the agent is who says so in its notes. */
+/** Books a callback to the other party of an agent's call, with the agent as the author of its note. */
 export async function bookForAgent(
   deps: BookingDeps,
   trx: Trx,

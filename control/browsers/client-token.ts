@@ -14,7 +14,7 @@ const ISSUER = 'tandem'
 /** What a token opens: a call, or an agent's softphone. */
 export type TokenUse = 'call' | 'softphone'
 
-/** The key that signs the tokens of this installation; made at its first use and kept sealed by the vault. */
+/** The key that signs the tokens of this installation. Made at its first use, and stored sealed by the vault. */
 export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8Array> {
   const fresh = vault.seal(randomBytes(KEY_BYTES).toString('base64url'), KEY_SETTING)
   const row = { name: KEY_SETTING, value: fresh }
@@ -32,16 +32,16 @@ export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8A
   return Buffer.from(vault.open(stored.value, KEY_SETTING), 'base64url')
 }
 
-/** An expired token is refused by its signature alone; its row is kept for this long, to tell what it was. */
+/** How long the rows of expired tokens are kept, for information only: an expired token is already refused by its signed time [ms]. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 
 export type TokenFields = Pick<ClientTokenRow, 'assistant_id' | 'agent_user_id' | 'origin' | 'metadata'> & {
   ttlS: number
-  /** Absent: it renews no softphone. */
+  /** ID of the softphone that it renews; absent: none. */
   device?: string
 }
 
-/** Makes the row of a new token, for one call or one softphone, and forgets those of long ago. */
+/** Inserts the row of a new token, for one call or one softphone, and deletes old rows. */
 export async function insertClientToken(
   db: Db,
   tenant: Tenant,
@@ -103,7 +103,7 @@ export interface TokenClaims {
   tenant: Tenant
 }
 
-/** Reads a token, without a look at whether it was used. */
+/** Verifies a token, but not whether it was used. */
 export async function verifyClientToken(key: Uint8Array, asked: Asked): Promise<TokenClaims | Problem> {
   const claims = await verified(key, asked)
   if (claims === null) return problem('client_token_invalid', 'The client token is not valid, or has expired.')
@@ -113,7 +113,7 @@ export async function verifyClientToken(key: Uint8Array, asked: Asked): Promise<
   }
 }
 
-/** Uses up a verified token; returns what it opens, or why not. A token bound to another website is not used up. */
+/** Uses up a verified token. Returns what it opens, or why not. A token bound to another website is not used up. */
 export async function useClientToken(
   db: Db,
   { id, tenant }: TokenClaims,
@@ -141,8 +141,8 @@ export async function useClientToken(
 }
 
 /**
- * A softphone whose network breaks as it connects has used its token up and got no other: that opens it again, until one that came after it
- * was used.
+ * Whether a used token may be used again. A softphone whose network breaks while it connects has used up its token without getting a new
+ * one, so the token stays valid until a later one is used.
  */
 async function renewsStill(db: Db, tenant: Tenant, { device, created }: ClientTokenRow): Promise<boolean> {
   if (device === null) return false
@@ -156,14 +156,14 @@ async function verified(key: Uint8Array, asked: { token: string; use: TokenUse; 
   try {
     return (await jwtVerify(asked.token, key, expected)).payload
   } catch {
-    // `jose` throws for a bad signature, another use and an expired token alike; the reader learns no more than that.
+    // `jose` throws for a bad signature, another use and an expired token. The client is not told which.
     return null
   }
 }
 
 const LOCAL_HOST = /^(localhost|[a-z0-9-]+\.localhost|127\.0\.0\.1|\[::1\])$/
 
-/** The origin as browsers send it; null: it is none, or is `http` elsewhere than on this machine. */
+/** The origin as browsers send it; null: it is none, or is `http` but not this machine. */
 export function readOrigin(text: string): string | null {
   if (!URL.canParse(text)) return null
   const url = new URL(text)

@@ -13,9 +13,9 @@ import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { MediaPort } from '../media-link/events.ts'
 import type { BrowserSessionRow } from '../queues/agents/tables.ts'
 
-/** The newest messages of a session that a page gets when it is loaded again. */
+/** Maximum number of messages, the newest ones, that a page gets after a reload. */
 const MAX_AGAIN = 500
-/** Maximum number of messages waiting for a member's desktops. Beyond it, the sessions are sent anew. */
+/** Maximum number of messages waiting for a member's desktops. Beyond it, whole sessions are sent. */
 const MAX_WAITING = 100
 const MAX_QUESTION = 1000
 const MAX_VALUE = 2000
@@ -28,7 +28,7 @@ const pushBy =
   (browserId, body) =>
     media.request('browser.send', { browserId, body: { ...body } })
 
-/** No messages: the session is to be sent anew. */
+/** An empty list: the whole session is to be sent. */
 interface Told {
   row: CopilotSessionRow
   messages: readonly CopilotMessageRow[]
@@ -79,7 +79,7 @@ export class CopilotDesktops {
   }
 }
 
-/** If the whole session is to be sent, single messages are not needed. */
+/** Adds work. If the whole session is to be sent, single messages are not needed. */
 function add(waiting: Told[], told: Told): void {
   if (waiting.some(({ row, messages }) => row.id === told.row.id && messages.length === 0)) return
   waiting.push(told)
@@ -96,7 +96,7 @@ const pagesOf = (db: Db, row: CopilotSessionRow, userId: string): Promise<Browse
     .where('node', '=', nodeOf(db))
     .execute()
 
-/** The session, then its messages, oldest first. A desktop that lost it sees that it has gone. */
+/** Sends the session, then its messages, oldest first. A desktop without a session any more is told so. */
 async function showWhole(
   db: Db,
   push: Push,
@@ -112,7 +112,7 @@ async function showWhole(
   }
 }
 
-/** The newest messages, and of those before them what still holds: in a long call that is a warning of its beginning. */
+/** The newest messages, and earlier ones that are still valid, such as a warning from the beginning of a long call. */
 async function toldAgain(db: Db, row: CopilotSessionRow): Promise<CopilotMessageRow[]> {
   const messages = () =>
     forTenant(db, tenantOf(row)).select('copilot_messages').selectAll().where('session_id', '=', row.id)
@@ -145,7 +145,7 @@ export async function actOnCopilot(
     return null
   }
   const row = await findSession(store.db, tenant, String(wish.session_id))
-  // Another member's is none of this one's business.
+  // A session of another member does not exist for this one.
   if (row === undefined || row.user_id !== page.user_id) return missing('copilot_session', String(wish.session_id))
   if (wish.do === 'ask') {
     const question = String(wish.question).slice(0, MAX_QUESTION)

@@ -45,7 +45,7 @@ export class Devices implements DevicePort {
     this.#admission.connecting(trx, event)
   }
 
-  /** Beside the events of calls, like a request of the API. */
+  /** Not in the event's own transaction, like a request of the API. */
   message(trx: Trx, { body }: Of<'browser.message'>): void {
     follow(trx, body.browserId, async ({ media }) => void this.#softphones.handle(body, media))
   }
@@ -58,7 +58,7 @@ export class Devices implements DevicePort {
     return this.#admission.closed(trx, event)
   }
 
-  /** Beside the events of calls: a phone that registers waits for nobody, and nobody for it. */
+  /** Not in the event's own transaction, so that events of calls do not wait for it. */
   register(trx: Trx, { body }: Of<'sip.register'>): void {
     follow(trx, body.registerId, async ({ media }) => void this.#registrations.handle(body, media))
   }
@@ -67,7 +67,7 @@ export class Devices implements DevicePort {
     if (await forgetPhonesOf(trx, body.source, at)) decideAnew(trx)
   }
 
-  /** Beside the events of calls, as a registration. */
+  /** Not in the event's own transaction, as for a registration. */
   asked(trx: Trx, { body }: Of<'sip.ask'>): void {
     follow(trx, body.askId, async ({ media }) => void this.#asks.handle(body, media))
   }

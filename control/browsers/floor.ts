@@ -14,7 +14,7 @@ import { type SuperviseMode, supervise } from '../queues/call-handling.ts'
 import { queueStatsOf } from '../queues/settings/stats.ts'
 import type { RingRow } from '../queues/tables.ts'
 
-/** Who may see the calls of others and listen in. */
+/** Roles that may see the calls of others and listen in. */
 const SUPERVISORS: readonly UserRole[] = ['owner', 'admin', 'supervisor']
 /** Limit of each list; beyond it, use the API. */
 const MAX_SHOWN = 100
@@ -29,14 +29,14 @@ export interface FloorDeps {
 
 export type Floor = Awaited<ReturnType<typeof floorOf>>
 
-/** Null: the member may. */
+/** Why the member may not see the floor; null: the member may. */
 export async function floorProblem(db: Db, tenant: Tenant, userId: string): Promise<Problem | null> {
   const user = await forTenant(db, tenant).find('users', userId)
   if (user?.status === 'active' && SUPERVISORS.includes(user.role)) return null
   return problem('scope_missing', 'Only supervisors, admins and owners see the floor.')
 }
 
-/** Agents that are signed in, queues, and the calls that agents are in. */
+/** What the floor shows: agents who are signed in, queues, and the agents' calls. */
 export async function floorOf({ now }: Pick<FloorDeps, 'now'>, db: Db, tenant: Tenant) {
   const scoped = forTenant(db, tenant)
   const signedIn = scoped.select('agent_statuses').select('id').where('status', '!=', 'offline')

@@ -16,7 +16,7 @@ export interface GuestDeps {
   now: () => Date
 }
 
-/** How long a guest has from the form to the call [s]. */
+/** Time from the form to the call for a guest [s]. */
 const TTL_S = 300
 const KEPT_MS = 24 * 60 * 60 * 1000
 
@@ -34,7 +34,7 @@ export interface Guest {
   origin: string | null
 }
 
-/** Lets a guest in: a client token for one call into the room, or why not. A wrong PIN is `parameter_invalid` at `pin`. */
+/** Admits a guest with a client token for one call into the room, or says why not. A wrong PIN is `parameter_invalid` at `pin`. */
 export async function admitGuest(
   { store, vault, now }: GuestDeps,
   room: ConferenceRoomRow,
@@ -67,16 +67,16 @@ const CLOSED = {
   closed: 'The room is closed.',
 } as const
 
-/** The data of a call that a guest page shows. */
+/** What a guest page shows of its call. */
 export interface GuestState {
   state: 'connecting' | 'waiting' | 'seated' | 'refused' | 'ended'
-  /** `moderator` while waiting; `room-locked`, `room-full`, `room-closed` when refused; else why the call ended. */
+  /** `moderator` while waiting; `room-locked`, `room-full` or `room-closed` if refused; otherwise why the call ended. */
   reason: string | null
   /** The participants of the session now. */
   participants: number
 }
 
-/** How far a guest of this room has come; null: there is no such guest. */
+/** The state of a guest of this room; null: there is no such guest. */
 export async function guestState(db: Db, room: ConferenceRoomRow, callId: string): Promise<GuestState | null> {
   const tenant = forTenant(db, tenantOf(room))
   const guest = await tenant.find('browser_guests', callId)

@@ -20,9 +20,9 @@ export interface PageDeps extends GuestDeps {
   trustedProxies: readonly string[]
 }
 
-/** For one client's network (`clientNetwork`): forms in a burst, and per second. */
+/** Rate limit of forms for one client's network (`clientNetwork`). */
 const FORM_RATE = { burst: 20, perSecond: 1 }
-/** What pages load is beside the code that writes them. */
+/** Folder of the files that pages load. */
 const ASSETS = new URL('control/browsers/pages/', PACKAGE_ROOT)
 const TYPES: Record<string, string> = { '.css': 'text/css; charset=utf-8', '.js': 'text/javascript; charset=utf-8' }
 
@@ -32,7 +32,7 @@ const guestBody = input({
 })
 type LinkRequest = FastifyRequest<{ Params: { token: string }; Body: Static<typeof guestBody> }>
 
-/** The pages on which a browser is a telephone; in none of them is anything from elsewhere. */
+/** Serves the pages on which a browser is a telephone. They load nothing from other origins. */
 export function servePages(app: FastifyInstance, deps: PageDeps): void {
   serveAssets(app)
   serveGuests(app, deps)
@@ -52,7 +52,7 @@ function serveAssets(app: FastifyInstance): void {
   }
 }
 
-/** The link is the secret: whoever has it may join, within the room's rules. */
+/** Serves guest links. The link is the secret: whoever has it may join, within the room's rules. */
 function serveGuests(app: FastifyInstance, deps: PageDeps): void {
   const { store, now, wsUrl } = deps
   const limiter = new RateLimits(FORM_RATE)
@@ -77,7 +77,7 @@ function serveGuests(app: FastifyInstance, deps: PageDeps): void {
 
 const NO_LINK = problem('resource_missing', 'The link does not work any more; ask for a new one.')
 
-/** Without a PIN there is no guess. */
+/** For a guest without a PIN, who guesses nothing. */
 const NO_TRY = { lockedS: 0, left: 0 }
 
 async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): Promise<object | Problem> {
@@ -103,13 +103,13 @@ async function join(deps: PageDeps, limiter: RateLimits, request: LinkRequest): 
   if (isProblem(admitted)) {
     return admitted.param === 'pin' && pin !== '' ? { ...admitted, details: { tries_left: left } } : admitted
   }
-  // A guest who knows the members' PIN, or needs none, must not guess the moderators' between two right ones.
+  // A guest's own right PIN must not reset the count of wrong guesses at the moderators' PIN.
   const forgives = admitted.role === 'moderator' || room.moderator_pin_hash === null
   if (pin !== '') await deps.store.transaction(trx => wasRight(trx, tenant, limits, { forgives }))
   return { call_id: admitted.callId, client_token: admitted.token, ws_url: `${deps.wsUrl}/v1/web_calls` }
 }
 
-/** Scripts, styles and connections of our own only; the microphone is for this page alone. */
+/** Sends a page that may load scripts and styles and connect only to us, and use the microphone itself only. */
 const sendPage = (reply: FastifyReply, page: string, wsUrl: string): FastifyReply =>
   reply
     .headers({

@@ -24,7 +24,7 @@ export async function actOnPreview(deps: PreviewDeps, session: BrowserSessionRow
 
 type Done = Awaited<ReturnType<typeof carryOut>>
 
-/** The page sends only what it knows; what its agent may do is decided by the rows. */
+/** Carries out a command. What the agent may do is decided by the rows, not by the page. */
 async function carryOut(deps: PreviewDeps, trx: Trx, session: BrowserSessionRow, wish: Wish) {
   const by = tenantOf(session)
   const { user_id: userId } = session
@@ -48,7 +48,7 @@ function skipOf({ reason, retry_minutes: minutes }: Wish): Parameters<typeof ski
   return { ...(text === '' ? {} : { reason: text }), retry_minutes: isTime ? Number(minutes) : null }
 }
 
-/** A contact that the do-not-call list, hours or caps keep from being called is no problem to a program, and one to an agent. */
+/** What the agent is told. For the API it is no error if the do-not-call list, hours or caps prevent a call, but an agent has to know. */
 function refusal(done: Done, wish: Wish): string | null {
   if (isProblem(done)) return done.message
   if (wish.do !== 'call' || done.status === 'calling') return null

@@ -39,9 +39,9 @@ export interface SoftphoneDeps extends PlacingDeps, FloorDeps, ModelParts, Previ
 
 /** How long a lost softphone may reconnect by itself [s]. */
 const RENEWED_S = 3600
-/** Tokens of one member: each connection asks for one, and every five minutes for the next. */
+/** Rate limit of tokens for one member: each connection asks for one, and for the next every five minutes. */
 const RENEWALS = { burst: 20, perSecond: 1 / 15 }
-/** Maximum length of a note to a callback [characters]. */
+/** Maximum length of a callback's note [characters]. */
 const MAX_NOTE = 500
 const WISHES: readonly unknown[] = ['available', 'away', 'offline'] satisfies AgentWish[]
 /** Possible targets of a dialled call: a number, an extension, or the name of a route. */
@@ -115,7 +115,7 @@ export class Softphones {
     }
   }
 
-  /** A token that opens this softphone once more: after a reload, or when the network was gone. */
+  /** Issues a token that opens this softphone again, after a reload or a network loss. */
   async #renew({ user_id: agent_user_id, origin, ...session }: BrowserSessionRow): Promise<Said | Problem> {
     const { store, vault, now } = this.#deps
     const key = await clientTokenKey(store, vault)
@@ -160,7 +160,7 @@ export class Softphones {
     return refused ?? { type: 'listening', call_id: String(wish.call_id), mode: String(wish.mode) }
   }
 
-  /** The page is rung for what it has dialled, and answers at once. */
+  /** Places a call: the page is rung for what it has dialled, and answers at once. */
   async #dial(session: BrowserSessionRow, to: string): Promise<Said | Problem> {
     const tenant = tenantOf(session)
     const user = await forTenant(this.#deps.store.db, tenant).find('users', session.user_id)
@@ -183,7 +183,7 @@ export class Softphones {
     return refused ?? { type: 'done', message: `Transferred to ${to}.` }
   }
 
-  /** Books one for the party that the agent talks with. */
+  /** Books a callback for the party that the agent talks with. */
   async #callback(session: BrowserSessionRow, { note }: Wish): Promise<Said | Problem> {
     const ring = await this.#talking(session)
     if (isProblem(ring)) return ring
@@ -194,7 +194,7 @@ export class Softphones {
     return isProblem(booked) ? booked : { type: 'done', message: `A callback to ${booked.phone} is booked.` }
   }
 
-  /** A number, or the extension of a member: as by dialling, no SIP address of a stranger is reached. */
+  /** The target of a transfer: a number, or a member's extension. As in dialling, other SIP addresses are refused. */
   async #target(session: BrowserSessionRow, to: string): Promise<RungParty | Problem> {
     const { db } = this.#deps.store
     const tenant = tenantOf(session)
@@ -205,7 +205,7 @@ export class Softphones {
     return problem('parameter_invalid', outside.message, { param: 'to' })
   }
 
-  /** Acts on the call that the agent talks in. */
+  /** Acts on the call in which the agent talks. */
   async #withCall(
     session: BrowserSessionRow,
     act: (handling: Handling, side: Side) => Promise<Problem | null>,
@@ -225,7 +225,7 @@ export class Softphones {
     return other !== undefined && !('problem' in other) && other.on_hold === 1
   }
 
-  /** The call that the agent is a party of. */
+  /** The ring by which the agent is a party of a call. */
   async #talking(session: BrowserSessionRow): Promise<RingRow | Problem> {
     const talking = { open_user: session.user_id, state: 'talking' as const }
     const ring = await forTenant(this.#deps.store.db, tenantOf(session)).findBy('rings', talking)

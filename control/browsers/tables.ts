@@ -8,28 +8,28 @@ declare module '../kernel/store/tables.ts' {
   }
 }
 
-/** That a call was made by a browser: what the call itself does not say. */
+/** Data of a call made by a browser that the call's own row does not have. */
 export interface WebCallTable extends TenantColumns {
-  /** Of the call. */
+  /** ID of the call. */
   id: string
   assistant_id: string | null
   origin: string | null
-  /** Of a guest. */
+  /** Name of a guest. */
   name: string
   created: string
 }
 
 export interface ClientTokenTable extends TenantColumns {
-  /** For the call that the token opens: one token, one call. */
+  /** Also the ID of the call that the token opens. */
   id: string
   assistant_id: string | null
   agent_user_id: string | null
   origin: string | null
   metadata: string
-  /** The first connection of the softphone that it renews; null: it is a new one, or opens a call. */
+  /** ID of the first session of the softphone that it renews; null: a new softphone, or a call. */
   device: string | null
   expires_at: string
-  /** Null until it has opened its call. */
+  /** When it opened its call; null: not yet. */
   used_at: string | null
   created: string
 }

@@ -33,7 +33,7 @@ const query = input({
 
 const common = { method: 'GET', tag: 'Calls', scope: 'calls:read' } as const
 
-/** The calls that browsers made: with a client token, or as guests of a room. */
+/** Routes of calls that browsers made, with a client token or as guests of a room. */
 export const webCallRoutes = ({ store }: { store: Store }): Route[] => [
   route({
     ...common,

@@ -10,7 +10,7 @@ import { uploadOf } from './upload.ts'
 
 export const METHODS = ['get', 'post', 'patch', 'put', 'delete']
 
-/** `tandem get /queues/q_…`: any path of the API; the exit code. */
+/** `tandem get /queues/q_…`: requests any path of the API. Returns the exit code. */
 export async function runMethod(terminal: Terminal, account: Account, method: string, words: Words): Promise<number> {
   const [path, ...more] = words.words
   if (path === undefined || !path.startsWith('/') || more.length > 0) {
@@ -20,7 +20,7 @@ export async function runMethod(terminal: Terminal, account: Account, method: st
   return send(terminal, account, { method: method.toUpperCase(), path: below, query: [], body: [], file: null }, words)
 }
 
-/** `tandem calls list`: what the API's own description has; the exit code. */
+/** `tandem calls list`: runs an operation from the API's own description. Returns the exit code. */
 export async function runOperation(terminal: Terminal, account: Account, words: Words): Promise<number> {
   const wantsHelp = takeFlag(words, 'help') !== undefined
   const found = await find(terminal, account, words.words)
@@ -37,7 +37,7 @@ export async function runOperation(terminal: Terminal, account: Account, words: 
   return send(terminal, account, { ...operation, path }, words)
 }
 
-/** The operation of these words; or, if they are the first word of some, those. */
+/** The operation with these words, or those that begin with them. */
 async function find(terminal: Terminal, account: Account, words: readonly string[]) {
   for (const isNew of [false, true]) {
     const api = await loadApi(terminal, account, isNew)
@@ -50,7 +50,7 @@ async function find(terminal: Terminal, account: Account, words: readonly string
   throw new Error('the second round ends it')
 }
 
-/** Suggestions, by the word that is right. */
+/** The error for an unknown command, with suggestions if its first word is right. */
 function unknown(below: readonly Operation[], words: readonly string[]): Failed {
   const near = below.map(one => one.words.slice(1).join(' '))
   const known = near.length === 0 ? '' : ` Of ${words[0]} there is: ${near.join(', ')}.`
@@ -91,7 +91,7 @@ function requestOf({ method, path, query, body: fields, file }: Sent, words: Wor
   return { ...to, ...(hasBody ? { body: JSON.stringify(body) } : {}) }
 }
 
-/** A word stays text if a text is wanted; otherwise it is parsed as JSON if possible. */
+/** A value stays text if the field is text; otherwise it is parsed as JSON if possible. */
 function jsonOrText(text: string | null, type: string | null | undefined): unknown {
   if (text === null) return true
   if (type === 'string') return text
@@ -107,7 +107,7 @@ interface Value {
   field: Field | undefined
 }
 
-/** `--metadata.team blue` is a field of an object. An array is an array even with a single word, and grows with each flag. */
+/** Puts a value into the body. `--metadata.team blue` sets a field of an object. A field that is an array gets one item from each flag. */
 function put(body: Record<string, unknown>, [name = '', ...rest]: string[], { text, field }: Value): void {
   if (rest.length > 0) {
     const inner = body[name]

@@ -4,14 +4,14 @@ import { VERSION } from '../kernel/package.ts'
 import type { Account } from './profiles.ts'
 import { type Failed, failed } from './terminal.ts'
 
-/** An answer of the API comes within this time [ms]. */
+/** Time limit of an answer of the API [ms]. */
 const TIMEOUT_MS = 60_000
-/** A file may be large, and the line slow [ms]. */
+/** Time limit of an upload, which may be large, over a slow line [ms]. */
 const UPLOAD_TIMEOUT_MS = 30 * 60_000
 
 export interface ApiRequest {
   method: string
-  /** Below the account's address, with its query. */
+  /** Path relative to the account's URL, with query. */
   path: string
   body?: string | Readable
   headers?: Record<string, string>
@@ -23,14 +23,14 @@ export interface ApiAnswer {
   bytes: Buffer
 }
 
-/** Sends a request with the account's key; the answer is the caller's to read and close. */
+/** Sends a request with the account's key. The caller reads and closes the answer. */
 export async function open(
   account: Account,
   { method, path, body, headers }: ApiRequest,
   signal: AbortSignal,
 ): Promise<OutgoingAnswer | Failed> {
   const request = {
-    // POST has no name there.
+    // Requests without a method are POST.
     ...(method === 'POST' ? {} : { method: method as NonNullable<OutgoingRequest['method']> }),
     url: account.url + path,
     headers: {
@@ -53,9 +53,9 @@ export async function open(
   }
 }
 
-/** A request and its whole answer; what the API refuses is a failure that says why. */
+/** Sends a request and reads the whole answer. What the API refuses is a failure that says why. */
 export async function ask(account: Account, request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer | Failed> {
-  // Its timer holds it: a time-out that only `any` knows is collected as garbage, and never comes.
+  // Referenced by its timer. A time-out signal known only to `AbortSignal.any` may be garbage-collected, and then never fires.
   const late = new AbortController()
   const isUpload = typeof request.body === 'object'
   const timer = setTimeout(() => late.abort(), isUpload ? UPLOAD_TIMEOUT_MS : TIMEOUT_MS)

@@ -5,7 +5,7 @@ import { PROFILE_VERBS } from './profile-command.ts'
 import { accountOf, readConfigFile } from './profiles.ts'
 import { isFailed, type Terminal } from './terminal.ts'
 
-/** Called by the shells: `tandem __complete WORD …`, the last word being typed. */
+/** Called by shells as `tandem __complete WORD …`, where the last word is being typed. */
 export const COMPLETE = '__complete'
 export const SHELLS = ['bash', 'zsh']
 
@@ -24,7 +24,7 @@ _tandem() {
 compdef _tandem tandem
 `
 
-/** The script that a shell loads; null: none for this one. */
+/** The script that a shell loads; null: the shell is unknown. */
 export const completionScript = (shell: string | undefined): string | null =>
   shell === 'bash' ? BASH : shell === 'zsh' ? ZSH : null
 
@@ -60,7 +60,7 @@ function candidates({ env }: Terminal, api: Api, before: readonly string[], comm
   return ofOperations(api, before)
 }
 
-/** The next word of the operations that begin so, and the flags of the one that is whole. */
+/** The next words of operations that begin with these, and the flags of the operation that they name. */
 function ofOperations(api: Api, before: readonly string[]): string[] {
   const begun = api.operations.filter(({ words }) => before.every((word, i) => words[i] === word))
   const { operation } = findOperation(api, before) ?? {}

@@ -9,11 +9,11 @@ export interface Target {
 
 export interface Delivered {
   isGood: boolean
-  /** For who watches. */
+  /** A line for the user. */
   said: string
 }
 
-/** The developer has named the address: any will do. */
+/** Any address is allowed, since the developer has named it. */
 const ANYWHERE = { publicOnly: false, allowed: [] }
 
 /** Sends an event as a webhook endpoint would get it: the same headers, signed the same way. One attempt. */

@@ -6,7 +6,7 @@ import { loadApi } from './operations.ts'
 import { type Account, isHttp, webhookSecret } from './profiles.ts'
 import { type Failed, failed, isFailed, plain, refuse, type Terminal } from './terminal.ts'
 
-/** The flags of each. */
+/** The flags of each command. */
 export const EVENT_FLAGS = {
   listen: ['events', 'forward-to', 'from', 'json'],
   resend: ['forward-to'],
@@ -19,7 +19,7 @@ interface Event {
   timestamp: string
 }
 
-/** `tandem listen`: shows events until Ctrl-C, and delivers them; the exit code. */
+/** `tandem listen`: shows events until Ctrl-C, and delivers them. Returns the exit code. */
 export async function runListen(terminal: Terminal, account: Account, words: Words): Promise<number> {
   const types = takeFlag(words, 'events') ?? undefined
   const lastId = takeFlag(words, 'from') ?? undefined
@@ -27,7 +27,7 @@ export async function runListen(terminal: Terminal, account: Account, words: Wor
   const target = takeTarget(terminal, words)
   const problem = isFailed(target) ? target : (leftOver(words, EVENT_FLAGS.listen) ?? noMore(words))
   if (problem !== null) return refuse(terminal, problem)
-  // What is printed as JSON is read by a program: all else goes beside it.
+  // A program may read the JSON on standard output, so everything else goes to standard error.
   const note = (line: string): void => terminal.err(line)
   if (target !== null && !isFailed(target)) note(`Deliveries to ${target.url} are signed with ${target.secret}`)
   const listener = {
@@ -68,7 +68,7 @@ const noMore = ({ words: [word] }: Words): Failed | null =>
     ? null
     : failed(`Unexpected argument "${word}". Usage: tandem listen [--events call.*] [--forward-to URL].`)
 
-/** `tandem resend EVENT_ID … --forward-to URL`: delivers events of the log once more; the exit code. */
+/** `tandem resend EVENT_ID … --forward-to URL`: delivers events of the log again. Returns the exit code. */
 export async function runResend(terminal: Terminal, account: Account, words: Words): Promise<number> {
   const target = takeTarget(terminal, words)
   if (isFailed(target)) return refuse(terminal, target)
@@ -87,7 +87,7 @@ export async function runResend(terminal: Terminal, account: Account, words: Wor
   return isGood ? 0 : 1
 }
 
-/** `tandem trigger EVENT …`: creates sample events of these types in test mode, delivered like any event; the exit code. */
+/** `tandem trigger EVENT …`: creates sample events of these types in test mode, delivered like any event. Returns the exit code. */
 export async function runTrigger(terminal: Terminal, account: Account, words: Words): Promise<number> {
   const problem = leftOver(words, EVENT_FLAGS.trigger)
   if (problem !== null) return refuse(terminal, problem)
@@ -103,7 +103,7 @@ export async function runTrigger(terminal: Terminal, account: Account, words: Wo
   return 0
 }
 
-/** A type that there is not, and those like it; null: there are all. */
+/** The error for an unknown type, with similar ones; null: all types exist. */
 async function unknownType(terminal: Terminal, account: Account, types: readonly string[]): Promise<Failed | null> {
   for (const isNew of [false, true]) {
     const api = await loadApi(terminal, account, isNew)

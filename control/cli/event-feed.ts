@@ -8,15 +8,15 @@ import { type Failed, failed, isFailed } from './terminal.ts'
 const SILENT_MS = 50_000
 const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000
-/** An event is smaller by far [bytes]. */
+/** Maximum length of an event, far more than any has [bytes]. */
 const MAX_EVENT = 4 * 1024 * 1024
 
 export interface FeedWishes {
-  /** Patterns with commas between; absent: all. */
+  /** Patterns separated by commas; absent: all events. */
   types?: string | undefined
-  /** The last event that is there already. */
+  /** ID of the last event that was received. */
   lastId?: string | undefined
-  /** Instead of those above [ms]. */
+  /** Override the constants above [ms]. */
   silentMs?: number
   firstWaitMs?: number
 }
@@ -24,15 +24,15 @@ export interface FeedWishes {
 export interface FeedListener {
   /** Connected, for the first time or again. */
   ready(): void
-  /** The next event waits until this one is dealt with. */
+  /** The next event waits until this one has been handled. */
   event(type: string, data: string): Promise<void>
-  /** Why it is tried again. */
+  /** The connection was lost for this reason, and is tried again. */
   lost(why: string): void
 }
 
 /**
- * Follows events until `signal` aborts; returns why it cannot, else null. A broken connection is made again after the last handled event,
- * so none is lost or repeated.
+ * Follows events until `signal` aborts. Returns why it cannot, otherwise null. After a lost connection it continues after the last handled
+ * event, so that none is lost or repeated.
  */
 export async function followEvents(
   account: Account,
@@ -59,9 +59,9 @@ interface Following extends FeedWishes {
 }
 
 interface End {
-  /** Empty: the server has ended it in its time. */
+  /** Why the connection ended; empty: the server ended it as usual. */
   why: string
-  /** To try again changes nothing. */
+  /** Another attempt would fail too. */
   isFinal?: boolean
   waitMs?: number
 }

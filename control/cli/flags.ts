@@ -3,7 +3,7 @@ import { type Failed, failed } from './terminal.ts'
 /** The words of a command: positional ones, and flags. */
 export interface Words {
   words: string[]
-  /** `--name value` and `--name=value`, in their order; a name without a value is `null`. */
+  /** `--name value` and `--name=value`, in order; without a value: null. */
   flags: [string, string | null][]
 }
 
@@ -32,7 +32,7 @@ export function readFlags(args: readonly string[]): Words | Failed {
   return found
 }
 
-/** Takes a flag out of them; the last one counts. Null: it has no value; undefined: it is not there. */
+/** Removes a flag and returns its value; the last one counts. Null: it has no value; undefined: it was not given. */
 export function takeFlag(words: Words, name: string): string | null | undefined {
   const value = words.flags.findLast(([one]) => one === name)?.[1]
   words.flags = words.flags.filter(([one]) => one !== name)

@@ -1,6 +1,6 @@
 import { type Field, type Operation, parametersOf } from './operations.ts'
 
-/** Columns of a terminal. */
+/** Width of a line [characters]. */
 const WIDTH = 100
 const INDENT = '      '
 
@@ -14,7 +14,7 @@ export function operationHelp(operation: Operation): string {
   return `${summary}\n\n  ${usageOf(operation)}\n${fields.join('')}`
 }
 
-/** What there is of one noun, a line for each. */
+/** The operations of a noun, with a line for each. */
 export const commandsHelp = (operations: readonly Operation[]): string =>
   operations.map(operation => `  ${usageOf(operation)}\n${INDENT}${operation.summary}\n`).join('')
 
@@ -24,7 +24,7 @@ function helpOf({ name, isRequired, values, meaning }: Field, isFile: boolean): 
   return head + wrapped(isFile ? '' : meaning)
 }
 
-/** Lines of whole words. */
+/** Wraps a text between words. */
 function wrapped(text: string): string {
   const lines: string[] = []
   for (const word of text.split(/\s+/).filter(one => one !== '')) {

@@ -9,28 +9,28 @@ import { type Failed, failed, isFailed, type Terminal } from './terminal.ts'
 export interface Operation {
   words: string[]
   method: string
-  /** With its parameters in braces. */
+  /** Path with parameters in braces. */
   path: string
   summary: string
   /** Parameters of its query. */
   query: Field[]
   /** Fields of its body. */
   body: Field[]
-  /** Which of that may be a file; null: none. */
+  /** Name of the field that may be a file; null: none. */
   file: string | null
 }
 
-/** One thing that an operation takes. */
+/** A parameter of an operation. */
 export interface Field {
   name: string
   isRequired: boolean
-  /** If it has a simple type. */
+  /** Its type, if it is a simple one. */
   type: string | null
-  /** For the items of an array with a simple type. */
+  /** Type of the items, if it is an array of a simple type. */
   itemType: string | null
-  /** Type for a person to read, or the allowed words. */
+  /** Its type for people to read, or the allowed values. */
   values: string
-  /** Meaning. */
+  /** Its description. */
   meaning: string
 }
 
@@ -73,7 +73,7 @@ const OF_ONE: Readonly<Record<string, string>> = {
   delete: 'delete',
 }
 
-/** The operations of a description, in its order. */
+/** The operations in an OpenAPI document, in its order. */
 export function readApi(document: Document): Api {
   const schemaOf = (schema: Schema | undefined): Schema =>
     schema?.$ref === undefined ? (schema ?? {}) : (document.components?.schemas?.[schema.$ref.split('/').at(-1)!] ?? {})
@@ -121,7 +121,7 @@ function valuesOf({ type, enum: words, const: only, items, anyOf }: Schema): str
   return type === 'array' && items?.type !== undefined ? `${items.type}[]` : (type ?? '')
 }
 
-/** The words of its path, and the verb if they do not contain it. */
+/** The words of a command: those of the path, and the verb if they do not contain it. */
 function wordsOf(path: string, method: string, id: string, canBeRead: boolean): string[] {
   const parts = path.split('/').slice(2)
   const nouns = parts.filter(part => !PARAMETER.test(part))
@@ -140,12 +140,12 @@ export const parametersOf = ({ path }: Operation): string[] =>
 /** Names of all its parameters outside the path. */
 export const flagsOf = ({ query, body }: Operation): string[] => [...query, ...body].map(({ name }) => name)
 
-/** The operation with the most of these words, and the words behind them. */
+/** The operation that matches most of the words, and the remaining words. */
 export function findOperation(
   { operations }: Api,
   words: readonly string[],
 ): { operation: Operation; rest: string[] } | null {
-  // `do-not-call` is `do_not_call` to who types it.
+  // A user may type `do-not-call` for `do_not_call`.
   const said = words.map(word => word.replaceAll('-', '_'))
   const fitting = operations.filter(one => one.words.every((word, i) => word === said[i]))
   const operation = fitting.toSorted((a, b) => b.words.length - a.words.length)[0]
@@ -154,13 +154,10 @@ export function findOperation(
 
 /** How long a cached description is used [ms]. */
 const FRESH_MS = 60 * 60 * 1000
-/** Format of the cache: another version of `tandem` may have written another. */
+/** Version of the cache's format, since another version of `tandem` may have written it. */
 const VERSION_OF_FORM = 2
 
-/**
- * The operations of this account's API, cached for an hour, because completion needs them at each key. `isNew`: fetch
- * again.
- */
+/** The operations of this account's API. Cached for an hour, because completion needs them at each key. `isNew`: fetch them again. */
 export async function loadApi({ env, signal }: Terminal, account: Account, isNew = false): Promise<Api | Failed> {
   const folder = cacheFolder(env)
   const file = join(
@@ -171,7 +168,7 @@ export async function loadApi({ env, signal }: Terminal, account: Account, isNew
     try {
       if (Date.now() - statSync(file).mtimeMs < FRESH_MS) return JSON.parse(readFileSync(file, 'utf8')) as Api
     } catch {
-      // It is fetched again.
+      // The cache cannot be used, so it is fetched again.
     }
   }
   const answer = await ask(account, { method: 'GET', path: '/openapi.json' }, signal)
@@ -190,6 +187,6 @@ function keep(folder: string, file: string, api: Api): void {
     mkdirSync(folder, { recursive: true })
     writeFileSync(file, JSON.stringify(api))
   } catch {
-    // Then it is read each time.
+    // Without a cache it is fetched each time.
   }
 }

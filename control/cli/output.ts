@@ -4,7 +4,7 @@ import { plain, type Terminal } from './terminal.ts'
 
 const MAX_COLUMNS = 7
 const MAX_CELL = 60
-/** Every object has them; a column of them says nothing. */
+/** Fields of every object, which are not worth a column. */
 const DULL = ['object', 'livemode', 'metadata']
 const BARE = {
   ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '' },
@@ -28,7 +28,7 @@ function showMany(terminal: Terminal, rows: readonly Json[], { has_more, next_cu
   if (has_more === true) terminal.err(`There are more: --starting_after ${next_cursor}`)
 }
 
-/** JSON leaves the second half of the control characters as they are. */
+/** JSON, with the control characters escaped that `JSON.stringify` leaves (U+007F to U+009F). */
 export const json = (value: unknown): string =>
   JSON.stringify(value, null, 2).replace(/[\u007f-\u009f]/g, one => `\\u00${one.charCodeAt(0).toString(16)}`)
 
@@ -40,7 +40,7 @@ function cell(value: unknown): string {
   return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text
 }
 
-/** `{a: {b: 1}}` as `a.b` 1, the name by which it can also be set. Lists stay whole. */
+/** Flattens an object: `{a: {b: 1}}` becomes `a.b` 1, the name by which it can also be set. Lists stay as they are. */
 function flat(one: Json, prefix = ''): [name: string, value: unknown][] {
   return Object.entries(one).flatMap(([name, value]) =>
     isPlain(value) || Array.isArray(value) || Object.keys(value as Json).length === 0
@@ -49,7 +49,7 @@ function flat(one: Json, prefix = ''): [name: string, value: unknown][] {
   )
 }
 
-/** A line for each object, and columns for their common fields: the ID first, then those of one kind, then nested ones. */
+/** A line for each object, with columns for their fields: the ID first, then simple fields, then nested ones. */
 function tableOfMany(all: readonly Json[]): string {
   const rows = all.map(one => Object.fromEntries(flat(one)))
   const [first] = rows

@@ -36,7 +36,7 @@ async function carryOut(terminal: Terminal, words: Words): Promise<Failed | null
   return writeConfigFile(env, { ...rest, profiles, ...(current === name || current === undefined ? {} : { current }) })
 }
 
-/** Of a key, only its kind and its end. */
+/** Lists profiles. Of a key, only its kind and its end are shown. */
 function list(terminal: Terminal, profiles: Record<string, { url: string; key: string }>, current?: string): null {
   for (const [name, { url, key }] of Object.entries(profiles)) {
     const hint = `${/^sk_(live|test)_/.exec(key)?.[0] ?? ''}…${key.slice(-4)}`

@@ -8,7 +8,7 @@ import { type Failed, failed, isFailed, type Terminal } from './terminal.ts'
 
 const profileSchema = Type.Object({ url: Type.String(), key: Type.String() })
 const configSchema = Type.Object({
-  /** The profile that counts where none is named. */
+  /** The profile that is used if none is named. */
   current: Type.Optional(Type.String()),
   profiles: Type.Optional(Type.Record(Type.String(), profileSchema)),
   /** Secret for signing local deliveries (`whsec_…`). */
@@ -20,7 +20,7 @@ type ConfigFile = Type.Static<typeof configSchema>
 export interface Account {
   url: string
   key: string
-  /** Source of the key, for whoever has to change it. */
+  /** Source of the key, for error messages. */
   from: string
 }
 
@@ -38,7 +38,7 @@ export const configPath = (env: Env): string =>
 
 export const cacheFolder = (env: Env): string => join(env.XDG_CACHE_HOME ?? join(home(env), '.cache'), 'tandem')
 
-/** Empty where there is no file yet. */
+/** Reads the file; empty: there is none yet. */
 export function readConfigFile(env: Env): ConfigFile | Failed {
   const path = configPath(env)
   try {
@@ -51,7 +51,7 @@ export function readConfigFile(env: Env): ConfigFile | Failed {
   }
 }
 
-/** Whole or not at all: who dies over it leaves the old one. */
+/** Writes the file atomically: after a crash the old one is still there. */
 export function writeConfigFile(env: Env, config: ConfigFile): Failed | null {
   const path = configPath(env)
   const draft = `${path}.${process.pid}`
@@ -66,7 +66,7 @@ export function writeConfigFile(env: Env, config: ConfigFile): Failed | null {
   }
 }
 
-/** `name`: the profile that is asked for by name. */
+/** The account to use. `name`: the profile named on the command line. */
 export function accountOf(env: Env, name: string | undefined): Account | Failed {
   const key = env.TANDEM_API_KEY
   if (name === undefined && key !== undefined && key !== '') {
@@ -91,7 +91,7 @@ function checked(account: Account, urlFrom: string): Account | Failed {
   return { ...account, url: account.url.replace(/\/+$/, '') }
 }
 
-/** The secret that local deliveries are signed with, kept for the next time. */
+/** The secret for signing local deliveries, stored for the next time. */
 export function webhookSecret(env: Env): string | Failed {
   if (env.TANDEM_WEBHOOK_SECRET !== undefined) {
     const isSecret = /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(env.TANDEM_WEBHOOK_SECRET)

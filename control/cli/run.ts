@@ -10,7 +10,7 @@ import { failed, isFailed, print, refuse, type Terminal } from './terminal.ts'
 const EVENT_COMMANDS = { listen: runListen, resend: runResend, trigger: runTrigger }
 const COMMANDS = [...Object.keys(EVENT_COMMANDS), ...METHODS, 'profile', 'completion']
 
-/** The commands that speak to a Tandem elsewhere; the exit code. `others`: what else there is, for completion. */
+/** Runs a command that speaks to a running Tandem. `others`: the other commands, for completion. Returns the exit code. */
 export async function runClient(
   terminal: Terminal,
   args: readonly string[],

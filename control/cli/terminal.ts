@@ -5,7 +5,7 @@ export interface Terminal {
   env: Readonly<Record<string, string | undefined>>
   /** Ctrl-C. */
   signal: AbortSignal
-  /** All that comes in, to its end. */
+  /** Reads standard input to its end. */
   input(): Promise<string>
 }
 
@@ -19,7 +19,7 @@ export const failed = (error: string): Failed => ({ error })
 export const isFailed = (value: unknown): value is Failed =>
   typeof value === 'object' && value !== null && 'error' in value && typeof value.error === 'string'
 
-/** Says why; the exit code. */
+/** Prints the error; returns the exit code. */
 export function refuse(terminal: Terminal, { error }: Failed): number {
   terminal.err(error)
   return 1
@@ -31,7 +31,7 @@ const CONTROLS = /[\u0000-\u001f\u007f-\u009f]/g
 /** Text from strangers, such as a caller's name, without control characters for the terminal. */
 export const plain = (text: string): string => text.replace(CONTROLS, '·')
 
-/** Says what was asked for; the exit code. */
+/** Prints a text; returns the exit code. */
 export function print({ out }: Terminal, text: string): number {
   out(text)
   return 0

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { type Failed, failed } from './terminal.ts'
 
-/** A request with a file: it is read while it is sent, whatever its size. */
+/** The body of a request with a file, which is read while it is sent, so it may have any size. */
 export interface Upload {
   body: Readable
   headers: Record<string, string>

@@ -17,25 +17,25 @@ interface Line {
   value: string
 }
 
-/** Some records, judged. */
+/** Some records, checked. */
 export interface Batch {
   /** Number of all records. */
   size: number
   /** Rows to write; no two have the same key. */
   rows: { line: number; key: string; row: unknown }[]
   failed: number
-  /** Rows of a key that the file had before. */
+  /** Number of rows whose key occurred earlier in the file. */
   repeated: number
-  /** Report lines for rows that were not written, once it is known which of `rows` are new. */
+  /** Report lines for rows that were not written. `isNew`: which of `rows` are new. */
   reportOf(isNew: readonly boolean[]): string
 }
 
-/** Judges the records of one import. */
+/** Checks the records of one import. */
 export class Batches {
   readonly #target: ImportTarget
   readonly #columns: Columns
   readonly #judging: Omit<Judging, 'others'>
-  /** For a dry run, which has written nothing that it could find in the database. */
+  /** Keys so far, for a dry run, which writes nothing that it could find in the database. */
   readonly #seen: SeenKeys | null
 
   constructor(target: ImportTarget, row: Pick<ImportRow, 'country' | 'created' | 'dry_run' | 'livemode' | 'reading'>) {

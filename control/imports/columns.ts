@@ -1,9 +1,9 @@
 import type { ImportTarget } from './target.ts'
 
-/** `Phone number` as a column of ours has it. */
+/** A column name in our spelling: `Phone number` is `phone_number`. */
 const folded = (name: string): string => name.trim().toLowerCase().replaceAll(/[ -]/g, '_')
 
-/** Which column of the target a column of the file is: as it is mapped, else by its own name, whatever its case. */
+/** Maps columns of the file to columns of the target: as requested, otherwise by name, ignoring case. */
 export class Columns {
   readonly #target: Pick<ImportTarget, 'columns'>
   readonly #byName: ReadonlyMap<string, string>
@@ -15,7 +15,7 @@ export class Columns {
     this.#byName = new Map(Object.entries(mapping).map(([column, name]) => [name, column]))
   }
 
-  /** Undefined: none that it knows. */
+  /** The target's column; undefined: none. */
   of(name: string): string | undefined {
     const mapped = this.#byName.get(name)
     if (mapped !== undefined) return mapped
@@ -23,7 +23,7 @@ export class Columns {
     return Object.hasOwn(this.#target.columns, column) && !Object.hasOwn(this.#mapping, column) ? column : undefined
   }
 
-  /** A record's cells by the target's columns, and those that it does not know. */
+  /** Splits a record's cells into those of the target's columns and others. */
   split(cells: Readonly<Record<string, string>>): { own: Record<string, string>; others: Record<string, string> } {
     const own: Record<string, string> = {}
     const others: Record<string, string> = {}
@@ -35,7 +35,7 @@ export class Columns {
     return { own, others }
   }
 
-  /** The columns that must be there and of which a file with these has none. */
+  /** The required columns that a file with these columns lacks. */
   lackingIn(names: readonly string[]): string[] {
     const there = new Set(names.map(name => this.of(name)))
     return Object.entries(this.#target.columns).flatMap(([column, { isRequired }]) =>

@@ -23,7 +23,7 @@ export interface ImportDeps {
   settings: (db: Db, tenant: Tenant) => Promise<{ country: string | null }>
 }
 
-/** Maximum for an organisation in one mode. */
+/** Maximum number of open imports of an organisation in one mode. */
 const MAX_OPEN = 10
 const FULL_RETRY_S = 60
 
@@ -32,7 +32,7 @@ interface Upload {
   bytes: number
 }
 
-/** The file is stored before the import is: pieces without an import are nothing, and are swept. */
+/** Stores the file before the import. Pieces without an import are swept later. */
 export async function createImport(
   deps: ImportDeps,
   context: Context,
@@ -74,7 +74,7 @@ export async function createImport(
   })
 }
 
-/** Options of CSV that have no effect for another format. */
+/** Refuses options of CSV that have no effect for another format. */
 function csvProblem({ format, delimiter, header }: CreateBody): Problem | null {
   if (format !== 'ndjson') return null
   const param = delimiter != null ? 'delimiter' : header === false ? 'header' : null
@@ -121,7 +121,7 @@ async function readingOf(upload: Upload, body: CreateBody): Promise<Reading> {
   }
 }
 
-/** Faults that the mapping and the first record already show. */
+/** Errors that the mapping and the first record already show. */
 async function columnsProblem(upload: Upload, reading: Reading, target: ImportTarget): Promise<Problem | null> {
   const columns = new Columns(target, reading.mapping)
   for (const column of Object.keys(reading.mapping)) {

@@ -5,20 +5,20 @@ import type { ImportPieceTable } from './tables.ts'
 
 /** Size of a stored piece of the upload [bytes], small enough for a row in both databases. */
 const PIECE_BYTES = 256 * 1024
-/** A reader gets this much at once, because parsing blocks the event loop for some milliseconds [bytes]. */
+/** Bytes passed to a parser at a time, since parsing blocks the event loop for some milliseconds. */
 const READ_BYTES = 16 * 1024
 /** Longer than any upload takes [ms]. */
 const ORPHAN_MS = 60 * 60 * 1000
 
 type File = ImportPieceTable['file']
 
-/** Any node serves and reads what lies in the database. */
+/** Stores a piece in the database, where any node can read it. */
 export async function insertPiece(db: Db, importId: string, file: File, position: number, bytes: Buffer) {
   const content = bytes.toString('base64')
   await db.insertInto('import_pieces').values({ import_id: importId, file, position, content }).execute()
 }
 
-/** Stores the upload; only one piece of it is in memory. */
+/** Stores the upload, with only one piece in memory. */
 export async function storeSource(db: Db, importId: string, source: Readable): Promise<void> {
   let waiting: Buffer[] = []
   let bytes = 0

@@ -3,28 +3,28 @@ import { CsvError, parse } from 'csv-parse'
 import iconv from 'iconv-lite'
 import type { ImportFailure, Reading } from './tables.ts'
 
-/** A line or record that is longer is not one [characters]. */
+/** Maximum length of a line or record [characters]. */
 const MAX_RECORD = 64 * 1024
 const HEAD_BYTES = 64 * 1024
 const DELIMITERS = [',', ';', '\t', '|']
-/** What a decoder writes for bytes that are invalid in its encoding. */
+/** Replacement character for bytes that are invalid in the encoding. */
 export const UNREADABLE = '\ufffd'
-/** A spreadsheet's guard, with which our own exports begin such cells as well. */
+/** The apostrophe that guards cells against being read as formulas, also in our own exports. */
 const GUARDED = /^'(?=[=@\t\r+-])/
 
 export const ENCODINGS = ['utf-8', 'utf-16', 'utf-16le', 'utf-16be', 'windows-1252', 'windows-1255'] as const
 
-/** A record of a file: its cells by the file's columns, trimmed, without empty ones; or what is wrong with it. */
+/** A record of a file: its cells by column name, trimmed, without empty ones; or its fault. */
 export interface FileRecord {
-  /** From 1; of a record of several lines its last. */
+  /** Number of its last line, from 1. */
   line: number
   cells: Record<string, string>
-  /** Cells that it has, also empty ones. */
+  /** Number of its cells, including empty ones. */
   width: number
   fault: string | null
 }
 
-/** The file cannot be read beyond this place. */
+/** Thrown where a file cannot be read any further. */
 export class Unreadable extends Error {
   readonly failure: ImportFailure
   constructor(code: string, message: string, line: number | null = null) {
@@ -33,7 +33,7 @@ export class Unreadable extends Error {
   }
 }
 
-/** A byte order mark says more than anybody. */
+/** The encoding: by the byte order mark, otherwise as stated. */
 export function encodingOf(head: Buffer, said: string): string {
   if (head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf) return 'utf-8'
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le'
@@ -41,7 +41,7 @@ export function encodingOf(head: Buffer, said: string): string {
   return said
 }
 
-/** The one of the usual delimiters that the first line has most of. */
+/** The usual delimiter that occurs most often in the first line. */
 export function delimiterOf(head: Buffer, encoding: string): string {
   const line = iconv.decode(head, encoding).split(/\r?\n/, 1)[0] ?? ''
   const unquoted = line.replace(/"[^"]*"/g, '')
@@ -61,7 +61,7 @@ export async function headOf(source: Readable): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, HEAD_BYTES)
 }
 
-/** All records of a file, in their order. Throws `Unreadable`. */
+/** All records of a file, in order. Throws `Unreadable`. */
 export const readRecords = (source: Readable, reading: Reading): AsyncGenerator<FileRecord> =>
   reading.format === 'csv' ? csvRecords(source, reading) : jsonRecords(source, reading)
 
@@ -115,7 +115,7 @@ function csvRecord(names: string[], record: string[], line: number): FileRecord 
   return { line, cells, width: record.length, fault }
 }
 
-/** PostgreSQL holds no NUL. */
+/** What is wrong with a text; null: nothing. PostgreSQL cannot store NUL. */
 function textFault(text: string): string | null {
   if (text.includes(UNREADABLE)) return 'holds characters that are not of the encoding'
   return text.includes('\0') ? 'holds a NUL character' : null

@@ -23,7 +23,7 @@ const listQuery = input({
   target: Type.Optional(Type.String({ maxLength: 50 })),
 })
 
-/** Files whose rows become objects. */
+/** Routes of imports: files whose rows become objects. */
 export function importRoutes(deps: ImportDeps): Route[] {
   const { store } = deps
   const plain: Plain<'imports', typeof importSchema> = {

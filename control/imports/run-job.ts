@@ -20,25 +20,25 @@ export interface ImportJobDeps {
   store: Store
   now: () => Date
   targets: ImportTargets
-  /** Rows that are written in one transaction; they take the loop some ten milliseconds. */
+  /** Rows per transaction, which block the event loop for some ten milliseconds. */
   batchRows?: number
 }
 
 const BATCH_ROWS = 200
-/** Between two events of progress [ms]. */
+/** Interval between progress events [ms]. */
 const PROGRESS_MS = 5000
-/** Each death of the process takes one. */
+/** Each death of the process uses up one attempt. */
 const MAX_ATTEMPTS = 100
 const BACKOFF_MS = 1000
 
-/** An import continues where it stands: its progress is written in the transaction of the rows. */
+/** Runs an import. It continues where it stopped, since progress is stored in the transaction of the rows. */
 export const importHandler = (deps: ImportJobDeps): JobHandler<{ tenant: Tenant; import_id: string }> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
   run: ({ tenant, import_id }, attempt) => run(deps, tenant, import_id, attempt),
 })
 
-/** It is over, or a process that we had taken for dead has brought it further. */
+/** Thrown if the import has ended, or if a process that was taken for dead has continued it. */
 class NotOurs extends Error {
   constructor() {
     super('the import is not where this attempt has left it')
@@ -60,7 +60,7 @@ async function run(deps: ImportJobDeps, tenant: Tenant, id: string, attempt: Job
     )) {
       attempt.signal.throwIfAborted()
       row = await writeBatch(deps, tenant, row, batches.judge(records))
-      // Calls go before imports.
+      // Calls take precedence over imports.
       await setImmediate()
     }
     await end(deps, tenant, row, { status: 'completed' }, attempt)
@@ -71,7 +71,7 @@ async function run(deps: ImportJobDeps, tenant: Tenant, id: string, attempt: Job
   }
 }
 
-/** A finished import needs no more work; a running one is retried from where it stands. */
+/** Rethrows an error, so that a running import is retried, unless the import has ended. */
 async function unlessOver({ store }: ImportJobDeps, tenant: Tenant, id: string, error: unknown): Promise<void> {
   const row = error instanceof NotOurs ? await forTenant(store.db, tenant).find('imports', id) : undefined
   if (!(error instanceof NotOurs) || isOpen(row)) throw error
@@ -81,7 +81,7 @@ const isOpen = (row: ImportRow | undefined): boolean => row?.status === 'pending
 
 const readingOf = (row: ImportRow): Reading => JSON.parse(row.reading)
 
-/** The import to continue; a dry run, which leaves nothing, starts again. Null: it is over. */
+/** The import to continue. A dry run stores no rows and starts again. Null: it has ended. */
 const begin = ({ store, now }: ImportJobDeps, tenant: Tenant, id: string): Promise<ImportRow | null> =>
   store.transaction(async trx => {
     const row = await forTenant(trx, tenant).find('imports', id)
@@ -97,7 +97,7 @@ const begin = ({ store, now }: ImportJobDeps, tenant: Tenant, id: string): Promi
     return { ...row, ...change }
   })
 
-/** The remaining records, in batches; includes those before an unreadable place. */
+/** The remaining records, in batches. An unreadable place is reported after the records before it. */
 async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: ImportRow, size: number) {
   let batch: FileRecord[] = []
   let read = 0
@@ -109,7 +109,7 @@ async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: Im
         throw new Unreadable('too_many_rows', `The file has more than ${MAX_ROWS} rows.`, record.line)
       }
       if (read <= rows_read) {
-        // Memory and SQLite answer without yielding to the event loop: a million rows would hold up calls for seconds.
+        // Nothing here yields to the event loop by itself, and a million rows would delay calls for seconds.
         if (read % size === 0) await setImmediate()
         continue
       }
@@ -128,7 +128,7 @@ async function* inBatches(records: AsyncGenerator<FileRecord>, { rows_read }: Im
 
 class Trial extends Error {}
 
-/** Writes a batch, and how far it brings the import; in a trial the rows are taken back. */
+/** Writes a batch with the import's progress. In a dry run the rows are rolled back. */
 async function writeBatch(deps: ImportJobDeps, tenant: Tenant, row: ImportRow, batch: Batch): Promise<ImportRow> {
   const { store, targets } = deps
   const at = deps.now().toISOString()
@@ -177,7 +177,7 @@ async function writeBatch(deps: ImportJobDeps, tenant: Tenant, row: ImportRow, b
   })
 }
 
-/** Writes a change unless the import is not where we left it. */
+/** Writes a change, or throws `NotOurs` if the import is not where this attempt left it. */
 async function advance(trx: Trx, tenant: Tenant, row: ImportRow, change: Partial<ImportRow>): Promise<void> {
   const ours = forTenant(trx, tenant).update('imports').set(change).where('id', '=', row.id)
   const { numUpdatedRows } = await ours
@@ -187,7 +187,7 @@ async function advance(trx: Trx, tenant: Tenant, row: ImportRow, change: Partial
   if (numUpdatedRows === 0n) throw new NotOurs()
 }
 
-/** The upload is deleted completely. */
+/** Ends an import, and deletes its upload. */
 const end = (
   { store, now }: ImportJobDeps,
   tenant: Tenant,

@@ -7,7 +7,7 @@ import type { ImportTargets } from './target.ts'
 
 export const MAX_ROWS = 1_000_000
 export const MAX_FILE_BYTES = 256 * 1024 * 1024
-/** Limit for a file in JSON as base64. */
+/** Limit of a file sent as base64 in JSON. */
 export const MAX_JSON_BYTES = 8 * 1024 * 1024
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })

@@ -1,4 +1,4 @@
-/** FNV-1a, from two seeds. */
+/** Two seeds of FNV-1a. */
 const SEEDS = [0x811c9dc5, 0x01000193] as const
 
 const hash = (text: string, seed: number): number => {
@@ -8,16 +8,16 @@ const hash = (text: string, seed: number): number => {
   return (value ^ (value >>> 13)) >>> 0
 }
 
-/** Keys that a trial has met: 52 bits of each, so that a million takes 16 MB. Two of them are taken for one about once in 10,000 files. */
+/** Keys that a dry run has seen: 52 bits of each hash, so that a million takes 16 MB. Two keys are taken for one in about one of 10,000 files. */
 export class SeenKeys {
   readonly #slots: Float64Array
 
-  /** @param most keys that are added at most */
+  /** @param most maximum number of keys */
   constructor(most: number) {
     this.#slots = new Float64Array(2 ** Math.ceil(Math.log2(Math.max(16, most * 1.5))))
   }
 
-  /** Whether it is new. */
+  /** Adds a key; returns whether it is new. */
   add(key: string): boolean {
     const value = (hash(key, SEEDS[0]) >>> 6) * 2 ** 26 + (hash(key, SEEDS[1]) >>> 6) + 1
     const mask = this.#slots.length - 1

@@ -22,7 +22,7 @@ export interface ImportTable extends TenantColumns {
   /** JSON of `Reading`. */
   reading: string
   country: string | null
-  /** How far it has come; written with the rows themselves. */
+  /** Progress, written in the transaction of the rows. */
   rows_read: number
   rows_written: number
   rows_duplicate: number

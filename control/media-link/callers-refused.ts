@@ -26,7 +26,7 @@ export class CallersRefused {
     if (event.name !== 'browser.connecting') return event
     const { browserId } = event.body
     this.#shut(browserId)
-    // Its token is not used up by a page that is gone.
+    // So that a page which is gone does not use up its token.
     return { ...event, name: 'browser.closed', body: { browserId, forGood: true } }
   }
 

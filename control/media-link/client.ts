@@ -18,23 +18,23 @@ import { type BatchSizes, type EventSink, type EventSource, MediaEvents, type Me
 import { DEFAULT_DEADLINE_MS, MediaRequests, unavailable } from './requests.ts'
 
 const RECONNECT_MS = 100
-/** Between two tries to begin while the store is away [ms]. */
+/** Interval of trying to begin while the store is unavailable [ms]. */
 const STORELESS_MS = 1000
 const HELLO_DEADLINE_MS = 2000
-/** After a snapshot that could not be asked for [ms]. */
+/** Delay after a snapshot that could not be requested [ms]. */
 const LOOK_AGAIN_MS = 500
 
 /** Control's handlers of media's reports. Calls never overlap. */
 export interface MediaHandler extends EventSink {
   /** Handlers that have thrown so far; each ended its call. */
   readonly faults: number
-  /** How far the events have been committed, and of which media process. */
+  /** The last committed event, and its media process. */
   position(): Promise<Position>
-  /** A media process that was not spoken to before: what ran in the old one is over. Commits the new position. */
+  /** Called for a new media process: everything in the old one has ended. Commits the new position. */
   booted(bootId: string): Promise<void>
-  /** Every event up to `snapshot.seq` has been handled: what differs from it now is put right. */
+  /** Called once every event up to `snapshot.seq` has been handled: corrects what differs from the snapshot. */
   reconcile(snapshot: MediaSnapshot, media: MediaPort): Promise<void>
-  /** The same for these legs only, while all others continue: their commands were not answered, and their outcome is known now. */
+  /** As `reconcile`, only for these legs, while the others continue: their commands were not answered, and the snapshot shows the outcome. */
   recheck(snapshot: MediaSnapshot, legIds: ReadonlySet<string>, media: MediaPort): Promise<void>
 }
 
@@ -53,7 +53,7 @@ function subjectOf(body: object): string | null {
 
 type Position = { bootId: string | null; lastSeq: number }
 
-/** Media sends again what it has not been told is committed. */
+/** With this position, media sends everything again that it was not told is committed. */
 const NOWHERE: Position = { bootId: null, lastSeq: 0 }
 
 export interface MediaClientOptions {
@@ -80,7 +80,7 @@ export class MediaClient implements MediaPort {
     waitingSince: '',
   }
   readonly #events: MediaEvents
-  /** The subjects of unanswered commands. */
+  /** IDs of legs and rooms with unanswered commands. */
   #doubts = new Set<string>()
   #isLooking = false
   #looking: Promise<void> = Promise.resolve()
@@ -120,12 +120,12 @@ export class MediaClient implements MediaPort {
     return this.#events.batchSizes
   }
 
-  /** The store takes no events of media: callers are refused. */
+  /** Whether the store accepts no events, so that callers are refused. */
   get isStoreAway(): boolean {
     return this.#events.isStoreAway
   }
 
-  /** Of the media process that is, or was last, connected. */
+  /** Boot ID of the media process that is, or was last, connected. */
   get bootId(): string | null {
     return this.#bootId
   }
@@ -143,14 +143,14 @@ export class MediaClient implements MediaPort {
     await this.idle()
   }
 
-  /** Resolves when nothing is under way of what follows from events, or from doubts. */
+  /** Resolves when nothing that follows from events or unanswered commands is in progress. */
   async idle(): Promise<void> {
     await this.#pumping
     await this.#events.idle()
     await this.#looking
   }
 
-  /** Breaks the connection: with the next one the rows are compared with what media does. */
+  /** Breaks the connection, so that after the next one the rows are compared with what media does. */
   reconnect(): void {
     this.#socket?.destroy()
   }
@@ -175,7 +175,7 @@ export class MediaClient implements MediaPort {
   // ------------------------------------------------------------------ connection
 
   async #connect(): Promise<void> {
-    // The events in hand may still commit: the position that we say hello with must contain it.
+    // Events being handled may still commit, and the position in our hello must include them.
     await this.#pumping
     await this.#events.idle()
     if (this.#closed) return
@@ -258,7 +258,7 @@ export class MediaClient implements MediaPort {
     if (this.#socket === socket && this.state === 'ready') this.#pump()
   }
 
-  /** Begins with the events so far, once the store is available; until then callers are refused. */
+  /** Begins service once the store is available; until then callers are refused. */
   async #open(socket: Socket, bootId: string): Promise<void> {
     while (this.#socket === socket) {
       try {
@@ -282,7 +282,7 @@ export class MediaClient implements MediaPort {
     const snapshot = await this.#send('media.snapshot', {})
     if (this.#socket !== socket) return
     if (isFailure(snapshot)) throw new Error(`no snapshot: ${snapshot.message}`)
-    // Later events wait: a leg that is younger than the snapshot must not be missed in it.
+    // Later events wait, so that a leg newer than the snapshot is not taken for one that is missing.
     await this.#events.drain(this.#source(socket), snapshot.seq)
     // The comparison sees their effects.
     await this.#events.idle()
@@ -348,7 +348,7 @@ export class MediaClient implements MediaPort {
 
   // ------------------------------------------------------------------ doubt
 
-  /** Whether a command without an answer was carried out is what the next snapshot tells. */
+  /** Notes a command without an answer. The next snapshot shows whether it was carried out. */
   #doubt(name: CommandName, body: object): void {
     const subject = subjectOf(body)
     if (READS.has(name) || subject === null || this.#state === 'disconnected') return
@@ -356,7 +356,7 @@ export class MediaClient implements MediaPort {
     this.#look()
   }
 
-  /** Compares what is in doubt with a snapshot that was requested afterwards: by then, media has had every earlier command. */
+  /** Compares the subjects of unanswered commands with a snapshot requested afterwards: by then media has received every earlier command. */
   #look(): void {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -392,7 +392,7 @@ export class MediaClient implements MediaPort {
     await this.#handler.recheck(snapshot, doubts, this.#inner)
   }
 
-  /** What is said in one turn leaves together: each write of the socket is a system call. */
+  /** Messages of one turn of the event loop are sent together, since each write of the socket is a system call. */
   #write(message: ToMedia): void {
     const socket = this.#socket
     if (socket === null || socket.destroyed) return

@@ -6,17 +6,17 @@ import { isStoreOutage } from '../kernel/store/faults.ts'
 import { isOutage, StoreOutage } from '../kernel/store/outage.ts'
 import { CallersRefused } from './callers-refused.ts'
 
-/** Events that wait for their turn at most; when more come the channel is closed, and media sends them again. */
+/** Maximum number of waiting events. Beyond it the channel is closed, and media sends them again. */
 const MAX_WAITING = 100_000
-/** Events of one commit: enough to make the disk's part of each small, few enough that requests of the API get their turn. */
+/** Maximum number of events per commit: enough to share the cost of the disk, few enough that API requests get their turn. */
 const MAX_BATCH = 32
 /** Buckets for batch sizes. */
 const SIZE_BOUNDS = [1, 2, 4, 8, 16, MAX_BATCH]
 /** An event whose handling failed this often is set aside, so that later ones are not held up. */
 const MAX_ATTEMPTS = 3
-/** Between its attempts [ms]. */
+/** Delay between its attempts [ms]. */
 const RETRY_MS = 50
-/** Pause between two tries while the store is unavailable; the first is shorter, for momentary failures [ms]. */
+/** Pause between attempts while the store is unavailable; the first is shorter, for momentary failures [ms]. */
 const FIRST_STORELESS_MS = 200
 const STORELESS_MS = 1000
 
@@ -25,7 +25,7 @@ export interface CommandPort<C extends CommandName> {
   request<N extends C>(name: N, body: Request<N>, deadlineMs?: number): Promise<Reply<N> | Failure>
   /** Resolves when every event that has arrived by now is committed, or the channel broke. */
   settled(): Promise<void>
-  /** When media told the oldest event that is not handled, ISO 8601; null: all are. The empty string: it may be of any time. */
+  /** Time of the oldest event that is not handled, ISO 8601; null: all are handled; empty: unknown. */
   readonly waitingSince: string | null
 }
 
@@ -42,7 +42,7 @@ export interface EventSink {
   events(batch: readonly NumberedEvent[], media: MediaPort): Promise<void>
   /** Follow-ups of commits: of events, and of everything else that this process writes. */
   readonly followUps: FollowUps
-  /** Does what follows a commit. */
+  /** Runs a follow-up of a commit. */
   perform(task: FollowUpTask, media: MediaPort): Promise<void>
   /** Commits the position without an event that cannot be applied; the call that it belongs to is ended for it. */
   setAside(numbered: NumberedEvent, media: MediaPort): Promise<void>
@@ -58,7 +58,10 @@ export interface EventSource {
   isOpen(): boolean
   /** Every event up to this one is committed. */
   acknowledge(seq: number): void
-  /** The database is away, so that what follows an event could not be done: the comparison with the next connection's snapshot finds it again. */
+  /**
+   * A follow-up could not be done since the database was unavailable. Breaks the connection: the comparison with the next snapshot finds it
+   * again.
+   */
   fail(): void
 }
 
@@ -73,7 +76,7 @@ export interface BatchSizes {
 type Job = ({ kind: 'event' } & NumberedEvent) | { kind: 'mark'; resolve: () => void }
 type Batch = { events: NumberedEvent[]; marks: (() => void)[] }
 
-/** Null: what came is no event. */
+/** The name of an event; null: it is no event. */
 const nameOf = (event: unknown): string | null =>
   typeof event === 'object' && event !== null && 'name' in event && typeof event.name === 'string' ? event.name : null
 
@@ -89,17 +92,17 @@ export class MediaEvents {
   readonly #media: MediaPort
   readonly #log: Logger
   #jobs: Job[] = []
-  /** Taken out of `#jobs`, and not committed yet. */
+  /** Events taken out of `#jobs` and not committed yet. */
   #inHand: readonly NumberedEvent[] = []
   /** Of the current connection; null before the first. */
   #source: EventSource | null = null
   readonly #outage: StoreOutage
-  /** It was away when it was last tried. */
+  /** Whether the store was unavailable at the last attempt. */
   #isAway = false
   readonly #callers: CallersRefused
   /** A follow-up could not be done while the store was unavailable. */
   #isOwed = false
-  /** Events wait until the store takes them: they tell when it is back, for where little can be written more may not. */
+  /** Events are being retried. Only their success shows that the store is back, since on a nearly full disk smaller writes may still succeed. */
   #isWaiting = false
 
   /** At most `MAX_WAITING` events wait. @param publicUrl for `doc_url` */
@@ -176,7 +179,7 @@ export class MediaEvents {
     return nameOf(event) === null ? event : this.#callers.refuse(event)
   }
 
-  /** Resolves when all that was pushed before is dealt with, or given up. */
+  /** Resolves once everything pushed before has been handled or given up. */
   mark(): Promise<void> {
     return new Promise(resolve => this.#jobs.push({ kind: 'mark', resolve }))
   }
@@ -193,7 +196,7 @@ export class MediaEvents {
     this.#inHand = []
   }
 
-  /** Deals with what waits, batch after batch, up to the event `through`. Throws when one could not be handled. */
+  /** Handles the waiting events batch by batch, up to the event `through`. Throws if one could not be handled. */
   async drain(source: EventSource, through = Number.POSITIVE_INFINITY): Promise<void> {
     this.#source = source
     while (source.isOpen()) {
@@ -203,12 +206,12 @@ export class MediaEvents {
       if (events.length > 0) await this.#untilTaken(source, events, marks)
       this.#inHand = []
       for (const resolve of marks) resolve()
-      // What follows from these comes first: no caller's answer waits for the transaction of later events.
+      // Follow-ups of these events come first, so that no caller's answer waits for the transaction of later events.
       if (this.#jobs.length > 0) await nextTurn()
     }
   }
 
-  /** While the store is away nothing is given up but the waiting for it: the events are tried until it takes them. */
+  /** Handles a batch; while the store is unavailable, it is repeated until the store accepts it. */
   async #untilTaken(source: EventSource, batch: readonly NumberedEvent[], marks: (() => void)[]): Promise<void> {
     let events = batch
     for (let tries = 0; source.isOpen(); tries++) {
@@ -220,7 +223,7 @@ export class MediaEvents {
       } catch (error) {
         this.#isWaiting = isOutage(error)
         if (!this.#isWaiting) throw error
-        // A momentary failure costs no caller.
+        // A momentary failure refuses no caller.
         if (tries === 0) this.#note(error, { waiting: this.#jobs.length + events.length })
         else {
           this.storeAway(error)
@@ -240,7 +243,7 @@ export class MediaEvents {
     source.fail()
   }
 
-  /** Something could not be done while the store was away: once it is back, the rows are compared with what media does. */
+  /** A follow-up could not be done while the store was unavailable. Once it is back, the rows are compared with what media does. */
   async #owe(source: EventSource): Promise<void> {
     if (this.#isOwed) return
     this.#isOwed = true
@@ -304,7 +307,7 @@ export class MediaEvents {
       const isTaken = await this.#sink.events([numbered], this.#media).then(
         () => true,
         (error: unknown) => {
-          // A full or failing disk is not the event's fault: it is tried until the store takes it.
+          // A full or failing disk is not the event's fault, so it is repeated until the store accepts it.
           if (isStoreOutage(error)) throw error
           this.#log.error({ err: error, event: name, attempt }, 'a media event could not be handled')
           return false

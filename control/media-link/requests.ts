@@ -2,7 +2,7 @@ import type { CommandName, Failure, Reply } from '../../media/protocol.ts'
 
 /** Default deadline of a reply [ms]. */
 export const DEFAULT_DEADLINE_MS = 5000
-/** Requests that wait for a reply at most; more are answered `unavailable` at once and counted. */
+/** Maximum number of requests waiting for a reply; further ones get `unavailable` at once and are counted. */
 const MAX_PENDING = 2000
 
 interface Pending {
@@ -15,12 +15,12 @@ const unanswered = (message: string): Failure => ({ failure: 'unanswered', messa
 
 /** Requests to the media process that have no reply yet; each has a deadline. */
 export class MediaRequests {
-  /** Replies that did not come in time, and requests beyond the bound. */
+  /** Replies that did not arrive in time, and requests beyond the maximum. */
   readonly counters = { deadlines: 0, refused: 0 }
   readonly #pending = new Map<number, Pending>()
   #nextId = 1
 
-  /** No more are taken now. */
+  /** Whether no more requests are accepted. */
   get isFull(): boolean {
     return this.#pending.size >= MAX_PENDING
   }

@@ -8,12 +8,12 @@ import type { Period } from './period.ts'
 import { PieceWriter, removeArtifacts } from './pieces.ts'
 import type { ReportTable } from './report-table.ts'
 
-/** Written at once when so much has come together [characters]. */
+/** Text is buffered up to this length before it is written [characters]. */
 const CHUNK = 64 * 1024
 
 interface Writer {
   write(cells: string[]): Promise<void> | void
-  /** Resolves when the file is whole. */
+  /** Resolves when the file is complete. */
   end(): Promise<void>
 }
 
@@ -28,8 +28,8 @@ export interface ArtifactPlan {
 }
 
 /**
- * Writes the artifacts in one pass over the rows; they count once the run says that they are there. However many rows there are,
- * memory holds a page of them and a piece of each file.
+ * Writes the artifacts in one pass over the rows. They are valid once the run's row says so. Memory holds only a page of rows and a piece
+ * of each file.
  */
 export async function writeArtifacts({ db }: Store, tenant: Tenant, plan: ArtifactPlan): Promise<void> {
   const { columns, rows } = plan.table

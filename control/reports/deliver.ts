@@ -6,7 +6,7 @@ import { artifactSize, readArtifact } from './pieces.ts'
 import type { Delivery, ReportRun } from './run-schema.ts'
 import type { ReportRow, ReportRunRow } from './tables.ts'
 
-/** Size that mail servers commonly accept; base64 adds a third. A larger file is fetched over the API. */
+/** Maximum size of an attachment, which mail servers commonly accept; base64 adds a third. Larger files are only available over the API. */
 const MAX_ATTACHED_BYTES = 10 * 1024 * 1024
 
 /** The mail about a run to one of its recipients. */
@@ -38,7 +38,7 @@ export async function reportMail(
   }
 }
 
-/** How a mail went; `temporary`: it is worth another try. */
+/** Sends a mail. `temporary`: another attempt may succeed. */
 export async function deliver(sendMail: SendMail | null, mail: Mail): Promise<Delivery & { temporary: boolean }> {
   if (sendMail === null) return { email: mail.to, status: 'failed', error: NO_MAIL_SERVER, temporary: false }
   try {

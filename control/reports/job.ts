@@ -10,6 +10,6 @@ declare module '../kernel/jobs/kinds.ts' {
 export interface ReportRunJob {
   tenant: Tenant
   run_id: string
-  /** The request that asked for it; null: the schedule. */
+  /** The API request that started it; null: the schedule did. */
   request: { requestId: string; idempotencyKey: string | null } | null
 }

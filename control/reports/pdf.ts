@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import PDFDocument from 'pdfkit'
 import type { Period } from './period.ts'
 
-/** More rows are for the CSV: nobody reads them on paper. It bounds the document in memory, too. */
+/** Maximum number of rows, since nobody reads more on paper. It also bounds the document in memory. */
 const MAX_ROWS = 500
 const MARGIN = 36
 const FONT_SIZE = 7
@@ -23,7 +23,7 @@ export class PdfTable {
     this.#line(columns, 'Helvetica-Bold')
   }
 
-  /** The file. */
+  /** The content of the file. */
   get stream(): Readable {
     return this.#document as unknown as Readable
   }

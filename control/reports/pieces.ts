@@ -6,7 +6,7 @@ import type { Format } from './format.ts'
 
 /** Size of all pieces of a file but the last [bytes], small enough for a row in both databases. */
 const PIECE_BYTES = 256 * 1024
-/** A table of some 250,000 calls. For more, use shorter periods. */
+/** Maximum size of a file: a table of some 250,000 calls. For more, use shorter periods. */
 export const MAX_ARTIFACT_BYTES = 32 * 1024 * 1024
 
 /** A run's file in one format. */
@@ -15,7 +15,7 @@ export interface ArtifactName {
   format: Format
 }
 
-/** Its message is for the reader; other failures are ours. */
+/** A failure whose message is shown to users; others are ours. */
 export class ReportTooLarge extends Error {}
 
 /** Writes a file piece by piece. An earlier one of that name must be removed first. */
@@ -66,7 +66,7 @@ export class PieceWriter {
   }
 }
 
-/** A file's size [bytes]; null when it is not there. */
+/** A file's size [bytes]; null: there is no such file. */
 export async function artifactSize(db: Db, tenant: Tenant, { runId, format }: ArtifactName): Promise<number | null> {
   const row = await forTenant(db, tenant)
     .select('report_artifacts')
@@ -77,7 +77,7 @@ export async function artifactSize(db: Db, tenant: Tenant, { runId, format }: Ar
   return row?.size === null || row === undefined ? null : Number(row.size)
 }
 
-/** The bytes from `first` to `last`, both inclusive; one piece at a time is in memory, and everybody else has their turn between two. */
+/** The bytes from `first` to `last`, both inclusive. One piece at a time is in memory, and other work runs between two. */
 export const readArtifact = (
   db: Db,
   tenant: Tenant,

@@ -22,7 +22,7 @@ const MEASURES: (keyof Measures)[] = [
   'qa_score',
 ]
 
-/** One row for each agent who had calls in the period, those with most first. */
+/** One row for each agent with calls in the period, those with most calls first. */
 export const agentTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
   columns: ['user_id', 'name', ...MEASURES],
   rows: agentRows(db, tenant, period),
@@ -53,7 +53,7 @@ async function* topicRows(db: Db, tenant: Tenant, period: Period): AsyncGenerato
   }
 }
 
-/** One row for each call of the period that was summed up. */
+/** One row for each call of the period that has a summary. */
 export const summaryTable = (db: Db, tenant: Tenant, period: Period): ReportTable => ({
   columns: ['call_id', 'created', 'user_id', 'queue_id', 'reason', 'outcome', 'disposition', 'topics', 'sentiment'],
   rows: summaryRows(db, tenant, period),
@@ -85,7 +85,7 @@ async function* summaryRows(db: Db, tenant: Tenant, { from, to }: Period): Async
   }
 }
 
-/** Read at once; between two pages others get the database. */
+/** Rows per query; other work gets the database between two. */
 const PAGE_ROWS = 500
 
 /** One row for each criterion of each evaluation of a call of the period. */

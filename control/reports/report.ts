@@ -18,7 +18,7 @@ export interface ReportDeps {
   timezoneOf: (db: Db, tenant: Tenant) => Promise<string>
 }
 
-/** Limit for one report. */
+/** Maximum number of waiting runs of one report. */
 const MAX_WAITING_RUNS = 20
 
 export async function createReport(
@@ -103,7 +103,7 @@ function readSchedule(schedule: string, timezone: string, now: Date): Date | nul
   }
 }
 
-/** Of a report that is deleted; those in progress are cancelled. */
+/** Deletes the runs of a report that is being deleted, and cancels those in progress. */
 export async function deleteRuns(trx: Trx, context: Context, { id }: ReportRow): Promise<null> {
   const scoped = forTenant(trx, context)
   const rows = await scoped.select('report_runs').select(['id', 'finished_at']).where('report_id', '=', id).execute()

@@ -33,7 +33,7 @@ async function run(deps: ReportJobDeps, { tenant, run_id, request }: ReportRunJo
   const scoped = forTenant(deps.store.db, tenant)
   const row = await scoped.find('report_runs', run_id)
   const report = row && (await scoped.find('reports', row.report_id))
-  // Deleted meanwhile, or over: the process died before it could end the job.
+  // Deleted meanwhile, or finished by a process that died before it could end the job.
   if (row === undefined || report === undefined || row.finished_at !== null) return
   const isLast = attempt.attempt >= MAX_ATTEMPTS
   let outcome: Pick<ReportRunRow, 'status' | 'error'>
@@ -52,7 +52,7 @@ async function run(deps: ReportJobDeps, { tenant, run_id, request }: ReportRunJo
   })
 }
 
-/** Ends a run, and tells. */
+/** Ends a run, and writes the event. */
 export async function finishRun(
   trx: Trx,
   tenant: Tenant,
@@ -65,7 +65,7 @@ export async function finishRun(
   await appendEvent(trx, tenant, { type, at: finished_at, object: toReportRun(row), ...(request && { request }) })
 }
 
-/** Makes the artifacts, unless they were made by an attempt before. */
+/** Makes the artifacts, unless an earlier attempt has made them. */
 async function make(
   deps: ReportJobDeps,
   tenant: Tenant,
@@ -81,7 +81,7 @@ async function make(
   await note(deps, tenant, row, { csv: report.csv, pdf: report.pdf })
 }
 
-/** Mails the artifacts to those who have no verdict yet; throws when some are to be tried again. */
+/** Mails the artifacts to recipients without a result yet. Throws if some are to be repeated. */
 async function mail(
   deps: ReportJobDeps,
   tenant: Tenant,
@@ -110,7 +110,7 @@ async function mail(
 const inOrder = (deliveries: Delivery[], recipients: string[]): Delivery[] =>
   recipients.flatMap(email => deliveries.find(delivery => delivery.email === email) ?? [])
 
-/** Writes down a step that is done, in the database and in `row`. */
+/** Stores a finished step, in the database and in `row`. */
 async function note(
   { store }: ReportJobDeps,
   tenant: Tenant,

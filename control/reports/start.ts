@@ -15,7 +15,7 @@ export interface RunOrder {
   now: Date
 }
 
-/** Queues a run; it is made by a job, outside of the request. */
+/** Queues a run, which a job makes after the request. */
 export async function startRun(trx: Trx, tenant: Tenant, report: ReportRow, order: RunOrder): Promise<ReportRun> {
   const row = {
     id: newId('report_run'),

@@ -6,7 +6,7 @@ import { finishRun } from './run-job.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const KEEP_ARTIFACTS_MS = 90 * DAY_MS
-/** A run is not looked at before [ms]; its job is written in the same transaction, so this only spares work. */
+/** Minimum age of a run that may be stuck [ms]. It only saves work, since a run's job is stored in the same transaction. */
 const STUCK_AFTER_MS = 60 * 60 * 1000
 const BATCH = 500
 
@@ -18,13 +18,13 @@ export async function sweepReports(deps: { store: Store; now: () => Date }): Pro
   await forgetOrphans(deps.store)
 }
 
-/** Files of an attempt whose report was deleted meanwhile. */
+/** Deletes files of attempts whose report was deleted meanwhile. */
 async function forgetOrphans({ db }: Store): Promise<void> {
   const runs = db.selectFrom('report_runs').select('id')
   await db.deleteFrom('report_artifacts').where('run_id', 'not in', runs).execute()
 }
 
-/** The job was given up: it took the process down each time. */
+/** Ends runs whose job was given up because the process died in each attempt. */
 async function endStuckRuns(store: Store, now: Date): Promise<void> {
   const open = await store.db
     .selectFrom('report_runs')

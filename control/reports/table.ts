@@ -8,7 +8,7 @@ import { agentTable, evaluationTable, summaryTable, topicTable } from './quality
 import type { ReportTable } from './report-table.ts'
 import type { ReportRow } from './tables.ts'
 
-/** Read at once; between two pages others get the database. */
+/** Rows per query; other work gets the database between two. */
 const PAGE_ROWS = 1000
 
 const QUEUE_FIGURES = ['answered', 'abandoned', 'other', 'average_wait_ms', 'service_level_pct'] as const
@@ -77,7 +77,7 @@ const cellsOf = (call: CallRow): string[] => [
   call.user_id ?? '',
 ]
 
-/** One row for each queue there was before the period's end: the figures of the calls that left its line in the period. */
+/** One row for each queue that existed before the period's end, with the figures of calls that left it in the period. */
 async function* queueRows(db: Db, tenant: Tenant, period: Period): AsyncGenerator<string[]> {
   let last = ''
   for (;;) {

@@ -18,7 +18,7 @@ export interface ReportTable extends TenantColumns {
   pdf: number
   /** JSON list of e-mail addresses. */
   recipients: string
-  /** Cron with five fields, or null: it runs when it is asked to. */
+  /** Cron with five fields; null: it runs on request only. */
   schedule: string | null
   /** The organisation's time zone when `next_run_at` was set. */
   schedule_timezone: string | null
@@ -40,7 +40,7 @@ export interface ReportRunTable extends TenantColumns {
   csv: number
   pdf: number
   recipients: string
-  /** JSON list: those whose result is known. */
+  /** JSON list of recipients whose result is known. */
   deliveries: string
 }
 

@@ -11,7 +11,7 @@ import { removeEvaluation, removeSummary } from '../quality/removal.ts'
 import { removeCall, removeRecording, removeTranscript, removeVoicemail } from './removal.ts'
 
 const DAY_MS = 86_400_000
-/** Rows that one transaction takes: calls wait for it. */
+/** Rows per transaction, small because calls wait for it. */
 const BATCH = 10
 
 type Due = { id: string; organisation_id: string; livemode: number }
@@ -22,7 +22,7 @@ interface Kind {
   hasFiles: boolean
 }
 
-/** Rows that are kept for this long after a time in them. */
+/** A kind of rows that expire after a time in them. */
 interface Rows extends Kind {
   table:
     | 'recordings'
@@ -34,13 +34,13 @@ interface Rows extends Kind {
     | 'qa_evaluations'
     | 'calls'
   id: 'id' | 'call_id'
-  /** Counted from here. */
+  /** Column from which the time counts. */
   since: 'created' | 'ended_at'
-  /** It is still in progress. */
+  /** Condition: the row is still in progress. */
   isBusy: RawBuilder<unknown>
 }
 
-/** What its own noun finds. */
+/** A kind of rows that its own noun finds. */
 interface Found extends Kind {
   due: (trx: Trx, by: { organisationId: string; until: string }) => Promise<Due[]>
 }
@@ -186,7 +186,7 @@ export class RetentionDuty {
     }
   }
 
-  /** Data of deleted contacts, whoever deleted them. */
+  /** Deletes the numbers of deleted contacts, whoever deleted these. */
   async #forgetNumbers(): Promise<void> {
     const { store, now } = this.#parts
     const at = now().toISOString()
@@ -214,7 +214,7 @@ export class RetentionDuty {
     })
     if (hasFiles) for (const { id } of rows) await removeRecordingFiles(this.#parts.dataDir, id)
     this.counters[`${kind}Deleted`] += rows.length
-    // SQLite answers without a turn of the event loop.
+    // SQLite blocks the event loop, so other work gets a turn here.
     await nextTurn()
     return rows.length
   }

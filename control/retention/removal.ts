@@ -11,7 +11,7 @@ import { release } from '../usage/ledger.ts'
 /** Event types whose text is that of a transcript. */
 const SPOKEN = ['call.transcript.segment', 'call.transcript.ready', 'call.turn'] as const
 
-/** Null: gone. Undefined: there was none. */
+/** Null: deleted; undefined: there was none. */
 type Removed = Problem | null | undefined
 
 export async function removeRecording(trx: Trx, tenant: Tenant, callId: string, at: string): Promise<Removed> {
@@ -24,7 +24,7 @@ export async function removeRecording(trx: Trx, tenant: Tenant, callId: string, 
   return null
 }
 
-/** With the events that quote it, and the turns of the assistant. */
+/** Deletes a transcript with the events that quote it and the assistant's turns. */
 export async function removeTranscript(trx: Trx, tenant: Tenant, callId: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const row = await scoped.find('transcripts', callId)
@@ -56,7 +56,7 @@ export async function removeVoicemail(trx: Trx, tenant: Tenant, id: string, at: 
   return null
 }
 
-/** With everything about it, its events too. A message that was left in it is a separate object, and stays. */
+/** Deletes a call with everything about it, including events. A voicemail that was left in it is a separate object, and stays. */
 export async function removeCall(trx: Trx, tenant: Tenant, id: string, at: string): Promise<Removed> {
   const scoped = forTenant(trx, tenant)
   const call = await scoped.find('calls', id)

@@ -70,7 +70,7 @@ const DELETIONS: Deletion[] = [
   },
 ]
 
-/** Deletes records of calls. */
+/** Routes that delete records of calls. */
 export const keptDataRoutes = ({ dataDir, now }: KeptDataDeps): Route[] =>
   DELETIONS.map(({ path, id: operation, object, summary, description, scope, tag, remove }) =>
     route({

@@ -4,7 +4,7 @@ import type { Db } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import { type ConferenceSession, toSession } from './session-schema.ts'
 
-/** The participants of each of these sessions. */
+/** Number of participants, by session ID. */
 export async function participantCounts(db: Db, tenant: Tenant, ids: string[]): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
   const rows = await forTenant(db, tenant)

@@ -40,7 +40,7 @@ async function listSessions(
 ): Promise<List<ConferenceSession> | Problem> {
   const scoped = forTenant(store.db, context)
   if ((await scoped.find('conference_rooms', roomId)) === undefined) return missing('conference_room', roomId)
-  // A session is `queued` until media has opened its room: nobody has been in it.
+  // A `queued` session is left out: media has not opened its room, and nobody was in it.
   const sessions = scoped
     .select('calls')
     .where('kind', '=', 'conference')

@@ -6,9 +6,9 @@ declare module '../kernel/jobs/kinds.ts' {
   }
 }
 
-/** The notes of a conference session are to be written. */
+/** Job: the notes of a conference session are to be written. */
 export interface NotesJob {
   tenant: Tenant
-  /** The session's. */
+  /** The session's call ID. */
   call_id: string
 }

@@ -182,7 +182,7 @@ async function change(
   }
   const refused = sound === undefined ? null : await changeSound(deps, context, found.participant, sound)
   if (refused !== null) return refused
-  // Its own entry may still be on the way, and would undo this.
+  // The event of its joining may not have been handled yet, and would undo this.
   await deps.media.settled()
   // Only the requested fields: the others belong to other requests, which may be newer.
   const columns = {
@@ -194,14 +194,14 @@ async function change(
   const changed = await deps.store.transaction(async trx => {
     const participants = forTenant(trx, context)
     if (Object.keys(columns).length > 0) await participants.change('participants', participantId, columns)
-    // It may come in now, and lets others in.
+    // A moderator may join now, and lets waiting participants in.
     if (role === 'moderator') wakeWaiting(trx, roomId)
     return participants.find('participants', participantId)
   })
   return toParticipant(changed ?? found.participant, found.call)
 }
 
-/** Who hears whom. Hold comes afterwards, so a participant who returns is muted as requested. */
+/** Changes who hears whom. Hold comes last, so that a participant who returns is already muted as requested. */
 async function changeAudio(
   media: MediaPort,
   legId: string,

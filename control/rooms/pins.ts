@@ -12,7 +12,7 @@ export async function pinColumns(column: 'pin' | 'moderator_pin', digits: string
   >
 }
 
-/** The same for a change of one of the two: the other is known by its hash only. */
+/** Why a change of one of the two PINs is refused. The other one is known only by its hash. */
 export async function changedPinProblem(
   row: ConferenceRoomRow,
   { pin, moderator_pin }: ChangeBody,

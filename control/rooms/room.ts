@@ -21,7 +21,7 @@ export interface ConferenceRoomDeps {
   now: () => Date
   /** Base of `join_url` for guests; no trailing slash. */
   publicUrl: string
-  /** The inbound routes that keep a room from being deleted. */
+  /** The inbound routes that use a room, which then cannot be deleted. */
   usesOf: UsesOf
   userExists: Exists
 }
@@ -79,7 +79,7 @@ export async function changeRoom(
   id: string,
   body: ChangeBody,
 ): Promise<ConferenceRoom | Problem> {
-  // Slow by design, so before the transaction.
+  // Hashing is slow by design, so it happens before the transaction.
   const pins = {
     ...(body.pin === undefined ? {} : await pinColumns('pin', body.pin)),
     ...(body.moderator_pin === undefined ? {} : await pinColumns('moderator_pin', body.moderator_pin)),

@@ -25,7 +25,7 @@ export interface NotesDeps {
 
 const MAX_ATTEMPTS = 5
 const BACKOFF_MS = 30_000
-/** Limit of the text for the model. Long meetings decide at the end. */
+/** Maximum length of the text for the model [characters]. The end is kept, where long meetings decide. */
 const MAX_TEXT = 60_000
 const MAX_ITEMS = 50
 const MAX_SUMMARY = 10_000
@@ -43,13 +43,13 @@ const notesSchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** Within the transaction that completes a transcript (`store.within`). */
+/** Runs in the transaction that completes a transcript (`store.within`). */
 export const onTranscriptTold = only(
   ['call.transcript.ready'],
   (trx: Trx, { object, at }: Fact): Promise<void> => wantNotes(trx, (object as CallTranscript).call_id, at),
 )
 
-/** A call's transcript is complete: notes are written, where it is the session of a room with a note taker. */
+/** Requests notes for a complete transcript, if it is of a session in a room with a note taker. */
 export async function wantNotes(trx: Trx, callId: string, at: string): Promise<void> {
   const session = await trx.selectFrom('calls').selectAll().where('id', '=', callId).executeTakeFirst()
   if (session?.kind !== 'conference' || session.room_id === null) return
@@ -64,7 +64,7 @@ export async function wantNotes(trx: Trx, callId: string, at: string): Promise<v
   })
 }
 
-/** Has a model write the notes. Without a model there are none; temporary failures are retried. */
+/** Asks a model to write the notes. Without a model there are none; temporary failures are retried. */
 export const notesHandler = (deps: NotesDeps): JobHandler<NotesJob> => ({
   maxAttempts: MAX_ATTEMPTS,
   backoffMs: BACKOFF_MS,
@@ -110,7 +110,7 @@ const linesOf = ({ segments }: CallTranscript): string[] =>
     .filter(({ speaker }) => speaker === 'participant')
     .map(({ participant_id, text }) => `${participant_id}: ${text}`)
 
-/** The room's, as it is now. */
+/** The room's current language. */
 async function languageOf(db: Db, tenant: Tenant, { room_id }: CallRow): Promise<string> {
   const room = room_id === null ? undefined : await forTenant(db, tenant).find('conference_rooms', room_id)
   return room === undefined ? 'en' : settingsOf(room).language

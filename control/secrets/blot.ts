@@ -4,7 +4,7 @@ const MIN_CUT = 4
 /** Replaces a secret wherever it would appear. */
 export const blotOf = (name: string): string => `[secret:${name}]`
 
-/** Blots secrets out of a text. `cut`: its end was not read, and may be the beginning of one. */
+/** Masks secrets in a text. `cut`: the text was truncated, and may end with the beginning of a secret. */
 export type Blot = (text: string, cut?: boolean) => string
 
 /**
@@ -60,7 +60,7 @@ function withoutBeginning(text: string, forms: readonly { form: string; blot: st
   return text
 }
 
-/** The same in all texts of a value of JSON, the names in it too. */
+/** Masks secrets in all texts of a JSON value, including property names. */
 export function blottedDeep(value: unknown, blot: Blot): unknown {
   if (typeof value === 'string') return blot(value)
   if (Array.isArray(value)) return value.map(item => blottedDeep(item, blot))

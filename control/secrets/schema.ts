@@ -10,7 +10,7 @@ const name = Type.String({
   description: 'Tools refer to it as `{{secret:NAME}}`. It cannot be changed.',
 })
 const description = Type.String({ maxLength: 500, description: 'Label for people.' })
-/** A shorter one could not be told from other words of an answer. */
+/** A shorter one could not be distinguished from other words in a response. */
 const value = Type.String({
   pattern: '^[ -~]{8,4096}$',
   examples: ['key-of-the-shop-9f2c'],

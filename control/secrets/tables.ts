@@ -9,12 +9,12 @@ declare module '../kernel/store/tables.ts' {
 
 export interface SecretTable extends TenantColumns {
   id: string
-  /** No other of the tenant has it. */
+  /** Unique for the tenant. */
   name: string
   description: string
-  /** Sealed by the vault, for this row alone. */
+  /** Sealed by the vault, for this row only. */
   value: string
-  /** One more with each rotation. */
+  /** Incremented with each rotation. */
   version: number
   /** JSON. */
   metadata: string

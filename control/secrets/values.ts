@@ -17,7 +17,7 @@ export const secretReader =
     return new Map(rows.map(({ id, name, value }) => [name, vault.open(value, id)]))
   }
 
-/** Which of these names are those of secrets. */
+/** Which of these names belong to secrets. */
 export async function knownSecrets(db: Db, tenant: Tenant, names: readonly string[]): Promise<ReadonlySet<string>> {
   if (names.length === 0) return new Set()
   const rows = await forTenant(db, tenant).select('secrets').select('name').where('name', 'in', names).execute()

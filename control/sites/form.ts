@@ -32,7 +32,7 @@ export function serveForms(app: FastifyInstance, deps: FormDeps): void {
       .headers({
         'Content-Type': 'text/javascript; charset=utf-8',
         'Cache-Control': 'public, max-age=300',
-        // It is for the pages of others.
+        // The script is for pages of other origins.
         'Cross-Origin-Resource-Policy': 'cross-origin',
       })
       .send(script),
@@ -62,7 +62,7 @@ export function serveForms(app: FastifyInstance, deps: FormDeps): void {
 
 type Limit = [limits: RateLimits, key: string]
 
-/** The site whose form this is, if the page may show it: then its browser may read the answer. */
+/** The site of the form, if the page may show it, whose browser may then read the answer. */
 async function admitted(
   { store, now }: FormDeps,
   limits: Limit[],

@@ -7,7 +7,7 @@ import type { Vault } from '../kernel/vault.ts'
  * of a request must have found a number for which the SHA-256 of `challenge.number` begins with this many zero bits.
  */
 
-/** Some 30,000 hashes: below a second of a telephone's time, and more than a flood of requests is worth. */
+/** About 30,000 hashes: less than a second on a phone, but too expensive for a flood of requests. */
 export const PROOF_BITS = 15
 const TTL_MS = 10 * 60_000
 const SALT_BYTES = 12
@@ -23,14 +23,12 @@ const ownerOf = (siteId: string): string => `proof of ${siteId}`
 
 export function newChallenge(vault: Vault, siteId: string, now: Date): Challenge {
   const expires_at = new Date(now.getTime() + TTL_MS).toISOString()
-  // The salt keeps two of one moment apart.
+  // The salt makes two challenges of the same moment different.
   const text = `${expires_at} ${randomBytes(SALT_BYTES).toString('base64url')}`
   return { challenge: vault.seal(text, ownerOf(siteId)), bits: PROOF_BITS, expires_at }
 }
 
-/**
- * When the challenge expires that this number solves; null: it belongs to another site, has expired, or is not solved.
- */
+/** When the challenge that this number solves expires; null: it belongs to another site, has expired, or is not solved. */
 export function provenUntil(
   vault: Vault,
   siteId: string,

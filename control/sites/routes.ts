@@ -28,7 +28,7 @@ export interface SiteDeps {
   publicUrl: string
 }
 
-/** Callback forms on websites. */
+/** Routes of callback forms on websites. */
 export function siteRoutes(deps: SiteDeps): Route[] {
   const plain: Plain<'sites', typeof siteSchema> = {
     store: deps.store,
@@ -90,7 +90,7 @@ const change =
     })
   }
 
-/** As browsers send them. */
+/** Origins in the form in which browsers send them. */
 const originsOf = (origins: readonly string[]): string[] => [
   ...new Set(origins.flatMap(text => readOrigin(text) ?? [])),
 ]

@@ -71,7 +71,7 @@ export const requestBody = input({
   phone: Type.String({ minLength: 1, maxLength: 50 }),
   name: Type.Optional(Type.String({ maxLength: 200 })),
   message: Type.Optional(Type.String({ maxLength: 2000 })),
-  /** Nobody sees this field: who fills it in is no visitor. */
+  /** An invisible field: whoever fills it in is a bot. */
   website: Type.Optional(Type.String({ maxLength: 200 })),
   page: Type.String({ minLength: 1, maxLength: 2000 }),
   language: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,35}$' })),

@@ -71,7 +71,7 @@ function fieldProblem(site: SiteRow, origin: string, sent: SiteRequest): Problem
   return null
 }
 
-/** Uses a proof up; false: somebody did. Those that have expired are forgotten. */
+/** Uses up a proof of work; false: it was used before. Deletes expired ones. */
 async function takeProof(trx: Trx, tenant: Tenant, challenge: string, expiresAt: string, now: Date): Promise<boolean> {
   await trx.deleteFrom('site_proofs').where('expires_at', '<=', now.toISOString()).execute()
   const row = {

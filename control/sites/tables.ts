@@ -12,7 +12,7 @@ export interface SiteTable extends TenantColumns {
   id: string
   name: string
   active: number
-  /** For "who uses this queue?". */
+  /** The queue that returns its callbacks, so that the users of a queue can be found. */
   queue_id: string | null
   /** JSON of everything else that the API shows. */
   settings: string
@@ -20,7 +20,7 @@ export interface SiteTable extends TenantColumns {
   updated: string
 }
 
-/** A proof of work that was taken: no second request goes by it. */
+/** A used proof of work, which no second request may use. */
 export interface SiteProofTable extends TenantColumns {
   /** SHA-256 of the challenge, hex. */
   id: string

@@ -11,10 +11,10 @@ import { type CallLimit, limitsOf, reachedBy, toPartnerOrganisation } from './cl
 
 const MINUTE_MS = 60_000
 const BUSY_RETRY_S = 5
-/** How often a limit is reported: not for every call. */
+/** Minimum interval between reports of the same limit. */
 const TELL_EVERY_MS = 60 * MINUTE_MS
 
-/** Why an organisation that a partner manages may not have one more call; the partner is notified. Null: it may. `at`: ISO-8601 UTC. */
+/** Why an organisation that a partner manages may not have one more call, of which the partner is notified. Null: it may. `at`: ISO 8601 UTC. */
 export async function callProblem(trx: Trx, tenant: Tenant, at: string): Promise<Problem | null> {
   const row = await rowBy(trx, 'partner_organisations', { id: tenant.organisationId })
   if (row === undefined) return null
@@ -29,7 +29,7 @@ export async function callProblem(trx: Trx, tenant: Tenant, at: string): Promise
   return refused
 }
 
-/** Why nobody outside may be called for a call that runs already, and so counts already; null: somebody may. */
+/** Why no further leg may be dialled for a running call, which is already counted; null: one may. */
 export async function legProblem(db: Db, tenant: Tenant, at: string): Promise<Problem | null> {
   const row = await rowBy(db, 'partner_organisations', { id: tenant.organisationId })
   if (row === undefined) return null
@@ -41,7 +41,7 @@ export async function legProblem(db: Db, tenant: Tenant, at: string): Promise<Pr
   return null
 }
 
-/** Null: nobody has suspended it. */
+/** The problem if the organisation is suspended; null: it is not. */
 export async function suspensionOf(
   db: Db,
   { organisationId }: Pick<Tenant, 'organisationId'>,
@@ -50,7 +50,7 @@ export async function suspensionOf(
   return row?.suspended === 1 ? SUSPENDED : null
 }
 
-/** Tells whoever runs it that a call could not begin. */
+/** Notifies the partner that a call could not begin. */
 async function tellReached(trx: Trx, row: PartnerOrganisationRow, limit: CallLimit, at: string): Promise<void> {
   const before = reachedBy(row)
   const last = before[limit]
@@ -70,7 +70,7 @@ async function running(db: Db, tenant: Tenant, most: number): Promise<number> {
   return rows.rows.length
 }
 
-/** Calls that began in a month (`2026-11`). */
+/** Duration of calls that began in a month (`2026-11`) [ms]. */
 async function talkedMs(db: Db, tenant: Tenant, month: string): Promise<number> {
   await written(db)
   const row = await forTenant(db, tenant)

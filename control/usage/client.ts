@@ -3,7 +3,7 @@ import { nullable, timestamp } from '../kernel/schema.ts'
 import { showRow } from '../kernel/show-row.ts'
 import type { PartnerOrganisationRow } from '../kernel/store/tables.ts'
 
-/** An organisation that another one manages. */
+/** Name of an organisation that a partner manages. */
 export const clientName = Type.String({ minLength: 1, maxLength: 200 })
 
 /** Limits of a plan; null: no limit. */
@@ -38,7 +38,7 @@ export const DEFAULT_LIMITS: Limits = {
 
 export const limitsOf = ({ limits }: Pick<PartnerOrganisationRow, 'limits'>): Limits => JSON.parse(limits)
 
-/** Limits that calls can come up against. */
+/** Limits of calls. */
 export type CallLimit = 'concurrent_calls' | 'call_minutes_per_month'
 export type Reached = Record<CallLimit, string | null>
 const NONE_REACHED: Reached = { concurrent_calls: null, call_minutes_per_month: null }

@@ -9,9 +9,9 @@ registerIds({ usage_entry: 'use' })
 
 /** The quantities of one source. */
 export interface Use {
-  /** The object that it is of. */
+  /** ID of the metered object. */
   sourceId: string
-  /** When that began, ISO-8601 UTC: the day that it belongs to. */
+  /** When the object began, ISO 8601 UTC, which decides the day. */
   at: string
   /** Whole numbers; absent ones are not counted. */
   amounts: Partial<Record<Meter, number>>

@@ -5,12 +5,12 @@ import { METERS, type Meter } from './tables.ts'
 
 /** Usage of a day or month, by when it began. */
 export type Amounts = Record<Meter, number> & {
-  /** Stored at its end [bytes]. */
+  /** Bytes stored at its end. */
   kept_bytes: number
 }
 
 export interface Range {
-  /** ISO-8601 UTC; `to` is not in it any more. */
+  /** ISO 8601 UTC; `to` is exclusive. */
   from: string
   to: string
   granularity: 'day' | 'month'
@@ -50,7 +50,7 @@ export async function measureUsage(db: Db, tenant: Tenant, range: Range): Promis
   return period => used.get(period) ?? { ...NONE, kept_bytes: ends.findLast(([end]) => end < period)?.[1] ?? before }
 }
 
-/** Stored and not yet deleted at a time [bytes]. */
+/** Bytes stored and not yet deleted at a time. */
 async function keptBefore(db: Db, tenant: Tenant, at: string): Promise<number> {
   const rows = await forTenant(db, tenant)
     .select('usage_entries')

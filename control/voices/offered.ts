@@ -16,7 +16,7 @@ export interface OfferedVoice {
 
 type VoiceConfig = Partial<Pick<Config, 'ttsUrl' | 'ttsModel' | 'ttsVoice' | 'ttsVoices'>>
 
-/** The voices that may be named here: those of the configured provider, and behind them those that are here without one. */
+/** The voices that settings may name: first those of the configured provider, then those available without one. */
 export class OfferedVoices {
   readonly all: readonly OfferedVoice[]
 
@@ -39,7 +39,7 @@ export class OfferedVoices {
     return this.all.find(voice => voice.id === id)
   }
 
-  /** Why a voice cannot be named; empty, null and absent are the default. */
+  /** Why a voice cannot be named. Empty, null and absent mean the default. */
   problem(param: string, voice: string | null | undefined): Problem | null {
     if (voice == null || voice === '' || this.get(voice) !== undefined) return null
     const meant = didYouMean(
@@ -51,7 +51,7 @@ export class OfferedVoices {
   }
 }
 
-/** The default voice is one of them, at any place in the list. */
+/** The provider's voices. The default voice is added if it is not listed. */
 function ownVoices(ttsVoice: string, listed: Config['ttsVoices']): Config['ttsVoices'] {
   return listed.some(({ name }) => name === ttsVoice) ? listed : [{ name: ttsVoice, language: null }, ...listed]
 }

@@ -16,9 +16,9 @@ export interface VoiceDeps {
 }
 
 const SAMPLE_RATE_HZ = 8000
-/** Previews without a text of their own are made once. */
+/** Number of cached previews; only those with the sample text are cached. */
 const MAX_KEPT = 64
-/** A provider may take its time: two of them, one after the other [ms]. */
+/** Deadline of a preview, in which two providers may be tried [ms]. */
 const DEADLINE_MS = 15_000
 const SAMPLE = 'Hello! This is how I sound on the telephone.'
 const SAMPLES: Readonly<Record<string, string>> = {
@@ -62,7 +62,7 @@ const toVoice = ({ isDefault, ...voice }: OfferedVoice, { livemode }: { livemode
   preview_url: `/v1/voices/${encodeURIComponent(voice.id)}/preview`,
 })
 
-/** Voices over REST. */
+/** Routes of the offered voices. */
 export function voiceRoutes(deps: VoiceDeps): Route[] {
   const kept = new LRUCache<string, Buffer>({ max: MAX_KEPT })
   return [

@@ -15,7 +15,7 @@ import { type Counters, serveHealth } from './health.ts'
 import type { AppParts } from './parts.ts'
 import { routes } from './routes/all.ts'
 
-/** Builds and wires the whole HTTP side; listens to nothing, so that tests inject requests. */
+/** Builds and wires the whole HTTP side. It does not listen, so that tests can inject requests. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { store, media, now, log, rate = DEFAULT_RATE } = parts
   const { trustedProxies = [] } = parts.config
@@ -24,7 +24,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const requestLog = new RequestLog({ store, now, log })
   await forgetStreams(store.db)
   const live = { streams: new OpenStreams(store, now, log) }
-  // Those that only end by themselves would keep the server from closing.
+  // Open streams would keep the server from closing.
   app.addHook('preClose', async () => live.streams.close())
   const operations = routes(parts, requestLog, live)
   const { maxObjects } = parts.config

@@ -51,11 +51,11 @@ import { IMPORT_TARGETS } from './import-targets.ts'
 import { type AppParts, clockOf, loopbackOf, mailerOf, streamDeps } from './parts.ts'
 import { askingBy, modelsOf } from './wire-programs.ts'
 
-/** Maximum lateness of timed work. */
+/** Intervals of periodic work. */
 const SHORT_DUTY_MS = 30_000
 const LONG_DUTY_MS = 60 * 60 * 1000
 
-/** Queues, agents and callbacks; `run` is to be called now and then, for what becomes due by the clock alone. */
+/** Queues, agents and callbacks. `run` is to be called regularly, for what becomes due by time alone. */
 export function buildCallCentre(
   { store, vault, now, log, config }: Pick<AppParts, 'store' | 'vault' | 'config' | 'now' | 'log'>,
   led: Pick<CallCentreParts, 'handOver' | 'led'> = { handOver: async () => false },
@@ -159,7 +159,7 @@ export function buildJobs(parts: Omit<AppParts, 'media'>): JobRunner {
       'call.judge': judgeHandler({ store, now, models, meter }),
       'report.run': reportRunHandler({ store, now, sendMail }),
       'import.run': importHandler({ store, now, targets: IMPORT_TARGETS }),
-      // Without a mail server they wait for one.
+      // Without a mail server, mails wait for one.
       ...(sendMail === null ? {} : { mail: mailHandler({ vault, sendMail, log }) }),
     },
   })

@@ -1,19 +1,19 @@
 import type { Db } from '../kernel/store/store.ts'
 
-/** Collectors may ask as often as they like: the database is asked this often at most. */
+/** How long counts are cached, however often collectors ask [ms]. */
 const KEEP_MS = 5000
 
 /** Work waiting in the database, over all tenants and nodes. */
 export interface Backlog {
   webhooksPending: number
-  /** Pending and due, so that nothing but our pace holds them up. */
+  /** Pending and due: only our own pace delays them. */
   webhooksOverdue: number
   webhookEndpointsDisabled: number
   jobsWaiting: number
   jobsGivenUp: number
 }
 
-/** Counts what waits, and keeps the counts for a moment. */
+/** Counts what waits, and caches the counts briefly. */
 export class BacklogReader {
   readonly #db: Db
   readonly #now: () => Date
@@ -24,7 +24,7 @@ export class BacklogReader {
     this.#now = now
   }
 
-  /** Null: the database cannot be asked. */
+  /** Null: the database cannot be queried. */
   async read(): Promise<Backlog | null> {
     const now = this.#now()
     if (this.#read === null || Math.abs(now.getTime() - this.#read.at) >= KEEP_MS) {

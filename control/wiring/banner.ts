@@ -29,7 +29,7 @@ export function banner(config: Config, ready: ControlReady, version: string): st
   return `\nTandem ${version} is ready.\n\n${text.join('\n')}\n\n`
 }
 
-/** Calls are answered before. */
+/** The line about speech recognition. Calls are answered before it is ready. */
 const voiceLine = ({ speechPreload }: Config): string =>
   speechPreload
     ? 'callers are understood in a few seconds: a line below says when, and /readyz'
@@ -43,7 +43,7 @@ function keyLines(keys: ControlReady['keys']): [string, string][] {
   return lines
 }
 
-/** A line to copy that works: with the key where we know it, else one that needs none. */
+/** A command to try: with the key if it is known, otherwise one that needs none. */
 function tryLine(http: string, config: Config, ready: ControlReady): string {
   const key = ready.keys?.live ?? (config.liveKey === null ? null : '$TANDEM_LIVE_KEY')
   return key === null ? `curl ${http}/readyz` : `curl -H "Authorization: Bearer ${key}" ${http}/v1/conference_rooms`

@@ -6,11 +6,11 @@ import { type Fact, only } from '../kernel/store/after-commit.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { QueueCall } from '../queues/call-schema.ts'
 
-/** More calls than a node has at once: what another node ends for us, we do not hear of. */
+/** Bound for calls that another node ends, of which this one does not hear. More than a node has at a time. */
 const MAX_MADE = 10_000
 
 const SECONDS = [0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300, 600]
-/** Of what may be lost of a leg's audio; a hundredth is heard, a fifth is a ruin. */
+/** Buckets for the share of lost audio: 0.01 can be heard, 0.2 is unusable. */
 const SHARES = [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2]
 
 /** Figures of calls, counted once when their event is committed, on the node that handled it. */
@@ -25,7 +25,7 @@ const COUNTED = [
   'queue.call.overflowed',
 ] as const
 
-/** The time of day, which an operator may set, and a clock that nobody sets [ms]. */
+/** The time of day, which may be set, and a steady clock [ms]. */
 export interface Clocks {
   wallMs: number
   steadyMs: number
@@ -47,7 +47,7 @@ export class CallMetrics {
   readonly #oneWay: Counter
   readonly #poor: Counter
   readonly #now: () => Clocks
-  /** When those calls were made that nobody has answered yet. */
+  /** By ID: when unanswered calls were created. */
   readonly #made = new LRUCache<string, Clocks>({ max: MAX_MADE })
 
   constructor(registry: Registry, now: () => Clocks) {
@@ -113,7 +113,7 @@ export class CallMetrics {
     this.#mos = histogram('leg_mos', 'Quality of a leg by the E-model, 1 to 4.5', [1, 2, 2.5, 3, 3.3, 3.6, 4, 4.2, 4.4])
   }
 
-  /** Counts commits from now on; returns a function that stops it. */
+  /** Counts events from now on. Returns a function that stops this. */
   watch(store: Pick<Store, 'committed'>): () => void {
     const listener = only(COUNTED, (fact: Fact): void => this.#take(fact))
     store.committed.add(listener)
@@ -134,7 +134,7 @@ export class CallMetrics {
     const [now, made] = [this.#now(), this.#made.get(id)]
     this.#made.delete(id)
     if (answered_at === null) return
-    // By how much the time of day was set meanwhile.
+    // How much the time of day was set forward meanwhile.
     const setMs = made === undefined ? 0 : now.wallMs - made.wallMs - (now.steadyMs - made.steadyMs)
     this.#setUp.observe({ direction }, Math.max(0, Date.parse(answered_at) - Date.parse(created) - setMs) / 1000)
   }

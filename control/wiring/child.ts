@@ -8,11 +8,11 @@ export interface ChildSpec {
   /** The file to run, after the flags of Node. */
   argv: readonly string[]
   env: NodeJS.ProcessEnv
-  /** Added when it is started again after it has served. */
+  /** Additional variables for restarts after it has served. */
   envAgain?: NodeJS.ProcessEnv
-  /** How far it stands back when others want the processor too, as nice(1) counts; absent: as we do. */
+  /** Its nice value; absent: that of this process. */
   nice?: number
-  /** Type of a further message after it is ready. */
+  /** Called with the type of each later message. */
   onNotice?(type: string): void
 }
 
@@ -24,17 +24,17 @@ export interface Exit {
 
 /** What a process sends when it is ready. */
 export type ReadyMessage = { type: 'ready' } & Record<string, unknown>
-/** What a process sends before it is ready: from then on its death is no failed start. */
+/** What a process sends once it serves, before it is ready. From then on its death is not a failed start. */
 export type ServingMessage = { type: 'serving' } & Record<string, unknown>
 
-/** One run of a process of ours. It writes its logs to our stderr and speaks to us over an IPC channel. */
+/** A running child process. It writes its logs to our stderr, and talks to us over an IPC channel. */
 export interface Child {
   readonly pid: number
-  /** Its ready message, or how it ended before. */
+  /** Its ready message, or how it ended before that. */
   readonly ready: Promise<ReadyMessage | Exit>
   /** Its first message; null: none yet. */
   readonly serving: ServingMessage | null
-  /** After all that it said. */
+  /** Resolves after all of its messages. */
   readonly exited: Promise<Exit>
   /** Asks it to end. */
   stop(): void
@@ -64,7 +64,7 @@ export function startChild(spec: ChildSpec, isAgain = false): Child {
     },
     exited,
     stop: () => {
-      // Whoever ends a service may send its signal to all of its processes: that alone makes none of them end that serves.
+      // An init system may send a signal to all processes of a service, so a serving process ends only on this message.
       if (child.connected) child.send({ type: 'stop' })
       child.kill('SIGTERM')
     },
@@ -76,13 +76,13 @@ export function startChild(spec: ChildSpec, isAgain = false): Child {
 
 export const isExit = (outcome: ReadyMessage | Exit): outcome is Exit => !('type' in outcome)
 
-/** Its first thread, then those that there are already: what they make from then on gets what its maker has. Linux takes a thread's number for a process's. */
+/** Sets the nice value of the process and of its existing threads; later threads inherit it. On Linux a thread's ID works as a process ID. */
 function standBack(pid: number, nice: number): void {
   try {
     setPriority(pid, nice)
     for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), nice)
   } catch {
-    // It has ended already, which is reported separately; or another system: there the first call is for all of them.
+    // The process has ended, which is reported separately; or this is another system, where the first call applies to all threads.
   }
 }
 

@@ -1,6 +1,6 @@
-/** The commands that open the store. `cli.ts` loads them only when needed: `tandem start` has no store of its own, and so starts faster. */
+/** The commands that open the store. `cli.ts` loads them only when needed, so that `tandem start`, which opens no store, starts faster. */
 
-// Nouns bring migrations: whoever opens the store knows them all.
+// Nouns register migrations, so whoever opens the store must import them all.
 import './event-catalog.ts'
 import type { Config } from '../kernel/config/config.ts'
 import { prepareDataDir } from '../kernel/data-dir.ts'
@@ -11,7 +11,7 @@ import { insertApiKey } from '../organisation/api-key-routes.ts'
 import type { NewKey } from './cli-words.ts'
 import { addOrganisation } from './first-start.ts'
 
-/** A command's output when it has succeeded, or why it has failed. */
+/** A command's output, or why it has failed. */
 export type Said = { text: string } | { error: string }
 
 /** Runs a command on the configured store, and prints its output once the store holds what it wrote. */
@@ -29,7 +29,7 @@ export async function withStore(config: Config, command: (store: Store) => Promi
   }
 }
 
-/** Makes an organisation. */
+/** Creates an organisation. */
 export async function addOrg(store: Store, name: string): Promise<Said> {
   const organisation = { name, pciEnabled: false, now: new Date() }
   const { organisationId, keys } = await store.transaction(trx => addOrganisation(trx, organisation))
@@ -45,7 +45,7 @@ interface Organisation {
 const organisations = (db: Db): Promise<(Organisation & { created: string })[]> =>
   db.selectFrom('organisations').select(['id', 'name', 'created']).orderBy('id').execute()
 
-/** One line for each organisation: ID, since when, name. */
+/** One line for each organisation: ID, date of creation, name. */
 export async function listOrganisations({ db }: Store): Promise<Said> {
   const rows = await organisations(db)
   return { text: rows.map(({ id, created, name }) => `${id}  ${created.slice(0, 10)}  ${name}\n`).join('') }

@@ -11,7 +11,7 @@ export interface NewKey {
 export const KEY_USAGE = 'tandem key new [ORGANISATION] [--test] [--name NAME]'
 const MAX_NAME = 200
 
-/** The words after `tandem key`, or null when they make no sense. */
+/** Parses the words after `tandem key`; null: they are invalid. */
 export function readKeyWords(words: string[]): NewKey | null {
   try {
     const { values, positionals } = parseArgs({

@@ -27,7 +27,7 @@ Environment of tandem start (default in brackets):
 ${configHelp().join('\n')}
 `
 
-/** Says why in one line; the exit code. */
+/** Prints the reason in one line; returns the exit code. */
 function refuse(line: string): number {
   process.stderr.write(`${line}\n`)
   return 1
@@ -43,7 +43,7 @@ async function withConfig(run: (config: Config) => Promise<number>): Promise<num
   return 'errors' in read ? refuse(read.errors.join('\n')) : run(read.config)
 }
 
-/** A misspelt setting would have no effect, and nobody would notice. Others have variables of that prefix too: clients, tests, Kubernetes. */
+/** Warns of misspelt settings, which would have no effect unnoticed. Clients, tests and Kubernetes have variables with that prefix too. */
 function tellMisspelt(): void {
   const known = Object.values(SETTINGS).map(({ name }) => name.replace('TANDEM_', ''))
   for (const name of Object.keys(process.env)) {
@@ -55,7 +55,7 @@ function tellMisspelt(): void {
 
 type Commands = typeof import('./cli-store.ts')
 
-/** Runs one of the commands that open the store; the exit code. */
+/** Runs a command that opens the store; returns the exit code. */
 const onStore = (command: (commands: Commands, store: Store) => Promise<Said>): Promise<number> =>
   withConfig(async config => {
     const commands = await import('./cli-store.ts')
@@ -83,7 +83,7 @@ async function runStreamListener(port: string): Promise<number> {
   return problem === null ? 0 : refuse(problem)
 }
 
-/** Everything else is said to a Tandem elsewhere. It is loaded when it is asked for: `tandem start` is up sooner. */
+/** All other commands go to a running Tandem. Loaded on demand, so that `tandem start` is faster. */
 async function runElsewhere(args: string[]): Promise<number> {
   const { runClient } = await import('../cli/run.ts')
   const stop = new AbortController()

@@ -24,7 +24,7 @@ const LOCAL_NETWORKS = [
   'fe80::/10',
 ]
 
-/** The setting that tells the room's hashes. To try the PINs on them takes longer than much else of a start. */
+/** The setting with the hashes of the room's PINs. Verifying the PINs against them would take long at each start. */
 const SETTING = 'demo_pins'
 
 export interface DemoPins {
@@ -37,7 +37,7 @@ export const hashDemoPins = async (): Promise<DemoPins> => ({
   moderatorPinHash: await hashPin(MODERATOR_PIN),
 })
 
-/** A connection for local phones, a room with a PIN, an open one, an echo, an announcement, an assistant, and numbers for all. */
+/** Creates a connection for local phones, a room with a PIN, an open one, an echo, an announcement, an assistant, and numbers for all. */
 export async function seedDemo(
   trx: Trx,
   tenant: Tenant,

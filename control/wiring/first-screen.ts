@@ -1,7 +1,7 @@
-/** It comes some seconds behind the banner: the models take long to load, and calls need not wait for them. */
+/** Shown some seconds after the banner: the models take long to load, and calls need not wait for them. */
 const SPEECH_READY = '  Speech is ready: callers are understood and answered by voice.\n\n'
 
-/** The parts of the start screen, in this order whatever is ready first; on a slow machine that is speech. */
+/** Shows the banner and then that speech is ready, in this order whichever is ready first. */
 export class FirstScreen {
   readonly #write: (text: string) => void
   #isShown = false
@@ -17,7 +17,7 @@ export class FirstScreen {
     if (this.#isSpeechReady) this.#write(SPEECH_READY)
   }
 
-  /** Sent again after a restart of speech. */
+  /** Called again after a restart of speech. */
   speechReady(): void {
     this.#isSpeechReady = true
     if (this.#isShown) this.#write(SPEECH_READY)

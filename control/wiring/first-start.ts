@@ -13,7 +13,7 @@ export interface KeyPair {
   test: string
 }
 
-/** Makes an organisation with a live and a test key. */
+/** Creates an organisation with a live and a test key. */
 export async function addOrganisation(
   trx: Trx,
   organisation: { name: string; pciEnabled: boolean; now: Date },
@@ -29,8 +29,8 @@ export async function addOrganisation(
 }
 
 /**
- * Makes the demo organisation when there has never been one here. `keys` are those to print: the generated ones, on the first
- * start only; a key that the operator has set is known to him.
+ * Creates the demo organisation if there is no organisation yet. `keys`: the generated keys, to be printed on the first start only, without
+ * those that the operator has set.
  */
 export async function firstStart(
   store: Store,
@@ -61,7 +61,7 @@ async function firstOrganisation(db: Db): Promise<string | undefined> {
   return row?.value
 }
 
-/** The variables whose key does not exist in this installation: they are read only at the first start. */
+/** The variables whose key does not exist in this installation, since they are read only at the first start. */
 export async function unknownKeys(store: Store, given: Record<string, string | null>): Promise<string[]> {
   const unknown: string[] = []
   for (const [variable, secret] of Object.entries(given)) {

@@ -18,11 +18,11 @@ import { StoreGauges } from './store-gauges.ts'
 
 /** What health needs from the media process. */
 export interface MediaHealth {
-  /** `ready`: connected, and nothing that happened meanwhile is left to be told. */
+  /** `ready`: connected, and everything that happened meanwhile has been handled. */
   readonly state: 'disconnected' | 'reconciling' | 'ready'
-  /** Faults of the channel, in camel case. */
+  /** Counters of the channel's faults, in camel case. */
   readonly counters: Readonly<Record<string, number>>
-  /** Events of media that were committed together. */
+  /** How many events of media were committed together. */
   readonly batchSizes: Sizes
   request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
 }
@@ -60,9 +60,9 @@ export interface HealthParts {
   registry: Registry
   now: () => Date
   counters: () => Counters
-  /** A full disk can be read, and takes no call. */
+  /** Whether the store cannot be written. A full disk can still be read, but takes no calls. */
   isStoreAway: () => boolean
-  /** The offline engines are loaded at the start, not with the first word. */
+  /** Whether the offline engines are loaded at the start, not at first use. */
   speechPreload: boolean
 }
 
@@ -120,13 +120,13 @@ function memoryOfThis(): Record<string, number> {
   return { resident_bytes: rss, heap_bytes: heapUsed, external_bytes: external }
 }
 
-/** `loading`: callers are understood in some seconds; `on_demand`: after the first word. Calls are answered in any case. */
+/** `loading`: ready in some seconds; `on_demand`: loaded at first use. Calls are answered in any case. */
 function speechState(stats: MediaStats, isPreloaded: boolean): 'ready' | 'loading' | 'on_demand' {
   if (stats.gauges.speech_ready === 1) return 'ready'
   return isPreloaded ? 'loading' : 'on_demand'
 }
 
-/** `outdated`: the files hold new ones that cannot be used, and those before are in use. It keeps no call from being answered. */
+/** `outdated`: the files contain new certificates that cannot be used, so the previous ones still are. Calls are answered in any case. */
 function certificateState(stats: MediaStats): 'current' | 'outdated' {
   return (stats.gauges.credential_files_outdated ?? 0) > 0 ? 'outdated' : 'current'
 }

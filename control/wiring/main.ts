@@ -48,31 +48,31 @@ import { firstStart, unknownKeys } from './first-start.ts'
 import { rehearse } from './rehearsal.ts'
 import { alongside, askingBy, buildPrograms, centreOf, embeddingsOf, ledBy } from './wire-programs.ts'
 
-/** The banner waits this long for the channel; after that the API answers 503 until media is there. */
+/** How long the banner waits for the channel [ms]. After that the API answers 503 until media is connected. */
 const MEDIA_WAIT_MS = 5000
-/** How long requests under way may take once the process is to end [ms]. */
+/** How long running requests may take once the process is to end [ms]. */
 const CLOSE_LIMIT_MS = 3000
 const POLL_MS = 20
-/** How late a wait, a wrap-up or a callback may come to its end; it decides what the clock alone makes due, and polls for no command. */
+/** Interval of looking for waits, wrap-ups and callbacks that have become due by time alone [ms]. */
 const QUEUES_MS = 500
-/** How late it is seen that another node has changed facts of our calls: it cannot wake us. */
+/** Interval of looking for changes of our calls by other nodes, which cannot wake us [ms]. */
 const OTHERS_MS = 2000
-/** How late a campaign's call may begin. */
+/** Interval of the dialler [ms]. */
 const CAMPAIGNS_MS = 250
-/** How soon silence, a monologue or a disclosure that is due is seen. */
+/** Interval of looking for silence, monologues and due disclosures [ms]. */
 const COPILOTS_MS = 1000
-/** How soon media hears of a changed connection. */
+/** Interval of telling media of changed connections [ms]. */
 const CONNECTIONS_MS = 1000
-/** How late the lamps of phones are. */
+/** Interval of updating the lamps of phones [ms]. */
 const LAMPS_MS = 300
-/** A call that is younger than this cannot be ended while the store is away. */
+/** Interval of reading the running calls: a newer call cannot be ended while the store is unavailable [ms]. */
 const RUNNING_MS = 2000
-/** Half of the time that a leg whose call has ended may be left over. */
+/** Interval of looking for legs whose call has ended: half of the time that one may be left over [ms]. */
 const STRAYS_MS = 15_000
-/** How often what passed over SIP for legs that have ended is fetched. */
+/** Interval of fetching the SIP traces of ended legs [ms]. */
 const TRACES_MS = 1000
 
-/** Ends the process with one line of reason; the supervisor starts a new one, or gives up when it is the first. */
+/** Ends the process with the reason in one line. The supervisor starts a new one, or gives up if this was the first. */
 function fail(reason: string): never {
   process.stderr.write(`${reason}\n`)
   process.exit(1)
@@ -83,7 +83,7 @@ function configuration(): Config {
   return 'errors' in read ? fail(read.errors.join('\n')) : read.config
 }
 
-/** The control process. Resolves once it serves, with media or without, and its path of a call is compiled. */
+/** The control process. Resolves once it serves, with media or without it. */
 export async function main(): Promise<void> {
   const config = configuration()
   const now = (): Date => new Date()
@@ -141,7 +141,7 @@ export async function main(): Promise<void> {
   new CopilotDesktops({ store, log, feed, media })
   const counters = () => ({ webhooks: dispatcher.counters, jobs: jobs.counters, retention: retention.counters })
   const running = new RunningCalls(store)
-  /** Says that our calls are alive; when others have ended them meanwhile, media is to hear of it. */
+  /** Writes this node's heartbeat. If other nodes have taken it for lost and ended its calls, media has to hear of it. */
   async function beatOnce(): Promise<void> {
     if (media.state === 'ready' && (await beat(store, now()))) media.reconnect()
   }
@@ -150,7 +150,7 @@ export async function main(): Promise<void> {
   const isStoreAway = () => media.isStoreAway || heartbeat.isStoreAway
   const app = await buildApp({ ...parts, centre, copilot, asking, media, counters, isStoreAway, running })
   const connections = new Periodic({ name: 'connections', everyMs: CONNECTIONS_MS, run: () => keeper.run(media), log })
-  // Its address may call in the next moment, and would be a stranger's.
+  // The new address may call at any moment, and must not be treated as a stranger's.
   store.committed.add(only([CONNECTION_CHANGED], () => connections.hurry()))
   const strays = new StrayLegs({ store, log })
   const traceKeeper = new TraceKeeper({ store })
@@ -172,7 +172,7 @@ export async function main(): Promise<void> {
     new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
   ]
 
-  /** Calls that a node without media takes could not be placed. */
+  /** Without media this node takes no calls of campaigns, since it could not place them. */
   async function dialCampaigns(): Promise<void> {
     if (media.state === 'ready') await dialler.run()
   }
@@ -182,7 +182,7 @@ export async function main(): Promise<void> {
     await programs.takeGiven()
   }
 
-  /** Listens before the first start makes keys: a busy port must not cost them. */
+  /** Listens before the first start creates keys, which would be lost if the port were busy. */
   async function listen(): Promise<number> {
     try {
       await app.listen({ host: config.httpHost, port: config.httpPort })
@@ -204,7 +204,7 @@ export async function main(): Promise<void> {
   }
 
   async function close(): Promise<void> {
-    // A client that keeps its answer open does not keep us.
+    // A client that keeps its response open must not keep the process.
     setTimeout(() => app.server.closeAllConnections(), CLOSE_LIMIT_MS)
     await app.close()
     for (const part of [...periodic, media, programs]) await part.close()
@@ -220,7 +220,7 @@ export async function main(): Promise<void> {
     process.exit(0)
   }
   process.once('message', () => void close())
-  // They may go to all processes of a group or service; the supervisor alone decides what they mean.
+  // These signals may go to all processes of a group or service, but only the supervisor acts on them.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(0))
 

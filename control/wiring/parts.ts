@@ -53,17 +53,17 @@ export interface AppParts {
   now: () => Date
   log: Logger
   rate?: { burst: number; perSecond: number }
-  /** Counters of the parts besides the app, for `/metrics`. */
+  /** Counters of the parts outside the app, for `/metrics`. */
   counters?: () => Counters
-  /** The store cannot be written, even if it can be read. */
+  /** Whether the store cannot be written, even if it can be read. */
   isStoreAway?: () => boolean
-  /** The one that the driver has too; absent: its own, for tests without calls. */
+  /** The call centre of the driver; absent: one of its own, for tests without calls. */
   centre?: CallCentre
-  /** Hears the calls of agents; absent: copilot sessions exist, but nothing is heard. */
+  /** Listens to the calls of agents; absent: copilot sessions exist, but hear nothing. */
   copilot?: Pick<Copilot, 'feed' | 'starting'>
   /** The models that answer agents; absent: its own. */
   asking?: ModelParts
-  /** Calls that can be ended while the store is away; absent: none. */
+  /** Calls that can be ended while the store is unavailable; absent: none. */
   running?: Pick<RunningCalls, 'find'>
 }
 
@@ -84,11 +84,11 @@ export const streamDeps = (config: AppConfig): StreamDeps => ({
   allowedNetworks: config.allowPrivateUrls,
 })
 
-/** Judges the servers that tools and actions call. */
+/** Checks the URLs of servers that tools and actions call. */
 export const serverUrlsOf = ({ allowPrivateUrls }: Pick<AppConfig, 'allowPrivateUrls'>) =>
   serverUrlProblem(allowPrivateUrls, resolveHost)
 
-/** All users that several places know of. */
+/** Joins several lookups of what uses an object. */
 export const usersOf =
   (...places: UsesOf[]): UsesOf =>
   async (db, tenant, id) => {

@@ -27,7 +27,7 @@ const QUALITY = {
   ...{ concealedPct: 0, burstRatio: 1, jitterMs: 0, roundTripMs: null, delayMs: 20, driftPpm: 0, mos: 4.4 },
 }
 
-/** What media tells of callers who hear themselves, and hang up. */
+/** Simulates media, with callers who hear themselves and hang up. */
 class Callers implements MediaPort {
   readonly waitingSince = null
   readonly #events: MediaEvents
@@ -45,7 +45,7 @@ class Callers implements MediaPort {
     this.#calling.push(legId)
   }
 
-  /** Until they have hung up. */
+  /** Resolves once all have hung up. */
   async end(): Promise<void> {
     await this.#dealWith()
     for (const legId of this.#calling.splice(0))
@@ -53,7 +53,7 @@ class Callers implements MediaPort {
     await this.#dealWith()
   }
 
-  /** Whatever is asked for is done. */
+  /** Every command succeeds. */
   async request(name: CommandName, body: object): Promise<never> {
     const { legId } = body as { legId: string }
     if (name === 'leg.answer') this.#tell('leg.answered', { legId })
@@ -75,8 +75,8 @@ class Callers implements MediaPort {
 }
 
 /**
- * Calls in a database in memory, of which nothing is left: what a call and its webhooks take is compiled before callers come. Otherwise the
- * first second of many is interpreted while their calls wait.
+ * Makes calls with a database in memory, so that V8 compiles what a call and its webhooks need before real callers come. Otherwise the
+ * first second of many calls runs interpreted while they wait.
  */
 export async function rehearse(
   given: Pick<AppParts, 'config' | 'vault' | 'now'>,

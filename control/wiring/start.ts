@@ -13,16 +13,19 @@ import { banner, type ControlReady } from './banner.ts'
 import { FirstScreen } from './first-screen.ts'
 import { Supervisor } from './supervisor.ts'
 
-/** Priority over other programs: calls cannot wait for them. In steps of nice(1). */
+/** Nice value of the product, so that calls do not wait for other programs. */
 const NICE = -5
-/** An answer may wait until the frames of the calls are sent. No more, or a machine that is busy with other things takes minutes to start it. */
+/**
+ * How far control's nice value is above media's: an answer may wait until audio frames are sent. With a larger step, control would take
+ * minutes to start on a busy machine.
+ */
 const CONTROL_BEHIND = 5
 
 const built = (path: string): string => fileURLToPath(new URL(`dist/${path}`, PACKAGE_ROOT))
 
-/** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env` is what the children inherit. */
+/** `tandem start`: runs the product until a signal ends it; resolves to the exit code. `env`: environment of the child processes. */
 export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<number> {
-  // What is written is of no concern to others, in whatever directory.
+  // Files that we write cannot be read by other users, in any directory.
   process.umask(process.umask() | 0o007)
   const lock = prepareDataDir(config.dataDir) ?? lockDataDir(config.dataDir)
   if ('error' in lock) return refuse(lock.error)
@@ -43,7 +46,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     },
     control: httpPort => ({
       name: 'control',
-      // Where calls keep the cores busy, it takes longer to wait for V8's helpers than to collect young garbage without them.
+      // While calls keep the cores busy, waiting for V8's helper threads takes longer than collecting young garbage without them.
       argv: ['--no-parallel-scavenge', built('control/wiring/main.js')],
       nice: getPriority() + CONTROL_BEHIND,
       env: { ...THREADS, ...env, ...(httpPort === null ? {} : { TANDEM_HTTP_PORT: String(httpPort) }) },
@@ -54,11 +57,11 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     now: () => performance.now(),
   })
   await supervisor.outliveOrphans()
-  // Control would find out too, but only after media has begun to log.
+  // Control would also notice, but only after media has begun to log.
   const busy = await httpPortError(config.httpHost, config.httpPort)
   if (busy !== null) return refuse(busy)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => supervisor.stop())
-  // Closing a terminal sends the same signal that tells a service to reload its files.
+  // Closing a terminal sends SIGHUP too, which for a service means to reload its files.
   const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)
   process.on('SIGHUP', () => (isAtTerminal ? supervisor.stop() : supervisor.reload()))
   return supervisor.run().finally(() => lock.release())
@@ -70,7 +73,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
  */
 const THREADS = {
   UV_THREADPOOL_SIZE: '96',
-  // The hash of a PIN takes 16 MiB: glibc gives them back at once as long as this stands, else each thread keeps its own.
+  // Hashing a PIN takes 16 MiB. With this setting glibc returns them at once; otherwise each thread would keep its own.
   MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
 }
 
@@ -80,7 +83,7 @@ function comeForward(): void {
   try {
     setPriority(NICE)
   } catch {
-    // It takes a right (CAP_SYS_NICE) that we have not got.
+    // This process lacks the capability CAP_SYS_NICE.
   }
 }
 

@@ -3,7 +3,7 @@ import { elapsedMs, nodeOf } from '../kernel/store/node.ts'
 import type { Db } from '../kernel/store/store.ts'
 import { AGENT_STATES } from '../queues/agent-schema.ts'
 
-/** Collectors may ask as often as they like: the database is asked this often at most. */
+/** How long values are cached, however often collectors ask [ms]. */
 const KEEP_MS = 5000
 const UP: readonly (string | null)[] = ['reachable', 'registered']
 
@@ -34,7 +34,7 @@ export class StoreGauges {
     )
   }
 
-  /** Before each collection. False: the database cannot be queried, and the last values stay. */
+  /** Called before each collection. False: the database cannot be queried, and the last values stay. */
   async refresh(): Promise<boolean> {
     const now = this.#now()
     if (Math.abs(now.getTime() - this.#readAt) < KEEP_MS) return true

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-/** A receiver for trying media streams: prints messages, and audio as a count for each second and track. */
+/** A receiver for trying out media streams: it prints messages, and the number of audio frames for each second and track. */
 
 type Print = (line: string) => void
 
@@ -18,10 +18,10 @@ interface Message {
 }
 
 const SECOND_MS = 1000
-/** A message of ours has a few hundred bytes. */
+/** Maximum length of a message; ours have a few hundred bytes. */
 const MAX_MESSAGE = 65_536
 
-/** Listens on the loopback address until the process is told to end; null, or why it cannot. */
+/** Listens on the loopback address until the process is to end. Returns null, or why it cannot. */
 export async function listenForStreams(port: number, print: Print): Promise<string | null> {
   const server = new WebSocketServer({ host: '127.0.0.1', port, maxPayload: MAX_MESSAGE })
   server.on('connection', ws => receive(ws, print))

@@ -5,23 +5,23 @@ import { type Child, type ChildSpec, type Exit, isExit, type ReadyMessage, start
 
 const FIRST_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 2000
-/** A process that served this long has not died of its start: the next restart is at once again. */
+/** If a process has served this long, its next restart is immediate again [ms]. */
 const STABLE_MS = 10_000
-/** Beyond the drain limit: BYEs, recordings, last events. */
+/** Time after the drain limit, for BYEs, recordings and last events [ms]. */
 const DRAIN_MARGIN_MS = 10_000
 const CLOSE_MS = 5000
-/** npm and init systems pass on a signal that the whole process group has got already. */
+/** npm and init systems pass on a signal that the whole process group has already received [ms]. */
 const SAME_SIGNAL_MS = 500
-/** How long processes of a killed supervisor may take to notice that they are alone. */
+/** How long processes of a killed supervisor may take to notice that it is gone [ms]. */
 const ORPHANS_MS = 5000
 
 export interface SupervisorParts {
   dataDir: string
   drainSeconds: number
   media: ChildSpec
-  /** `httpPort` is the port of the run before, when there was one: a restarted control must not move. */
+  /** `httpPort`: the port of the previous run, if any, which a restarted control must use again. */
   control(httpPort: number | null): ChildSpec
-  /** Both serve; called once, with what control said. */
+  /** Called once when both serve, with control's ready message. */
   onReady(control: ReadyMessage): void
   log: Logger
   now: () => number
@@ -30,8 +30,8 @@ export interface SupervisorParts {
 type Name = ChildSpec['name']
 
 /**
- * Starts media, then control; restarts whichever dies; ends both in order. Neither the media process nor any call notices
- * when control dies. A process that fails in the first start reports why on stderr; then all ends.
+ * Starts media, then control, restarts whichever dies, and ends both in order. When control dies, media and calls go on. If a process fails
+ * in the first start, it reports why on stderr, and everything ends.
  */
 export class Supervisor {
   readonly #parts: SupervisorParts
@@ -41,10 +41,7 @@ export class Supervisor {
   readonly #everServed = new Set<Name>()
   readonly #backoffMs: Record<Name, number> = { media: 0, control: 0 }
   #httpPort: number | null = null
-  /**
-   * Control's report of its start. Keys are generated once, and the process that did so may have died before all was
-   * ready.
-   */
+  /** Control's messages about its start. Keys are generated once, and the process that did so may have died before it was ready. */
   #saidByControl: Record<string, unknown> = {}
   #isAnnounced = false
   readonly #done: Promise<number>
@@ -57,7 +54,7 @@ export class Supervisor {
     })
   }
 
-  /** The processes of a supervisor that was killed end by themselves; until then they hold the ports. */
+  /** Waits for the processes of a killed supervisor, which end by themselves, and occupy the ports until then. */
   async outliveOrphans(): Promise<void> {
     const deadline = this.#parts.now() + ORPHANS_MS
     const pids = (['media', 'control'] as const).map(name => readPid(this.#parts.dataDir, name))
@@ -71,19 +68,19 @@ export class Supervisor {
       if (this.#stopping !== 'no') break
       const outcome = await this.#start(name)
       if (this.#stopping !== 'no') break
-      // One that has served already is being started again.
+      // A process that has already served is restarted instead.
       if (isExit(outcome) && !this.#everServed.has(name)) return this.#giveUp(name, outcome)
     }
     return this.#done
   }
 
-  /** Media looks at its certificates and keys again. */
+  /** Makes media read its certificates and keys again. */
   reload(): void {
-    // Before it serves it has no ear for that, and would die of it.
+    // Before it serves, it does not handle SIGHUP and would die.
     if (this.#everServed.has('media')) this.#running.get('media')?.kill('SIGHUP')
   }
 
-  /** First call: running calls may finish. Second call: they are hung up. Third call: at once. */
+  /** First call: running calls may finish. Second call: they are hung up. Third call: everything ends at once. */
   stop(): void {
     if (this.#parts.now() - this.#stoppedAt < SAME_SIGNAL_MS) return
     this.#stoppedAt = this.#parts.now()
@@ -160,7 +157,7 @@ export class Supervisor {
   }
 }
 
-/** SIGKILL for one that has not ended by then. */
+/** Ends a child process, by SIGKILL if it has not ended in time. */
 async function endChild(child: Child | undefined, limitMs: number): Promise<void> {
   if (child === undefined) return
   const timer = setTimeout(() => child.kill('SIGKILL'), limitMs)

@@ -30,7 +30,7 @@ import { settingsOf } from '../queues/settings/store.ts'
 import { secretReader } from '../secrets/values.ts'
 import { httpPost } from '../webhooks/http-post.ts'
 
-/** The longest message where no queue says [s]. */
+/** Maximum length of a voicemail if no queue says otherwise [s]. */
 const MESSAGE_SECONDS = 120
 
 export interface ProgramParts {
@@ -58,7 +58,7 @@ export const embeddingsOf = ({
 }: Pick<Config, 'embeddingsKey' | 'embeddingsName' | 'embeddingsUrl'>): Embeddings | null =>
   baseUrl === null ? null : new Embeddings({ baseUrl, apiKey, model })
 
-/** Answers agents' questions, and serves the deep path. */
+/** The models for agents' questions and the deep path. */
 export const askingBy = ({
   store,
   now,
@@ -70,7 +70,7 @@ export const askingBy = ({
   limit: new CallLimit(),
 })
 
-/** What leads calls: flows, assistants, voicemail. To be closed before the store. */
+/** The programs that lead calls: flows, assistants, voicemail. To be closed before the store. */
 export function buildPrograms({ store, vault, config, now, log, centre }: ProgramParts): LivePrograms {
   const models = modelsOf(config)
   const { allowPrivateUrls: allowedNetworks, dataDir } = config
@@ -139,13 +139,13 @@ export const centreOf = (centre: CallCentre): ProgramParts['centre'] => ({
   putThrough: (...led) => centre.putThrough(...led),
 })
 
-/** Programs as the call centre uses them, which is made before they are. */
+/** Programs as the call centre uses them. A function, since the call centre is built first. */
 export const ledBy = (programs: () => LivePrograms): Pick<CallCentreParts, 'handOver' | 'led'> => ({
   handOver: (...given) => programTaker(programs())(...given),
   led: { told: (...told) => programs().told(...told), letGo: (...given) => programs().letGo(...given) },
 })
 
-/** Takes calls over from queues: an assistant or a flow leads them on, or a message is taken as the queue says. */
+/** Hands calls over to programs: an assistant, a flow, or voicemail with the queue's settings. */
 const programTaker =
   (programs: LivePrograms): HandOver =>
   async (trx, tenant, { program, ...given }) => {
@@ -161,7 +161,7 @@ const programTaker =
     return true
   }
 
-/** Two listeners for the same calls: each event goes to both, in its transaction. */
+/** Combines two listeners: each event goes to both, in its transaction. */
 export const alongside = (first: CallPrograms, second: CallPrograms): CallPrograms => ({
   hears: new Set([...first.hears, ...second.hears]),
   on: async (trx, event) => {

@@ -1,4 +1,4 @@
-/** The panels beside the telephone of an agent or supervisor. Filled by `copilot-panel.js` and `floor.js`. */
+/** The panels beside the telephone of an agent or supervisor, filled by `copilot-panel.js` and `floor.js`. */
 
 const part = (id: string, heading: string, body: string): string =>
   `<section id="${id}-part" aria-labelledby="${id}-heading"><h3 id="${id}-heading">${heading}</h3>${body}</section>`
@@ -19,7 +19,7 @@ ${part('disclosures', 'Has to be said', '<ul id="disclosures"></ul>')}</div>
 ${part('said', 'What is said', '<div id="said" role="log" aria-live="off" tabindex="0" aria-labelledby="said-heading"><ol id="said-lines"></ol></div>')}</div>
 </aside>`
 
-/** Minutes; none: never. */
+/** Choices of when to call again, in minutes; empty: never. */
 const AGAIN: readonly [string, string][] = [
   ['', 'Not again'],
   ['15', 'In 15 minutes'],
@@ -29,7 +29,7 @@ const AGAIN: readonly [string, string][] = [
 
 const option = ([value, label]: readonly [string, string]): string => `<option value="${value}">${label}</option>`
 
-/** Contacts of campaigns that an agent sees before they are called. Filled by `preview-panel.js`. */
+/** Contacts of campaigns that an agent sees before they are called, filled by `preview-panel.js`. */
 export const previewPart = `<div id="preview" role="region" aria-labelledby="preview-heading" hidden>
 <h2 id="preview-heading">Campaign</h2>
 <label id="preview-choice">Contacts of <select id="preview-campaigns"></select></label>
@@ -44,7 +44,7 @@ export const previewPart = `<div id="preview" role="region" aria-labelledby="pre
 <button type="button" id="preview-claim">Claim next</button>
 </div>`
 
-/** Its roles are named: on a narrow screen it is not drawn as a table, and is none to a screen reader then. */
+/** A table with explicit roles: on a narrow screen it is not displayed as a table, and would not be one to a screen reader. */
 const table = (id: string, caption: string, columns: readonly string[]): string =>
   `<table role="table"><caption>${caption}</caption><thead role="rowgroup"><tr role="row">${columns.map(column => `<th scope="col" role="columnheader">${column}</th>`).join('')}</tr></thead><tbody id="${id}" role="rowgroup"></tbody></table>`
 

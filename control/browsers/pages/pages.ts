@@ -2,7 +2,7 @@ import type { ConferenceRoomRow } from '../../calls/tables.ts'
 import { escapeHtml } from '../../http/pages/html.ts'
 import { copilotAside, floorAside, previewPart } from './desktop.ts'
 
-/** One of the pages that turn a browser into a telephone. All they load is ours, and is beside this file. */
+/** A page that turns a browser into a telephone. It loads only files from this folder. */
 const page = (parts: {
   title: string
   kind: string
@@ -64,7 +64,7 @@ ${meters}
 ${words.rest ?? ''}
 </section>`
 
-/** Behind a room's `join_url`. */
+/** The page at a room's `join_url`. */
 export function guestPage(room: ConferenceRoomRow, openness: 'open' | 'not_open' | 'closed'): string {
   const common = { title: `Join ${room.name}`, kind: 'Conference room', heading: room.name }
   if (openness === 'closed') return page({ ...common, body: '<p>The room is closed.</p>' })
@@ -82,7 +82,7 @@ ${callSection({ leave: 'Leave' })}`
   return page({ ...common, body, script: 'guest.js' })
 }
 
-/** A room with a moderator's PIN only asks nobody else for one. */
+/** The field for a PIN. In a room with only a moderators' PIN, others need none. */
 function pinField(room: ConferenceRoomRow): string {
   if (room.pin_hash === null && room.moderator_pin_hash === null) return ''
   const [label, needed] =
@@ -98,7 +98,7 @@ export const missingLinkPage = (): string =>
     body: '<p>It was mistyped, or replaced by a new one. Ask whoever sent it.</p>',
   })
 
-/** `/web_call#client_token=…`: one call, to what the token is for. */
+/** `/web_call#client_token=…`: one call, to the target of the token. */
 export const webCallPage = (wsUrl: string): string =>
   page({
     title: 'Web call',

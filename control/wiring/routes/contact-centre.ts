@@ -41,7 +41,7 @@ import { OfferedVoices } from '../../voices/offered.ts'
 import { IMPORT_TARGETS } from '../import-targets.ts'
 import { type AppParts, clockOf, mailerOf, serverUrlsOf, usersOf } from '../parts.ts'
 
-/** People, their queues, and what answers for them. */
+/** Routes of members, queues, and what else answers calls. */
 export function contactCentre(
   parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'> & {
     live: LiveParts

@@ -33,7 +33,7 @@ import { httpPost } from '../../webhooks/http-post.ts'
 import { type AppParts, clockOf, serverUrlsOf, usersOf } from '../parts.ts'
 import { askingBy, modelsOf } from '../wire-programs.ts'
 
-/** Hears the calls of agents. */
+/** Routes of the copilot. */
 export function copilot(
   parts: Pick<AppParts, 'store' | 'vault' | 'now' | 'log' | 'config' | 'copilot' | 'asking'>,
   live: LiveParts,
@@ -57,7 +57,7 @@ function silentCopilot(now: () => Date): Pick<Copilot, 'feed' | 'starting'> {
   return { feed, starting: { now, feed, begun: () => {} } }
 }
 
-/** Uploads and reports. */
+/** Routes of uploads and reports. */
 export function content({ store, now, config }: Pick<AppParts, 'store' | 'now' | 'config'>): Route[] {
   const { dataDir } = config
   return [
@@ -74,7 +74,7 @@ export function content({ store, now, config }: Pick<AppParts, 'store' | 'now' |
   ]
 }
 
-/** Flows, their trials, and the models that speak in them. */
+/** Routes of flows and simulations, with the models that speak in them. */
 export function flows(
   {
     store,
@@ -106,7 +106,7 @@ export function flows(
   })
 }
 
-/** Tools, and the secrets in them. */
+/** Routes of tools and secrets. */
 export function tools({ store, vault, now, config }: Pick<AppParts, 'store' | 'vault' | 'now' | 'config'>): Route[] {
   const { allowPrivateUrls: allowedNetworks } = config
   return [
