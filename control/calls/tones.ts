@@ -4,7 +4,8 @@ import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CallRow } from './tables.ts'
 
 /** Ringing and busy tone of the country of the call's connection, else of the organisation's. */
-export async function toneOf(db: Db, name: 'ringback' | 'busy', call: CallRow): Promise<ToneSource> {
+export async function toneOf(db: Db, name: 'ringback' | 'busy', call: CallRow | undefined): Promise<ToneSource> {
+  if (call === undefined) return { kind: 'tone', name }
   const scoped = forTenant(db, tenantOf(call))
   const connection = call.connection_id === null ? undefined : await scoped.find('connections', call.connection_id)
   const own = connection?.number_country ?? null

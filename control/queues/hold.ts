@@ -1,9 +1,8 @@
-import { isFailure, type PlaySource } from '../../media/protocol.ts'
+import { isFailure } from '../../media/protocol.ts'
 import type { ParticipantRow } from '../calls/tables.ts'
 import { toneOf } from '../calls/tones.ts'
 import { phrase } from '../kernel/phrases.ts'
-import type { Db } from '../kernel/store/store.ts'
-import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
+import { forTenant, tenantOf } from '../kernel/tenancy.ts'
 import type { CommandPort } from '../media-link/events.ts'
 import type { CallCentreParts } from './deps.ts'
 import { holdAudio } from './hold-audio.ts'
@@ -29,7 +28,7 @@ export async function hold(
     position: await positionOf(db, tenant, row),
     isNew: leg.leave_prompt === null && (row.announce_at === null || row.announce_at === row.joined_at),
     speaker,
-    ringback: await ringingOf(db, tenant, leg.call_id),
+    ringback: await toneOf(db, 'ringback', await findCall(db, tenant, leg.call_id)),
     assetFile: asset === null ? null : assetFile(asset),
   })
   if (leg.leave_prompt !== null) {
@@ -57,9 +56,4 @@ export async function hold(
     hangupAfter: null,
     ...(isSaid ? { append: true } : {}),
   })
-}
-
-async function ringingOf(db: Db, tenant: Tenant, callId: string): Promise<PlaySource> {
-  const call = await findCall(db, tenant, callId)
-  return call === undefined ? { kind: 'tone', name: 'ringback' } : toneOf(db, 'ringback', call)
 }

@@ -19,7 +19,7 @@ import { findCall, joinQueue } from './waiting-calls.ts'
 
 /** Where an answered call can be led. */
 export type Target =
-  | { type: 'queue'; id: string }
+  | { type: 'queue'; id: string; since?: string }
   | { type: 'user'; id: string }
   | { type: 'number'; to: string }
   | { type: 'room'; id: string }
@@ -80,7 +80,7 @@ export async function leadTo(
   if (await asksFirst(deps, trx, tenant, led, { target, purpose })) return
   switch (target.type) {
     case 'queue':
-      return joinQueue(trx, tenant, { ...led, queueId: target.id })
+      return joinQueue(trx, tenant, { ...led, queueId: target.id, since: target.since })
     case 'user':
     case 'number':
       return leadToParty(deps, trx, tenant, led, target, purpose)

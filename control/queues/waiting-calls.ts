@@ -13,11 +13,13 @@ import type { QueueCallRow } from './tables.ts'
 
 type EventName = 'queue.call.joined' | 'queue.call.offered' | 'queue.call.left' | 'queue.call.overflowed'
 
-/** Adds a caller at the end of a queue. */
+type Joining = Record<'callId' | 'legId' | 'queueId' | 'at', string> & { since?: string | undefined }
+
+/** Adds a caller at the end of a queue, or before those who have joined it after `since`. */
 export async function joinQueue(
   trx: Trx,
   tenant: Tenant,
-  { callId, legId, queueId, at }: { callId: string; legId: string; queueId: string; at: string },
+  { callId, legId, queueId, at, since = at }: Joining,
 ): Promise<void> {
   const scoped = forTenant(trx, tenant)
   const queue = await scoped.find('queues', queueId)
@@ -28,20 +30,27 @@ export async function joinQueue(
     livemode: tenant.livemode ? 1 : 0,
     id: callId,
     queue_id: queueId,
-    joined_at: at,
-    joined_ms: steadyMsOf(trx),
+    joined_at: since,
+    joined_ms: since === at ? steadyMsOf(trx) : null,
     joined_on: nodeOf(trx),
     offered_to: null,
     leg_id: legId,
     tried: '[]',
     overflow_at: waitS === 0 ? null : new Date(Date.parse(at) + waitS * 1000).toISOString(),
-    announce_at: settings?.hold.announce_position === true ? at : null,
+    announce_at: settings?.hold.announce_position === true ? since : null,
   }
   await scoped.delete('queue_calls').where('id', '=', callId).execute()
   await scoped.insert('queue_calls', row)
   await scoped.update('calls').set({ target: 'queue', queue_id: queueId }).where('id', '=', callId).execute()
   await setLeg(trx, tenant, legId, { step: 'queued' })
   await tell(trx, tenant, row, { type: 'queue.call.joined', at })
+}
+
+/** When a call that has left this queue had joined it. */
+export async function joinedBefore(db: Db, tenant: Tenant, callId: string, queueId: string) {
+  const visits = forTenant(db, tenant).select('queue_visits').selectAll().where('call_id', '=', callId)
+  const last = await visits.where('queue_id', '=', queueId).orderBy('left_at', 'desc').executeTakeFirst()
+  return last && new Date(Date.parse(last.left_at) - last.wait_ms).toISOString()
 }
 
 /** Offers a caller to an agent. False: the caller has left, or is offered to somebody else. */

@@ -13,7 +13,7 @@ import type { CallCentreParts } from '../deps.ts'
 import { settingsOf } from '../settings/store.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 import { leadTo, leaveVoicemail, tellCall } from '../targets.ts'
-import { leaveQueue, offerFailed } from '../waiting-calls.ts'
+import { joinedBefore, leaveQueue, offerFailed } from '../waiting-calls.ts'
 import { type By, meet, tellHold } from './holding.ts'
 import { agentAccepted, agentMissed } from './returning.ts'
 import { finishRing, isAsking, type Onward, otherCallOf, ringsOf } from './rings.ts'
@@ -195,7 +195,8 @@ async function leftAlone({ deps, trx, tenant, ring, at }: Happening, reason: End
   if (id === undefined) return hangUpLeg(trx, tenant, caller.id, 'agent_hangup')
   if (caller.on_hold === 1) await setLeg(trx, tenant, caller.id, { on_hold: 0 })
   await tellHold(trx, tenant, ring.call_id, { at })
-  await leadTo(deps, trx, tenant, { callId: ring.call_id, legId: caller.id, at }, { type: 'queue', id }, 'transfer')
+  const target = { type: 'queue' as const, id, since: await joinedBefore(trx, tenant, ring.call_id, id) }
+  await leadTo(deps, trx, tenant, { callId: ring.call_id, legId: caller.id, at }, target, 'transfer')
 }
 
 /** Gives the call to the consulted party, now or once that one answers. */

@@ -88,6 +88,32 @@ test('an agent whose phone is gone leaves the caller in the queue, which offers 
   await world.close()
 })
 
+test('a caller whose agent is gone has its place in line still: before who has come since, and its wait may last as long as any', async () => {
+  const { world, queue, agents } = await withAgents({ wrap_up_seconds: 0, max_wait_seconds: 60 }, 'ann')
+  const [ann] = agents as [string]
+  const first = await world.call(queue)
+  await world.settle()
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  await world.later(40_000)
+  await world.call(queue)
+  await world.settle()
+  await world.later(40_000)
+  world.media.hangUp(world.legOf(ann)!.legId, 'rtp_timeout')
+  await world.settle()
+  const joined = (await world.events('queue.call.joined')).map(({ object }) => object)
+  assert.equal(
+    joined.map(({ position }) => position),
+    [1, 1, 1],
+  )
+  assert.equal(joined[2].joined_at, joined[0].joined_at)
+  assert.is(world.media.legs.get(first)!.playId, 'hold')
+  world.media.pickUp(world.ringing(ann)[0]!.legId)
+  await world.settle()
+  assert.is(world.legOf(ann)!.roomId, world.media.legs.get(first)!.roomId)
+  await world.close()
+})
+
 /** An agent whose caller has just hung up, and who has 30 s for it. */
 async function wrappingUp() {
   const { world, queue, agents } = await withAgents({ wrap_up_seconds: 30 }, 'ann')

@@ -127,14 +127,14 @@ pageTest('sip.js in Chromium is called: it rings, is answered, and both hear eac
 })
 
 pageTest(
-  'a page that is loaded again in a call of a queue leaves the caller in the queue, and rings again once it has registered',
+  'a page that is loaded again in a call of a queue leaves the caller in the queue where it had been, and rings again once it has registered',
   async () => {
     const { page, userId, account } = await registered()
     await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
     const queue = { name: 'Reloads', member_user_ids: [userId], wrap_up_seconds: 0 }
     const { id } = await product.ok('POST', '/queues', queue)
     await product.ok('POST', '/inbound_routes', { match: { to: '4700' }, target: { type: 'queue', id } })
-    const caller = await Phone.open('reloaded')
+    const [caller, later] = [await Phone.open('reloaded'), await Phone.open('later')]
     const call = await caller.call('4700', product.sip)
     call.say(tone(900))
     for (const isReloaded of [false, true]) {
@@ -144,9 +144,11 @@ pageTest(
       await untilHeard(page, 900)
       assert.ok(await hearsSpeech(call), 'the caller hears the page')
       if (isReloaded) break
+      await later.call('4700', product.sip)
       await page.reload()
       await register(page, account)
     }
+    await later.close()
     await page.evaluate('phone.bye()')
     await call.ended
     await page.close()
