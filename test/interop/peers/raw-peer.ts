@@ -10,6 +10,8 @@ export interface Raw {
   text: string
   /** The request's method, or the response's status. */
   what: string
+  /** The address that it came from; empty: over a connection. */
+  from: string
   reply: (text: string) => void
 }
 
@@ -24,7 +26,7 @@ export class RawPeer {
   readonly port: number
   readonly received: Raw[] = []
   readonly #news = new EventEmitter()
-  readonly #send: (text: string, port: number) => void
+  readonly #send: (text: string, port: number, host: string) => void
   readonly #close: () => void
   #next = 0
 
@@ -39,10 +41,12 @@ export class RawPeer {
     await once(socket, 'listening')
     const peer = new RawPeer(
       socket.address().port,
-      (text, port) => socket.send(text, port, HOST),
+      (text, port, to) => socket.send(text, port, to),
       () => socket.close(),
     )
-    socket.on('message', (bytes, { port }) => peer.#take(bytes.toString('latin1'), text => peer.send(text, port)))
+    socket.on('message', (bytes, { port, address }) =>
+      peer.#take(bytes.toString('latin1'), text => peer.send(text, port, address), address),
+    )
     return peer
   }
 
@@ -54,8 +58,8 @@ export class RawPeer {
     const { port: own } = server.address() as { port: number }
     const peer: RawPeer = new RawPeer(
       own,
-      (text, port) => {
-        const socket = connect(port, HOST, () => socket.write(text))
+      (text, port, to) => {
+        const socket = connect(port, to, () => socket.write(text))
         peer.#adopt(socket, sockets)
       },
       () => {
@@ -85,14 +89,14 @@ export class RawPeer {
     })
   }
 
-  #take(text: string, reply: Raw['reply']): void {
+  #take(text: string, reply: Raw['reply'], from = ''): void {
     const what = /^SIP\/2\.0 (\d+)|^(\w+)/.exec(text)
-    this.received.push({ text, what: what?.[1] ?? what?.[2] ?? 'closed', reply })
+    this.received.push({ text, what: what?.[1] ?? what?.[2] ?? 'closed', from, reply })
     this.#news.emit('news')
   }
 
-  send(text: string, port: number): void {
-    this.#send(text, port)
+  send(text: string, port: number, host = HOST): void {
+    this.#send(text, port, host)
   }
 
   /** The next message of this kind, which was not asked for yet; what came before it is passed over. */
