@@ -1,28 +1,28 @@
 /**
- * Arrays of what comes and goes with a call. A leg has some forty, and V8 frees what is outside its heap one by one, while the thread stands
- * still: arrays with a buffer each made most of the pause for collecting all garbage. These are cut from buffers that they share, one behind the
- * other, so those of one leg lie together. A buffer is freed when nothing in it is used any more. Arrays are zero. They must not be transferred to
- * another thread: their neighbours would go with them.
+ * Typed arrays for objects that come and go with calls. A leg has some forty, and V8 frees memory outside its heap one buffer after the
+ * other while the thread stands still: with a buffer for each array, that was most of the pause of a full garbage collection. These arrays
+ * are cut from shared buffers one after the other, so those of one leg lie together, and a buffer is freed when none of its arrays is used
+ * any more. They are zero-filled. They must not be transferred to another thread: their neighbours would go with them.
  */
 const BUFFER_BYTES = 32_768
-/** Longer arrays have a buffer of their own: little may be wasted at the end of a shared one [bytes]. */
+/** Longer arrays have a buffer of their own, so that little is wasted at the end of a shared one [bytes]. */
 const LONG = BUFFER_BYTES / 8
-/** Arrays begin where a line of the cache does [bytes]. */
+/** Arrays begin at cache lines [bytes]. */
 const LINE = 64
 
-/** No more is kept for whoever comes next: several hundred legs [bytes]. */
+/** Maximum memory kept for reuse: enough for several hundred legs [bytes]. */
 const MOST_KEPT = 8_388_608
-/** A leg that changes its codec again and again does not gather the arrays of all of them. */
+/** Maximum number of arrays in a lease, so that a leg which changes its codec often does not collect those of all of them. */
 const MOST_IN_LEASE = 96
 
 let buffer = new ArrayBuffer(BUFFER_BYTES)
 let used = 0
-/** Of all arrays that wait for whoever comes next [bytes]. */
+/** Size of all arrays kept for reuse [bytes]. */
 let kept = 0
-/** Whose arrays are being made; null: they are collected as everything else. */
+/** The lease that owns arrays made now; null: none, and they are garbage-collected. */
 let current: ArrayLease | null = null
 
-/** Makes room for so many bytes in `buffer`. @returns where */
+/** Makes room for so many bytes in `buffer`. @returns the offset */
 function cut(bytes: number): number {
   if (used + bytes > BUFFER_BYTES) {
     buffer = new ArrayBuffer(BUFFER_BYTES)
@@ -39,12 +39,12 @@ interface Erasable {
 }
 
 /**
- * The arrays of something that comes and goes, as a leg: those made in `during` are used again after `end`, by the next one, and nothing has to be
- * collected.
+ * Owns the arrays of something that comes and goes, such as a leg. Those made in `during` are reused by the next one after `end`, so that
+ * nothing has to be garbage-collected.
  */
 export class ArrayLease {
   readonly #arrays: Erasable[] = []
-  /** Where each is kept, from its end on. */
+  /** Where each array is kept after the end. */
   readonly #shelves: Erasable[][] = []
 
   during<T>(work: () => T): T {
@@ -57,7 +57,7 @@ export class ArrayLease {
     }
   }
 
-  /** The last array of its kind and length that was given back, or a new one. Only for the constructors here. */
+  /** A returned array of its kind and length, or a new one. Only for the constructors here. */
   take<T extends Erasable>(shelf: T[], make: () => T): T {
     if (this.#arrays.length === MOST_IN_LEASE) return make()
     const array = shelf.pop()
@@ -68,7 +68,7 @@ export class ArrayLease {
     return taken
   }
 
-  /** Erases them, and gives them to whoever comes next: nobody may use one any more. Idempotent. */
+  /** Erases the arrays and makes them available for reuse: they must not be used any more. Idempotent. */
   end(): void {
     for (const [i, array] of this.#arrays.entries()) {
       array.fill(0)
@@ -89,7 +89,7 @@ interface ArrayKind<T> {
 }
 
 function arraysOf<T extends Erasable>(Kind: ArrayKind<T>): (length: number) => T {
-  /** What has been given back, by length. */
+  /** Returned arrays, by length. */
   const shelves = new Map<number, T[]>()
   const make = (length: number, bytes: number): T => {
     if (bytes > LONG) return new Kind(length)

@@ -21,10 +21,10 @@ export function addTo(samples: Int16Array, frame: Frame, from = 0): void {
   for (let i = 0; i < frame.length; i++) samples[from + i] = clamp16(samples[from + i]! + frame[i]!)
 }
 
-/** Samples of a cross-fade: 5 ms at 8 kHz. */
+/** Length of a cross-fade: 5 ms at 8 kHz [samples]. */
 const FADE_SAMPLES = 40
 
-/** Cross-fades the start of a frame, or what is there from a sample on, from what would have come in its place. */
+/** Cross-fades the start of a frame, or its part from a sample on, from what would have come in its place. */
 export function fadeInto(frame: Frame, before: Frame, from = 0): void {
   for (let i = 0; i < from + FADE_SAMPLES; i++) {
     const share = Math.max(0, i + 1 - from) / (FADE_SAMPLES + 1)

@@ -4,7 +4,7 @@ import { clamp16 } from './audio.ts'
 /** Taps of the filter: 4.9 ms there and back. From 3.56 kHz of each band down it lets nothing of the other through [-70 dB]. */
 const TAPS = 80
 const HALF = TAPS / 2
-/** Half of it, in samples of a band. */
+/** Half of the delay, in samples of a band. */
 export const SPLITTER_DELAY = TAPS / 4
 /** Parameter of the window (Kaiser's), for 70 dB. */
 const BETA = 6.755

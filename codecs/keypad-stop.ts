@@ -51,7 +51,7 @@ export class KeypadStop {
     for (let i = 0; i < FRAME; i += 4) this.#filter(i, output)
   }
 
-  /** Four samples at once: none waits for the sum of the one before. */
+  /** Filters four samples at once, so that no sum waits for the one before. */
   #filter(i: number, output: Frame): void {
     const line = this.#line
     const middle = COEFFICIENTS[TAPS >> 1]!

@@ -3,7 +3,7 @@ import type { Frame } from './audio.ts'
 /** The level of an all-zero frame [dBov]: the lowest that RFC 6464 §3 can express. */
 export const SILENCE_DBOV = -127
 
-/** Quieter is no voice: nobody hears that something is left out there, or said twice [dBov]. */
+/** Anything quieter is no voice: nobody hears if some of it is left out or repeated [dBov]. */
 const QUIET_DBOV = -50
 
 /**

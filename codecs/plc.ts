@@ -38,7 +38,7 @@ export class PlayedFrames {
   }
 }
 
-/** A frame of the shortest packets, every second of which is lost, has as many. */
+/** Maximum number of holes: with the shortest packets, of which every second one is lost. */
 const MAX_HOLES = 4
 
 /** The parts of a frame that are lost, because packets do not end where frames do. */
@@ -135,7 +135,7 @@ export class Plc {
     return this.#next()
   }
 
-  /** Fills these parts of the newest frame: each goes on from what is before it, and fades into what is after it. @param samples of a unit */
+  /** Fills these parts of the newest frame: each continues what is before it, and fades into what is after it. @param samples of a unit */
   mend(played: PlayedFrames, { count, bounds }: Holes, samples = 1): void {
     const frame = played.frames[played.at]!
     let whole = 0
@@ -240,7 +240,7 @@ function inStep(guess: Int16Array, frame: Int16Array, period: number, compared: 
   return Math.max(0, mostAlike(period))
 }
 
-/** Of so many places that were compared, the one with the highest correlation for its energy; -1: none has any. */
+/** Of the compared places, the one with the highest correlation for its energy; -1: none. */
 function mostAlike(places: number): number {
   let best = -1
   let bestScore = 0

@@ -46,7 +46,7 @@ export class TimeScale {
     this.#quietEnergy = QUIET * QUIET * this.#overlap
   }
 
-  /** Takes a frame in, or a part of one. `before`: the frame that was played before it, where none waits; null: silence. */
+  /** Adds a frame, or a part of one. `before`: the frame that was played before it, if none waits; null: silence. */
   add(samples: Int16Array, before: Int16Array | null): void {
     const line = this.#line
     if (this.waiting === 0 && before === null) line.fill(0, 0, this.#frame)
@@ -55,7 +55,7 @@ export class TimeScale {
     this.waiting += samples.length
   }
 
-  /** Whether nobody speaks in what a change of so many samples would leave out, or say twice, nor where it is joined. */
+  /** Whether nobody speaks in what a change of so many samples would leave out or repeat, nor where it is joined. */
   isQuiet(pace: Pace, samples: number): boolean {
     const first = pace === 'faster' ? this.#frame : this.#frame - samples
     const length = samples + this.#overlap

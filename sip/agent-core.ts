@@ -91,7 +91,7 @@ export interface OutgoingCall {
   provisionalSeen: boolean
   /** Set if the call was given up before a provisional response allowed a CANCEL (RFC 3261 §9.1). */
   cancelHeaders: HeaderFields | null
-  /** For the BYE if it is answered all the same: those of its CANCEL. */
+  /** Header fields of its CANCEL, also for the BYE if it is answered all the same. */
   givenUpWith: HeaderFields | null
   /** To tags of its provisional responses, which Replaces may name. */
   readonly earlyTags: Set<string>
@@ -113,7 +113,7 @@ export interface OwnReinvite {
   transaction: ClientTransaction | null
 }
 
-/** Of the requests of one call, of which the answers are kept for repeats. */
+/** Limits the requests of one call whose responses are kept for retransmissions. */
 export interface Crowd {
   size: number
 }
@@ -126,7 +126,7 @@ export interface Session {
   /** User part of our Contact. */
   readonly user: string
   credentials: Credentials | null
-  /** The only host that these are for; null: whoever asks for them. */
+  /** The only host that may get the credentials; null: any that challenges. */
   credentialsOf: string | null
   /**
    * inviting: no final response yet. answered: our 2xx waits for its ACK. confirmed: the ACK was sent or received. over: the last event
@@ -149,7 +149,7 @@ export interface Session {
   /** INFOs to be sent; the first one is pending. */
   readonly infos: Body[]
   peerReinvite: ServerTransaction | null
-  /** Room that the far end's requests inside the call take. */
+  /** The limit of the far end's requests inside the call. */
   readonly crowd: Crowd
   /** The dialog of a `peerReinvite` that came before the answer to our call. */
   earlyUpdate: EarlyDialog | null
@@ -232,7 +232,7 @@ export class AgentCore {
   /** SUBSCRIBEs and MESSAGEs of phones that wait for the owner, by our ID. */
   readonly asks = new Map<string, OpenAsk>()
   subscriptions!: SubscriptionBook
-  /** Of our registrations, by the user part of their Contacts. */
+  /** Credentials of our registrations, by the user part of their Contacts. */
   readonly accounts = new Map<string, Credentials>()
   /** The sender of the message being processed. */
   sender: Peer | null = null
@@ -425,7 +425,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     expireAt: null,
     provisionalAt: null,
     nonce: null,
-    // Last: V8 adds properties to a copy one by one, and so many take it 26 µs instead of 1.
+    // The spread comes last: V8 would add properties after it one by one, which takes 26 µs instead of 1 for this many.
     ...seed,
   }
 }

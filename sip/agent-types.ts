@@ -22,7 +22,7 @@ export interface Peer {
   name?: string
   /** Identifies an open connection. It is reused while open; otherwise the sender connects to host and port. */
   connectionId?: string
-  /** The far end opened that connection: it may accept none itself. */
+  /** The far end opened the connection, and may accept none itself. */
   isTheirs?: boolean
   /** It was named by a party on a public network, so the owner sends to no private address for it. */
   publicOnly?: boolean
@@ -43,7 +43,7 @@ export interface Destination {
   port: number | null
   /** For `sips:`: every way must use TLS. */
   secure?: boolean
-  /** As in `Peer`, which may be a destination too: it was looked up before. */
+  /** As in `Peer`, for a destination that was looked up before. */
   connectionId?: string
   local?: string
   publicOnly?: boolean
@@ -131,7 +131,7 @@ export type UaEvent =
       body: Body | null
       isOffer: boolean
       tag: string | null
-      /** What networks on the way say about audio before the answer (RFC 5009); null: nothing. */
+      /** P-Early-Media of networks on the way (RFC 5009); null: none. */
       earlyMedia: 'allowed' | 'denied' | null
       peer: Peer
       /** The session that the call is to replace (RFC 3891); the permission is not checked yet. */
@@ -192,7 +192,7 @@ export type UaEvent =
       /** The first Reason header as it came, and what all of them say. */
       reasonHeader: string | null
       reasons: readonly Reason[]
-      /** Of the far end's BYE or CANCEL, if that has ended it. */
+      /** Header of the far end's BYE or CANCEL, if that has ended it. */
       header: HeaderReader
     }
 
@@ -200,14 +200,14 @@ export type UaEvent =
 export interface RegisterContact {
   uri: string
   expiresS: number
-  /** Its phone, and which of the phone's ways to us it is (RFC 5626 §4.2): the next one with the same takes its place. */
+  /** Instance and `reg-id` of the phone's flow (RFC 5626 §4.2): the next registration with the same ones replaces it. */
   flow?: { instance: string; regId: number }
 }
 
 /** What a contact has in common with later ones of the same phone: its instance (RFC 5626 §4.1), else its user and host. */
 export interface Binding {
   phone: string
-  /** Of an instance. */
+  /** The `reg-id` of an instance. */
   regId?: number
 }
 
@@ -224,7 +224,7 @@ export interface RegisterEvent {
   user: string
   host: string
   contacts: RegisterContact[]
-  /** Of the contacts that stay. */
+  /** Bindings of the contacts that remain. */
   bindings: Binding[]
   /** The user named in the digest, and its hash algorithm. */
   username: string
@@ -316,7 +316,7 @@ export interface Watch {
 export interface Watching {
   readonly watch: Watch
   start(now: number): void
-  /** A connection that we opened is closed: it may be the one that it goes over. */
+  /** A connection that we opened is closed, possibly the one of this registration. */
   disconnected?(from: Peer, now: number): void
   /** Idempotent until it reports its end. */
   stop(now: number): void

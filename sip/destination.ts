@@ -16,7 +16,7 @@ export function destinationOfUri(text: ByteString): Destination | null {
   return { transport: 'tls', host, port: uri.port, secure: true }
 }
 
-/** What is sent there goes to this host in place of its own (RFC 3261 §19.1.1); null: none is named. */
+/** The `maddr` of a URI: the host to send to in place of its own (RFC 3261 §19.1.1); null: none. */
 function maddrOf(uri: SipUri): SipUri | null {
   const named = uriParam(uri, 'maddr')
   const maddr = named === null ? null : parseUri(`sip:${named}`)

@@ -23,7 +23,7 @@ export interface Dialog {
   peer: Peer
   /** The far end's Contact is unreachable from here: the source of its messages is used instead. */
   readonly behindNat: boolean
-  /** It was begun for a `sips:` address, over TLS (RFC 3261 §12.1): its requests go nowhere else. */
+  /** It was begun for a `sips:` address, over TLS (RFC 3261 §12.1), so its requests use TLS only. */
   readonly isSecure: boolean
 }
 
@@ -150,24 +150,24 @@ function isLoose(route: NameAddr): boolean {
   return !('error' in uri) && uriParam(uri, 'lr') !== null
 }
 
-/** A Contact of nobody. */
+/** Hosts in a Contact that cannot be reached. */
 const NOWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::'])
 
-/** Whence its last message came. */
+/** Where its last message came from. */
 const lastPeer = ({ peer }: Dialog): Peer => ({ ...peer, isTransportOpen: false })
 
-/** Whether that may be sent to: of a dialog that is secure, over TLS alone. */
+/** Whether requests may go there: those of a secure dialog only over TLS. */
 const mayGoBack = ({ isSecure, peer }: Dialog): boolean => !isSecure || peer.transport === 'tls'
 
-/** Where it goes if that has a name that leads nowhere, as many a PBX gives itself. */
+/** Where requests go if the Contact's name cannot be resolved, as with many a PBX. */
 export const otherwiseTo = (dialog: Dialog): Peer | undefined => (mayGoBack(dialog) ? lastPeer(dialog) : undefined)
 
 /** Where a dialog's next request goes: its next hop, over the connection that is open already when there is one. */
 export function destinationOfDialog(dialog: Dialog, nextHop: ByteString): Destination {
   const to = destinationOfUri(nextHop)
-  // As the INVITE came or went: a NAT has opened this transport only.
+  // Back the way of the INVITE, since a NAT has opened only that transport.
   if (to === null || dialog.behindNat || isWebSocket(dialog.peer) || NOWHERE.has(to.host)) return lastPeer(dialog)
-  // Nothing of the call was secure so far: a far end that hears no TLS would get no ACK and no BYE.
+  // The call was not secure so far, and a far end that does not listen on TLS would get no ACK and no BYE.
   if (to.secure === true && dialog.peer.transport !== 'tls' && !dialog.isSecure) return lastPeer(dialog)
   const { transport, connectionId, local, publicOnly, name } = dialog.peer
   const isSame = (to.transport ?? 'udp') === transport

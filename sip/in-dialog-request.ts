@@ -14,8 +14,8 @@ export interface InDialogRequest {
 }
 
 /**
- * Sends a request inside a dialog (RFC 3261 §12.2.1), and answers its challenges if the session has credentials: `user` sees what
- * follows. `sent` gets every form in which the request was sent.
+ * Sends a request inside a dialog (RFC 3261 §12.2.1), and answers challenges if the session has credentials. `user` gets the responses.
+ * `sent` gets every form in which the request was sent.
  */
 export function sendInDialog(
   core: AgentCore,

@@ -15,7 +15,7 @@ import type { ServerTransaction } from './transaction/transactions.ts'
 import { replacedBy } from './transfer/replaces.ts'
 
 const PROVISIONAL_REPEAT_MS = 60_000
-/** Nobody rings for longer. */
+/** Maximum value of Expires that is observed. */
 const MAX_INVITATION_S = 3600
 
 const party = (address: NameAddr): Party => ({
@@ -31,7 +31,7 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
     return
   }
   const user = userOf(request)
-  // Whom we have registered with may ask for our password in its calls as well.
+  // A registrar may challenge our requests in its calls too.
   const credentials = core.accounts.get(user) ?? null
   const session = newSession(core, { role: 'uas', callId: request.callId, user, credentials })
   session.dialog = dialogOfRequest(request, session.localTag, peer)
@@ -68,10 +68,10 @@ export function onInvite(core: AgentCore, transaction: ServerTransaction, peer: 
   })
 }
 
-/** Whoever calls does not wait for longer than that (RFC 3261 §13.3.1): then it is as if it had hung up. */
+/** The caller's Expires limits how long it waits for an answer (RFC 3261 §13.3.1). After that the call ends as if the caller had hung up. */
 function expireInvitation(core: AgentCore, session: Session, { headers }: SipRequest, now: number): void {
   const seconds = parseDeltaSeconds(headers.get('expires') ?? '')
-  // Who says 0 means no time, for nobody could answer in it.
+  // 0 is ignored, since nobody could answer in that time.
   if (seconds === null || seconds === 0 || seconds > MAX_INVITATION_S) return
   session.expireAt = core.deadlines.set(now + seconds * 1000, at => {
     finish(core, session, ended(session, 'remote', 'cancel'), at)
@@ -134,7 +134,10 @@ function repeatProvisional(
   })
 }
 
-/** For challenges of the far end that has called, where it has called from: whoever else its Contact names could have them used elsewhere. */
+/**
+ * Sets the credentials for challenges of the far end that has called, only at the host that it has called from: another host in its Contact
+ * could use the response elsewhere.
+ */
 export function mayAsk(session: Session, credentials: Credentials): void {
   if (session.credentials !== null || session.dialog === null) return
   session.credentials = credentials

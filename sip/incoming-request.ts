@@ -20,9 +20,9 @@ import { onRefer, targetOfOutsideRefer } from './transfer/peer-refer.ts'
 import { replacedBy } from './transfer/replaces.ts'
 
 const OVERLOAD_RETRY_S = 10
-/** For the requests of one call in half a minute: keys come as fast as 20 a second. Beyond, they take the room of other calls' requests. */
+/** Limit of the requests of one call in half a minute; keys may come 20 a second. Further ones count as those of other calls. */
 const MAX_CROWD = 1000
-/** What an INVITE takes of it: its refusal is sent eleven times, if nobody acknowledges it. A BYE always has room. */
+/** What an INVITE counts for, since its refusal is sent eleven times if nobody acknowledges it. A BYE always has room. */
 const INVITE_CROWD = 20
 
 /** Dispatches a parsed request: to its transaction, else to its dialog, else as a new one (RFC 3261 §8.2, §12.2.2). */
@@ -55,7 +55,7 @@ const roomOf = ({ isKnown }: Peer, isInside: boolean): 'inside' | 'known' | 'str
 const isCrowded = ({ method }: SipRequest, session: Session | null): boolean =>
   session !== null && method !== 'BYE' && session.crowd.size >= MAX_CROWD
 
-/** It outlasts the call, of which it keeps no more than the count. */
+/** Opens a transaction inside a call. It outlasts the call, of which it keeps only the counter. */
 function openInside(core: AgentCore, crowd: Crowd, { request, topVia, replyTo }: Asked): ServerTransaction {
   const transaction = core.transactions.open(request, topVia, replyTo)
   const size = request.method === 'INVITE' ? INVITE_CROWD : 1
@@ -130,8 +130,8 @@ function replyPeer(request: SipRequest, from: Peer): Peer {
 }
 
 /**
- * Statelessly refuses a request that could not be parsed; ACK is never answered. `atMostBytes`: a longer answer is not given, lest somebody
- * has more sent to others than he sends.
+ * Statelessly refuses a request that could not be parsed; ACK is never answered. `atMostBytes`: a longer answer is not sent, so that nobody
+ * can have more sent to others than they send themselves (amplification).
  */
 export function refuseBroken(
   core: AgentCore,
@@ -154,7 +154,7 @@ function onCancel(core: AgentCore, asked: Asked, now: number): void {
   }
   const transaction = core.transactions.open(request, topVia, replyTo)
   const session = 'request' in invite ? core.byInvite.get(invite) : undefined
-  // One that has its final response stays as it is.
+  // A transaction with a final response keeps its tag.
   const toTag = 'toTag' in invite ? invite.toTag : session?.localTag
   core.respond(transaction, { status: 200, toTag }, now)
   if ('request' in invite && session !== undefined) onCancelled(core, session, invite, request, now)

@@ -40,7 +40,7 @@ export function inspectRequest(request: SipRequest, takesRegistrations = false):
     EXTENSIONS.has(tag) || (tag === 'path' && request.method === 'REGISTER' && takesRegistrations)
   const unknown = request.headers.list('require').filter(tag => !isKnownTag(tag.toLowerCase()))
   if (unknown.length > 0) return { status: 420, headers: [['Unsupported', unknown.join(', ')]] }
-  // We know no package (RFC 6086 §4.2.2); but many send keys in one of their own.
+  // We support no Info Package (RFC 6086 §4.2.2), but many far ends send keys in one of their own.
   if (method === 'INFO' && request.headers.get('info-package') !== null && !isOfOwnType(request)) {
     return { status: 469, headers: [['Recv-Info', '']] }
   }

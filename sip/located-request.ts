@@ -8,7 +8,7 @@ const MAX_DATAGRAM = 1300
 
 export interface LocatedRequest {
   target: Destination
-  /** Where it goes if that leads nowhere. */
+  /** The next hop if that cannot be resolved. */
   otherwise?: Peer | undefined
   /** The request for one address; `branch` is for its Via. */
   make: (to: Peer, branch: string) => OutgoingRequest

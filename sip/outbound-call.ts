@@ -261,7 +261,7 @@ function onSuccess(
   })
 }
 
-/** For the forks that are not the first one to answer. */
+/** For forks that answer after the first one. */
 const ANSWERED_ELSEWHERE = reasonFields([ELSEWHERE, q850(26)])
 
 /** A second fork answered, or the call was given up while its answer was on the way: ACK, then BYE (RFC 3261 §13.2.2.4). */
@@ -351,7 +351,7 @@ function sendCancel(core: AgentCore, session: Session, call: OutgoingCall, heade
   }
   const branch = transaction.key.slice(0, transaction.key.indexOf('|'))
   const failed: ClientUser['failed'] = cause => {
-    // The connection was closed, and its phone has not come back yet.
+    // The connection was closed, and its phone has not registered again yet.
     if (cause === 'unreachable') call.cancelHeaders = headers
   }
   core.transactions.start(cancel, branch, transaction.to, { response: () => {}, failed }, now)

@@ -200,7 +200,7 @@ function failed(
   if (own.attempts < MAX_ATTEMPTS && isTriedAgain(core, session, own, response, now)) return
   session.ownReinvite = null
   session.localDescription = own.before
-  // A refresh asks whether the session is still there (RFC 4028 §10).
+  // A refresh checks whether the session still exists (RFC 4028 §10).
   if (endOnFailure(core, session, status, now, own.refresh ? 'session_expired' : 'timeout')) return
   if (own.refresh) refreshAgain(core, session, now)
   else core.emit({ kind: 'reinviteRejected', sessionId: session.id, status })

@@ -47,8 +47,8 @@ function offerCollision(session: Session, method: string): 'theirs' | 'ours' | n
 }
 
 /**
- * A request of the called party before its answer. An UPDATE may bring another offer once ours is answered reliably (RFC 3311 §5.1); it may
- * not hang up, nor transfer (RFC 3261 §15).
+ * A request of the called party before its answer. An UPDATE may contain another offer once ours was answered reliably (RFC 3311 §5.1); BYE
+ * and REFER are refused (RFC 3261 §15).
  */
 export function onEarlyRequest(
   core: AgentCore,
@@ -59,7 +59,7 @@ export function onEarlyRequest(
 ): void {
   const { request } = transaction
   const offer = bodyOf(request)
-  // Our own INVITE is open (RFC 3261 §14.2). A 481 would end the dialog.
+  // Our own INVITE is pending (RFC 3261 §14.2). A 481 would end the dialog.
   if (request.method === 'INVITE') core.respond(transaction, { status: 491 }, now)
   else if (request.method !== 'UPDATE') core.respond(transaction, { status: 481 }, now)
   else if (offer === null) {

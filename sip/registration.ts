@@ -18,12 +18,15 @@ const MAX_HOP = 500
 const REFRESH_SHARE = 0.7
 const REFRESH_SPREAD = 0.15
 const MIN_REFRESH_S = 5
-/** How often a PING is sent (RFC 5626 §4.4.2): NATs and firewalls on the way let the registrar's calls in for as long as something passes [s]. */
+/** Interval of keep-alives (RFC 5626 §4.4.2), which keep NATs and firewalls open for the registrar's calls [s]. */
 const KEEP_ALIVE_S = 24
 const KEEP_ALIVE_SPREAD_S = 5
-/** Over UDP only a question tells whether the way is still there: a registrar that has answered one has so long for each further answer [ms]. */
+/**
+ * Over UDP only OPTIONS shows whether the registrar can still be reached. One that has answered before has this long for each further
+ * answer [ms].
+ */
 const ANSWER_MS = 10_000
-/** A connection that is closed is opened again after this, or when the registration has lasted for so long: some registrars close it after each answer [ms]. */
+/** Delay until a closed connection is opened again, counted from the registration, since some registrars close it after each answer [ms]. */
 const REOPEN_MS = 1000
 const LEAST_LASTED_MS = 60_000
 /** Backoff after the first failure; it doubles with each further one up to the second value [s]. */
@@ -48,7 +51,7 @@ export class Registration implements Watching {
   #peer: Peer | null = null
   #keepAlive: Deadline | null = null
   #grantedAt = 0
-  /** As the registrar saw us then: a NAT that has forgotten us gives us another port. */
+  /** Our address as the registrar saw it. It changes if a NAT has dropped our binding. */
   #seenAs: string | null = null
   /** Whether it answers OPTIONS; null: not known yet. */
   #answers: boolean | null = null
@@ -78,7 +81,7 @@ export class Registration implements Watching {
     else this.#over(now)
   }
 
-  /** The registrar's calls come over it: there is a new one soon (RFC 5626 §4.5). */
+  /** The registrar's calls arrive over this connection, so a new one is opened soon (RFC 5626 §4.5). */
   disconnected({ transport, host, port }: Peer, now: number): void {
     const peer = this.#peer
     if (peer === null || peer.transport !== transport || peer.host !== host || peer.port !== port) return
@@ -232,7 +235,7 @@ export class Registration implements Watching {
   }
 }
 
-/** From where our request has come (RFC 3581 §4), if its answer says so. */
+/** The address from which our request arrived (RFC 3581 §4), if the response states it. */
 function seenAs({ via }: SipResponse): string | null {
   const received = paramValue(via.params, 'received')
   return received === null || via.rport === null ? null : `${received} ${via.rport}`

@@ -20,7 +20,7 @@ export function sendSuccess(
   const bytes = core.respond(transaction, parts, now)
   if (bytes === null) return false
   const { t1, t2 } = core.timers
-  // What an ACK says beside an offer in its INVITE answers nothing.
+  // A body in the ACK is an answer only if the INVITE had no offer.
   const isOurOffer = bodyOf(transaction.request) === null
   session.awaitedAck = {
     cseq: transaction.request.cseq.number,

@@ -129,7 +129,7 @@ export class UserAgent {
     return this.#core.take()
   }
 
-  /** A far end that was reached over one connection is reached over another: what is unanswered is sent again there. */
+  /** A far end is now reached over another connection: unanswered requests are sent again there. */
   moved(from: Peer, to: Peer, now: number): Action[] {
     this.#core.transactions.moved(from, to, now)
     return this.#core.take()
@@ -184,7 +184,7 @@ export class UserAgent {
     return this.#with(sessionId, session => acceptCall(this.#core, session, { body, headers: ownFields(headers) }, now))
   }
 
-  /** A far end that has called may ask for a password in its call, at the host that it calls from. */
+  /** Lets a far end that has called challenge our requests in its call, at the host that it calls from. */
   mayAsk(sessionId: string, credentials: Credentials): Action[] {
     return this.#with(sessionId, session => mayAsk(session, credentials))
   }

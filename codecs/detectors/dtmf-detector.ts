@@ -35,7 +35,7 @@ const AFTER = [-0.03, 0.32] as const
 
 /** The analysed window: two frames of the caller. */
 const LINE = new Float64Array(2 * WINDOW)
-/** What it is looked at with. All detectors share them, because nothing of one look is needed for the next. */
+/** Working memory of an analysis. All detectors share it, because nothing of it is needed afterwards. */
 const PAIR = new DtmfPair()
 
 /**

@@ -41,7 +41,7 @@ const CNG_SIN = wave(CNG_HZ, 1)
 const ANSWER_COS = wave(ANSWER_HZ, 0)
 const ANSWER_SIN = wave(ANSWER_HZ, 1)
 
-/** The result of a look: the phases of both halves. All legs share it, because nothing of one look is needed for the next. */
+/** The result of an analysis: the phases of both halves. All legs share it, because nothing of it is needed afterwards. */
 const LOOK = new Float64Array(2)
 
 /** Hears the tones by which fax machines and modems call and answer, in 8 kHz audio by frames of 20 ms. */

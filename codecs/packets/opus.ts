@@ -65,7 +65,7 @@ export class OpusCodec implements PacketCodec {
   /** The longest packet that a browser sends is far below. */
   readonly maxPacketBytes = 1000
   readonly frameBytes = null
-  /** An encoder looks 6.5 ms ahead: what it makes first is of the time before it began (RFC 7845 §4.2). */
+  /** An encoder looks 6.5 ms ahead, so its first output is from before its beginning (RFC 7845 §4.2). */
   readonly leadIn = 56
   /** Packets that were none. */
   broken = 0

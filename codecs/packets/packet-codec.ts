@@ -8,7 +8,7 @@ export interface PacketCodec {
   readonly maxPacketBytes: number
   /** Bytes of each frame; null: they differ, and a packet holds one. */
   readonly frameBytes: number | null
-  /** Samples of 8 kHz at the beginning of a stream in which nothing is heard yet. Absent: none. */
+  /** Silent samples at the beginning of a stream, at 8 kHz. Absent: none. */
   readonly leadIn?: number
 
   /** How long a packet lasts, in samples of 8 kHz, at most `MAX_PACKET_SAMPLES`; 0: it is none. */
@@ -17,7 +17,7 @@ export interface PacketCodec {
   decode(packet: Uint8Array, into: Int16Array): number
   /** The frame before a packet, from what that says of it once more. @returns how many samples were written; 0: it says nothing */
   recover(next: Uint8Array, into: Int16Array): number
-  /** Whether `recover` would bring so many samples. Absent: never. */
+  /** Whether `recover` would give so many samples. Absent: never. */
   repeats?(next: Uint8Array, samples: number): boolean
   /** Conceals a lost frame. @returns how many samples were written; 0: the caller must conceal it */
   conceal(into: Int16Array): number

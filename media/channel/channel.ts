@@ -158,7 +158,7 @@ export class Channel {
       client.destroy()
       return
     }
-    // What is said in one turn leaves together: each write of the socket is a system call.
+    // Messages of one turn of the event loop are sent together, since each write of the socket is a system call.
     if (client.writableCorked === 0) {
       client.cork()
       process.nextTick(() => client.uncork())

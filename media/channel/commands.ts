@@ -66,7 +66,7 @@ export class CommandTable {
   readonly #threads = new Map<string, EngineThread>()
   /** Recordings and transcripts that have ended, by key: their call has ended too, so nobody can start them again. */
   readonly #over = new LRUCache<string, true>(atMost(MAX_RECENT))
-  /** For each snapshot that is being made, the recordings that have ended meanwhile: their events come behind it. */
+  /** For each snapshot in progress, the recordings that have ended meanwhile, whose events follow it. */
   readonly #asking = new Set<Set<string>>()
   readonly #main: Handlers
   readonly #declared: Record<string, Command>
@@ -150,7 +150,7 @@ export class CommandTable {
     if (home === 'room') return this.#threadOfRoom((body as { roomId: string }).roomId)
     if (home === 'target') return this.#threadOfTarget((body as { target: Target }).target)
     const { id, key } = begunBy(name, body)
-    // What a room has started itself has the room's ID and is on its thread.
+    // What a room has started has the room's ID, and is on its thread.
     return this.#threads.get(key) ?? this.#options.threads.ofRoom(id)
   }
 

@@ -225,11 +225,11 @@ export type CoreHandlers = Omit<EngineHandlers, CommandOf<'starts' | 'started'> 
 
 export type ToEngine = { id: number; name: EngineCommandName; body: unknown }
 
-/** They come in lists, in their order. */
+/** Sent in lists, in order. */
 export type FromEngine =
   | { type: 'reply'; id: number; body: unknown }
   | { type: 'event'; event: MediaEvent }
-  /** The same of a party's own room: control is not told. */
+  /** An event of a party's own room, of which control is not told. */
   | { type: 'own'; event: MediaEvent }
   | { type: 'cross'; message: CrossMessage }
   /** Something that a command began has ended: a stream, a recording. */

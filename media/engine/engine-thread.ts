@@ -25,11 +25,11 @@ import { warmUp } from './warm-up.ts'
 const config = workerData as EngineConfig
 const port = parentPort!
 
-/** What is told in one turn leaves together, a reply as the last: each message of its own wakes the main thread. */
+/** Messages of one turn of the event loop are sent together, up to a reply: each message by itself would wake the main thread. */
 let told: FromEngine[] = []
 function post(message: FromEngine): void {
   told.push(message)
-  // What follows from a reply is done before anybody hears what happened after it.
+  // A reply is sent at once, so that it is handled before later events are.
   if (message.type === 'reply') leave()
   else if (told.length === 1) process.nextTick(leave)
 }
@@ -37,7 +37,7 @@ function post(message: FromEngine): void {
 function leave(): void {
   if (told.length === 0) return
   const messages = told
-  // One that cannot be sent does not hold up those after it.
+  // A list that cannot be sent must not block later messages.
   told = []
   port.postMessage(messages)
 }

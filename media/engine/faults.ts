@@ -13,7 +13,7 @@ export class Faults {
     this.#tell(error, legIds)
   }
 
-  /** Runs each step even if others fail: whatever a leg has opened is always closed. Whether none has failed. */
+  /** Runs each step even if others fail, so that whatever a leg has opened is always closed. Returns whether none has failed. */
   allOf(...steps: (() => void)[]): boolean {
     const before = this.count
     for (const step of steps) {

@@ -29,7 +29,7 @@ interface Play {
   /** Parts that remain to be loaded, in order; a loaded one is a clip. */
   parts: (PlaySource | Clip)[]
   player: Player
-  /** What it plays over and over, if that keeps its place; null: it begins anew. */
+  /** The loop that it plays, if it is to resume at its place; null: it starts over. */
   loop: string | null
   hooks: PlayHooks
   frames: number
@@ -211,7 +211,7 @@ export class LegPlayback implements Source {
   }
 }
 
-/** Music goes on where it was; whoever waits for long would hear the same bars after each announcement. */
+/** The key of a loop that resumes at its place: otherwise a caller who waits long would hear the same bars of music after each announcement. */
 function placeKeeping([source, ...others]: readonly PlaySource[]): string | null {
   const keeps = others.length === 0 && (source?.kind === 'music' || source?.kind === 'file')
   return keeps ? JSON.stringify(source) : null

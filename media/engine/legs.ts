@@ -42,7 +42,7 @@ export interface LegSocket extends PacketOut {
   close(): void
 }
 
-/** An operator can change either. */
+/** Names both settings that an operator can change. */
 const NO_PORT = 'no RTP port is free (TANDEM_RTP_PORTS), or no more files may be open (ulimit -n)'
 /** Nobody presses keys faster. A faster sender is limited to this rate, so that it cannot flood control. */
 const KEYS = { burst: 40, perSecond: 20 }
@@ -149,7 +149,7 @@ export class Legs implements LegHooks {
     const opened = { port: socket.port, ssrc: leg.ssrc }
     if (begin === undefined) return opened
     if (this.#needsOpus(legId, begin.media)) await this.#openOpus(legId)
-    // The room is there for whoever hears of it.
+    // Reported once the room exists.
     this.#world.emit('leg.answered', { legId })
     return { begun: this.#connectNow({ legId, ...begin }), ...opened }
   }
@@ -261,7 +261,7 @@ export class Legs implements LegHooks {
       }
       if (early === 'from_called' || leg.isEarly) leg.deaf = early === 'from_called'
       leg.isEarly = early !== undefined
-      // The tone goes on where it is.
+      // A tone that is playing continues.
       leg.standIn = ringing === null ? null : (leg.standIn ?? ringing)
       if (enter === null) return readingOf(member)
       if (isInside || early !== undefined) this.#enterEarly(member, enter, early === undefined, link)
@@ -421,7 +421,7 @@ export class Legs implements LegHooks {
         () => leg.close(),
         disconnect,
       )
-      // Its last packet has left with the socket, and a closed leg touches none of them. One that could not be closed might.
+      // A closed leg no longer uses its arrays, and its last packet has been sent. A leg that could not be closed may still use them.
       if (isClosed) member.arrays.end()
       return closed
     })

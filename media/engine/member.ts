@@ -14,7 +14,7 @@ export interface Seated extends Party {
 export interface Member extends Seated {
   /** Closes its connection. */
   readonly disconnect: () => void
-  /** What its audio is in: after its close the next one's. */
+  /** The arrays of its audio, which another leg uses after it is closed. */
   readonly arrays: ArrayLease
   /** Whose turn it uses in speech synthesis and recognition. */
   readonly owner: () => SpeechOwner

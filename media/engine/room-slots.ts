@@ -16,7 +16,7 @@ const CROWD = 4
 
 export interface Place {
   readonly room: Room
-  /** It is not mixed before this time: it has moved to a later one [ms]. */
+  /** The room is not mixed before this time, since it has moved to a later slot [ms]. */
   dueAt: number
   /** Next time at which its phase is checked [ms]. */
   lookAt: number
@@ -69,7 +69,7 @@ export class RoomSlots {
       place.settleMs = FIRST_SETTLE_MS
     }
     if (now < place.lookAt) return
-    // Its other threads would miss a frame, or have one too many.
+    // Otherwise its other threads would miss a frame, or have one too many.
     if (place.room.isSpread && !place.room.isQuiet) return
     const later = this.#bestMove(slot, place.room)
     place.lookAt = now + LOOK_MS
@@ -103,7 +103,7 @@ export class RoomSlots {
   }
 }
 
-/** Whether all packets of the members are there in time if the room is mixed this much earlier. */
+/** Whether all packets of the members would still arrive in time if the room were mixed this much earlier. */
 function isEnough({ legs }: Room, earlierMs: number): boolean {
   return legs.every(({ spareMs, enoughMs }) => spareMs !== null && spareMs - earlierMs >= enoughMs)
 }

@@ -42,7 +42,7 @@ export interface RoomsOptions {
   /** Monotonic [ms]. */
   now: () => number
   emit: <N extends EventName>(name: N, body: Events[N]) => void
-  /** Who comes into and leaves a party's own room, which is no conference: of no use to control. */
+  /** Reports who enters and leaves a party's own room. Control does not need that, since it is no conference. */
   emitOwn: RoomsOptions['emit']
   /** An exception in a room's tick, while these legs were being served. */
   broke: (legIds: readonly string[], error: unknown) => void

@@ -13,14 +13,14 @@ import type { RtpReceiver } from '../rtp/rtp-socket.ts'
 import { SrtpWire } from '../srtp/srtp-wire.ts'
 import type { LegSocket } from './legs.ts'
 
-/** A string of its own, as sockets make it: V8 tells those from the ones in our code. */
+/** A string made at run time, as sockets make it: V8 treats those differently from string literals. */
 const HOST = structuredClone('192.0.2.1')
 const TELEPHONE_EVENT = 101
-/** As real ones: fractions, and integers that need all of 32 bits. Some packets are later than those before them, and so are groups of packets [ms]. */
+/** Fractions, as in reality: single packets, and groups of packets, are this much later than those before them [ms]. */
 const JITTER_MS = { packets: 1.37, groups: 0.93 }
 const FIRST_SSRC = 0xf000_0000
 const FIRST_TIMESTAMP = 0xf000_0000
-/** So does the middle of its NTP timestamp: 0xf000 seconds after 1900 [ms since 1970]. */
+/** Chosen so that the middle of its NTP timestamp needs all of 32 bits too: 0xf000 seconds after 1900 [ms since 1970]. */
 const REPORT_WALL_MS = (0xf000 - 2_208_988_800) * 1000
 /** Interval of its reports [ticks]. */
 const REPORT_EVERY = 90
@@ -29,12 +29,12 @@ const LOST_EVERY = 40
 /** Interval and duration of a key press [ticks]. */
 const KEY_EVERY = 150
 const KEY_TICKS = 6
-/** What is sent in these ticks arrives in the one behind them: the delay grows, and shrinks again. */
+/** Packets sent in these ticks arrive together in the tick after them, so that the delay grows and shrinks again. */
 const STALLS = [
   { from: 20, to: 23 },
   { from: 50, to: 62 },
 ] as const
-/** Frames of its sound, which is repeated. */
+/** Length of its sound, which is repeated [frames]. */
 const SOUND_FRAMES = 64
 
 export interface Kind {
@@ -57,13 +57,13 @@ export class WarmParty implements LegSocket {
   readonly #sound: Frame
   readonly #tone: Frame
   readonly #report = uint8Array(RTCP_BUFFER_BYTES)
-  /** On their way. */
+  /** Packets on their way to the leg. */
   readonly #packets: Uint8Array[] = []
   #receiver: RtpReceiver | null = null
   #now = 0
   #eventBegan = 0
 
-  /** @param datagramOf a datagram with these bytes, as sockets deliver it here */
+  /** @param datagramOf makes a datagram with these bytes, of the class that sockets deliver here */
   constructor(kind: Kind, place: number, datagramOf: (bytes: Uint8Array) => Uint8Array) {
     this.#kind = kind
     this.#place = place

@@ -7,20 +7,20 @@ import { Lateness, SLOTS } from './clock.ts'
 import { Engine, type EngineOptions } from './engine.ts'
 import { type Kind, WarmParty } from './warm-party.ts'
 
-/** Frames of 20 ms, for each of eight legs, at full speed, and three forks: some 400 ms of a core, enough to compile the packet path. */
+/** Frames of 20 ms, run at full speed for eight legs and three forks: about 400 ms of a core, enough to compile the packet path. */
 const TICKS = 400
 /**
- * And so many before these, of legs that end then. V8 compiles for what each field of an object has held: the first value of another kind, or
- * the first object made after it, throws away all that was compiled for objects of that class. So all kinds have been there before.
+ * Frames before these, with legs that then end. V8 compiles for the kinds of values that each field has held, and discards that code at the
+ * first value of another kind, or at the first object made after it. So all kinds have to occur first.
  */
 const FIRST_TICKS = 100
-/** Visitors meanwhile. */
+/** Number of callers who come and go in these first frames. */
 const FIRST_VISITS = 3
 /** Limits the delay of the start on a slow machine [ms]. */
 const LIMIT_MS = 1500
-/** As a real clock: no integers. */
+/** A fraction, as of a real clock. */
 const FIRST_MS = 1000.123
-/** As its ticks: some are later than others. */
+/** Some ticks are late by this much, as in reality. */
 const LATE_MS = 0.21
 
 const KEYS = ['MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNk', 'YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3'] as const
@@ -37,27 +37,27 @@ const KINDS: readonly Kind[] = [
   { codec: 'PCMU', telephoneEvent: true, srtp: { ours: srtp(KEYS[0], KEYS[1]), theirs: srtp(KEYS[1], KEYS[0]) } },
 ]
 
-/** Two who hear nobody else: their packets are relayed. */
+/** Two parties alone in a call, so that their packets are relayed. */
 const PAIR: readonly Kind[] = [KINDS[0]!, KINDS[0]!]
 const FIRST_CALLS: readonly (readonly Kind[])[] = [KINDS, PAIR]
 const CALLS: readonly (readonly Kind[])[] = [KINDS, KINDS, PAIR]
 /** The legs of this call have forks. */
 const FORKED = 'warm_forked'
-/** Their receiver reads after so many ticks: before they wait for it. */
+/** Their receiver reads every so many ticks, before the forks would wait for it. */
 const READ_EVERY = 4
 
 /**
- * The engine of the warm-up, its legs, its rooms and their forks. What is compiled refers weakly to the layouts of objects: if none of a class
- * were alive after a pause without calls, the layout would go, and the compiled code would look each field up for the rest of the process (a
- * third more CPU for a leg).
+ * Keeps the engine of the warm-up alive, with its legs, rooms and forks. Compiled code refers weakly to the hidden classes of objects: if
+ * no object of a class were left after a pause without calls, its hidden class would be collected, and the code would look up each field
+ * from then on (a third more CPU for a leg).
  */
 const kept: (Engine | WarmStreams | null)[] = []
 
 /**
- * Runs simulated calls through an engine of their own, with a clock of their own, so that the path of packets and frames
- * is compiled before the first call, and stays so. Otherwise its first minute would be interpreted, many times slower. Nothing that they leave behind does anything.
- * @param together what is sent during `work` may be sent together, as in a slot of the clock
- * @returns number of frames run; `rehearse`: makes calls, beside real ones, so that what begins and ends a leg is compiled too
+ * Runs simulated calls through an engine of their own, with a clock of their own, so that the path of packets and frames is compiled before
+ * the first call, and stays so. Otherwise the first minute of calls would be interpreted, many times slower. What the simulated calls leave
+ * behind is inactive. @param together what is sent during `work` may be sent together, as in a slot of the clock @returns number of frames
+ * run; `rehearse`: makes calls, beside real ones, so that what begins and ends a leg is compiled too
  */
 export async function warmUp(
   options: EngineOptions,
@@ -86,7 +86,7 @@ export async function warmUp(
   const datagramOf = (bytes: Uint8Array): Uint8Array =>
     options.connections ? Uint8Array.from(bytes) : Buffer.from(bytes)
 
-  /** A party in each of these rooms for each of its kinds. */
+  /** Adds a party of each kind to each of these rooms. */
   async function enter(rooms: readonly (readonly [roomId: string, kinds: readonly Kind[]])[]): Promise<Party[]> {
     const parties: Party[] = []
     for (const [roomId, kinds] of rooms) {
@@ -96,7 +96,7 @@ export async function warmUp(
         parties.push({ legId, far: opening })
         const opened = await engine.do('leg.open', { legId, affinity: '', host: '' })
         if (!isFailure(opened)) opening.hears = opened.ssrc
-        // Objects as messages bring them.
+        // Cloned, since objects from messages have the same hidden classes.
         engine.do('leg.connect', structuredClone({ legId, media: opening.media, enter: { ...ROOM, roomId } }))
       }
     }
@@ -119,7 +119,7 @@ export async function warmUp(
 
   const visitor = new WarmParty(KINDS[0]!, 0, datagramOf)
 
-  /** Somebody calls to hear themselves, is told so, and hangs up. */
+  /** A call to the echo, with an announcement, that hangs up. */
   async function visit(legId: string): Promise<void> {
     opening = visitor
     const begin = { media: visitor.media, enter: { ...ROOM, roomId: legId, kind: 'echo' as const } }

@@ -5,8 +5,8 @@ import { performance } from 'node:perf_hooks'
 const SCHEDULED = '/proc/thread-self/schedstat'
 
 /**
- * How long this thread has been busy so far [s]. Elsewhere than on Linux by the event loop, which takes for work what a thread sleeps in system calls of
- * its own, as for packets that are relayed.
+ * How long this thread has been busy so far [s]. On other systems than Linux measured by the event loop, for which sleeping in a system
+ * call counts as busy, as a thread does that relays packets.
  */
 export function busySeconds(): number {
   try {

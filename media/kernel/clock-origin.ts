@@ -1,7 +1,7 @@
-/** Where `performance.now` of this thread is zero, on the clock that all threads of a machine share [ms]. */
+/** When `performance.now` of this thread was zero, on the clock that all threads of a machine share [ms]. */
 export function clockOriginMs(): number {
-  // What comes between the two clocks makes the difference smaller, never larger: half a millisecond when a thread reads them first, or a turn of
-  // another thread.
+  // A delay between the two readings makes the difference smaller, never larger: half a millisecond at the first reading, or a turn of
+  // another thread. So the largest of several is right.
   const readings = Array.from({ length: 5 }, () => Number(process.hrtime.bigint()) / 1e6 - performance.now())
   return Math.max(...readings)
 }

@@ -15,7 +15,7 @@ interface CredentialSet<T extends Credential> {
   read: (contents: Buffer[]) => T
   /** Replaces what was read before. */
   use: (credential: T) => void
-  /** In use until the files can be, if they cannot at the start; absent: then they must. */
+  /** Used until the files can be, if they cannot be used at the start; absent: they must be usable. */
   instead?: T | undefined
 }
 

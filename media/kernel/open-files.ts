@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What a process without calls has open. */
+/** Number of files open in a process without calls. */
 const WITHOUT_CALLS = 100
-/** RTP and RTCP. */
+/** Sockets of a call: RTP and RTCP. */
 const OF_A_CALL = 2
 
-/** Without them calls are refused before the limit of calls is reached. */
+/** How many files so many calls need. With a lower limit, calls would be refused before the limit of calls is reached. */
 export const filesFor = (calls: number): number => WITHOUT_CALLS + OF_A_CALL * calls
 
 /** How many files and sockets this process may have open; null: no limit, or another system than Linux. */
@@ -20,7 +20,7 @@ export function openFilesLimit(): number | null {
 
 const limit = openFilesLimit()
 
-/** How many of them are left, and whether a call still finds its own; nothing where that is not known. */
+/** Gauges: how many files are left, and whether a call still gets its own. Empty if that is not known. */
 export function fileGauges(): Record<string, number> {
   if (limit === null) return {}
   const left = Math.max(0, limit - openFiles())
@@ -29,10 +29,10 @@ export function fileGauges(): Record<string, number> {
 
 function openFiles(): number {
   try {
-    // Without the one by which this is read.
+    // Not counting the file by which this is read.
     return readdirSync('/proc/self/fd').length - 1
   } catch {
-    // None is left to read it by.
+    // No file is left to read it by.
     return Number.POSITIVE_INFINITY
   }
 }

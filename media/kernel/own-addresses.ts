@@ -8,7 +8,7 @@ export type Family = 4 | 6
 export interface OwnAddress {
   /** The address that RTP's sockets are bound to; `0.0.0.0` or `::`: every address of the family. */
   host: string
-  /** The same of SIP's sockets. */
+  /** The address that SIP's sockets are bound to. */
   listensOn: string
   family: Family
   /** The address in our messages and descriptions. */
@@ -34,7 +34,7 @@ export const reachedBy = (
 export class OwnAddresses {
   /** As they are listened on. */
   readonly all: readonly OwnAddress[]
-  /** Those behind "any address", by what far ends are told. */
+  /** Addresses behind "any address", by the address that far ends are told. */
   readonly #named = new Map<string, OwnAddress>()
   readonly #publicIps: readonly string[]
   readonly #route: Route
@@ -81,7 +81,7 @@ export class OwnAddresses {
     return this.#isOpen(first) && isNameable(address, first) ? this.#nameOf(first, address) : first
   }
 
-  /** Whether it is every address of a family, each known by its own name. */
+  /** Whether it stands for every address of a family, each under its own name. */
   #isOpen({ host, family }: OwnAddress): boolean {
     return isAny(host) && this.#publicOf(family) === null
   }
@@ -109,6 +109,9 @@ const isLinkLocal = (address: string): boolean => /^fe[89ab]/i.test(address) || 
 
 const isLoopback = (address: string): boolean => address === LOOPBACK[6] || address.startsWith('127.')
 
-/** Who calls from this machine may speak for somebody elsewhere, and reaches every address of ours; a link-local one is nothing without its link. */
+/**
+ * Whether far ends can be told this address: not a loopback one, since who calls from this machine may speak for somebody elsewhere; nor a
+ * link-local one, which means nothing without its link.
+ */
 const isNameable = (address: string, { family, advertised }: OwnAddress): boolean =>
   familyOf(address) === family && !isLinkLocal(address) && (!isLoopback(address) || isLoopback(advertised))

@@ -1,13 +1,13 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 
-/** Routes change while we run: what was found holds this long [ms]. */
+/** How long a result is cached, since routes may change [ms]. */
 const TTL_MS = 10_000
 const MAX_HOSTS = 4096
-/** Any will do: nothing is sent there. */
+/** Any port will do, since nothing is sent there. */
 const DISCARD = 9
 
-/** From which address of ours the system sends to a host; null: it knows no way. */
+/** Our address from which the system sends to a host; null: there is no route. */
 export type Route = (host: string) => string | null
 
 /** @param now monotonic [ms] */
@@ -31,7 +31,7 @@ export function routeOf(host: string): string | null {
     type: `udp${family}`,
     lookup: (address, _options, done) => done(null, address, family),
   })
-  // Without a way to that host it is told by an event.
+  // Without a route, an error event is raised.
   socket.on('error', () => {})
   try {
     socket.connect(DISCARD, host)

@@ -4,21 +4,22 @@ import { getPriority, setPriority } from 'node:os'
 const AUDIO_AHEAD = 10
 const FOREMOST = -20
 
-/** Of sched(7). */
+/** Scheduling policies of sched(7). */
 const SCHED_OTHER = 0
 const SCHED_RR = 2
-/** Threads that this one makes do not inherit its real-time priority. To take this back would take a right. */
+/** Threads created by this one do not inherit its real-time priority. Clearing this flag would need a capability. */
 const SCHED_RESET_ON_FORK = 0x40000000
-/** Real-time priorities: threads of audio, and who hands something over to them. Threads of the kernel that serve devices have 50. */
+/** Real-time priorities of audio threads, and of a thread that hands something over to them. Kernel threads for devices have 50. */
 const AUDIO = 10
 const OVER_AUDIO = 11
 
-/** Does what wakes a thread of audio: `send`. */
+/** Runs `send`, which wakes an audio thread. */
 export type HandOver = (send: () => void) => void
 
 /**
- * Puts this thread before the others of its process, if that is before other programs itself: else the operator wants it so. On Linux each
- * thread has a priority of its own, and one of audio gets a core as soon as it has something to do, however busy the machine is (SCHED_RR).
+ * Raises this thread above the others of its process, if the process itself is above other programs; otherwise the operator wants it as it
+ * is. On Linux each thread has its own priority, and an audio thread gets a core as soon as it has something to do, however busy the
+ * machine is (SCHED_RR).
  */
 export async function comeForwardForAudio(): Promise<void> {
   const ofAll = getPriority()
@@ -34,9 +35,9 @@ export async function becomeRealTime(priority: number): Promise<void> {
 }
 
 /**
- * How this thread hands something over to a thread of audio. A message port holds its lock while it wakes the receiver, who comes forward at once
- * and waits for the lock; whoever is before us then runs first, and audio waits for all of them (seen: 5 to 47 ms). So nobody overtakes us meanwhile: the
- * priority ceiling protocol, as of PTHREAD_PRIO_PROTECT.
+ * Returns how this thread hands something over to an audio thread. A message port holds its lock while it wakes the receiver, which runs at
+ * once and waits for the lock. Any thread with a higher priority than ours then runs first, and audio waits for all of them (seen: 5 to 47
+ * ms). So our priority is raised meanwhile: the priority ceiling protocol, as with PTHREAD_PRIO_PROTECT.
  */
 export async function loadHandOver(): Promise<HandOver> {
   const schedule = getPriority() < 0 ? await loadScheduler() : null
@@ -51,21 +52,21 @@ export async function loadHandOver(): Promise<HandOver> {
   }
 }
 
-/** Puts this thread among the others of its process: it has inherited the place of its maker, a thread of audio. */
+/** Gives this thread the priority of its process, since it has inherited that of its creator, an audio thread. */
 export const workAmongOthers = (): void => setOwn(getPriority(process.pid))
 
 function setOwn(nice: number): void {
   try {
     setPriority(nice)
   } catch {
-    // It takes a right (CAP_SYS_NICE) that we have not got.
+    // This process lacks the capability CAP_SYS_NICE.
   }
 }
 
-/** Sets how this thread is scheduled; false: it takes a right (CAP_SYS_NICE). */
+/** Sets how this thread is scheduled; false: the capability CAP_SYS_NICE is missing. */
 type Scheduler = (policy: number, priority: number) => boolean
 
-/** null: not on this system. */
+/** Null: not available on this system. */
 async function loadScheduler(): Promise<Scheduler | null> {
   if (process.platform !== 'linux') return null
   try {

@@ -12,9 +12,9 @@ export interface Speaker {
 }
 
 /**
- * The way of what a leg sends from a relay back to the mix. The party whose packets were relayed is not in the mix at once: its jitter buffer has to fill.
- * Until then nothing is sent and the timestamp stands still, so that its voice goes on without a sample less or more; others who are heard at once
- * must not make a hole in it.
+ * The transition of what a leg sends from relayed packets back to the mix. The party whose packets were relayed is not in the mix at once,
+ * since its jitter buffer has to fill. Until then nothing is sent and the timestamp stands still, so that its voice continues without a
+ * missing or repeated sample, and is not interrupted by others who are heard at once.
  */
 export class AwaitedMix {
   readonly #sender: RtpSender

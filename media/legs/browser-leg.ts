@@ -123,7 +123,7 @@ export class BrowserLeg extends Leg {
     return this.#isLive ? this.#live(now) : this.#queued()
   }
 
-  /** A live page sends frame by frame, so their number is the time. Others send audio for later, which ages while it waits. */
+  /** A live page sends frame by frame, so the number of frames is the time. Other clients send audio in advance, which waits. */
   override playedUntil(now: number): number {
     const { written, read } = this.#fromPage
     if (this.#way?.isOpen(now) === true) return this.#way.packets.playedUntil(now)

@@ -8,7 +8,7 @@ import type { WireAudio } from './wire-audio.ts'
  */
 export class FormerAudio {
   readonly audio: WireAudio
-  /** The next one has been heard. */
+  /** The next codec has been heard. */
   isOver = false
   readonly #until: number
   #isFollowed = false
@@ -19,7 +19,7 @@ export class FormerAudio {
     this.#until = now + STRAGGLER_MS
   }
 
-  /** A packet has come. @returns by which of the two it is read */
+  /** A packet has arrived. @returns which of the two decodes it */
   of(payloadType: number, next: WireAudio, now: number): WireAudio {
     if (!next.carries(payloadType, now)) return this.audio.carries(payloadType, now) ? this.audio : next
     this.#isFollowed = true
@@ -30,7 +30,7 @@ export class FormerAudio {
   pull(next: WireAudio, now: number, isUpperWanted: boolean): Frame | null {
     const isTimeOut = now >= this.#until
     const isHeard = isTimeOut || (this.#isFollowed && !this.audio.jitter.isReady)
-    // What has come of the next one waits.
+    // Packets of the next codec wait meanwhile.
     if (!isHeard) next.jitter.pass(now)
     const frame = isHeard ? next.pull(now, isUpperWanted) : null
     this.isOver = isTimeOut || frame !== null

@@ -33,7 +33,7 @@ const OTHER_LAW = 2
 /** The other law, accepted for a while. */
 const STRAGGLER = 3
 
-/** What waits behind the last frame, until it has been sent: all legs share it. */
+/** Working memory for the rest after the last frame, until it has been sent. All legs share it. */
 const REST = new Uint8Array(LEG_SAMPLES)
 
 /** Maximum length of a gap that is analysed [samples]: enough to end any key. */
@@ -225,7 +225,7 @@ interface Mended {
   readonly plc: Plc
 }
 
-/** Those that no stream needs now. Each needs one for 100 ms after a loss, so all of them need few. */
+/** Unused ones. A stream needs one only for 100 ms after a loss, so few are enough for all. */
 const free: Mended[] = []
 const MOST_FREE = 64
 
@@ -244,7 +244,7 @@ class LawEar {
   readonly #sent = uint8Array(PLAYED_FRAMES * PLACE_BYTES)
   /** The place of the newest. */
   #at = 0
-  /** The same decoded, and what is lost concealed; null: none of them is. */
+  /** The last frames decoded, with losses concealed; null: nothing was lost in them. */
   #mended: Mended | null = null
   /** So many frames more until none of them is. */
   #mendedFor = 0

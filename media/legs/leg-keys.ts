@@ -12,7 +12,7 @@ export class LegKeys {
   /** A key of ours is being sent, or waits to be. */
   isSending = false
   #reader = new DtmfEventReader()
-  /** From the first key on: to few legs is one sent. */
+  /** Created with the first key, since few legs are sent any. */
   #sender: KeySender | null = null
   #frameUnits: number | undefined
   readonly #clock = new SenderClock()

@@ -3,7 +3,7 @@ import type { LegMedia } from './leg-media.ts'
 
 /** A party that sends nothing for this long, although it should, has gone [ms]. */
 const RTP_TIMEOUT_MS = 60_000
-/** A browser checks its path every few seconds (RFC 7675), whatever it has to say: without anything for this long its page is gone [ms]. */
+/** A browser checks its path every few seconds (RFC 7675), also when it sends nothing. Without a check for this long its page is gone [ms]. */
 const PAGE_TIMEOUT_MS = 15_000
 /** A path without packets for this long is not usable [ms]. */
 const FLOWING_MS = 1000
@@ -17,12 +17,12 @@ export class LegPresence {
   #earlySince: number | null = null
   #isEarlyTold = false
   #listened = false
-  /** When it was last told that the party has gone [ms]. */
+  /** When the party was last reported as gone [ms]. */
   #goneAt = Number.NEGATIVE_INFINITY
-  /** It should send: a far end that holds us by `sendonly` may, and many phones send nothing then. */
+  /** Whether audio is expected. A far end that holds us by `sendonly` may send, but many phones then send nothing. */
   #isExpected = false
 
-  /** A description was agreed on. `isEarly`: the call is unanswered. */
+  /** Notes the negotiated description. `isEarly`: the call is unanswered. */
   agree(direction: LegMedia['direction'], isEarly: boolean, now: number): void {
     const wasExpected = this.#isExpected && this.#earlySince === null
     this.#listened = direction === 'sendrecv' || direction === 'recvonly'

@@ -24,7 +24,7 @@ export class LegQuality {
   /** The owner notes each tick there. */
   readonly frames: HeardFrames
   #jitter: JitterBuffer | null = null
-  /** Dropped packets of earlier buffers. */
+  /** Dropped packets of earlier jitter buffers. */
   #dropped = NOTHING
   /** The median of how much longer packets take than the fastest ones [ms]. */
   #excessMs = 0
@@ -105,7 +105,7 @@ export class LegQuality {
   figures(codec: Quality['codec'], packetsSent: number, roundTripMs: number | null): Quality {
     const stats = this.#stats
     const { late, duplicate } = this.#drops
-    // Those that came twice make up for none of them.
+    // Duplicates do not make up for lost packets.
     const packetsLost = Math.max(0, stats.allLost + duplicate)
     const { burstRatio, concealedPercent } = this.frames
     const percentOf = (packets: number): number => (stats.allExpected === 0 ? 0 : (100 * packets) / stats.allExpected)
@@ -162,10 +162,10 @@ export class HeardFrames {
   run = 0
   /** Frames that the jitter buffer had concealed at the last `note`. */
   counted = 0
-  /** What was missing before the silence in this run; NaN: there is none. */
+  /** Packets missing before the current silence; NaN: there is none. */
   #before = Number.NaN
 
-  /** @param missing packets that were not there at their turn, so far */
+  /** @param missing number of packets so far that were not there in time */
   constructor(missing: () => number) {
     this.#missing = missing
   }

@@ -17,7 +17,7 @@ import type { RtpSender } from '../rtp/rtp.ts'
 import type { LegMedia } from './leg-media.ts'
 import { LegQuality } from './leg-quality.ts'
 
-/** The report that is being read: all legs share it, since it has room for many blocks. */
+/** The report being parsed. All legs share it, since it has room for many blocks. */
 const compound = new RtcpCompound()
 
 const COUNTED_HZ = 8000
@@ -38,7 +38,7 @@ export class LegReports {
   readonly stats = new ReceptionStats()
   /** Playout statistics; the owner reports each tick. */
   readonly heard = new LegQuality(this.stats)
-  /** Of the far end's timestamps, in which its jitter is reported (RFC 3550 §6.4.1); here everything is counted at 8 kHz. */
+  /** Clock rate of the far end's timestamps, in which its jitter is reported (RFC 3550 §6.4.1). Here everything is counted at 8 kHz. */
   clockRateHz = COUNTED_HZ
   /** When the next report is due, monotonic [ms]. */
   dueAt = Number.NEGATIVE_INFINITY
@@ -46,7 +46,7 @@ export class LegReports {
   readonly #random: () => number
   readonly #cname: string
   #roundTripMs: number | null = null
-  /** Ended since the last report; null: none. */
+  /** The stream that has ended since the last report; null: none. */
   #ended: EndedStream | null = null
 
   /** @param random 32 random bits */

@@ -48,10 +48,10 @@ export class PacketAudio implements WireAudio, FrameMaker {
   readonly #wide: Wide | null
   readonly #payload = uint8Array(MAX_FRAME_BYTES)
   #receivePayloadTypes: readonly number[] = []
-  /** Those of before, accepted for a while. */
+  /** The previous payload types, accepted for a while. */
   #formerPayloadTypes: readonly number[] = []
   #stragglersUntil = Number.NEGATIVE_INFINITY
-  /** For how long the codec's own noise has replaced audio since the last frame [ticks]. */
+  /** How long the codec's own comfort noise has been played since the last frame [ticks]. */
   #rested = MOST_RESTED_TICKS
 
   /** @param coder owned by the caller, who closes it */

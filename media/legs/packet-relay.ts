@@ -3,7 +3,10 @@ import type { Speaker } from './awaited-mix.ts'
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
 const MAX_MISSING = 25
 const MAX_SAMPLES = 4000
-/** Arrivals are remembered for this many packets; a later one is dropped. Where the next goes on from it, the sender has begun to count anew (RFC 3550 §A.1). */
+/**
+ * Arrivals are remembered for this many packets. One that is later still is dropped, but if the next one continues from it, the sender has
+ * restarted its numbers (RFC 3550 §A.1).
+ */
 const WINDOW = 32
 
 /** A leg to which packets are relayed. */
@@ -34,7 +37,7 @@ export class PacketRelay {
   /** The values of the next packet if none is missing. */
   #sequence: number
   #timestamp: number
-  /** What would go on from the last packet that was far too late. */
+  /** The sequence number after the last packet that was far too late. */
   #afterJump = -1
   /** Bit n: packet n + 1 before the next one has arrived. */
   #seen = -1

@@ -10,11 +10,11 @@ import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 const MAX_OVERSHOOT = 4
 
 /**
- * A change by a frame waits so long for a moment without a voice, in which nobody hears it. One less only ends a delay that is not needed; without one
- * more, packets would soon be late, and until the end of a change that has begun each tick costs more [ticks].
+ * How long a change by a frame waits for a moment without a voice, in which it is inaudible [ticks]. Dropping a frame only ends an unneeded
+ * delay. Without an added one, packets would soon be late, and each tick costs more until the change is done.
  */
 const PATIENCE_TICKS = { less: 500, more: 100 }
-/** A delay that grows by more meanwhile, as that of a clock that drifts, is not waited with any longer [ms]. */
+/** If the delay grows by more meanwhile, as with a drifting clock, the change waits no longer [ms]. */
 const MOST_GROWTH_MS = 0.5
 /** What a frame that is back goes on from. It is used up in the same tick, so all streams share it. */
 const MORE: Frame = new Int16Array(MAX_SAMPLES)
@@ -49,7 +49,7 @@ export class Playout {
   #moreSamples = 0
   #isLost = false
   #isLeftAlone = false
-  /** For how many ticks a change has waited; infinite: it waits no longer. */
+  /** How long a change has waited [ticks]; infinite: it waits no longer. */
   #waited = 0
   /** Spare time of the packets when it began to wait [ms]. */
   #spareMs = 0

@@ -57,7 +57,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   readonly #stats: ReceptionStats
   readonly #ear: StreamListener
   #audio: WireAudio | null = null
-  /** What is heard of the codec before; null: nothing. */
+  /** Audio of the previous codec that is still heard; null: none. */
   #former: FormerAudio | null = null
   #media: LegMedia | null = null
   #opusCodec: OpusCodec | null = null
@@ -65,7 +65,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   #fax: FaxWay | null = null
   /** The relay of received packets; null: they are played into the mix. */
   #relay: PacketRelay | null = null
-  /** The mix, to which what is sent goes back from a relay; null: it is sent, or relayed packets are. */
+  /** The transition from relayed packets back to the mix; null: none is in progress. */
   #awaited: AwaitedMix | null = null
   #sourceSsrc = -1
   #listens = false
@@ -370,7 +370,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void {
     const { packet } = this.#sender
-    // As nearly every packet is: copied whole, and the header is written over.
+    // The usual case: the packet is copied whole, and its header overwritten.
     if (offset === RTP_HEADER_BYTES && bytes.length === packet.length) copy(packet, bytes)
     else packet.set(bytes.subarray(offset, offset + LEG_SAMPLES), RTP_HEADER_BYTES)
     const { payloadType } = this.#media!
@@ -447,7 +447,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   #newSource(audio: WireAudio, ssrc: number): void {
     if (this.#sourceSsrc !== -1) {
-      // Its numbers have nothing to do with those of the one before, behind which they may lie.
+      // Its sequence numbers are unrelated to those of the stream before, and may be lower.
       this.#stopPassing()
       audio.reset()
       this.#silence.isOn = false
@@ -548,7 +548,7 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   #sendPacket(audio: WireAudio, length: number): void {
     if (length > 0) this.#sendOut(audio.sent, length)
-    // Of 10 ms.
+    // Packets of 10 ms.
     if (audio.isFull) this.#sendPacket(audio, audio.flush())
   }
 
@@ -597,7 +597,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   override close(): void {
-    // Its arrays are another leg's from now on: packets that still come, and relays of others, find nothing here.
+    // Another leg may now use its arrays, so packets that still arrive, and relays of others, must find nothing here.
     this.#media = null
     this.#audio = null
     this.#former = null

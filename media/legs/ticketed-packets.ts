@@ -6,7 +6,7 @@ import { Unwrapper } from '../rtp/rtp.ts'
 
 /** As many as a jitter buffer holds. */
 const SLOTS = 64
-/** Steps in a row from packet to packet that show another clock than the one counted on: one alone may be a pause. */
+/** How many steps from packet to packet in a row must show another clock rate than expected: a single one may be a pause. */
 const TELLING_STEPS = 2
 /**
  * A lost frame is in the next packet once more, which on a calm network comes when its turn is over. Where that happens twice within ten seconds, and is
@@ -19,7 +19,7 @@ const TOO_LATE = 2
 export type Played = 'played' | 'recovered' | 'lost'
 /** A ticket without audio: larger than every slot number. */
 export const NO_TICKET = 0xc0
-/** A ticket that is lost. */
+/** The ticket of a lost packet. */
 export const LOST_TICKET = 0xc1
 
 /**
@@ -35,7 +35,7 @@ export class TicketedPackets {
   #clockUnits: number
   readonly #samples: number
   readonly #timestamps = new Unwrapper(32)
-  /** Some senders count the samples of G.722, which are of 16 kHz, and not what RFC 3551 §4.5.2 says. */
+  /** Some senders of G.722 count its samples, at 16 kHz, against RFC 3551 §4.5.2. */
   readonly #mayCountSamples: boolean
   /** The last timestamp, on the wire and in units of 8 kHz; and from where on they are converted. */
   #wire = 0
@@ -45,7 +45,7 @@ export class TicketedPackets {
   #lastSequence = -1
   #lastTimestamp = 0
   #lastUnits = 0
-  /** Steps that showed another clock, and how far they led. */
+  /** Steps that showed another clock rate, and their sum. */
   #tellingSteps = 0
   #told = 0
   readonly #bytes: Uint8Array
@@ -67,7 +67,7 @@ export class TicketedPackets {
   #tooLate = 0
   #tooLateAt = 0
   #count = 0
-  /** A frame more is kept since then; negative: it is not. */
+  /** Since when a further frame is kept; negative: it is not. */
   #keptAt = -1
 
   constructor(codec: PacketCodec) {

@@ -124,9 +124,9 @@ export const COMMANDS = {
     'main',
     Type.Object({ legId: id, from: list(canonical, 4), to: list(canonical, 4) }),
   ),
-  /** Keeps a place for a leg that is dialled within seconds: who is told that there is none has written nothing of it yet. */
+  /** Reserves a place for a leg that will be dialled within seconds, so that nothing is stored for a call that finds none. */
   'leg.reserve': ok('main', Type.Object({ legId: id })),
-  /** The leg will not be dialled: its place is free at once. */
+  /** Releases the reserved place of a leg that will not be dialled. */
   'leg.release': ok('main', Type.Object({ legId: id })),
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */
   'leg.dial': leg(
@@ -191,7 +191,7 @@ export const COMMANDS = {
   ),
   /** The caller of an incoming leg takes the place of a leg's far end; its own leg ends. */
   'leg.replace': ok('main', Type.Object({ legId: id, byLegId: id })),
-  /** `farEnd`: how the party ended that this leg was with, or has called. It is passed on as far as it means something to a phone. */
+  /** `farEnd`: how the leg's other party ended. It is passed on as far as it means something to a phone. */
   'leg.hangup': ok(
     'main',
     Type.Object({
@@ -390,9 +390,9 @@ export const COMMANDS = {
   /** All far ends to maintain; those that are there already and unchanged continue as they are. */
   'connections.set': ok('main', Type.Object({ connections: list(connectionSpec, MAX_CONNECTIONS) })),
   /**
-   * The networks of all connections and phones, as canonical CIDR blocks: a flood of strangers' SIP does not take their room.
-   * `strangers`: whoever else calls may have been let in by control (`asked`); has a password or no business here, and is answered 401 by
-   * media itself (`challenged`); or cannot be let in at all (`refused`): control hears of a few, and media answers the others 403.
+   * The networks of all connections and phones, as canonical CIDR blocks, whose capacity a flood of SIP from strangers must not take.
+   * `strangers`: how callers from elsewhere are treated. `asked`: control decides. `challenged`: they need a password, and media itself
+   * answers 401. `refused`: none can be admitted; a few are reported to control, and media answers the others 403.
    */
   'sources.set': ok(
     'main',
@@ -400,7 +400,7 @@ export const COMMANDS = {
   ),
   /** SIP messages of a leg that runs, or has ended and is not done; null: none. */
   'sip.trace_read': command<{ trace: SipLegTrace | null }>()('main', Type.Object({ legId: id })),
-  /** The same for the next legs that have ended, until they are `done`, which deletes them. */
+  /** The traces of the next ended legs. `done`: IDs of traces that were stored, which are deleted. */
   'sip.trace_take': command<{ traces: SipLegTrace[] }>()('main', Type.Object({ done: list(id, MAX_IDS) })),
   /** Closes a browser's WebSocket; its leg, if it has one, ends. */
   'browser.close': ok('main', Type.Object({ browserId: id, code: integer(1000, 4999), reason: line(120) })),
@@ -463,7 +463,7 @@ export interface Failure {
 
 export const isFailure = (value: object): value is Failure => 'failure' in value
 
-/** It may have happened, or may happen on another request: nothing was decided about it. */
+/** Whether the outcome of a command is open: it may have been carried out, or may succeed if repeated. */
 export const isUndecided = (value: object): value is Failure & { failure: 'unavailable' | 'unanswered' } =>
   isFailure(value) && (value.failure === 'unavailable' || value.failure === 'unanswered')
 

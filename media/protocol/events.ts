@@ -64,7 +64,7 @@ export interface Events {
    */
   'leg.early_media': { legId: string; isHeard: boolean }
   'leg.answered': { legId: string }
-  /** It comes into a conference, or leaves it. Of a party's own room this is not told. */
+  /** A leg enters or leaves a conference. Not reported for a party's own room. */
   'leg.joined': { legId: string; roomId: string; muted: boolean }
   'leg.left': { legId: string; roomId: string }
   /** The far end has put us on hold, or taken us back. */
@@ -79,7 +79,7 @@ export interface Events {
   'room.active_speaker': { roomId: string; legId: string | null }
   /** The received audio is poor for some seconds, or has recovered; the figures are those of the call so far. */
   'leg.quality': { legId: string; isPoor: boolean; quality: Quality }
-  /** Fax by T.38 passes between two legs instead of audio, or no longer. */
+  /** T.38 fax is relayed between two legs instead of audio, or no longer. */
   'leg.fax': { legId: string; partnerId: string; isRelayed: boolean }
   /** A fax machine, or a modem, calls or answers there: told once, and its audio is left alone from then on. */
   'leg.fax_tone': { legId: string; tone: 'cng' | 'ced' | 'ans' | 'ansam' }
@@ -130,7 +130,7 @@ export interface Events {
     ended: 'played' | 'interrupted' | 'failed'
     heardMs: number
   }
-  /** A conference begins, and ends. Of a party's own room this is not told. */
+  /** A conference begins or ends. Not reported for a party's own room. */
   'room.opened': { roomId: string }
   /** `durationMs`: since it was opened, by a clock that nobody sets. */
   'room.closed': { roomId: string; durationMs?: number }
@@ -183,7 +183,7 @@ export interface Events {
     contacts: {
       uri: string
       expiresS: number
-      /** The phone, and which of its ways to us this is (RFC 5626): it takes the place of the former one. Absent: it has no numbers for them. */
+      /** Instance and `reg-id` of the phone's flow (RFC 5626), which replaces the former flow with the same. Absent: the phone states none. */
       flow?: { instance: string; regId: number }
     }[]
     /** The user that the digest names, and its hash (RFC 7616 §3.4). */
@@ -197,7 +197,7 @@ export interface Events {
     callId: string
     cSeq: number
   }
-  /** The WebSocket of a SIP client is closed (RFC 7118): its registrations are out of reach. */
+  /** The WebSocket of a SIP client is closed (RFC 7118), so its registrations cannot be reached. */
   'sip.gone': { source: { transport: SipTransport; host: string; port: number } }
   /**
    * A SUBSCRIBE (RFC 6665) or MESSAGE (RFC 3428) of a phone with a digest answer to a fresh challenge of ours. Control has it judged by

@@ -1,12 +1,12 @@
 import type { CommandName } from './commands.ts'
 import type { MediaEvent } from './events.ts'
 
-/** A longer message goes in parts; a longer part closes the channel [bytes]. */
+/** A longer message is sent in parts; a longer part closes the channel [bytes]. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-/** More of one message close the channel. */
+/** Maximum number of parts of a message; more close the channel. */
 const MAX_PARTS = 16
 
-/** The first elements of a list: as many as fit into a message of one part, beside all else that it says. */
+/** The first elements of a list, as many as fit into a message of one part beside its other content. */
 export function fitting<T>(elements: readonly T[]): T[] {
   let bytes = 0
   const end = elements.findIndex(element => {
@@ -31,7 +31,7 @@ export type FromMedia =
   | { type: 'bye' }
 
 const LENGTH_BYTES = 4
-/** Added to the length of a part that another one of the same message follows. */
+/** Flag in the length of a part after which another part of the same message follows. */
 const CONTINUES = 0x8000_0000
 
 /** One message as bytes of the channel. */
@@ -52,7 +52,7 @@ export function encodeMessage(message: ToMedia | FromMedia): Buffer {
 /** Cuts the bytes of the channel into messages again. */
 export class MessageReader {
   #pending: Buffer = Buffer.alloc(0)
-  /** Of a message whose end has not come. */
+  /** Parts of a message whose end has not arrived. */
   #parts: Buffer[] = []
 
   /** The messages completed by `bytes`, or `{ error }` after which the channel must be closed. */

@@ -74,8 +74,8 @@ export interface ShortAnswer extends Pick<OutgoingAnswer, 'status' | 'headers' |
 }
 
 /**
- * The same to a customer's URL, for a short answer: at most `maxBytes` of its body are read. The status counts, so a body that is too long or
- * breaks off is what has arrived of it. Costs half of `send`.
+ * As `send`, for a short answer: at most `maxBytes` of its body are read. Only the status matters, so a body that is too long or breaks off
+ * is returned as far as it has arrived. Costs half as much as `send`.
  */
 export async function exchange(
   request: OutgoingRequest & { reach: Reach; body?: string | Uint8Array },
@@ -96,7 +96,7 @@ const askedOf = ({ url, method = 'POST', headers, body, signal }: OutgoingReques
 
 interface Exchange {
   client: Awaited<ReturnType<typeof customersClient>>
-  /** Others may use its connection afterwards. */
+  /** Whether others may use its connection afterwards. */
   isKept: boolean
   asked: ReturnType<typeof askedOf> & { reset: boolean }
   /** To be called once: whether its connection is as good as new. */
@@ -199,7 +199,7 @@ async function customersClient(origin: string, reach: Reach) {
   }
 }
 
-/** Without a stream for the body, and what a stream costs. */
+/** Reads the body without a stream, which would cost more. */
 function shortAnswer(
   client: Pick<Dispatcher, 'dispatch'>,
   asked: Dispatcher.DispatchOptions,

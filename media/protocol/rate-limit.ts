@@ -34,7 +34,7 @@ export class RateLimit {
     return true
   }
 
-  /** The same, but nothing passes. */
+  /** Whether the next one would be allowed, without counting it. */
   wouldAllow(now: number): boolean {
     this.#tokens = Math.min(this.#burst, this.#tokens + (Math.max(0, now - this.#at) * this.#perSecond) / 1000)
     this.#at = now

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newUlid } from './chance.ts'
 
-/** So many calls at once, a pause for what follows from them, and another in which nobody needs much but those who really call [ms]. */
+/** Calls at a time, the pause for what follows from them, and the pause that leaves the processor to real calls [ms]. */
 const TOGETHER = 4
 const PAUSE_MS = 10
 /** Share of that pause from which on they are left alone for so long [ms]: what is to be compiled they compile. */
 const BUSY = 0.5
 const BUSY_MS = 1000
 
-/** After so many most of what a call takes is compiled. */
+/** After this many calls, most of the code for a call is compiled. */
 export const REHEARSED_CALLS = 1000
-/** What else a start has to do is done by then [ms]. */
+/** By then a start has finished its other work [ms]. */
 export const REHEARSAL_AFTER_MS = 3000
 
-/** Makes calls of which only this thread knows, beside real ones, which come first. `rest`: what is left to do for those begun. */
+/** Makes calls within this thread, beside real ones, which take precedence. `rest`: waits for what follows from calls that were begun. */
 export async function inTurns(
   calls: number,
   call: (legId: string) => Promise<void>,

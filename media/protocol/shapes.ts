@@ -132,7 +132,7 @@ export interface RecordingInfo {
 export interface LegCause {
   /** Cause of the telephone network: as sent, or derived from the SIP status (RFC 3398). Null: none. */
   q850: number | null
-  /** A `SIP;cause=` in addition or instead, such as 200 for `Call completed elsewhere`. */
+  /** The SIP cause in a Reason header, such as 200 for `Call completed elsewhere`. */
   sip: number | null
   /** The far end's words. */
   text: string | null

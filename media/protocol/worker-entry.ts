@@ -7,10 +7,10 @@ export interface WorkerEntry {
 }
 
 /**
- * Flags of Node for the media process. All garbage is collected only once a heap has doubled: that stops a thread of audio for 8 ms, and calls that come
- * and go had it happen every 15 s. V8 marks what is alive in threads of its own, and the thread that waits for them asks again and again. A real-time
- * thread of audio that does so on the only core keeps them from it (seen: a second long, without any call), until the system stops it. Where there are
- * more cores they help: without them calls were answered later.
+ * Flags of Node for the media process. A full garbage collection stops an audio thread for 8 ms, and calls that come and go caused one
+ * every 15 s, so it happens only once a heap has doubled. V8 marks in helper threads, and the waiting thread polls for them. On a single
+ * core a real-time audio thread that polls keeps the helpers from running (seen: for a second, without any call) until the system stops it,
+ * so there are none. With more cores they help: without them calls were answered later.
  */
 export const MEDIA_FLAGS: readonly string[] = [
   '--heap-growing-percent=100',

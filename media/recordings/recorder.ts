@@ -137,7 +137,7 @@ export class Recorder {
   pauseBegan(reason: string): void {
     const last = this.#segments.at(-1)
     if (this.#length !== null || last?.toFrame === null) return
-    // It has come along with its party from one room to another.
+    // The recording has followed its party from one room to another.
     if (last?.toFrame === this.#frames && last.reason === reason) last.toFrame = null
     else this.#segments.push({ fromFrame: this.#frames, toFrame: null, reason })
     this.#note()
@@ -223,7 +223,7 @@ class Channel implements Sink {
     if (track !== 'inbound' || !this.#isOpen) return
     this.#chunk ??= this.#queue.take()
     if (this.#chunk === null) this.framesDropped++
-    // Its silence is written, too: whoever finishes it after a crash knows its length by nothing else.
+    // Silence is written too, because after a crash the length is known only from the data.
     else if (!this.isMuted) this.#chunk.samples.set(frame, this.#frame * RECORDING_FRAME_SAMPLES)
   }
 

@@ -8,12 +8,12 @@ import { LEG_SAMPLES } from './leg.ts'
 export const LANE_TICKS = 8
 /** Ticks further behind are dropped: the writer is about to overwrite them. */
 const MAX_BEHIND = LANE_TICKS - 2
-/** A surplus tick must have waited for this long before one is dropped; twice as long after each tick that did not arrive in time, up to a minute [ticks]. */
+/** How long a surplus tick must have waited before one is dropped; doubled after each tick that was late, up to a minute [ticks]. */
 const PATIENCE = 50
 const MOST_PATIENCE = 3200
-/** A voice goes on for so long in ticks that did not arrive: by then it has faded. */
+/** For how many missing ticks a voice is continued; by then it has faded. */
 const MOST_MADE_UP = 3
-/** Of the frames of a tick, the voice: what is made up where a tick is missing. */
+/** The frame of a tick that contains the voice, which is made up if a tick is missing. */
 const VOICE = 0
 /** With this many surplus ticks, one is dropped even if it is not silent. */
 const FAR_BEHIND = 3
@@ -70,7 +70,7 @@ export class LaneReader extends Lane {
   readonly #silent: number
   readonly #voice: number
   #patience = PATIENCE
-  /** Made when the first tick is missing. */
+  /** Created when the first tick is missing. */
   #played: PlayedFrames | null = null
   #plc: Plc | null = null
   #madeUp = 0
@@ -118,7 +118,7 @@ export class LaneReader extends Lane {
     return this.#isQuietAt(this.#at)
   }
 
-  /** In a tick that has not arrived: what the voice that was heard would go on with; null: nothing. @param isAllowed false: it must not go on */
+  /** Continues the voice in a tick that has not arrived; null: nothing. @param isAllowed false: it must not be continued */
   makeUp(isAllowed: boolean): Frame | null {
     this.#played ??= new PlayedFrames(LEG_SAMPLES)
     this.#plc ??= new Plc()
@@ -171,7 +171,7 @@ export class LaneReader extends Lane {
     this.#looked = 0
   }
 
-  /** What follows is joined to what was heard, from which the tick that is left out would have gone on. */
+  /** Leaves out a tick. What follows is cross-faded from what was heard, which the left-out tick would have continued. */
   #leaveOutOne(): void {
     const left = this.#placeOf(0)
     this.#read = (this.#read + 1) | 0

@@ -64,7 +64,7 @@ export abstract class Leg {
   /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
   onHold = false
   holdAudio: Source | null = null
-  /** Its room hears this while nothing comes from the party, who is yet to answer; null: nothing. */
+  /** The room hears this while nothing comes from the party, which has not answered yet; null: nothing. */
   standIn: Source | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
@@ -123,7 +123,7 @@ export abstract class Leg {
   get spareMs(): number | null {
     return null
   }
-  /** What must remain of it for nothing to be late [ms]. */
+  /** How much of it must remain so that nothing is late [ms]. */
   get enoughMs(): number {
     return 0
   }

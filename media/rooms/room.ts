@@ -20,9 +20,9 @@ export interface RoomPause {
   maskDtmf: boolean
   /** The payment line: the only leg that still hears the keys, but for those of `lines`. */
   destinationLegId: string | null
-  /** The lines of those who pay by pauses of their own, by their legs. Each hears its payer; absent: there is one line at most. */
+  /** The lines of several payers with pauses of their own, by the payer's leg. Each line hears its payer; absent: there is at most one line. */
   lines?: Readonly<Record<string, string>>
-  /** Two have paid at once: none of their lines hears anybody but its payer. Of one pause alone nobody knows who in the room pays. */
+  /** Two parties pay at the same time: each line hears only its payer. With a single pause it is not known who in the room pays. */
   isEachOwn?: boolean
   reason: string
 }
@@ -35,7 +35,7 @@ export const lineOf = (pause: RoomPause, legId: string): string | null =>
 export const isOfPayer = ({ lines, destinationLegId }: RoomPause): boolean =>
   Object.values(lines ?? {}).some(line => line === destinationLegId)
 
-/** Whether it hears anybody's keys. */
+/** Whether a leg hears anybody's keys. */
 function isLine({ lines, destinationLegId }: RoomPause, legId: string): boolean {
   if (destinationLegId === legId) return true
   for (const payer in lines) if (lines[payer] === legId) return true
@@ -93,7 +93,7 @@ export class Room {
     return this.#spec
   }
 
-  /** A party that has heard itself is joined by somebody, and is in a call from now on. */
+  /** A party that was alone with an echo is joined by another, and the room becomes a call's. */
   becomes(kind: RoomSpec['kind']): void {
     if (this.#spec.kind === 'echo' && kind !== 'echo') this.#spec = { ...this.#spec, kind }
   }
@@ -212,7 +212,7 @@ export class Room {
     leg.tapHeard(frame, this.pause !== null)
   }
 
-  /** In a pause, whoever is not heard by all only listens in on it, as a recording does. */
+  /** Whether a leg hears nothing in a pause: one that is not heard by everybody only listens in, like a recording. */
   #isShutOut(leg: Leg): boolean {
     return this.pause !== null && leg.heardBy !== null && !isLine(this.pause, leg.id)
   }
@@ -324,7 +324,7 @@ export class Room {
   }
 }
 
-/** What sinks get: all rooms share it, which therefore stays in the cache. */
+/** Frame for sinks. All rooms share it, so that it stays in the processor's cache. */
 const TAPPED: Frame = new Int16Array(LEG_SAMPLES)
 
 /** Its voice is in the mix of the room. */

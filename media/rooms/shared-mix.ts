@@ -4,7 +4,7 @@ import { Limiter } from '../../codecs/limiter.ts'
 import { LEG_SAMPLES } from './leg.ts'
 import type { Mixer } from './mixer.ts'
 
-/** What one room has mixed in its tick: all rooms share them, which therefore stay in the cache. */
+/** Results of one room's tick. All rooms share them, so that they stay in the processor's cache. */
 const FRAME: Frame = new Int16Array(LEG_SAMPLES)
 const ENCODED: Record<LawName, Uint8Array> = {
   PCMU: new Uint8Array(LEG_SAMPLES),

@@ -49,7 +49,7 @@ export class Sound {
   #settings = AS_IT_CAME
   #detector: VoiceDetector | null = null
   #suppressor: NoiseSuppressor | null = null
-  /** It begins with the next frame, or ends with it: from the plain audio to the suppressed, or back, without a click. */
+  /** Suppression begins or ends with the next frame, which fades between plain and suppressed audio, without a click. */
   #fade: 'none' | 'in' | 'out' = 'none'
   #autoGain: AutoGain | null = null
   readonly #speech = new SpeechState()
@@ -109,12 +109,12 @@ export class Sound {
     return said
   }
 
-  /** Its settings ask for nothing, and what they asked for before has faded: it is no longer needed. */
+  /** It is no longer needed: its settings ask for nothing, and earlier suppression has faded out. */
   get isOver(): boolean {
     return this.#suppressor === null && this.#gain === 1 && isAsItCame(this.#settings)
   }
 
-  /** In silence nothing has to fade; but what the suppressor still holds is from before it. */
+  /** In silence nothing has to fade, but the suppressor still holds audio from before. */
   #rest(): null {
     if (this.#fade === 'out') this.#endSuppression()
     else if (this.#suppressor !== null) this.#fade = 'in'
@@ -150,7 +150,7 @@ export class Sound {
     else this.#fade = 'out'
   }
 
-  /** Its first 10 ms are empty, because it is so much later: until then the plain audio goes on. */
+  /** Its first 10 ms are empty, because of its delay; until then the plain audio continues. */
   #suppress(suppressor: NoiseSuppressor, frame: Frame, out: Frame): void {
     suppressor.process(out)
     const fade = this.#fade

@@ -154,8 +154,8 @@ export class DtmfEventReader {
   }
 
   /**
-   * The same key, from a sender whose timestamps go on while it is down, against §2.5.1.2: its duration goes on as well. A key that is pressed
-   * again begins after the one before it has ended, so it lasts less than it is ahead.
+   * Whether it is the same key, from a sender whose timestamps advance while it is down (against §2.5.1.2), as its duration does. A key
+   * that is pressed again begins after the end of the one before, so its duration is less than the advance.
    */
   #isMoved(ahead: number, durationUnits: number, ended: boolean, nowMs: number): boolean {
     if (nowMs - this.#lastMs >= EVENT_TIMEOUT_MS || ahead > durationUnits) return false

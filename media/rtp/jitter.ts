@@ -9,11 +9,14 @@ const FIRST_SPARE_MS = 4
 const STARVED_FRAMES = 3
 /** If in-order packets are late for this long, it is not a network stall: the sender's clock has moved. */
 const LATE_RUN_MS = 200
-/** A packet in order that is later than this: no network takes so long. The sender's clock stood still in a pause, or was set back. */
+/** If a packet in order is later than this, it is not the network: the sender's clock stood still in a pause, or was set back [ms]. */
 const PAUSED_MS = 2000
 /** Without a pull for this long the clock counts as stopped, not as late. */
 const STOPPED_MS = 500
-/** One packet in so many that comes behind its successor says nothing of the network's delay: a frame more for everything that follows would be dearer. */
+/**
+ * If only one in this many packets is overtaken by its successor, the delay does not grow: another frame of delay for everything would cost
+ * more.
+ */
 const STRAY_EVERY = 500
 const SMOOTHING = 1 / 16
 
@@ -138,12 +141,12 @@ export class JitterBuffer {
     return this.#delay.spareMs
   }
 
-  /** So many frames more are kept, for what comes behind a lost packet and repeats it. */
+  /** Keeps so many more frames, for the packet after a lost one, which repeats it. */
   reserve(frames: number): void {
     this.#delay.reserve(frames * this.#frameMs)
   }
 
-  /** What must remain of it where the delay is reduced: more on an unsteady network [ms]. */
+  /** How much of it must remain when the delay is reduced: more on an unsteady network [ms]. */
   get enoughMs(): number {
     return this.#delay.enoughMs
   }
@@ -163,7 +166,7 @@ export class JitterBuffer {
     return this.#isJoint
   }
 
-  /** Nothing was there for the last frame. What is heard of it was made up, or waited behind the frames. */
+  /** Nothing was there for the last frame, which was made up or had waited. */
   get isStarved(): boolean {
     return this.#starvedFrames > 0
   }
@@ -447,7 +450,7 @@ export class JitterBuffer {
     return true
   }
 
-  /** Whether a packet that another has overtaken is the only one for long. */
+  /** Whether an overtaken packet is the first one for a long time. */
   #isStray(): boolean {
     const since = this.counters.received - this.#overtakenAt
     this.#overtakenAt = this.counters.received

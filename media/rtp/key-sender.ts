@@ -12,7 +12,7 @@ export const isKey = (key: string): key is DtmfKey => /^[0-9*#A-D]$/.test(key)
 
 const LEG_FRAME = samplesPerFrame(NARROWBAND_HZ)
 
-/** Of the key that is being sent, until it is: all legs share it. */
+/** Working memory for a key that is being sent. All legs share it. */
 const FRAME: Frame = new Int16Array(LEG_FRAME)
 
 /** Sends a leg's keys: as telephone events (RFC 4733) if the far end accepts them, otherwise as tones in the audio. */

@@ -2,9 +2,9 @@
 const RELATCH_AFTER_MS = 3000
 /** Packets in sequence that the new source has to send first. */
 const SEVERAL = 4
-/** How long what a party sent before it named another address may still arrive [ms]. */
+/** How long packets may still arrive that a party sent before it named another address [ms]. */
 const UNDER_WAY_MS = 500
-/** Streams that pause for less overlap [ms]. */
+/** Two streams overlap if neither has paused for longer than this [ms]. */
 const OVERLAP_MS = 60
 const UNSPECIFIED = ['0.0.0.0', '::']
 
@@ -46,7 +46,7 @@ export class SourceLatch {
   /** Held the latch before the address that is described now, and has been heard last at `heardAt`. */
   readonly #former = { host: '', port: 0 }
   #ssrc = -1
-  /** The stream before this one, and when its last packet arrived [ms]. */
+  /** The previous stream, and when its last packet arrived [ms]. */
   readonly #earlier = { ssrc: -1, heardAt: Number.NEGATIVE_INFINITY }
   readonly #candidate = { host: '', port: 0, ssrc: -1, sequence: -1, inSequence: 0 }
 
@@ -109,7 +109,7 @@ export class SourceLatch {
     return true
   }
 
-  /** Where nothing can be sent to the new address, the source before it is the only one that is known. */
+  /** If nothing can be sent to the new address, the previous source is the only one that is known. */
   #isUnderWay(host: string, port: number, now: number): boolean {
     if (this.source !== '' || this.port === 0 || now - this.heardAt >= UNDER_WAY_MS) return false
     const { host: describedHost, port: describedPort } = this.#described

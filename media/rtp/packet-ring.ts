@@ -197,7 +197,7 @@ const SMALL = 256
 const LARGE = 1024
 /** Blocks allocated at once: few, because one that is in use keeps the memory of the others. */
 const SLAB_BLOCKS = 8
-/** More are not kept: as many as a thread has legs need no more at a time, unless it has stood still, and all of them have gathered packets. */
+/** Maximum number of free blocks kept: as many as a thread's legs need at a time, except after a stall, when all have gathered packets. */
 const MOST_FREE = 2048
 
 /** Space for one packet. */

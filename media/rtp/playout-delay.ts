@@ -42,7 +42,7 @@ export interface Spares {
 export class PlayoutDelay {
   /** Surplus frames of delay; negative: frames that are needed in addition. */
   excess = 0
-  /** So much of the spare time is kept for the packet after a lost one, which repeats it [ms]. */
+  /** Spare time kept for the packet after a lost one, which repeats it [ms]. */
   #reserveMs = 0
   /** How much more spare time packets have than those at the beginning had at the same transit time [ms]. */
   shiftMs = 0
@@ -66,7 +66,7 @@ export class PlayoutDelay {
   #spareFor = 0
   #patience = 0
   #sinceCut = Number.POSITIVE_INFINITY
-  /** A packet since the last group was as late as behind a stall. */
+  /** Whether a packet since the last group was as late as after a stall. */
   #isStalled = false
 
   /** @param maxDelayMs maximum wait of the fastest packets, as far as growth is concerned */
@@ -91,7 +91,7 @@ export class PlayoutDelay {
     return this.#usualLeastMs + this.shiftMs - this.#reserveMs
   }
 
-  /** Keeps so much of the spare time in any case [ms]. */
+  /** Keeps at least so much spare time [ms]. */
   reserve(ms: number): void {
     if (ms === this.#reserveMs) return
     this.#reserveMs = ms
@@ -110,7 +110,7 @@ export class PlayoutDelay {
     if (latenessMs > this.#maxDelayMs) return 0
     const granted = Math.min(frames, this.#roomFrames)
     if (granted > 0) {
-      // The end of a burst behind a stall is played yet; but the delay from before was right.
+      // After a stall, the delay from before was right, although the end of the burst still has to be played.
       if (!this.#isStalled && !this.#regret()) this.#patience >>= 1
       this.shift(granted * this.#frameMs)
     }

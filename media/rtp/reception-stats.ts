@@ -50,7 +50,7 @@ export class ReceptionStats {
   #bad = SEQUENCES + 1
   #expectedPrior = 0
   #receivedPrior = 0
-  /** Of earlier sources, and of this one before its sequence numbers were restarted: packets that were due, and that came. */
+  /** Packets expected and received from earlier sources, and from this one before its sequence numbers restarted. */
   #expectedBefore = 0
   #receivedBefore = 0
   #timestamp = -1
@@ -99,7 +99,7 @@ export class ReceptionStats {
     return this.valid ? this.#cycles + this.#highest - this.#base + 1 : 0
   }
 
-  /** Of all sources. */
+  /** Packets expected from all sources. */
   get allExpected(): number {
     return this.#expectedBefore + this.expected
   }
@@ -108,7 +108,7 @@ export class ReceptionStats {
     return this.#receivedBefore + this.received
   }
 
-  /** Negative with duplicates. */
+  /** Packets lost from all sources; negative with duplicates. */
   get allLost(): number {
     return this.#expectedBefore - this.#receivedBefore + this.cumulativeLost
   }

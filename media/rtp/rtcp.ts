@@ -201,7 +201,7 @@ function parsePacket(bytes: Uint8Array, at: number, end: number, into: RtcpCompo
   let block = at + 8
   if (type === SENDER_REPORT) {
     if (at + 28 > end) return false
-    // Those behind the first one are of streams that have ended (RFC 7160 §4.1).
+    // Sender reports after the first one are of streams that have ended (RFC 7160 §4.1).
     if (!into.hasSenderInfo) parseSender(bytes, at + 8, into)
     block += 20
   }

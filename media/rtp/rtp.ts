@@ -153,7 +153,7 @@ const buffersFor = (maxPayload: number): readonly [Uint8Array, Uint8Array] => [
   uint8Array(RTP_HEADER_BYTES + maxPayload),
 ]
 
-/** All of it random (RFC 3550 §5.1). */
+/** Start of a stream; all of it random (RFC 3550 §5.1). */
 export interface StreamStart {
   ssrc: number
   /** of the first packet */
@@ -172,7 +172,7 @@ export class RtpSender {
   packetsSent = 0
   /** of this stream: payload bytes without headers, as RTCP counts them (RFC 3550 §6.4.1) */
   octetsSent = 0
-  /** Those of the streams before. */
+  /** Packets of earlier streams. */
   #packetsBefore = 0
   #buffers: readonly [Uint8Array, Uint8Array]
   readonly #header: RtpHeader
@@ -187,7 +187,7 @@ export class RtpSender {
     this.begin(start)
   }
 
-  /** The next packet is the first one of another stream. */
+  /** Begins another stream with the next packet. */
   begin({ ssrc, sequence, timestamp }: StreamStart): void {
     this.ssrc = ssrc >>> 0
     this.#header.ssrc = this.ssrc
@@ -291,7 +291,7 @@ export class Packetizer {
   readonly #frameBytes: number
   /** Half a frame, on the clock of its codec. */
   readonly #halfUnits: number
-  /** Of a full packet [bytes]. */
+  /** Size of a full packet [bytes]. */
   #wanted: number
   /** It has an odd number of halves (10 or 30 ms): frames are cut. */
   #isCut = false

@@ -1,19 +1,19 @@
-/** A rush begins when so many calls wait, and the oldest for longer than this [ms], whatever control does meanwhile. */
+/** A rush begins when this many calls wait, and the oldest for longer than a limit, whatever control does meanwhile. */
 const QUEUE = 16
 const LATE_MS = 250
-/** It also begins when each call that control took for so long had waited for longer than `WAIT_MS` [ms]: a moment's stall is made up for sooner. */
+/** A rush also begins when, for this long, each call that control took had waited longer than `WAIT_MS` [ms]. A short stall is caught up sooner. */
 const STANDS_MS = 100
 /**
- * In a rush no more calls wait than control takes in such a time [ms], or, while it takes them sooner, in a little more. A queue takes no call more in the
- * end, it only has each of them wait: whoever is let in is answered soon, and the rest can go elsewhere at once.
+ * In a rush no more calls wait than control takes in this time [ms], or in a little more while it is faster. A longer queue would serve no
+ * more calls, but make each wait longer: so admitted calls are answered soon, and the others can go elsewhere at once.
  */
 const WAIT_MS = 50
 const LONGER_MS = 75
-/** Fewer are no queue: control may take them together, and on a machine that does much else each waits for a moment. */
+/** Fewer waiting calls are no queue: control may take them together, and on a busy machine each waits for a moment. */
 const FEW = 8
-/** Over which time it is counted what control takes [ms]. */
+/** Period over which the calls that control takes are averaged [ms]. */
 const RATE_MS = 1000
-/** A rush is over when no call was one too many for this long [ms]: the next one is noticed as soon. */
+/** A rush ends when no call was refused for this long [ms]. */
 const RUSH_MS = 500
 /** Share of the slots of the engines' clocks that may be late: a burst of calls makes some late for a second, and jitter buffers bear that. */
 const LATE_SLOTS = 0.5
@@ -25,7 +25,7 @@ const LOOK_MS = 1000
 export interface AdmissionOptions {
   /** Monotonic [ms]. */
   now: () => number
-  /** When control connected; null: it is away, and callers wait for it. */
+  /** When control connected; null: it is not connected, and callers wait for it. */
   controlSince: () => number | null
   /** Slots of the engines' clocks that have run so far, and those of them that were late or left out. */
   clocks: () => { slots: number; late: number }
@@ -44,12 +44,12 @@ export class Admission {
   readonly #waiting = new Map<string, number>()
   #looked = { at: 0, slots: 0, late: 0 }
   #isAudioLate = false
-  /** Since when each call that control took had waited for long, and others waited [ms]; null: that of the last is not so. */
+  /** Since when each call that control took had waited long while others waited [ms]; null: the last one had not. */
   #lateSince: number | null = null
-  /** Calls that control took per millisecond until `#takenAt`: the weight of each fades. */
+  /** Calls that control took per millisecond, as of `#takenAt`; an exponential average. */
   #rate = 0
   #takenAt = 0
-  /** When a call was last one too many for control [ms]. */
+  /** When a call was last refused because of a rush [ms]. */
   #rushedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: AdmissionOptions) {
@@ -94,13 +94,13 @@ export class Admission {
     return isLate
   }
 
-  /** How many calls wait at most: a stall that has only just begun may end in time. */
+  /** Maximum number of waiting calls. A stall that has only just begun may end in time. */
   #mostInRush(now: number): number {
     const waitMs = this.#lateSince === null ? LONGER_MS : WAIT_MS
     return Math.max(FEW, waitMs * this.#rateAt(now))
   }
 
-  /** Whether the queue does not get shorter by itself. */
+  /** Whether the queue is not getting shorter. */
   #stands(waiting: number, now: number, since: number): boolean {
     const [oldest = now] = this.#waiting.values()
     const wait = now - Math.max(oldest, since)

@@ -16,7 +16,10 @@ import { REALM } from './registrar.ts'
 /** The hashes of which something is stored. */
 export type StoredAlgorithm = 'MD5' | 'SHA-256'
 
-/** Of strangers who cannot be let in, control hears of so many calls, and logs them: of one who should have been let in, the operator must learn. */
+/**
+ * How many calls of strangers who cannot be admitted are reported to control, which logs them: the operator must learn of one who should
+ * have been admitted.
+ */
 const TOLD = { burst: 20, perSecond: 1 }
 
 interface CallersOptions {
@@ -28,7 +31,7 @@ interface CallersOptions {
 
 /** Authentication of callers: who is challenged, and how responses are verified. */
 export class Callers {
-  /** What becomes of whoever is in no known network. */
+  /** How calls from outside all known networks are treated. */
   strangers: Request<'sources.set'>['strangers'] = 'asked'
   /** Strangers' calls that were refused here. */
   refused = 0

@@ -171,7 +171,10 @@ export class CallsIn {
     return this.#lines.snapshot(line, begun)
   }
 
-  /** Its own trunk may ask for the connection's password. An address among all that a connection lets in may be anybody's. */
+  /**
+   * The caller's own trunk may challenge our requests, with the connection's password. An address in a wide network that a connection
+   * allows may be anybody's.
+   */
   #mayAsk({ sessionId, peer, isProven }: Line, { credentials = null }: Request<'leg.answer'>): void {
     const sip = this.#options.sip()
     if (credentials === null || peer === null || !(isProven === true || sip.isOfNetworks(peer.host))) return
@@ -251,7 +254,7 @@ export class CallsIn {
     return (family === null ? null : addresses.of(family)) ?? own ?? addresses.main
   }
 
-  /** Control has decided that it rings: the caller is notified, and the deadline for a decision is met. */
+  /** Control has decided that the call rings: the caller is notified, and the deadline for a decision no longer applies. */
   async ring({ legId, early, reliable = 'when_required' }: Request<'leg.ring'>): Promise<Reply<'leg.ring'> | Failure> {
     const line = this.#waiting(legId)
     if (line === null) return notFound(legId)
@@ -373,14 +376,14 @@ export class CallsIn {
 }
 
 interface DescribedCall {
-  /** What is agreed; null: we have made the offer. */
+  /** What was negotiated; null: we have made the offer. */
   media: NegotiatedMedia | null
   description: Uint8Array
-  /** Its audio, if it was to start at once. */
+  /** The audio, if it was to start at once. */
   begun?: EngineLeg | Failure | undefined
 }
 
-/** Where a caller's audio comes from, as far as its signalling tells: past the proxies that are believed. */
+/** Where a caller's audio comes from, as far as its signalling tells, behind trusted proxies. */
 const audioEndOf = (peer: Peer): { host: string; local?: string } =>
   peer.proxy === undefined || peer.proxy.origin === null ? peer : { host: peer.proxy.origin }
 

@@ -115,7 +115,7 @@ export class CallsOut {
     return isOver(line) ? null : this.#placeNext(line)
   }
 
-  /** Places a call over its next way. A failure: there is none, or no capacity for its audio. */
+  /** Places a call over its next way. Returns a failure if there is none, or no capacity for its audio. */
   async #placeNext(line: Line): Promise<Failure | null> {
     const way = await line.ways!.next()
     if (isOver(line)) return null

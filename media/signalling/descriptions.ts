@@ -165,7 +165,7 @@ export class Descriptions {
   }
 
   /**
-   * Its far end has gone, and `next` is to come: nothing is sent to where it was, and of the next one is heard what comes before the answer,
+   * The far end has left, and `next` is to replace it: nothing more is sent to the old one, and the early media of the next one is heard,
    * or `ringing`.
    */
   async hear({ legId, engine, media: before }: Line, next: Line, ringing: ToneSource | undefined): Promise<void> {
@@ -243,7 +243,7 @@ export class Descriptions {
     return 'error' in accepted ? accepted : { media: accepted.media, answer: accepted.answer(line) }
   }
 
-  /** The same before its port is known. */
+  /** As above, before our port is known. */
   accept(line: Line, offer: Body): AcceptedOffer | { error: OfferError } {
     const accepted = acceptOffer(
       offer.bytes,
@@ -258,7 +258,7 @@ export class Descriptions {
   agreed(line: Line, body: Body): NegotiatedMedia | null {
     const media = applyAnswer(line.description!, body.bytes, capabilitiesOf(line, this.#options.fingerprint))
     if ('error' in media || !isOurFamily(line, media)) return null
-    // Whoever answers our hold by `inactive` may hold or not.
+    // An answer of `inactive` to our hold does not tell whether the far end holds too.
     return line.told === 'sendonly' && media.held ? { ...media, held: line.held } : media
   }
 

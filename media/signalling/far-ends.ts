@@ -9,7 +9,7 @@ export interface FarEndsOptions {
 /** The trunks, registrars and peers that control has us keep up with. */
 export class FarEnds {
   readonly #options: FarEndsOptions
-  /** Those that control wants, by connection; and the text of each, to detect changes. */
+  /** What control wants to be kept, by connection, with its JSON to detect changes. */
   readonly #kept = new Map<string, { spec: ConnectionSpec; text: string }>()
   readonly #byContact = new Map<string, string>()
   #isClosed = false

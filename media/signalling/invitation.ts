@@ -5,19 +5,19 @@ import { SDP } from './descriptions.ts'
 import type { Line } from './line.ts'
 import { transferFields, type Way } from './ways.ts'
 
-/** Longer ones are not passed on: a network carries 128 octets (RFC 7433 §3.3) [characters]. */
+/** Maximum length that is passed on; a network carries 128 octets (RFC 7433 §3.3) [characters]. */
 const MAX_USER_TO_USER = 500
 const SESSION_ID = /^([\da-f]{32})(?:[;\s]|$)/i
-/** Of whom is called, who has said nothing yet (RFC 7989 §5). */
+/** Session ID of the called party, which is not known yet (RFC 7989 §5). */
 const NIL = '0'.repeat(32)
 
-/** What one user's device tells the other's (RFC 7433). */
+/** User-to-user information (RFC 7433), from a message. */
 export function userToUser(header: HeaderReader): HeaderFields {
   const data = header('User-to-User')
   return data === null || data.length > MAX_USER_TO_USER ? [] : [['User-to-User', data]]
 }
 
-/** What goes on from the INVITE of a caller to whom its call is forwarded: data for the called user, and the session's identity. */
+/** Header fields that a forwarded call takes over from the caller's INVITE: user-to-user information, and the session ID. */
 export function onwardFields(header: HeaderReader): HeaderFields {
   const session = SESSION_ID.exec(header('Session-ID') ?? '')?.[1]?.toLowerCase()
   return [

@@ -70,28 +70,26 @@ export interface Line {
   isWebRtc: boolean
   /** Max-Forwards of its INVITE (RFC 3261 §20.22), theirs or ours; of theirs at most that of a request which begins with us. */
   maxForwards: number
-  /** The leg whose call this one forwards. */
+  /** The caller's leg, if this call forwards its call. */
   callerLegId: string | undefined
   /** Header fields of the caller's INVITE that go into those of calls which forward it. */
   onward: HeaderFields
-  /** What the other party's far end has said for its user as it answered or left: for our answer, refusal or BYE. */
+  /** User-to-user information of the other party, from its answer or BYE, for our answer, refusal or BYE. */
   returned: HeaderFields
   /** The call has been sent on too often: its caller is refused so, unless it was answered. */
   isOutOfHops: boolean
-  /**
-   * The ways that our call may be placed over, and the current one; null: it is an inbound call, or there is no way yet.
-   */
+  /** The ways over which our call may be placed; null: an inbound call, or not known yet. */
   ways: Ways | null
   way: Way | null
   /** The room that it enters when its audio starts; null once it has been answered with it. */
   room: RoomSpec | null
   /** Beside its connection, until it has had a turn of it. Absent: nothing more. */
   pace?: Rate
-  /** Its caller wishes to be told to nobody (RFC 3323). */
+  /** The caller has requested privacy (RFC 3323). */
   isPrivate: boolean
-  /** Its audio before the answer; null: none, or it is answered. */
+  /** Its early media; null: none, or it is answered. */
   early: Early | null
-  /** As its audio was last described; null: it is not answered. */
+  /** Its audio as last negotiated; null: it is not answered. */
   media: LegMedia | null
   /** What networks have said about audio before the answer (RFC 5009), and the description that waits for their permission. */
   earlyMedia: 'allowed' | 'denied' | null
@@ -108,7 +106,7 @@ export interface Line {
   isRung: boolean
   /** The caller's digest credentials; null: none. */
   digest: DigestResponse | null
-  /** They were right. Absent: not judged. */
+  /** Whether they were right; absent: not verified. */
   isProven?: boolean
   /** The signatures of the caller's INVITE; null: the call is ours. */
   signed: Pick<Signed, 'signatures' | 'date'> | null
@@ -244,14 +242,14 @@ const STATUS_OF: Partial<Record<EndedReason, number>> = {
 }
 
 /**
- * Refusals that mean the same to whoever has called by way of us; others concern our own request: its credentials, extensions, route or
- * description (RFC 3261 §16.7). Its 503 would say that we can do nothing at all, and have other calls go elsewhere: it is a 500.
+ * Refusals that mean the same to a caller whose call we forward. Others concern our own request: its credentials, extensions, route or
+ * description (RFC 3261 §16.7). A 503 would mean that we are unavailable, and divert other calls, so it becomes a 500.
  */
 const PASSED_ON: ReadonlySet<number> = new Set([
   403, 404, 408, 410, 480, 484, 486, 488, 500, 501, 502, 504, 600, 603, 604, 606, 607, 608,
 ])
 
-/** Null: it is not passed on. */
+/** The status for the caller; null: it is not passed on. */
 export const passedOn = (status: number | null): number | null =>
   status !== null && PASSED_ON.has(status) ? status : null
 

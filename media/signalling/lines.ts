@@ -15,11 +15,9 @@ import { causeOfOurs } from './causes.ts'
 import { type Line, NO_AUDIO } from './line.ts'
 import { packetsOf } from './trace-desk.ts'
 
-/**
- * Ended legs that are still known: they are not dialled again, and calls forwarded from them have their Max-Forwards.
- */
+/** Maximum number of ended legs still known, so that they are not dialled again, and forwarded calls get their Max-Forwards. */
 const MAX_RECENT = 10_000
-/** How long a place is kept for a leg that control has yet to write [ms]. */
+/** How long a place is reserved for a leg that control has yet to store [ms]. */
 const RESERVED_MS = 10_000
 const UNMEASURED = { quality: NO_QUALITY, packets: null }
 
@@ -40,7 +38,7 @@ type Begun = Pick<Line, 'legId' | 'sessionId' | 'direction' | 'state' | 'to' | '
 /** All lines, by leg and by SIP session: how each begins, gets its audio, is read, and ends once. */
 export class Lines {
   readonly byLeg = new Map<string, Line>()
-  /** Legs that are about to be dialled. */
+  /** Legs for which a place is reserved. */
   readonly #reserved = new LRUCache<string, true>({ ...atMost(MAX_RECENT), ttl: RESERVED_MS, ttlAutopurge: true })
   readonly #options: LinesOptions
   readonly #bySession = new Map<string, Line>()
@@ -55,17 +53,17 @@ export class Lines {
     return this.byLeg.get(legId)
   }
 
-  /** Places of calls that nobody else can have. */
+  /** Number of places in use or reserved. */
   get taken(): number {
     return this.byLeg.size + this.#reserved.size
   }
 
-  /** Keeps a place until the leg begins, or some seconds have passed. */
+  /** Reserves a place until the leg begins, or some seconds have passed. */
   reserve(legId: string): void {
     this.#reserved.set(legId, true)
   }
 
-  /** The leg will not be dialled. */
+  /** Releases a reserved place, since the leg will not be dialled. */
   release(legId: string): void {
     this.#reserved.delete(legId)
   }
@@ -95,10 +93,10 @@ export class Lines {
     return had === 0 ? null : had - 1
   }
 
-  /** What a far end says for the other user of its call goes to that party: its caller, or whom it has called. */
+  /** Passes a far end's user-to-user information to the other party of its call: the caller, or the called party. */
   tellOther({ legId, callerLegId }: Line, data: HeaderFields): void {
     const caller = callerLegId === undefined ? undefined : this.byLeg.get(callerLegId)
-    // What another one has said before is no longer true.
+    // Replaces what an earlier far end has said.
     if (caller !== undefined) caller.returned = data
     if (data.length === 0) return
     for (const other of this.byLeg.values()) if (other.callerLegId === legId) other.returned = data
@@ -152,7 +150,7 @@ export class Lines {
       timer: undefined,
       answeredMs: null,
       ending: null,
-      // Last: V8 adds properties to a copy one by one, and so many take it 60 µs instead of 1.
+      // The spread comes last: V8 would add properties after it one by one, which takes 60 µs instead of 1 for this many.
       ...known,
     }
     this.#reserved.delete(line.legId)
@@ -171,12 +169,12 @@ export class Lines {
     if (callId !== null) this.#options.trace.claim(callId, line.legId)
   }
 
-  /** Runs something beside what follows. */
+  /** Runs something without waiting for it. */
   beside(line: Line, run: Promise<unknown>): void {
     run.catch(error => this.#options.broke(line, error))
   }
 
-  /** Opens its sockets at an address of ours. `begin`: and starts its audio, for it is answered. */
+  /** Opens its sockets at an address of ours. `begin`: also starts its audio, since it is answered. */
   async openAudio(
     line: Line,
     own: OwnAddress,
@@ -200,7 +198,7 @@ export class Lines {
     return opened
   }
 
-  /** `known`: what its thread has just told of it. */
+  /** `known`: what its thread has just reported about it. */
   async snapshot(line: Line, known?: LegAudio): Promise<LegSnapshot> {
     const audio = known ?? (await this.#audioOf(line))
     const { legId, direction, state, to } = line

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 
 /** Names whose answers are kept. */
 const MAX_NAMES = 2000
-/** How long an answer is cached; while name servers are silent the last one is used, however old [ms]. */
+/** How long an answer is cached [ms]. While name servers do not answer, the last one is used, however old. */
 const FRESH_MS = 30_000
 /** A name server that does not answer is asked again after this [ms]. */
 const ANSWER_MS = 2000

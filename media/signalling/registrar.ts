@@ -3,7 +3,7 @@ import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
 import { hopPeer, keptPath } from './proxies.ts'
 
-/** The realm of every account: part of the hash, so it never changes. */
+/** Digest realm of every account. The stored hashes contain it, so it can never change. */
 export const REALM = 'tandem'
 /** How long control may take to judge a registration [ms]; then 503. */
 const DECISION_MS = 4000
@@ -17,7 +17,7 @@ interface Open {
   timer: NodeJS.Timeout
   peer: Peer
   path: readonly string[]
-  /** Each with its account: nobody takes over another one's calls. */
+  /** Each with its account, so that no account can take over calls of another. */
   bindings: readonly Binding[]
 }
 
@@ -62,7 +62,7 @@ export class Registrar {
     }
     const timer = setTimeout(() => this.#unavailable(registerId), DECISION_MS)
     const path = keptPath(peer, named)
-    // A proxy's connection is that of many phones.
+    // A proxy's connection is shared by many phones.
     const ofAccount =
       peer.proxy === undefined ? bindings.map(binding => ({ ...binding, phone: `${username} ${binding.phone}` })) : []
     this.#open.set(registerId, { timer, peer, path, bindings: ofAccount })

@@ -17,7 +17,7 @@ import { TraceDesk } from './trace-desk.ts'
 const HOST = '127.0.0.1'
 const NETWORKS = ['127.0.0.0/8']
 const CODECS: ['PCMU', 'PCMA'] = ['PCMU', 'PCMA']
-/** It needs all of 32 bits, as most do (`media/engine/warm-up.ts`). */
+/** Needs all of 32 bits, as most SSRCs do (`media/engine/warm-up.ts`). */
 const SSRC = 0xf000_0000
 const PORTS = { caller: 5060, called: 5062 }
 
@@ -38,7 +38,7 @@ class Wire {
     }
   }
 
-  /** A door delivers Node's Buffer, and in a rush arrays of its own: what is compiled for one kind only would be thrown away as the rush begins. */
+  /** A socket delivers Node's Buffer or, in a rush, a Uint8Array. Code compiled for one kind only would be discarded when the rush begins. */
   #datagramOf(bytes: Uint8Array): Uint8Array {
     return this.#sent++ % 2 === 0 ? Buffer.from(bytes) : Uint8Array.from(bytes)
   }
@@ -70,7 +70,7 @@ class Node {
     const addresses = new OwnAddresses([HOST], [])
     const threads = new Threads([SILENT_THREAD], () => performance.now())
     const tracer = new Tracer(null)
-    // Those that have failed are missing in what is counted.
+    // Failed calls are missing in the result.
     const fault = (): void => {}
     this.switchboard = new Switchboard({
       ...{ threads, addresses, emit, fault, maxCalls: 100, farEnds: new FarEnds({ emit }), trace: tracer.trace },
@@ -88,7 +88,7 @@ class Node {
     this.#traces = new TraceDesk({ trace: tracer.trace, lines: this.switchboard.lines })
   }
 
-  /** As if they were stored. */
+  /** Discards the traces, as if they were stored. */
   forgetTraces(): void {
     do this.#traced = this.#traces.take({ done: this.#traced }).traces.map(({ legId }) => legId)
     while (this.#traced.length > 0)
@@ -98,9 +98,9 @@ class Node {
 const kept: Node[] = []
 
 /**
- * Calls over a wire in memory, of which only this thread knows: what a call takes here is compiled before callers come. Otherwise the first
- * second of many is interpreted while their calls wait. The last call stays: what is compiled refers weakly to the layouts of objects
- * (`media/engine/warm-up.ts`).
+ * Makes calls over a wire in memory within this thread, so that V8 compiles what a call needs here before real callers come. Otherwise the
+ * first second of many calls runs interpreted while they wait. The last call is kept, because compiled code refers weakly to the hidden
+ * classes of objects (`media/engine/warm-up.ts`).
  */
 export async function rehearse(calls = REHEARSED_CALLS): Promise<Rehearsed> {
   const wire = new Wire()

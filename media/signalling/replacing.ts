@@ -30,11 +30,11 @@ interface Attempt {
   ways: Ways
   timer: NodeJS.Timeout
   told: Told
-  /** Heard while it rings, where nobody else is at the line's far end. */
+  /** Heard while it rings, if the line has no other far end. */
   ringback: ToneSource | undefined
   isRinging: boolean
   isOver: boolean
-  /** The line's far end has hung up meanwhile, with this cause; null: it is there. */
+  /** The cause with which the line's far end has hung up meanwhile; null: it has not. */
   left: LegCause | null
 }
 
@@ -55,9 +55,9 @@ interface ReplacingOptions {
 export class Replacing {
   readonly #options: ReplacingOptions
   readonly #lines: Lines
-  /** By the session of their INVITE. */
+  /** By the session ID of their INVITE. */
   readonly #attempts = new Map<string, Attempt>()
-  /** All that are not over. */
+  /** Attempts in progress. */
   readonly #pending = new Set<Attempt>()
   readonly #resting = new Resting(() => performance.now())
 
@@ -81,7 +81,7 @@ export class Replacing {
       return { failure: 'invalid', message: `the caller's offer cannot be answered: ${agreed.error}` }
     }
     const { sessionId } = by
-    // A phone whose call is picked up elsewhere shows no missed one.
+    // So that a phone whose call is picked up elsewhere shows no missed call.
     const reason = line.state === 'answered' ? 'transfer_completed' : 'answered_elsewhere'
     this.#lines.bind(by, '')
     next.description = agreed?.answer ?? descriptions.offer(next)
@@ -130,7 +130,7 @@ export class Replacing {
       return
     }
     attempt.next.maxForwards = maxForwards
-    // Who leaves has said these of itself.
+    // These fields are about the far end that leaves.
     if (line.direction === 'inbound') attempt.next.onward = []
     this.#lines.beside(line, this.#placeNext(attempt, 480))
   }

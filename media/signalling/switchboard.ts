@@ -34,7 +34,7 @@ import { Replacing } from './replacing.ts'
 import { Transfers } from './transfers.ts'
 import type { Sign } from './ways.ts'
 
-/** The other party has hung up. */
+/** Reasons that mean that the other party has hung up. */
 const LEFT: ReadonlySet<EndedReason> = new Set<EndedReason>(['caller_hangup', 'agent_hangup'])
 
 export interface SwitchboardOptions {
@@ -146,7 +146,7 @@ export class Switchboard {
     return this.#in.refused
   }
 
-  /** Calls of strangers who cannot be let in, of which control was not told. */
+  /** Number of calls of strangers that were refused without telling control. */
   get strangersRefused(): number {
     return this.#callers.refused
   }
@@ -264,7 +264,7 @@ export class Switchboard {
 
   // ------------------------------------------------------------------ commands
 
-  /** The networks of connections and phones, and what becomes of all others. */
+  /** Sets the networks of connections and phones, and how all others are treated. */
   know({ networks, strangers }: Request<'sources.set'>): void {
     this.#sip.know(networks)
     this.#callers.strangers = strangers
@@ -330,7 +330,8 @@ export class Switchboard {
     line.endReason ??= request.reason
     this.transfers.leaving(line)
     const { sipCode = null, q850 = null } = request.farEnd ?? {}
-    // By the BYE that passes on the other's, or the refusal: not by a CANCEL (RFC 7433 §3), nor where the call ends for another reason.
+    // User-to-user information goes into the BYE that follows the other party's, or into a refusal, but not into a CANCEL (RFC 7433 §3),
+    // nor if the call ends for another reason.
     const isToldOn = line.answeredMs !== null ? LEFT.has(request.reason) : line.direction === 'inbound'
     const headers = [...fieldsOfReason(request.reason, q850 ?? undefined), ...(isToldOn ? line.returned : [])]
     if (q850 !== null) line.cause ??= { ...causeOfOurs(request.reason, null), q850 }
@@ -344,7 +345,7 @@ export class Switchboard {
     return {}
   }
 
-  /** Its audio has been changed already; a SIP peer is notified. */
+  /** Notifies a SIP peer. The audio has been changed already. */
   hold(legId: string, held: boolean): void {
     const line = this.#lines.get(legId)
     if (line !== undefined) this.#descriptions.hold(line, held)

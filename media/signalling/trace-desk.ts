@@ -33,7 +33,7 @@ export class TraceDesk {
   }
 }
 
-/** With both addresses; null: none. */
+/** The packets of a log with both addresses; null: none. */
 export const packetsOf = ({ own, port }: Pick<Line, 'own' | 'port'>, log: PacketLog | null): LegPackets | null =>
   log === null || own === null ? null : { ...log, local: { host: own.advertised, port } }
 

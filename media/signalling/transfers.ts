@@ -14,7 +14,7 @@ interface Asked {
   line: Line
   /** As the user agent knows it. */
   sipId: string
-  /** Who has asked for it, a URI, where others may know; null: not stated. */
+  /** URI of the requester, if others may know it; null: not stated. */
   referredBy: string | null
   /** Until control has decided; null: it is accepted. */
   timer: NodeJS.Timeout | null
@@ -165,7 +165,7 @@ export class Transfers {
 
   // ------------------------------------------------------------------ the end of a line
 
-  /** Before we hang up, the requester is told that it worked. */
+  /** Before we hang up, tells the requester that the transfer has succeeded. */
   leaving(line: Line): void {
     for (const [referId, asked] of this.#asked) {
       if (asked.line === line && line.endReason === 'transfer_completed') this.#notify(referId, 200)

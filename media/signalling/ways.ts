@@ -77,7 +77,7 @@ export interface Allowed {
 interface Named {
   by: DialTarget
   redirects: readonly Redirect[]
-  /** What is other there than at the far end that named them. */
+  /** By Contact: what differs from the far end that named it. */
   contacts: ReadonlyMap<string, Partial<DialTarget>>
 }
 
@@ -105,7 +105,7 @@ export class Ways {
   #later: Way[] = []
   #redirects = 0
   #named: Named | null = null
-  /** What each 3xx has led to. */
+  /** Targets that a 3xx has led to. */
   readonly #contacts = new Set<DialTarget>()
   /** None of the targets that a far end named may be called: the call ends with that reason. */
   refusal: EndedReason | null = null
@@ -160,7 +160,7 @@ export class Ways {
     return isCause ? this.hasMore : status < 600 && this.#mayTryNextContact(target)
   }
 
-  /** Where one of the contacts of a 3xx fails, the next is tried, unless nobody can be reached anywhere (RFC 3261 §8.1.3.4). */
+  /** Whether, after the failure of a Contact of a 3xx, the next one is tried: unless the failure is global (RFC 3261 §8.1.3.4). */
   #mayTryNextContact(failed: DialTarget): boolean {
     const next = this.#targets[0]
     if (next === undefined || !this.#contacts.has(failed) || !this.#contacts.has(next)) return false
@@ -182,7 +182,7 @@ export class Ways {
     return true
   }
 
-  /** The call goes to whom it was for, by way of one of these proxies: nobody else is called, so nobody is asked. */
+  /** Sends the call to its target through one of these proxies. No one else is called, so control is not asked. */
   #useProxy(target: DialTarget, contacts: readonly string[]): boolean {
     const proxies = contacts.filter(contact => destinationOfUri(contact) !== null).slice(0, MAX_REDIRECTS)
     if (proxies.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
@@ -199,7 +199,7 @@ export class Ways {
     this.#hosts = []
     const { to, reason } = await this.#options.mayCall(by, [...contacts.keys()])
     if (to.length === 0) {
-      // Nor is anybody else, by another connection: that would be sent on to the same. Who was named beside the one that sends on is.
+      // Other connections are not tried, since they would be redirected alike. Contacts named beside this one still are.
       const beside = this.#targets.filter(one => this.#contacts.has(one))
       this.#targets.splice(0, this.#targets.length, ...beside)
       this.#later = []
@@ -212,10 +212,10 @@ export class Ways {
   }
 }
 
-/** Our password is for nobody else. */
+/** A target elsewhere gets no route of ours, and not our password. */
 const ELSEWHERE = { hosts: [], route: [], credentials: null }
 
-/** The target that a Contact of a 3xx means; none: we can call nobody there. A number is called where it was named (RFC 3261 §19.1.6). */
+/** The target that a Contact of a 3xx means; empty: it cannot be called. A number is called at the far end that named it (RFC 3261 §19.1.6). */
 function namedBy(by: DialTarget, contact: string): (readonly [string, Partial<DialTarget>])[] {
   const uri = parseUri(contact)
   if ('error' in uri || uri.scheme !== 'tel') return destinationOfUri(contact) === null ? [] : [[contact, ELSEWHERE]]

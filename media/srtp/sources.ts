@@ -6,7 +6,7 @@ const MAX_SOURCES = 16
 /** The replay windows of one key, by SSRC. Only authentic packets create one. */
 export class Sources {
   readonly #windows = new Map<number, ReplayWindow>()
-  /** The one that was asked for last, as nearly always. */
+  /** The source that was last asked for, which is nearly always the next one too. */
   #ssrc = -1
   #window: ReplayWindow | undefined
 

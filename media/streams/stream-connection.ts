@@ -28,7 +28,7 @@ export interface WireEvents {
   /** `text`: null when it was none. */
   received(wire: Wire, text: Buffer | null): void
   drained(wire: Wire): void
-  /** One of these has thrown, or what the wire does behind a write. */
+  /** One of these callbacks has thrown, or the wire's own work after a write. */
   broke(error: unknown): void
 }
 

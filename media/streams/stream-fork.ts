@@ -19,7 +19,7 @@ export interface StreamForkPorts extends ConnectionPorts, OutboxPorts {
   changed(snapshot: StreamSnapshot): void
   /** `deadline` may have moved. */
   moved(): void
-  /** An exception in what the call or the wire gives: `fail` is to be called when this turn is over. */
+  /** An exception while handling the call's audio or the wire: `fail` is called after this turn. */
   broke(error: unknown): void
 }
 
@@ -145,7 +145,7 @@ export class StreamFork implements Sink, WireEvents {
     this.#ports.moved()
   }
 
-  /** A fault of ours: the stream ends as failed, whatever of it still works. */
+  /** Ends the stream as failed after a fault of ours, whatever of it still works. */
   fail(): void {
     this.#connection.close()
     this.#apply('fault')

@@ -47,7 +47,7 @@ export interface LaneEvents {
   ping(payload: Uint8Array): void
   /** A message that nobody listens to. */
   ignored(): void
-  /** The system has taken so many bytes of what was held. */
+  /** The system has accepted so many bytes of what was held. */
   taken(bytes: number): void
 }
 
@@ -58,7 +58,7 @@ export interface LaneEvents {
  * together with those of other forks. Linux, and no TLS.
  */
 export class StreamLane implements ByteSender {
-  /** A pong is: then each look is one. */
+  /** A pong is awaited, so the socket is polled each time. */
   isAwaiting = false
   readonly #calls: Connections
   readonly #libc: Libc
@@ -73,7 +73,7 @@ export class StreamLane implements ByteSender {
   #isReading = true
   #looks = 0
   isLookedAt = true
-  /** Frames that are sent behind this slot's work. */
+  /** Frames to be sent after this slot's work. */
   #held: ClientFrames | null = null
   #isListed = false
 
@@ -109,7 +109,7 @@ export class StreamLane implements ByteSender {
     return this.#held !== null
   }
 
-  /** Whether these frames, and what is added to them until then, are sent behind this slot's work: `taken` says how much. */
+  /** Whether these frames, and what is added to them until then, will be sent after this slot's work; `taken` tells how much was. */
   hold(frames: ClientFrames): boolean {
     if (!this.#isOpen || this.#socket.writableLength > 0) return false
     if (!this.#isListed && !this.#calls.hold(this)) return false
@@ -118,7 +118,7 @@ export class StreamLane implements ByteSender {
     return true
   }
 
-  /** What is held is no longer. */
+  /** Releases what is held. */
   release(): void {
     this.#held = null
   }
@@ -245,7 +245,7 @@ function nextKey(): number {
   return keyAt
 }
 
-/** A key as it lies over a word of memory, in which payload may begin at any byte. */
+/** A key rotated to a word of memory, within which the payload may begin at any byte. */
 const turned = new Uint8Array(KEY_BYTES)
 const turnedWord = new Int32Array(turned.buffer)
 
@@ -307,7 +307,7 @@ export class ClientFrames {
     for (let i = 0; i < KEY_BYTES; i++, at++) {
       const byte = keys[key + i]!
       bytes[at] = byte
-      // A header's length is no matter of four: the payload begins at another byte of a word than the key.
+      // A header's length is not a multiple of four, so the payload may begin at another byte of a word than the key.
       turned[at & 3] = byte
     }
     return at
@@ -327,5 +327,5 @@ export class ClientFrames {
   }
 }
 
-/** Its memory is of its own, and whole words. */
+/** Its memory is not shared, and has whole words. */
 const wordsOf = ({ buffer }: Buffer): Int32Array => new Int32Array(buffer)

@@ -20,7 +20,7 @@ export interface StreamHooks {
   now: () => number
   /** A key for the party, from the receiver of a bidirectional stream; false: it takes none. */
   press(key: string): boolean
-  /** An exception, which has ended the stream. */
+  /** Reports an exception that has ended the stream. */
   fault(error: unknown): void
 }
 
@@ -104,7 +104,7 @@ class StreamSocket implements RunningStream {
     }
   }
 
-  /** It ends when this turn is over: whoever gives the frames of a slot goes through a list of sinks that then gets shorter. */
+  /** Ends the stream after this turn, since the list of sinks that is being iterated then gets shorter. */
   #broke(error: unknown): void {
     if (this.#isBroken) return
     this.#isBroken = true

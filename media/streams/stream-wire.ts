@@ -64,7 +64,7 @@ const OPTIONS: DialOptions = {
   skipUTF8Validation: true,
 }
 
-/** What an event throws is the receiver's own affair, and not that of whoever sends or reads for many streams. */
+/** An exception in a callback must affect only its own stream, not whoever sends or reads for many streams. */
 function guarded(events: WireEvents): WireEvents {
   const guard = (work: () => void): void => {
     try {

@@ -39,7 +39,7 @@ export class WarmStreams implements SinkKind {
     server.on('error', () => {})
   }
 
-  /** Null: nothing listens here. */
+  /** Null: no port can be listened on. */
   static async open(roomId: string): Promise<WarmStreams | null> {
     const server = new WebSocketServer({ host: HOST, port: 0, perMessageDeflate: false })
     try {

@@ -49,7 +49,7 @@ export interface LegPackets extends PacketLog {
   local: Place
 }
 
-/** Of a caller who is to be told to nobody, only what does not name it. */
+/** The messages to show. For a caller with privacy, only those that do not name the caller. */
 function shownOf({ messages }: Exchange): WireMessage[] {
   const isPrivate = messages.some(({ text, isSent }) => !isSent && text.startsWith('INVITE ') && wantsPrivacy(text))
   if (!isPrivate) return messages

@@ -8,7 +8,7 @@ import { rtcpJson } from './rtcp-json.ts'
 import { SipTrace } from './sip-trace.ts'
 import { callIdOf, type Place, type WireMessage } from './wire-message.ts'
 
-/** Of more calls at once that ask for privacy, the collector is told the oldest ones' callers. */
+/** Maximum number of calls with privacy at a time. Of more, the oldest ones' callers reach the collector. */
 const MAX_PRIVATE = 20_000
 
 /** A leg's RTCP packet before or without encryption. */
@@ -23,7 +23,7 @@ export interface RtcpPacket {
 /** Sees all traffic. SIP is kept for each leg and, if there is a collector, sent to it at once; so are RTCP reports. */
 export class Tracer {
   readonly trace = new SipTrace()
-  /** Call-IDs of callers who are to be told to nobody. */
+  /** Call-IDs of callers with privacy. */
   readonly #private = new LRUCache<string, true>({ max: MAX_PRIVATE })
   readonly #hep: { agent: HepAgent; sink: PacketSink } | null
 

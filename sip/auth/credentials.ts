@@ -8,8 +8,8 @@ import { answerChallenge, firstAnswerable } from './digest.ts'
 const MAX_CHALLENGES = 4
 
 /**
- * With which credentials a challenged request is sent again (RFC 3261 §22.2, §22.3): those that it had, and the answer to this
- * challenge. Null: there is no answer, or the password is wrong. `challenges`: how many have been answered.
+ * The credentials with which a challenged request is sent again (RFC 3261 §22.2, §22.3): those that it had, and the answer to this
+ * challenge. Null: there is no answer, or the password is wrong. `challenges`: how many were answered before.
  */
 export function credentialsFor(
   core: AgentCore,

@@ -9,7 +9,7 @@ export type { DigestAlgorithm }
 
 /** HTTP digest as SIP uses it (RFC 7616, RFC 8760): qop `auth` and the older form without qop; for far ends that demand it, `auth-int`. */
 
-/** Best first. */
+/** Best one first. */
 const QOPS = ['auth', 'auth-int'] as const
 type Qop = (typeof QOPS)[number]
 

@@ -1,11 +1,11 @@
 import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES } from './parse.ts'
 
 export type FramerEvent =
-  /** One complete message, the framer's own copy; before `close` also as much of one without an end, or too large, as tells who is to hear so. */
+  /** One complete message, as a copy of its own. Before `close` also the beginning of one that is too large or has no end, for the refusal. */
   | { kind: 'message'; bytes: Uint8Array }
   /** A keep-alive: the peer sent a double CRLF; answer with PONG (RFC 5626 §3.5.1). */
   | { kind: 'ping' }
-  /** The answer to our own. */
+  /** The answer to a keep-alive of ours. */
   | { kind: 'pong' }
   /** The stream cannot be parsed any more: close the connection. Nothing follows. */
   | { kind: 'close'; reason: FramerError }
@@ -23,7 +23,7 @@ export const PING: Uint8Array = Buffer.from('\r\n\r\n', 'latin1')
 
 const CR = 13
 const LF = 10
-/** Its value may stand in the next line (RFC 3261 §7.3.1). */
+/** The value may be on the next line (RFC 3261 §7.3.1). */
 const CONTENT_LENGTH = /\r\n(?:content-length|l)[ \t]*:(?:\r\n(?=[ \t])|[ \t])*([^\r\n]*)/i
 
 /** Cuts the byte stream of one connection into messages by Content-Length (RFC 3261 §18.3). Holds at most one message. */

@@ -112,7 +112,7 @@ export type SipMessage = SipRequest | SipResponse
 export const toText = (bytes: ByteString): string =>
   NON_ASCII.test(bytes) ? Buffer.from(bytes, 'latin1').toString('utf8') : bytes
 
-/** A copy on its own: V8 cuts and joins text without copying it, so that a word of a message keeps the whole message. */
+/** A copy with memory of its own. V8 slices strings without copying, so a word of a message would keep the whole message in memory. */
 export const ownCopy = (bytes: ByteString): ByteString => bytesOf(bytes).toString('latin1')
 
 export const bytesOf = (bytes: ByteString): Buffer => Buffer.from(bytes, 'latin1')

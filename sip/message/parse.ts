@@ -70,7 +70,7 @@ export function parseMessage(bytes: Uint8Array, isOfStream = false): SipMessage 
   if (start === bytes.length) return failure('empty')
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   const headEnd = view.indexOf('\r\n\r\n', start, 'latin1')
-  // All that a stream hands over of a head that is too long: enough to refuse it, its last line cut off somewhere.
+  // The beginning of a head that is too long, with its last line cut off: enough to refuse it.
   const isCut = headEnd < 0 && bytes.length >= MAX_HEAD_BYTES
   if (headEnd < 0 && !isCut) return failure('incomplete_head')
   const head = view.toString('latin1', start, isCut ? view.lastIndexOf('\r\n') : headEnd)
@@ -142,7 +142,7 @@ function readHeaders(head: string, at: number, headers: Headers): ParseErrorCode
     }
     if (headers.size === MAX_HEADERS) return VIA_LINE.test(head.slice(at - 2)) ? 'lost_via' : 'too_many_headers'
     if (end - at > MAX_HEADER_BYTES) {
-      // Refused, but read on: the refusal copies what comes after.
+      // Refused, but read on, because the refusal needs the header fields that follow.
       if (VIA_LINE.test(head.slice(at - 2, at + 10))) return 'lost_via'
       error = 'header_too_large'
       at = end + 2

@@ -1,9 +1,9 @@
 /**
- * Messages of a call whose caller is to be told to nobody (RFC 3323, RFC 3325), in a form that may be shown: what names the caller is
- * masked octet by octet. Messages are Latin-1 strings here, one character per octet.
+ * Messages of a call whose caller has requested privacy (RFC 3323, RFC 3325), in a form that may be shown: what names the caller is masked
+ * octet by octet. Messages are Latin-1 strings here, one character per octet.
  */
 
-/** Of a header its whole value, with the lines that continue it (RFC 3261 §7.3.1). */
+/** The whole value of a header, with continuation lines (RFC 3261 §7.3.1). */
 const VALUE = String.raw`[ \t]*:(?:[^\r\n]|\r?\n[ \t])*?`
 const PRIVACY = new RegExp(String.raw`^privacy${VALUE}\b(?:id|user|header)\b`, 'im')
 const PRIVATE_PARTY = new RegExp(
@@ -14,12 +14,12 @@ const PRIVATE_PARTY = new RegExp(
 /** An INVITE as it came in. */
 export const wantsPrivacy = (invite: string): boolean => PRIVACY.test(invite) || PRIVATE_PARTY.test(invite)
 
-/** They name the caller, or whoever has its signature, its page or its picture, wherever they stand. */
+/** Headers that name the caller, or who has its signature, page or picture, in messages of either side. */
 const NAMING =
   'p-asserted-identity|p-preferred-identity|remote-party-id|identity|y|referred-by|b|reply-to|call-info|organization|subject|s'
 const headers = (names: string): RegExp =>
   new RegExp(`^((?:${names})[ \\t]*:)([^\\r\\n]*(?:\\r?\\n[ \\t][^\\r\\n]*)*)`, 'gim')
-/** Of what the caller sends, and of what we send: who is From of a request is From of its responses. */
+/** Headers in messages from the caller, and from us. A response has the same From as its request. */
 const OF_CALLERS = { request: headers(`from|f|contact|m|${NAMING}`), response: headers(`to|t|contact|m|${NAMING}`) }
 const OF_OURS = { request: headers(`to|t|${NAMING}`), response: headers(`from|f|${NAMING}`) }
 const USER_OF_TARGET = /^([A-Z]+ sips?:)([^\s@]*)(?=@)/
@@ -38,7 +38,7 @@ export function withoutCaller(message: string, isSent: boolean): string {
   return head.replace(USER_OF_TARGET, (_, before: string, user: string) => before + blot(user)) + body
 }
 
-/** A dialog is known by its tags. */
+/** Keeps the tags, by which a dialog is identified. */
 const withoutParty = (value: string): string =>
   value
     .split(TAG)

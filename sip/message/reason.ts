@@ -75,7 +75,7 @@ const NAMES: Record<number, string> = {
 
 export const q850 = (cause: number): Reason => ({ protocol: 'Q.850', cause, text: NAMES[cause] ?? null })
 
-/** A phone that rang beside the answered one shows no missed call (RFC 3326 §2). */
+/** With this reason, a phone that rang beside the answered one shows no missed call (RFC 3326 §2). */
 export const ELSEWHERE: Reason = { protocol: 'SIP', cause: 200, text: 'Call completed elsewhere' }
 
 /** The causes for final statuses of an INVITE (RFC 3398 §8.2.6.1; 488 and 606: by their Warning). */

@@ -280,7 +280,7 @@ function findCodec(media: MediaDescription, capabilities: Capabilities) {
   return null
 }
 
-/** An acceptable offer: what is agreed, and the answer once it is known where we receive. */
+/** An acceptable offer: what was negotiated, and the answer once our port is known. */
 export interface AcceptedOffer {
   media: NegotiatedMedia
   /** @param place our port, and with WebRTC our SSRC */

@@ -1,7 +1,7 @@
 import { type CryptoLine, formatCrypto, MAX_CRYPTO_LINES, parseCrypto } from './sdes.ts'
 import { pushSide, readSideLine, type SideLines, sideOf, type WebRtcSide } from './webrtc.ts'
 
-/** Gives each text memory of its own: a call keeps its description, and from the pool of `Buffer` it would keep 8 KB with it. */
+/** Encodes each text into memory of its own. A call keeps its description, which from the pool of `Buffer` would keep 8 KB alive. */
 const UTF8 = new TextEncoder()
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
@@ -57,7 +57,7 @@ export type SdpError = { error: 'malformed' }
 const MALFORMED: SdpError = { error: 'malformed' }
 const MAX_BYTES = 65_536
 const MAX_MEDIA = 32
-/** There are no more payload types (RFC 3550 §5.1). What comes after is not read. */
+/** The number of payload types (RFC 3550 §5.1). Further formats are ignored. */
 const MAX_FORMATS = 128
 const DIRECTIONS: ReadonlySet<string> = new Set(['sendrecv', 'sendonly', 'recvonly', 'inactive'])
 const MID = /^[\w.+-]{1,64}$/
@@ -147,7 +147,7 @@ function parseConnection(value: string): string | null {
 export const isNobodys = (host: string): boolean =>
   host !== '0.0.0.0' && /^(?:(?:::ffff:)?(?:0|22[4-9]|2[3-5]\d)\.|ff[\da-f]{2}:)/i.test(host)
 
-/** The defaults of a media line that no other line states. */
+/** Values of a media description without further lines. */
 export const nothingMore = (): Omit<MediaDescription, 'kind' | 'port' | 'protocol' | 'formats'> => ({
   payloads: [],
   host: null,

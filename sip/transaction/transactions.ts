@@ -20,7 +20,7 @@ export interface ClientUser {
   response(response: SipResponse, now: number): void
   /** No final response: by time-out (treated as 408) or because it could not be sent (503), RFC 3261 §8.1.3.1. */
   failed(cause: 'timeout' | 'unreachable', now: number): void
-  /** Its far end is reached in another way now. Absent: the request is repeated there. */
+  /** Called when its far end is reached over another connection. Absent: the request is repeated there. */
   moved?(now: number): void
 }
 
@@ -61,11 +61,11 @@ export interface ServerTransaction extends Absorbing {
 }
 
 /**
- * What is left of a server transaction once its final response is sent. Repeats come for up to 64*T1, and a busy switch holds the transactions
- * of so many seconds: with their requests, and the calls that those belong to, they were most of the process' memory.
+ * What remains of a server transaction after its final response. Retransmissions may arrive for up to 64*T1, and on a busy switch all
+ * transactions of that time, with their requests and calls, would be most of the process's memory.
  */
 export interface SettledTransaction extends Absorbing {
-  /** The final response, if repeats get it again. A text is cheaper to keep than bytes, which share their memory with what others have sent. */
+  /** The final response, if retransmissions get it again. A string is cheaper to keep than bytes, which share memory with other messages. */
   readonly final: ByteString | null
   /** To tag of the final response. */
   readonly toTag: string | undefined
@@ -190,7 +190,7 @@ export class Transactions {
 
   #settle(transaction: ServerTransaction, bytes: Buffer, { status, toTag }: ResponseParts): SettledTransaction {
     const { request, topVia: _, last: __, ...absorbing } = transaction
-    // The 2xx to an INVITE is repeated by its call (RFC 6026 §7.1).
+    // A 2xx to an INVITE is retransmitted by the call (RFC 6026 §7.1).
     const isRepeated = request.method !== 'INVITE' || status >= 300
     const final = isRepeated ? bytes.toString('latin1') : null
     const settled = { final, toTag: request.to.tag ?? toTag, ...absorbing }
@@ -204,12 +204,15 @@ export class Transactions {
     transaction.retransmit = null
   }
 
-  /** Sends a request again, as a repeat: a far end that has it already takes no notice. */
+  /** Retransmits a request. A far end that has it already ignores it. */
   repeat({ bytes, to }: ClientTransaction): void {
     this.#again(bytes, to)
   }
 
-  /** Transactions without a final response go on at the other peer: the former one may not have got the request, or its answer was lost. */
+  /**
+   * Transactions without a final response continue at the other peer, since the former one may not have received the request, or its
+   * response may be lost.
+   */
   moved(from: Peer, to: Peer, now: number): void {
     for (const transaction of [...this.#clients.values()]) {
       if (!UNANSWERED.has(transaction.state) || !isAt(transaction.to, from)) continue

@@ -53,7 +53,7 @@ export function onRefer(core: AgentCore, session: Session, transaction: ServerTr
   })
 }
 
-/** A URI; null: not stated, or not to be told (RFC 3323 §4.2). Proof of it (`cid`) is not passed on: it is for the one who got it. */
+/** The URI in Referred-By; null: not stated, or private (RFC 3323 §4.2). Its proof (`cid`) is not passed on, since it is only for its recipient. */
 function referredByOf({ headers }: SipRequest): string | null {
   const value = headers.get('referred-by')
   const isPrivate = headers.list('privacy').some(list => /\b(?:id|user|header)\b/i.test(list))

@@ -119,7 +119,7 @@ export class Crossings {
 
   // ------------------------------------------------------------------ into a room
 
-  /** It begins without a room, and then enters that of the other thread. */
+  /** Opens a leg without a room, which then enters the room on another thread. */
   *#open(home: number, { begin, ...request }: Open): Steps {
     this.#opens(home, request)
     if (begin === undefined) return yield ask(home, 'leg.open', request)

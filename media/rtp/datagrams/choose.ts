@@ -16,7 +16,7 @@ const TEST_DATAGRAM = new Uint8Array([1, 2, 7])
 const isTest = (bytes: Uint8Array, host: string): boolean =>
   bytes.length === TEST_DATAGRAM.length && bytes[2] === TEST_DATAGRAM[2] && host === '127.0.0.1'
 
-/** What is known of a machine on which native sockets may work; throws where they cannot. */
+/** Checks that native sockets may work on this machine; throws if they cannot. */
 function checkPlatform(): void {
   const { platform, arch } = process
   if (platform !== 'linux' || !['x64', 'arm64'].includes(arch)) throw new Error(`not known on ${platform} ${arch}`)
@@ -78,7 +78,7 @@ async function bindSomewhere(native: Datagrams): Promise<{ socket: DatagramSocke
   throw new Error('no socket is to be had')
 }
 
-/** How the doors of this thread are opened. Throws if native ones are required and do not work here. */
+/** Chooses how door sockets of this thread are opened. Throws if native ones are required and do not work here. */
 export async function chooseDoors(choice: SocketChoice): Promise<{ open: OpenDoor; problem: string | null }> {
   if (choice === 'node') return { open: openNodeDoor, problem: null }
   try {
@@ -98,7 +98,7 @@ async function nativeDoors(): Promise<OpenDoor> {
   return async options => (options.host.includes('%') ? openNodeDoor(options) : NativeDoor.open(tools, options))
 }
 
-/** Sends one datagram to ourselves, which is looked for as in a rush, and one as in calm. */
+/** Sends two datagrams to ourselves, and receives one as in a rush, and one as in calm. */
 async function proveThatDoorsWork(open: (options: DoorOptions, isRush: boolean) => DoorSocket): Promise<void> {
   for (const isRush of [true, false]) {
     let isHeard = false

@@ -1,7 +1,7 @@
 import { AF_INET, AF_INET6, type Libc, MSG_DONTWAIT, SharedMemory } from './libc.ts'
 import { ADDRESS_AT, type Family, portOf, SCOPE_WORD, SOCKADDR_BYTES } from './sockaddr.ts'
 
-/** Datagrams that are fetched with one call. */
+/** Number of datagrams fetched with one call. */
 export const BATCH = 64
 /** The layout of a place: `struct mmsghdr` (recvmmsg(2)); further on what it points to: the sender's address, `struct iovec` [bytes]. */
 const HEADER_BYTES = 64
@@ -10,14 +10,14 @@ const IOV_BYTES = 16
 /** In the header: the length of the address, set before and read after, and that of the datagram [words of 4 bytes]. */
 const NAME_LENGTH = 2
 const LENGTH = 14
-/** No datagram is larger; an odd number of cache lines. Memory that no datagram reaches is never touched [bytes]. */
+/** Memory for a datagram, larger than any, and an odd number of cache lines. Pages that no datagram reaches are never used [bytes]. */
 const PLACE_BYTES = 65_536 + 64
 
 const SOURCES_AT = BATCH * HEADER_BYTES
 const IOVS_AT = SOURCES_AT + BATCH * SOURCE_BYTES
 const DATAGRAMS_AT = IOVS_AT + BATCH * IOV_BYTES
 
-/** Datagrams of one socket, fetched together into memory that is used again and again: only those that are wanted are copied. */
+/** Datagrams of one socket, fetched together into memory that is reused. Only wanted ones are copied. */
 export class DatagramBatch {
   readonly #libc: Libc
   readonly #memory = new SharedMemory(DATAGRAMS_AT + BATCH * PLACE_BYTES)
@@ -40,7 +40,7 @@ export class DatagramBatch {
     }
   }
 
-  /** Fetches what a socket has, `BATCH` datagrams at most. @returns how many */
+  /** Fetches at most `BATCH` datagrams of a socket. @returns how many */
   receive(fd: number, family: Family): number {
     this.#family = family
     for (let place = 0; place < BATCH; place++) {
@@ -70,12 +70,12 @@ const datagramAt = (place: number): number => DATAGRAMS_AT + place * PLACE_BYTES
 /** [words] */
 const sourceAt = (place: number): number => (SOURCES_AT + place * SOURCE_BYTES) / 4
 
-/** Addresses whose text is kept: each new one takes the place of another. */
+/** Number of addresses whose text is cached; each new one replaces another. */
 const NAMES = 16_384
 /** An address of either family, and the link of a link-local one [words]. */
 const KEY_WORDS = 5
 
-/** The text of addresses, made once for those that come again and again. */
+/** Caches the text of addresses that recur. */
 class SourceNames {
   readonly #libc: Libc
   readonly #keys = new Int32Array(NAMES * KEY_WORDS)

@@ -16,17 +16,17 @@ export interface DatagramSocket {
 export interface ByteSender {
   /** Its descriptor; negative: it has been closed. */
   readonly fd: number
-  /** The memory of its bytes, which stays where it is; read if it is open, as is their number. */
+  /** Address of its bytes, which do not move. Read only while it is open, as is their number. */
   readonly address: number
   readonly length: number
-  /** The system has taken so many of them, from the first on; none if negative. It must not throw. */
+  /** Called with how many of the bytes the system has accepted; negative: none. It must not throw. */
   taken(bytes: number): void
 }
 
 /** The system's own calls for connections. */
 export interface Connections {
   readonly libc: Libc
-  /** Whether it is sent for behind the work of this slot; its bytes are read then. False: it has to send by itself, now. */
+  /** Whether its bytes will be sent after the work of this slot, and are read then. False: it has to send them itself, now. */
   hold(sender: ByteSender): boolean
 }
 

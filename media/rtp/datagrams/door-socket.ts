@@ -5,34 +5,34 @@ export interface DoorOptions {
   /** An address of ours, never a name. */
   host: string
   port: number
-  /** What comes while this thread does something else waits there; the system may allow less [bytes]. */
+  /** Size of the receive buffer, for what arrives while this thread is busy; the system may allow less [bytes]. */
   receiveBufferBytes: number
-  /** Whether a datagram of this host is looked at: asked before anything of it is kept. */
+  /** Whether to accept a datagram of this host; asked before anything of it is copied. */
   admits: (host: string) => boolean
-  /** Takes a datagram, whose bytes are its own from then on. */
+  /** Receives a datagram, and owns its bytes. */
   take: (bytes: Uint8Array, host: string, port: number) => void
 }
 
-/** A UDP socket that strangers know: who sends is judged before what is sent. */
+/** A UDP socket that strangers can reach: the sender is judged before the content is read. */
 export interface DoorSocket {
-  /** Datagrams that the system has dropped, since nobody fetched those before in time; 0 where it does not tell. */
+  /** Datagrams that the system has dropped because they were not fetched in time; 0 if it does not tell. */
   readonly dropped: number
   /** Sends a datagram to an address. `failed`: the system has refused it; called later. */
   send(bytes: Uint8Array, host: string, port: number, failed: () => void): void
   close(): void
 }
 
-/** Rejects with the system's error, as `EADDRINUSE`. */
+/** Rejects with the system's error, such as `EADDRINUSE`. */
 export type OpenDoor = (options: DoorOptions) => Promise<DoorSocket>
 
-/** Node's socket: each datagram is an event and has memory of its own. It works everywhere. */
+/** Node's socket: each datagram is an event with memory of its own. Works everywhere. */
 export const openNodeDoor: OpenDoor = options => {
   const { host, port, receiveBufferBytes } = options
   const family = isIPv6(host) ? 6 : 4
   const socket = createSocket({
     ...(family === 6 ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' }),
     recvBufferSize: receiveBufferBytes,
-    // Only addresses arrive here; the default would use the resolver for each datagram.
+    // Only addresses are sent to; the default lookup would use the resolver for each datagram.
     lookup: (address, _options, done) => done(null, address, family),
   })
   return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ class NodeDoor implements DoorSocket {
 
   constructor(socket: Socket, { admits, take }: DoorOptions) {
     this.#socket = socket
-    // What a far end's ICMP says is told to whoever sends; here nobody asks.
+    // ICMP errors of far ends appear here, and are ignored.
     socket.on('error', () => {})
     socket.on('message', (bytes, { address, port }) => {
       if (admits(address)) take(bytes, address, port)

@@ -7,7 +7,7 @@ const SOCK_DGRAM_NONBLOCK_CLOEXEC = 2 | 0o4000 | 0o2000000
 const SOL_SOCKET = 1
 const SO_REUSEADDR = 2
 const SO_RCVBUF = 8
-/** Beyond what everybody may have; it takes a right (CAP_NET_ADMIN). */
+/** Exceeds the system's maximum; needs the capability CAP_NET_ADMIN. */
 const SO_RCVBUFFORCE = 33
 /** Counts of a socket (`SK_MEMINFO_…`, words of 4 bytes), and which of them are dropped datagrams (Linux 4.12). */
 const SO_MEMINFO = 55
@@ -30,7 +30,7 @@ const EPOLLIN = 1
 const POLLIN = 1
 const TIMESPEC_AT = 8
 export const MSG_DONTWAIT = 0x40
-/** A connection that is gone is an error, not a signal. */
+/** Makes a broken connection an error instead of a signal. */
 export const MSG_NOSIGNAL = 0x4000
 const PROT_READ_WRITE = 1 | 2
 const MAP_SHARED_POPULATE = 1 | 0x8000
@@ -113,7 +113,7 @@ export class Libc {
     return fd
   }
 
-  /** Where the system does not allow it, packets are as all others. */
+  /** If the system does not allow it, packets are not marked. */
   #mark(fd: number, family: number, trafficClass: number): void {
     if (family === AF_INET6) this.#set(fd, IPPROTO_IPV6, IPV6_TCLASS, trafficClass)
     else this.#set(fd, IPPROTO_IP, IP_TOS, trafficClass)
@@ -130,7 +130,7 @@ export class Libc {
     return this.#fcntl(fd, F_DUPFD_CLOEXEC, 'int', 0)
   }
 
-  /** Nobody else can bind to the socket's port, whatever was said of it before. */
+  /** Prevents others from binding to the socket's port, whatever was set before. */
   keepAlone(fd: number): void {
     this.#set(fd, SOL_SOCKET, SO_REUSEADDR, 0)
   }
@@ -215,7 +215,7 @@ export class Libc {
     return this.#indexToName(index, this.#scratch.address)
   }
 
-  /** 0: there is none. */
+  /** The index of a link; 0: there is none. */
   linkIndex(name: string): number {
     return this.#nameToIndex(name)
   }

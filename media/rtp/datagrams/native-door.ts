@@ -6,15 +6,15 @@ import type { DoorOptions, DoorSocket } from './door-socket.ts'
 import { AF_INET, AF_INET6, EAGAIN, type Libc, MSG_DONTWAIT, SharedMemory } from './libc.ts'
 import { ADDRESS_AT, type Family, familyAndPort, SCOPE_WORD, SOCKADDR_BYTES, SOCKADDR_WORDS } from './sockaddr.ts'
 
-/** So many datagrams within a window are a rush: an event for each costs more than to look in turns. */
+/** A rush begins with this many datagrams in a window: an event for each would then cost more than polling. */
 const RUSH = 100
 const WINDOW_MS = 100
-/** Fewer in such a time, and it is over. */
+/** A rush ends with fewer than this many in the same time. */
 const CALM = 200
 const CALM_MS = 1000
-/** Between two looks in a rush [ms]. */
+/** Interval of polling in a rush [ms]. */
 const LOOK_MS = 1
-/** Batches of one look: what comes faster stays in the system's buffer, which drops what it has no room for. */
+/** Maximum number of batches per poll. What arrives faster stays in the system's buffer, which drops what does not fit. */
 const MAX_BATCHES = 2
 const MAX_DATAGRAM = 65_536
 
@@ -32,8 +32,8 @@ export const doorTools = (libc: Libc): DoorTools => ({
 })
 
 /**
- * A socket of our own. While little comes, Node tells of each datagram, at once. In a rush it is looked at every millisecond: a call fetches
- * many datagrams into memory that is used again, and those of hosts that are not admitted cost nothing more.
+ * A native socket. While little arrives, Node raises an event for each datagram, at once. In a rush it is polled every millisecond: one
+ * system call fetches many datagrams into reused memory, and those of hosts that are not admitted cost nothing more.
  */
 export class NativeDoor implements DoorSocket {
   readonly #tools: DoorTools
@@ -79,7 +79,7 @@ export class NativeDoor implements DoorSocket {
     return this.#isClosed ? 0 : this.#tools.libc.droppedOf(this.#fd)
   }
 
-  /** Whether it looks for datagrams by itself. */
+  /** Whether it polls, as in a rush. */
   get isRushed(): boolean {
     return this.#calm === null && !this.#isClosed
   }
@@ -105,7 +105,7 @@ export class NativeDoor implements DoorSocket {
     })
     try {
       calm.bind({ fd })
-      // Node lets others have the ports of sockets that it is given.
+      // Node allows others to bind to the ports of sockets that it is given.
       libc.keepAlone(this.#fd)
     } catch {
       libc.close(fd)
@@ -172,7 +172,7 @@ export class NativeDoor implements DoorSocket {
     outgoing.bytes.set(bytes, SOCKADDR_BYTES[AF_INET6])
     const at = outgoing.address + SOCKADDR_BYTES[AF_INET6]
     const sent = libc.sendto(this.#fd, at, bytes.length, MSG_DONTWAIT, outgoing.address, size)
-    // A datagram for which the system has no room now is one that is lost on the way.
+    // A datagram for which the system has no room counts as lost on the way.
     if (sent < 0 && libc.errno !== EAGAIN) setImmediate(failed)
   }
 

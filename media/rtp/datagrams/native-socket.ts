@@ -192,14 +192,14 @@ export class Outgoing {
   }
 }
 
-/** Maximum number of connections that are sent to together. */
+/** Maximum number of connections that are sent to with one call. */
 const CONNECTIONS = 256
 /** In a header: the address of the bytes, and their number [words of 4 bytes]. */
 const IOV = HEADER.iov / 4
 
 /**
- * The system's own calls for connections. What several of them send in a slot is sent together behind it: one call, and whoever receives more than
- * one of them is woken once.
+ * The system's own calls for connections. What several of them send in a slot is sent together after it, with one call, so that a process
+ * which receives several is woken once.
  */
 export class ConnectionCalls implements Connections {
   readonly libc: Libc
@@ -207,7 +207,7 @@ export class ConnectionCalls implements Connections {
   isHeld = false
   readonly #headers: Uint32Array
   readonly #calls: MessageCalls
-  /** Those that wait. */
+  /** Senders that wait. */
   readonly #senders: (ByteSender | null)[] = new Array(CONNECTIONS).fill(null)
   #count = 0
 

@@ -43,12 +43,12 @@ const HANDSHAKE_MS = 10_000
 export interface SipEndpointOptions {
   addresses: OwnAddresses
   port: number
-  /** Opens its UDP sockets. Absent: as Node's. */
+  /** Opens its UDP sockets; absent: Node's. */
   openUdp?: OpenDoor
-  /** Listens for UDP alone. */
+  /** Listens on UDP only. */
   isUdpOnly?: boolean
   names: NameService
-  /** SIP over TLS: absent, it is not listened for, but connected out. Without a certificate handshakes are refused until `renewTls`. */
+  /** SIP over TLS. Absent: no listening, but outbound connections. Without a certificate, handshakes are refused until `renewTls`. */
   tls?: { port: number } & Partial<TlsCredential>
   /** Has the sockets of UDP, TCP and TLS in our place; absent: they are ours. */
   drachtio?: DrachtioServer
@@ -235,7 +235,7 @@ export class SipEndpoint {
     return this.#gate.refused
   }
 
-  /** Datagrams for which the system had no room: more came than were fetched. */
+  /** Datagrams that the system dropped, because they arrived faster than they were read. */
   get datagramsDropped(): number {
     return [...this.#udp.values()].reduce((sum, { dropped }) => sum + dropped, 0)
   }
@@ -252,17 +252,20 @@ export class SipEndpoint {
     return this.#reach.allows({ publicOnly, host })
   }
 
-  /** Whether it is in a network of a connection or a phone. */
+  /** Whether a host is in a network of a connection or a phone. */
   isOfNetworks(host: string): boolean {
     return this.#gate.isOfNetworks(host)
   }
 
-  /** This host is known from now on. */
+  /** Treats a host as known from now on. */
   meet(host: string): void {
     this.#gate.meet(host, performance.now())
   }
 
-  /** Phones have registered from there; `bindings`: see `SipFlows`. What waits for them where they were before goes on here. */
+  /**
+   * Phones have registered over this connection; `bindings`: see `SipFlows`. Transactions that wait on their previous connections continue
+   * here.
+   */
   registered(peer: Peer, bindings: readonly Binding[]): void {
     this.meet(peer.host)
     for (const former of this.#flows.registered(peer, bindings)) {
@@ -373,12 +376,12 @@ export class SipEndpoint {
     return this.#gate.admits(host, isKnown, performance.now())
   }
 
-  /** A message of a stream. */
+  /** Receives a message of a stream. */
   #receive(bytes: Uint8Array, from: Peer): void {
     if (this.#admits(from.host, isDialled(from) || this.#isKnownHost(from.host))) this.#take(bytes, from)
   }
 
-  /** A message that is looked at. */
+  /** Handles a message that was admitted. */
   #take(bytes: Uint8Array, from: Peer): void {
     const now = performance.now()
     this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
@@ -427,7 +430,7 @@ export class SipEndpoint {
     const isMessage = bytes !== PING
     if (isMessage) this.#options.onMessage?.(bytes, true, to, this.#localOf(to))
     if (this.#drachtio !== null && !isWebSocket(to)) {
-      // What is no message is the server's own affair.
+      // Anything that is no message, such as a keep-alive, is left to the server.
       if (isMessage) this.#drachtio.send(bytes, to)
     } else if (to.transport === 'tcp') this.#tcp.send(bytes, to)
     else if (to.transport === 'tls') this.#tls.send(bytes, to)
@@ -435,7 +438,10 @@ export class SipEndpoint {
     else this.#sendUdp(bytes, to)
   }
 
-  /** Instead of a closed connection the one that its phone has registered over since; of requests also instead of one that was replaced. */
+  /**
+   * The connection to use: instead of a closed one, that over which its phone has registered since; for requests also instead of one that
+   * was replaced.
+   */
   #wayTo(wanted: Peer, isRequest = true): Peer {
     const isClosed = this.#isClosed(wanted)
     const later = isClosed ? this.#flows.after(wanted) : isRequest ? this.#flows.inPlaceOf(wanted) : null

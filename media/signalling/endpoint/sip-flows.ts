@@ -1,38 +1,38 @@
 import { LRUCache } from 'lru-cache'
 import type { Binding, Peer } from '../../../sip/user-agent.ts'
 
-/** Bindings, and connections, that are remembered at most. */
+/** Maximum number of bindings, and of connections, that are remembered. */
 const MAX_KEPT = 20_000
-/** Whoever registers more over one connection is no phone. */
+/** More registrations over one connection are not those of a phone. */
 const MAX_PER_CONNECTION = 50
 
 /**
- * Over which connection each phone last registered (RFC 5626 §5.3): a phone behind a NAT, or a page, cannot be reached in another way, and
- * whether an open connection leads anywhere shows only minutes later. Pure.
+ * Over which connection each phone last registered (RFC 5626 §5.3). A phone behind a NAT, or a page, cannot be reached otherwise, and that
+ * an open connection is dead shows only minutes later. Pure.
  */
 export class SipFlows {
-  /** Of phones: what comes after a connection that is closed. */
+  /** By phone: the successor of a closed connection. */
   readonly #phones = new Newest()
-  /** Of each of a phone's ways to us, as it numbers them itself: what takes the place of a connection that is open. */
+  /** By flow of a phone (`reg-id`): what replaces an open connection. */
   readonly #ways = new Newest()
 
-  /** A registration was accepted; `bindings` are those of its account. The connections that its phones came over before. */
+  /** Notes an accepted registration; `bindings`: those of its account. Returns the previous connections of its phones. */
   registered({ transport, host, port, connectionId, local, isTheirs }: Peer, bindings: readonly Binding[]): Peer[] {
     if (connectionId === undefined || isTheirs !== true) return []
     const flow = { transport, host, port, connectionId, isTheirs, ...(local === undefined ? {} : { local }) }
-    // Without a number it may be another phone, whose connection nothing replaces.
+    // Without a `reg-id` it may be another phone, whose connection nothing replaces.
     const ways = bindings.map(({ phone, regId = `over ${connectionId}` }) => `${phone} ${regId}`)
     this.#ways.note(flow, ways)
     const phones = bindings.map(({ phone }) => phone)
     return this.#phones.note(flow, phones)
   }
 
-  /** The connection that came after a closed one. Null: none; or several, since several phones had shared it, or another transport. */
+  /** The successor of a closed connection. Null: none; or several, since several phones shared it; or one of another transport. */
   after(closed: Peer): Peer | null {
     return this.#phones.after(closed)
   }
 
-  /** The same for one that is open: all its phones have come in its place over another, with the same instance and `reg-id`. */
+  /** The replacement of an open connection: all its phones have registered over another one, with the same instance and `reg-id`. */
   inPlaceOf(open: Peer): Peer | null {
     return this.#ways.after(open)
   }
@@ -43,7 +43,7 @@ class Newest {
   /** What was registered over each connection. */
   readonly #names = new LRUCache<string, Set<string>>({ max: MAX_KEPT })
 
-  /** The connections that these names came over before. */
+  /** Notes names of a connection. Returns the connections that they came over before. */
   note(flow: Peer, names: readonly string[]): Peer[] {
     const own = new Set([...(this.#names.get(flowKey(flow)) ?? []), ...names])
     if (own.size > MAX_PER_CONNECTION) return []

@@ -6,7 +6,7 @@ import { blocksAround, clientNetwork, RateLimit, RateLimits } from '../../protoc
 const STRANGER = { burst: 250, perSecond: 100 }
 /** The same of one that we know: a trunk's, or that of an office full of phones. */
 const KNOWN = { burst: 10_000, perSecond: 4_000 }
-/** Of all strangers together, whose addresses over UDP anybody may make up. What comes at once is answered before anything else is read. */
+/** Rate limit of all strangers together, since addresses over UDP can be forged. The burst is what is answered before anything else is read. */
 const ALL_STRANGERS = { burst: 250, perSecond: 500 }
 /** Calls of one network that nobody knows: each asks control, and its answer is repeated for half a minute if nobody acknowledges it. */
 const STRANGERS_CALLS = { burst: 50, perSecond: 10 }
@@ -53,7 +53,7 @@ export class SipGate {
     return this.#judge(host).isKnown
   }
 
-  /** Whether it is in a network of a connection or a phone. */
+  /** Whether a host is in a network of a connection or a phone. */
   isOfNetworks(host: string): boolean {
     return this.#judge(host).isKnown
   }
@@ -76,7 +76,7 @@ export class SipGate {
     return isAdmitted
   }
 
-  /** In a flood there is hardly ever room for any of them, and nobody's own share is asked about. */
+  /** The shared limit comes first: in a flood it refuses nearly all, which saves looking up each one's own. */
   #admitsStranger(host: string, now: number): boolean {
     return (
       this.#allStrangers.wouldAllow(now) &&

@@ -17,9 +17,9 @@ const MAX_UNSENT_BYTES = 1024 * 1024
 /** A connection without traffic is closed after this [ms]. */
 const IDLE_MS = 10 * 60 * 1000
 const CONNECT_TIMEOUT_MS = 5000
-/** Who has answered a keep-alive before answers the next one within this, or nothing comes through any more (RFC 5626 §4.4.1) [ms]. */
+/** A far end that has answered a keep-alive before must answer the next one within this time, or its connection is dead (RFC 5626 §4.4.1) [ms]. */
 const PONG_MS = 10_000
-/** One that we leave has this long to take our last word [ms]. */
+/** How long a connection that we close has to take our last message [ms]. */
 const LEAVE_MS = 2000
 
 export interface SipStreamCounters {
@@ -41,10 +41,10 @@ export interface SipStreamsOptions {
   isKnown: (host: string) => boolean
   /** What was to be sent there will not arrive. */
   failed: (to: Peer) => void
-  /** A connection that we opened, and that has carried something to us, is closed. */
+  /** Called when a connection that we opened, and over which something arrived, is closed. */
   disconnected?: (from: Peer) => void
   counters: SipStreamCounters
-  /** Instead of `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  /** Override `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
   pongMs?: number
   patienceMs?: number
   maxPerNetwork?: number
@@ -62,9 +62,9 @@ interface Connection {
   hasSpoken: boolean
   /** Runs while a message is owed. */
   patience: NodeJS.Timeout | undefined
-  /** It has answered a keep-alive of ours. */
+  /** Whether it has answered a keep-alive of ours. */
   answersPings: boolean
-  /** Runs while it owes another answer. */
+  /** Runs while a further answer is due. */
   pinged: NodeJS.Timeout | undefined
 }
 
@@ -128,7 +128,7 @@ export class SipStreams {
     this.#write(connection.socket, bytes)
   }
 
-  /** A connection can be dead for a quarter of an hour before the system says so. */
+  /** Sends a keep-alive, since the system may report a dead connection only after a quarter of an hour. */
   #ping(connection: Connection): void {
     const { framer, socket, answersPings } = connection
     framer.awaitPong()
@@ -238,7 +238,10 @@ export class SipStreams {
     if (framer.isAmid && connection.patience === undefined && socket.writable) this.#await(connection)
   }
 
-  /** Says the last word and goes; what still comes is thrown away meanwhile, or the system would take that word back. */
+  /**
+   * Closes a connection after its last message. Data that still arrives is read and discarded: otherwise the system would reset the
+   * connection, and that message could be lost.
+   */
   #leave(connection: Connection): void {
     const { socket } = connection
     this.#forget(connection)
@@ -264,10 +267,10 @@ export class SipStreams {
   }
 }
 
-/** With this the ID of a connection begins that we opened ourselves. */
+/** Prefix of the IDs of connections that we have opened. */
 const DIALLED = '>'
 
-/** Over TLS it is that of a name: another one's certificate is another one's. */
+/** Over TLS the name is part of it, since the certificate was verified for that name. */
 const dialled = (to: Peer): string =>
   `${DIALLED}${to.name ?? ''}@${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`
 

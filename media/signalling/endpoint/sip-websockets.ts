@@ -33,7 +33,7 @@ export interface SipWebSocketsOptions {
   failed: (to: Peer) => void
   /** A client that has spoken is gone: nothing leads to it any more. */
   gone: (from: Peer) => void
-  /** `framesTooLarge`: of messages that were too long, at which their clients are cut off. */
+  /** `framesTooLarge`: messages that were too long, for which their clients were disconnected. */
   counters: SipStreamCounters & { framesTooLarge: number }
   /** Instead of `PATIENCE_MS`, `PING_EVERY_MS` and `PONG_WITHIN_MS`. */
   patienceMs?: number
@@ -120,7 +120,8 @@ export class SipWebSockets {
     ws.on('pong', () => {
       connection.isAwaited = false
     })
-    // It is closed with 1009 (RFC 6455 §7.4.1): the frame says its length first, and of what is never read no request can be answered.
+    // `ws` closes it with 1009 (RFC 6455 §7.4.1) as soon as the frame states its length. The request in it is never read, and so cannot be
+    // answered.
     ws.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') counters.framesTooLarge++
       else counters.sendErrors++
