@@ -10,18 +10,18 @@ import { silent } from './silent.ts'
 
 export const START = new Date('2026-11-21T10:00:00.000Z')
 
-/** A clock that goes when it is told to. */
+/** A clock that advances only when told to. */
 export function makeClock() {
   let steady = 0
   let wall = START.getTime()
   return {
     now: () => new Date(wall + steady),
-    /** The clock that no operator sets. */
+    /** The steady clock, which is never set. */
     steadyMs: () => steady,
     advance: (ms: number): void => {
       steady += ms
     },
-    /** The time of day is set. */
+    /** Sets the time of day. */
     set: (byMs: number): void => {
       wall += byMs
     },
@@ -69,7 +69,7 @@ export interface World {
   theirs: { organisationId: string; keys: KeyPair }
 }
 
-/** Two organisations, in a database in memory when no other is given. */
+/** Two organisations, in a given database or in one in memory. */
 export async function makeWorld(opened?: Store): Promise<World> {
   const clock = makeClock()
   const store = opened ?? (await openTestStore(clock.steadyMs))
@@ -78,7 +78,7 @@ export async function makeWorld(opened?: Store): Promise<World> {
   return { store, clock, ours: await add('Ours'), theirs: await add('Theirs') }
 }
 
-/** The pipeline around routes of the test's own. */
+/** An app with the product's pipeline around routes of the test. */
 export async function serve(
   world: World,
   routes: Route[],

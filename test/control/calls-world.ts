@@ -36,7 +36,7 @@ export interface Control {
   client: MediaClient
   app: FastifyInstance
   running: RunningCalls
-  /** Resolves when all consequences of past events have been sent, and media has read them: anything not sent by then never is. */
+  /** Resolves when all consequences of past events have been sent and media has read them. Anything not sent by then is never sent. */
   idle(): Promise<void>
   /** A request with the live key of our organisation. */
   ask(line: string, body?: unknown, asked?: Asked): Promise<Answer>
@@ -52,15 +52,15 @@ export interface CallsWorld extends World {
 export interface Options {
   /** Absent: one in memory. */
   world?: World
-  /** Of the channel to media; absent: silent. */
+  /** Logger of the channel to media; absent: silent. */
   log?: Logger
   dataDir?: string
   allowedNetworks?: string[]
   resolve?: (host: string) => Promise<string[]>
-  /** Replaces the driver by one that fails where the test wants it to. */
+  /** Devices of a member; absent: the product's own lookup. */
   devicesOf?: CallCentreParts['devicesOf']
   handOver?: HandOver
-  /** Of commands to media [ms]. */
+  /** Deadline of commands to media [ms]. */
   deadlineMs?: number
   wrap?: (driver: CallDriver, client: () => MediaClient) => MediaHandler
 }
@@ -137,7 +137,7 @@ export async function startControl(world: World, media: { path: string }, option
       await client.settled()
       await client.idle()
       await centre.idle()
-      // The channel keeps its order.
+      // The channel keeps the order, so everything before has been read.
       await client.request('media.stats', {})
     },
     ask: (line, body, asked) =>
@@ -184,7 +184,7 @@ export async function until(done: () => boolean): Promise<void> {
   const deadline = Date.now() + 20_000
   while (!done()) {
     if (Date.now() > deadline) throw new Error(`waited in vain for ${done}`)
-    // Not at once again: who is waited for may need the core.
+    // Not immediately, since what is awaited may need the core.
     await new Promise(resolve => setTimeout(resolve, 1))
   }
 }
@@ -193,7 +193,7 @@ const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:0
 
 const hashes = new Map<string, Promise<string>>()
 
-/** The product's is slow on purpose, and a tenth of the time of these tests would be guesses: a hash names its own cost. */
+/** A lower cost of PIN hashes, which state their own: the product's is slow on purpose, and would take a tenth of the time of these tests. */
 const PIN_COST = 4
 
 /** The hash of a PIN, made once: every world has two. */

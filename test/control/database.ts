@@ -14,16 +14,16 @@ import { openStore, type Store } from '../../control/kernel/store/store.ts'
 import { lentStatements } from './lent-statements.ts'
 
 /**
- * The databases of tests. Without `TANDEM_TEST_DATABASE_URL` they are SQLite's. With it (any database of a PostgreSQL server, as
- * a user who may create databases) each is a database of its own there, copied from a template that has the tables.
+ * The databases of tests. Without `TANDEM_TEST_DATABASE_URL` they are SQLite's. With it (the URL of any database of a PostgreSQL server,
+ * with a user who may create databases) each is a database of its own there, copied from a template with the tables.
  */
 const SERVER = process.env.TANDEM_TEST_DATABASE_URL
 
-/** All databases of tests on the server. */
+/** Prefix of all test databases on the server. */
 export const TEST_PREFIX = 'tandem_test'
-/** How the server names connections that outlive a test. */
+/** Application name of connections that outlive a test. */
 const KEPT = 'tandem kept'
-/** Of those that run at the same time, one makes the template. */
+/** Lock under which one of several simultaneous runs makes the template. */
 const TEMPLATE_LOCK = 7_283_640
 
 export const testEngine = SERVER === undefined ? 'sqlite' : 'postgres'
@@ -32,7 +32,7 @@ export const testEngine = SERVER === undefined ? 'sqlite' : 'postgres'
 export interface TestDatabase {
   /** What `openStore` takes. */
   target: string
-  /** To be called when all stores on it are closed. */
+  /** Removes it. To be called when all stores on it are closed. */
   remove(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export async function makeDatabase({ blank = false } = {}): Promise<TestDatabase
   return { target: join(folder, 'tandem.db'), remove: async () => rmSync(folder, { recursive: true }) }
 }
 
-/** A store on a database of its own, which goes when the store is closed. */
+/** A store on a database of its own, which is removed when the store is closed. */
 export async function openTestStore(steadyMs?: SteadyClock): Promise<Store> {
   if (SERVER === undefined) return openStore(lentStatements(await sqliteImage()), ONLY_NODE, steadyMs)
   const database = await makeDatabase()
@@ -56,17 +56,17 @@ export async function openTestStore(steadyMs?: SteadyClock): Promise<Store> {
   return { ...store, close }
 }
 
-/** The one that the test command has made. */
+/** File of the image that the test command has made. */
 const IMAGE = process.env.TANDEM_TEST_IMAGE
 let image: Promise<Buffer> | null = null
 
-/** A file of SQLite's that has the tables: to read it takes a twentieth of what the migrations take. */
+/** The content of a SQLite file with the tables. Reading it takes a twentieth of the time of the migrations. */
 function sqliteImage(): Promise<Buffer> {
   image ??= IMAGE === undefined ? makeImage() : readFile(IMAGE)
   return image
 }
 
-/** For the other processes of a run, products too. */
+/** Writes the image for the other processes of a run, including products. */
 export async function writeImage(file: string): Promise<void> {
   writeFileSync(file, await makeImage())
 }
@@ -84,13 +84,13 @@ async function makeImage(): Promise<Buffer> {
   return bytes
 }
 
-/** Whoever runs files one after the other gives them a slot, in which each finds the databases of the one before. */
+/** Files that run one after the other share a slot, in which each reuses the databases of the one before. */
 const SLOT = process.env.TANDEM_TEST_SLOT
 
 let admin: pg.Pool | null = null
 let template: Promise<string> | null = null
 let made = 0
-/** Databases of this process, and those of them that nobody uses: copying a template costs twenty times what emptying does. */
+/** Databases of this process, and the unused ones, since emptying one costs a twentieth of copying the template. */
 const all: string[] = []
 const free: string[] = []
 
@@ -120,19 +120,19 @@ async function makeBlank(server: string): Promise<TestDatabase> {
   return { target, remove }
 }
 
-/** One connection to each of them is kept: what it has prepared costs the server a twentieth. */
+/** One connection to each is kept, because statements that it has prepared cost the server a twentieth. */
 const cleaners = new Map<string, Cleaner>()
 
 interface Cleaner {
   pool: pg.Pool
-  /** Deletes every row. One statement, for foreign keys are checked at its end. */
+  /** Deletes every row. A single statement, since foreign keys are checked at its end. */
   deletion: pg.QueryConfig
 }
 
-/** Undefined table: a test has left other tables than it found. */
+/** Undefined table: a test has changed the tables. */
 const UNDEFINED_TABLE = '42P01'
 
-/** Deletes every row, and ends whoever still works there. False: it is not the database that it was. */
+/** Deletes every row, and ends other connections. False: the database's tables have changed. */
 async function empty(name: string, target: string): Promise<boolean> {
   const { pool, deletion } = cleaners.get(name) ?? (await makeCleaner(name, target))
   await pool.query(OTHERS_END)
@@ -146,14 +146,14 @@ async function empty(name: string, target: string): Promise<boolean> {
   }
 }
 
-/** Whoever is still in a transaction is not idle. */
+/** Connections in a transaction are not idle. */
 const OTHERS_END = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and not (application_name = '${KEPT}' and state = 'idle')`
 
-/** Connections of stores on each database: what they have planned serves the next test too. */
+/** Pools of connections for each database, kept because their prepared statements serve the next test too. */
 const kept = new Map<string, PostgresPool>()
 
-/** Connections for one store, which ends when all of them are given back. */
+/** A pool for one store, which ends when all connections are given back. */
 function lent(target: string): PostgresPool {
   const pool = kept.get(target) ?? connectionsTo(target, { application_name: KEPT, min: 2, idleTimeoutMillis: 2000 })
   kept.set(target, pool)
@@ -182,7 +182,7 @@ function lent(target: string): PostgresPool {
   return { connect, end }
 }
 
-/** Before its database goes. */
+/** Ends kept connections before their database is removed. */
 async function endKept(target: string): Promise<void> {
   await kept.get(target)?.end()
   kept.delete(target)
@@ -196,7 +196,7 @@ async function makeCleaner(name: string, target: string): Promise<Cleaner> {
     `select tablename as name from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`,
   )
   const deletes = rows.map((row, i) => `d${i} as (delete from "${row.name}")`)
-  // No row is left, so foreign keys need not be looked at. Who may not say so has them looked at.
+  // No row remains, so foreign keys need not be checked. Users without the right for this setting have them checked.
   await pool.query('set session_replication_role = replica').catch(() => {})
   const cleaner = { pool, deletion: { name: 'empty', text: `with ${deletes.join(', ')} select 1` } }
   cleaners.set(name, cleaner)
@@ -213,7 +213,7 @@ function urlOf(server: string, name: string): string {
   return url.href
 }
 
-/** Named by what the migrations say, so that a change of them makes another one. */
+/** Makes the template. Its name depends on the content of the migrations, so that a change of them makes a new one. */
 async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
   const name = `${TEST_PREFIX}_template_${digestOfMigrations()}`
   const client = await pool.connect()
@@ -224,7 +224,7 @@ async function makeTemplate(pool: pg.Pool, server: string): Promise<string> {
     ])
     if (rows.some(({ datname }) => datname === name)) return name
     for (const { datname } of rows) await client.query(`drop database if exists ${datname} with (force)`)
-    // Under another name until it is whole.
+    // It has another name until it is complete.
     const draft = `${TEST_PREFIX}_template_draft`
     await client.query(`create database ${draft} encoding 'UTF8' template template0`)
     await (await openStore(urlOf(server, draft))).close()
@@ -241,7 +241,7 @@ function digestOfMigrations(): string {
   const migrations = join(root, 'kernel/store/migrations')
   const names = readdirSync(migrations, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
   const files = [...names.map(name => join(migrations, name)), join(root, 'kernel/store/postgres.ts')]
-  // The names that this process has loaded: the files may have changed since.
+  // The names of the migrations that this process has loaded, since the files may have changed.
   const hash = createHash('sha256').update(Object.keys(MIGRATIONS).join())
   for (const file of files.sort()) hash.update(readFileSync(file))
   return hash.digest('hex').slice(0, 16)

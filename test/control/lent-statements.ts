@@ -2,11 +2,11 @@ import type BetterSqlite3 from 'better-sqlite3'
 import { PreparedStatements, type Statements } from '../../control/kernel/store/prepared-statements.ts'
 import { connectTo } from '../../control/kernel/store/sqlite.ts'
 
-/** A database in memory that serves one test after the other. */
+/** A database in memory that is reused by one test after the other. */
 interface Kept {
   sqlite: BetterSqlite3.Database
   statements: PreparedStatements
-  /** Counts changes of the tables. */
+  /** Statement that counts changes of the tables. */
   schema: unknown
   tables: { hasRows: BetterSqlite3.Statement<[], number>; deletion: BetterSqlite3.Statement; isVirtual: boolean }[]
 }
@@ -14,15 +14,15 @@ interface Kept {
 const free: Kept[] = []
 
 /**
- * Statements for one store, on a copy of the image that is given back when the store is closed: to open a copy and to prepare the same
- * statements on it took a sixth of a test's CPU.
+ * Statements for one store, on a copy of the image that is returned when the store is closed. Opening a new copy and preparing the same
+ * statements took a sixth of a test's CPU.
  */
 export function lentStatements(image: Buffer): Statements {
   const kept = free.pop() ?? open(image)
   const { statements } = kept
   let isOpen = true
   return {
-    // Who writes once its store is closed would write into the next test's.
+    // After its store is closed, a test would write into the next one's database.
     prepare: sql => {
       if (!isOpen) throw new Error('The database connection is not open')
       return statements.prepare(sql)
@@ -54,7 +54,7 @@ function open(image: Buffer): Kept {
     )
     .all()
   const virtual = all.filter(({ isVirtual }) => isVirtual === 1).map(({ name }) => `${name}_`)
-  // A virtual table has others behind it.
+  // Without the shadow tables of virtual tables.
   const own = all.filter(({ name }) => !virtual.some(prefix => name.startsWith(prefix)))
   return {
     sqlite,
@@ -70,14 +70,14 @@ function open(image: Buffer): Kept {
 
 const schemaOf = (sqlite: BetterSqlite3.Database): unknown => sqlite.pragma('schema_version', { simple: true })
 
-/** Deletes every row. False: it is not the database that it was. */
+/** Deletes every row. False: the tables have changed. */
 function empty({ sqlite, statements, schema, tables }: Kept): boolean {
   if (!sqlite.open || sqlite.inTransaction || schemaOf(sqlite) !== schema) return false
-  // No row is left, so foreign keys need not be looked at.
+  // No row remains, so foreign keys need not be checked.
   sqlite.pragma('foreign_keys = OFF')
   for (const { hasRows, deletion, isVirtual } of tables) {
     if (hasRows.get() === 0) continue
-    // What was in an index of texts still counts in its ranks.
+    // Deleted rows still count in the ranks of a full-text index.
     if (isVirtual) return false
     deletion.run()
   }

@@ -1,4 +1,4 @@
-/** A connection that calls go over, as a row; what a test needs otherwise stands behind it. */
+/** The row of a connection for outbound calls. A test spreads it and overrides what it needs. */
 export const trunkRow = (at: string) => ({
   id: 'conn_1',
   name: 'Trunk',

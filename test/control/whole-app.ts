@@ -8,7 +8,7 @@ import { VAULT } from './silent.ts'
 
 export { VAULT }
 
-/** Networks for examples (RFC 5737, RFC 3849), which stand for those of the Internet here. */
+/** Networks for examples (RFC 5737, RFC 3849), which stand for the Internet here. */
 export const EXAMPLE_NETWORKS = ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32']
 
 export const APP_CONFIG: AppConfig = {
@@ -39,7 +39,7 @@ export interface WholeApp extends World {
   live(line: string, body?: unknown, asked?: Asked): Promise<Answer>
   /** With the test key of our organisation. */
   test(line: string, body?: unknown, asked?: Asked): Promise<Answer>
-  /** Our live events of this type, oldest first: what they carry. */
+  /** The objects of our live events of this type, oldest first. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   events(type: string): Promise<any[]>
   close(): Promise<void>
@@ -76,7 +76,7 @@ export async function makeWholeApp(more: Partial<AppParts> = {}, opened?: Store)
   }
 }
 
-/** A member of the organisation behind `ask`; its ID. */
+/** Adds a member to the organisation of `ask`; returns its ID. */
 export async function addMember(ask: WholeApp['live'], email: string, more: object = {}): Promise<string> {
   const { body } = await ask('POST /v1/invitations', { email, ...more })
   await ask(`PATCH /v1/users/${body.user_id}`, { status: 'active' })

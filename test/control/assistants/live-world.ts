@@ -16,11 +16,11 @@ export interface LiveWorld extends World {
   media: FakeMedia
   app: FastifyInstance
   programs: LivePrograms
-  /** With the live key of our organisation. */
+  /** A request with the live key of our organisation. */
   ask(line: string, body?: unknown): Promise<Answer>
-  /** Makes an object and gives its ID. */
+  /** Creates an object; returns its ID. */
   make(path: string, body: object): Promise<string>
-  /** The control process is killed, and another takes its place. */
+  /** Kills the control process and starts another one. */
   restart(): Promise<void>
   close(): Promise<void>
 }

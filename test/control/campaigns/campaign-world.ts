@@ -13,17 +13,17 @@ import { APP_CONFIG, DEAF_MEDIA, VAULT } from '../whole-app.ts'
 /** A queue world with the API over it, a trunk, and the dialler. */
 export interface CampaignWorld {
   world: QueueWorld
-  /** With the live key of our organisation; fails unless it is a success. */
+  /** A request with the live key of our organisation; fails unless it succeeds. */
   ask(line: string, body?: object): Promise<Answer['body']>
-  /** The same, whatever it answers. */
+  /** A request with the live key, whatever its answer. */
   answer(line: string, body?: object): Promise<Answer>
   /** A running campaign of an assistant over these numbers. */
   start(numbers: readonly string[], settings?: object): Promise<string>
-  /** The dialler looks once. */
+  /** Runs the dialler once. */
   look(): Promise<void>
-  /** What is due is dialled, and what follows from it. */
+  /** Dials what is due, and lets everything that follows happen. */
   dial(): Promise<void>
-  /** Time passes, and what is due then is dialled. */
+  /** Lets time pass, and dials what is due then. */
   later(ms: number): Promise<void>
   /** The leg to a number that rings or talks. */
   leg(phone: string): ModelLeg | undefined
@@ -36,7 +36,7 @@ export interface CampaignWorld {
 
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
-/** At any time, without a pause. */
+/** Settings by which contacts are called at any time, without pauses. */
 export const EAGER = {
   allowed_hours: null,
   calls_per_second: 50,
@@ -67,7 +67,7 @@ export async function makeCampaignWorld(
   media.carryOut = ((name: string, body: { target?: { uri?: string } }) => {
     const reply = carryOut.call(media, name as never, body as never)
     const phone = /\+\d+/.exec(body.target?.uri ?? '')?.[0]
-    // Agents' phones have no number.
+    // Only contacts have a number; agents' phones have none.
     if (name === 'leg.dial' && !('failure' in reply) && phone !== undefined) dialled.push(phone)
     return reply
   }) as never

@@ -1,8 +1,8 @@
 import { FakeMedia } from '../../fakes/media.ts'
 
-/** Media with whoever is called through it: each rings for a moment, then two of three answer and hang up, the third is busy. */
+/** Media with the parties called through it. Each rings for a moment; then two of three answer and hang up, and the third is busy. */
 export class DialledParties extends FakeMedia {
-  /** Every leg that was dialled, in its order: who, and at how many that ran then, on this node. */
+  /** Every leg that was dialled, in order. */
   readonly dialled: { legId: string; phone: string }[] = []
   readonly #seen = new Set<string>()
   readonly #timer: NodeJS.Timeout

@@ -9,7 +9,7 @@ import { Webhook } from 'standardwebhooks'
 import { runClient } from '../../../control/cli/run.ts'
 import { makeWholeApp } from '../whole-app.ts'
 
-/** A `tandem` command that runs, as somebody sees it in a terminal. */
+/** A running `tandem` command, as a user sees it in a terminal. */
 export class Running {
   out = ''
   err = ''
@@ -37,7 +37,7 @@ export class Running {
     this.code = runClient(terminal, args, ['start'])
   }
 
-  /** What a line that fits says in its first group; waits for it. */
+  /** Waits for a line that matches, and returns its first group. */
   prints(line: RegExp): Promise<string> {
     return new Promise(resolve => {
       const look = (): void => {
@@ -58,7 +58,7 @@ export class Running {
   }
 }
 
-/** A developer's own server, which believes what the official library has verified. */
+/** A developer's own server, which accepts only what the official library has verified. */
 export async function makeReceiver() {
   const events: { id: string; type: string }[] = []
   const watching = new Set<() => void>()
@@ -81,7 +81,7 @@ export async function makeReceiver() {
   return {
     ...{ it, events },
     url: `http://127.0.0.1:${port}/hooks`,
-    /** Resolves when it has had so many. */
+    /** Resolves when it has received so many. */
     has: (count: number) =>
       new Promise<void>(resolve => {
         const look = (): void => {
@@ -96,7 +96,7 @@ export async function makeReceiver() {
   }
 }
 
-/** A network between the two that can be cut, in the middle of what it carries if need be. */
+/** A network between the two that can be cut, even in the middle of a transmission. */
 export async function makeNetwork(toPort: number) {
   const sockets = new Set<Socket>()
   const it = { connections: 0, cutAfter: Number.POSITIVE_INFINITY }
@@ -150,7 +150,7 @@ export async function makeCliWorld() {
       return { code, out: running.out, err: running.err }
     },
     close: async () => {
-      // A client may have opened one that it needed no more.
+      // A client may have opened a connection that it no longer needed.
       app.app.server.closeAllConnections()
       await app.close()
       rmSync(home, { recursive: true })

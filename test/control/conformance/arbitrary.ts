@@ -4,7 +4,7 @@ import { branches, placesOf, type Shape } from './shapes.ts'
 const MAX_TEXT = 24
 const MAX_ITEMS = 3
 
-/** Values that mostly fit the shape; where an ID is asked for, often one of `ids`. */
+/** Values that mostly fit the shape; IDs are often from `ids`. */
 export function fitting(shape: Shape, ids: readonly string[], name = ''): fc.Arbitrary<unknown> {
   const { parts, nullable } = branches(shape)
   const all = parts.map(part => fittingOne(part, ids, name))
@@ -81,7 +81,7 @@ const ODD = [
   [[]],
 ]
 
-/** A fitting body with something at one place that may not fit there, or with something more. */
+/** A fitting body with an unfitting value at one place, or with an additional field. */
 export function broken(shape: Shape, ids: readonly string[]): fc.Arbitrary<unknown> {
   const places = placesOf(shape).map(place => place.at)
   const odd = fc.oneof(fc.constantFrom<unknown>(...ODD), fc.jsonValue({ maxDepth: 3 }))
@@ -89,7 +89,7 @@ export function broken(shape: Shape, ids: readonly string[]): fc.Arbitrary<unkno
   return fc.tuple(fitting(shape, ids), fc.constantFrom(...places), odd).map(([body, at, value]) => put(body, at, value))
 }
 
-/** A copy with the value at this place; as deep as the body goes. */
+/** A copy of a body with this value at a place. */
 function put(body: unknown, [first, ...rest]: readonly (string | number)[], value: unknown): unknown {
   if (first === undefined) return value
   if (Array.isArray(body)) return body.map((item, i) => (i === 0 ? put(item, rest, value) : item))

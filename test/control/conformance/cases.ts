@@ -1,9 +1,9 @@
 import { bodyWith, example, isMap, items, type Place, placesOf, type Shape, texts } from './shapes.ts'
 
-/** One value at one place of a body, and whether the schema lets it pass. */
+/** One value at one place of a body, and whether the schema accepts it. */
 export interface Case {
   body: unknown
-  /** What is wrong with it; absent: nothing. */
+  /** The parameter that is wrong; absent: none. */
   param?: string
   what: string
 }
@@ -136,12 +136,12 @@ function lacking(whole: Shape): Case[] {
 
 const FINITE_FORMATS = ['date', 'date-time']
 
-/** A pattern that ends, and repeats nothing without end, bounds a text as well. */
+/** An anchored pattern without unbounded repetition also limits a text. */
 const isBoundedText = ({ pattern = '*', format = '' }: Shape): boolean =>
   FINITE_FORMATS.includes(format) ||
   (pattern.endsWith('$') && !/[*+]|,\}/.test(pattern.replace(/\\.|\[[^\]]*\]/g, '.')))
 
-/** Places without the bound that keeps what is stored, and what a check costs, finite. */
+/** Places without a bound, whose stored size and cost of checking would be unlimited. */
 export const unbounded = (shape: Shape): string[] =>
   placesOf(shape)
     .filter(({ shape: here }) => {

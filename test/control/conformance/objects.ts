@@ -12,19 +12,19 @@ import { type Answer, START, silent } from '../app-harness.ts'
 import { APP_CONFIG, VAULT } from '../whole-app.ts'
 import type { ProductWorld } from './product.ts'
 
-/** Lists of what the product itself brings: in no table, and the same for every organisation. */
+/** Lists of what the product itself provides: in no table, and the same for every organisation. */
 export const CATALOGUES = ['/languages', '/voices', '/models', '/flow_templates', '/copilot_templates']
 
-/** A tool whose server is nowhere. */
+/** A tool whose server does not exist. */
 export const TOOL = { name: 'state', http: { url: 'http://nowhere.invalid/', timeout_ms: 500 } }
 
-/** What stands in the path of an operation: by the parameter's name. */
+/** IDs in the path of an operation, by parameter name. */
 export type Ids = Record<string, string>
 
 export interface Maker {
   world: ProductWorld
   tenant: Tenant
-  /** With a key of that organisation and mode; fails unless it is a success. */
+  /** A request with a key of that organisation and mode; fails unless it succeeds. */
   ask(line: string, body?: object): Promise<Answer['body']>
 }
 
@@ -135,7 +135,7 @@ export async function makeAgent(maker: Maker): Promise<string> {
   return id
 }
 
-/** One that waits; those before it are over, for few may wait. */
+/** A waiting import. Earlier ones are ended first, since only few may wait. */
 async function makeImport(maker: Maker): Promise<Ids> {
   const imports = forTenant(maker.world.store.db, maker.tenant).update('imports')
   await imports.set({ status: 'completed' }).execute()
@@ -264,7 +264,7 @@ const COPILOT = {
   objections: [{ key: 'price', label: 'Price', triggers: ['too expensive'] }],
 }
 
-/** The message of the last session that was made for being dismissed. */
+/** The message of the last session, to be dismissed. */
 export const shown = new WeakMap<ProductWorld, string>()
 
 async function lastMessageOf({ world, tenant }: Maker, sessionId: string): Promise<string> {
@@ -309,7 +309,7 @@ async function makeDelivery(maker: Maker): Promise<Ids> {
   return withId(maker.ask(`POST /v1/webhook_endpoints/${id}/ping`))
 }
 
-/** One that is over: its files are there. */
+/** A finished run, whose files exist. */
 async function makeReportRun(maker: Maker): Promise<Ids> {
   const { store, clock, dataDir } = maker.world
   const report = { name: 'Calls', kind: 'calls', recipients: ['ann@example.com'] }
@@ -321,7 +321,7 @@ async function makeReportRun(maker: Maker): Promise<Ids> {
   return { id, run_id }
 }
 
-/** One that an assistant leads, after these verbs. */
+/** A campaign led by an assistant, after these verbs. */
 async function makeCampaign(maker: Maker, verbs: string[] = []): Promise<Ids> {
   const { id: assistant_id } = await maker.ask('POST /v1/assistants', { name: 'Assistant' })
   const { id = '' } = await withId(maker.ask('POST /v1/campaigns', { name: 'Campaign', assistant_id }))
@@ -348,7 +348,7 @@ async function makePreview(maker: Maker, claims: boolean): Promise<Ids> {
 
 const freeNumber = (maker: Maker): object => (maker.tenant.livemode ? { number: `+1555010${1000 + another()}` } : {})
 
-/** A fresh object at each path that operations with an ID begin with; the longest that fits an operation is its own. */
+/** Makers of new objects, by the beginning of the path of operations with an ID. The longest match counts. */
 export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/agents/:id': makeUser,
   '/users/:id': makeUser,
@@ -473,7 +473,7 @@ export const MAKERS: Record<string, (maker: Maker) => Promise<Ids>> = {
   '/phone_numbers/:id': maker => withId(maker.ask('POST /v1/phone_numbers', freeNumber(maker))),
 }
 
-/** What makes an object for the path of an operation; null: the path names none. */
+/** The maker of an object for the path of an operation; null: the path has no ID. */
 function makingFor(path: string, method: string): ((maker: Maker) => Promise<Ids>) | null {
   const special = MAKERS[`${method} ${path}`]
   if (special !== undefined) return special
@@ -491,7 +491,7 @@ export const idsFor = async (path: string, maker: Maker, method = 'GET'): Promis
 
 const untouched = new WeakMap<Maker, Map<object, Promise<Ids>>>()
 
-/** The same for a request that is refused, and so leaves it as it is: one object serves all that begin with its path. */
+/** IDs for a request that will be refused and so changes nothing: one object serves all operations at its path. */
 export function untouchedIdsFor(path: string, maker: Maker, method: string): Promise<Ids> {
   const made = untouched.get(maker) ?? new Map<object, Promise<Ids>>()
   untouched.set(maker, made)

@@ -10,7 +10,7 @@ import { willingMedia } from '../../fakes/media-port.ts'
 import { type Answer, type Asked, ask, makeWorld, serve, silent, type World } from '../app-harness.ts'
 import { APP_CONFIG, VAULT } from '../whole-app.ts'
 
-/** Every operation of the product, from its own wiring: there is no second list. */
+/** Every operation of the product, from its own wiring, so that there is no second list. */
 export function productRoutes(world: World, more: Partial<AppParts> = {}, requestLog?: RequestLog): Route[] {
   const { store } = world
   const now = world.clock.now
@@ -29,7 +29,7 @@ export interface ProductWorld extends World {
   close(): Promise<void>
 }
 
-/** `wrap` stands between each operation and its handler. */
+/** `wrap`: wraps each operation. */
 export async function makeProduct(wrap: (route: Route) => Route = route => route): Promise<ProductWorld> {
   const world = await makeWorld()
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-conformance-'))

@@ -2,7 +2,7 @@ import { isProblem } from '../../../control/http/errors.ts'
 import type { Route } from '../../../control/http/route.ts'
 import type { Shape } from './shapes.ts'
 
-/** Which parameters requests had, and which of them an operation looked at when it succeeded. */
+/** Records which parameters requests had, and which of them operations read when they succeeded. */
 export class Reads {
   readonly #sent = new Set<string>()
   readonly #read = new Set<string>()
@@ -16,22 +16,22 @@ export class Reads {
       const body = this.#watched(request.body, name, sent, route.body)
       const query = this.#watched(request.query, `${name} ?`, sent, route.query)
       const result = await route.handler(context, { ...request, body, query } as never)
-      // A request that is refused is refused by the first check.
+      // A refused request may not have been read beyond the failing check.
       if (!isProblem(result)) for (const place of sent) this.#sent.add(place)
       return result
     },
   })
 
-  /** What was sent, and never looked at. */
+  /** Parameters that were sent and never read. */
   get ignored(): string[] {
     return [...this.#sent].filter(place => !this.#read.has(place)).sort()
   }
 
-  /** Lists and maps whose keys are the client's are looked at as a whole. */
+  /** Lists, and maps whose keys the client chooses, are read as a whole. */
   #watched<T>(value: T, place: string, sent: Set<string>, shape?: Shape): T {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     for (const [key, one] of Object.entries(value)) {
-      // What may have one value only is judged by the schema.
+      // A field with only one possible value is checked by the schema.
       if (one !== undefined && shape?.properties?.[key]?.const === undefined) sent.add(`${place} ${key}`)
     }
     const within = new Map<string, unknown>()

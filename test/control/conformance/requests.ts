@@ -18,7 +18,7 @@ import {
 } from './objects.ts'
 import { example, type Shape } from './shapes.ts'
 
-/** A request that succeeds, where the smallest body of the schema does not, or is not of interest; by operation ID. */
+/** Bodies that succeed, by operation ID, where the smallest body of the schema does not, or is not of interest. */
 export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> = {
   createAudioAsset: () => ({ file: { content_base64: WAV_BASE64 } }),
   createCall: () => ({ to: 'sip:a@192.0.2.1' }),
@@ -83,12 +83,12 @@ export const BODIES: Record<string, (maker: Maker) => Promise<object> | object> 
   writeFlowDraft: () => ({ base_rev: 1, graph: { nodes: [] } }),
 }
 
-/** What an operation takes, for which the smallest body would not do. */
+/** A body with which an operation succeeds. */
 export async function bodyFor(id: string, shape: Shape, maker: Maker): Promise<object> {
   return (await BODIES[id]?.(maker)) ?? (example(shape) as object)
 }
 
-/** Method and path of an operation; what the path names without an ID here is not there. */
+/** Method and path of an operation. A parameter without an ID in `ids` gets one that does not exist. */
 export const lineOf = (route: Route, ids: Ids): string =>
   `${route.method} /v1${route.path.replace(/:([a-z_]+)/g, (_, param) => ids[param] ?? 'usr_01k90000000000000000000003')}`
 
@@ -96,7 +96,7 @@ export const lineOf = (route: Route, ids: Ids): string =>
 export interface Special {
   operation: string
   status: number
-  /** Makes what is asked about; the rest of the request. */
+  /** Creates the object; returns the rest of the request. */
   make(maker: Maker): Promise<{ ids: Ids; body?: object }>
 }
 
@@ -155,7 +155,7 @@ export const SPECIALS: Special[] = [
   })),
 ]
 
-/** What has to be there before an operation succeeds, beyond the object in its path. */
+/** Creates what operations need to succeed, besides the object in their path. */
 export async function prepare(maker: Maker): Promise<void> {
   await maker.ask('PATCH /v1/organisation', {
     qa_rubric: [{ key: 'greeting', label: 'Greets', check: { kind: 'phrases', phrases: ['good morning'] } }],

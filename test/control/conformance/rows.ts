@@ -1,33 +1,33 @@
 import { sql } from 'kysely'
 import type { Store } from '../../../control/kernel/store/store.ts'
 
-/** What every request leaves, whatever it does: its line in the log, and what is left of its key's rate. */
+/** Tables that every request changes: its log, and the rate of its key. */
 const OF_REQUESTS = ['request_logs', 'request_budgets']
 
-/** Every row of a table as text, by table; a log of requests tells of refused and repeated ones too, and is left out. */
+/** Every row as text, by table, without the tables of `OF_REQUESTS`. */
 export type Rows = Map<string, string>
 
-/** Those of all tables, or of these. */
+/** The rows of all tables, or of these. */
 export async function allRows(store: Store, only?: readonly string[]): Promise<Rows> {
   const queries = await queriesOf(store)
   return readRows(store, only === undefined ? [...queries.values()] : only.map(name => queries.get(name) ?? ''))
 }
 
-/** Every row, as it is now. */
+/** Reads rows, and tells which tables have changed. */
 export interface RowsReader {
   (): Promise<Rows>
-  /** What was written until now is right: it is read when it is asked for, not after every request that succeeds. */
+  /** Accepts what was written until now. Rows are read again only when needed, not after every successful request. */
   settle(): Promise<void>
-  /** Tables that are not as they were when they were last settled or read; all that was written in one that has been settled unread. */
+  /** Tables that differ from when they were last settled or read. */
   changes(): Promise<string[]>
 }
 
-/** Reads the rows again and again: after the first time only those of tables that were written since, as the database itself tells. */
+/** Reads rows repeatedly; after the first time only those of tables that the database reports as written. */
 export async function rowsReader(store: Store): Promise<RowsReader> {
   const queries = await queriesOf(store)
   const written = await (store.engine === 'sqlite' ? writtenOnSqlite : writtenOnPostgres)(store, [...queries.keys()])
   let latest: Rows = new Map()
-  /** Written since they were read. */
+  /** Tables written since they were read. */
   const unread = new Set(queries.keys())
   const note = async (): Promise<Set<string>> => {
     const names = await written()
@@ -46,7 +46,7 @@ export async function rowsReader(store: Store): Promise<RowsReader> {
   }
   const settle = async (): Promise<void> => {
     await note()
-    // Nobody tells when these are written.
+    // Tables for which writes are not reported.
     await read(written.untold)
     for (const name of written.untold) unread.delete(name)
   }
@@ -63,7 +63,7 @@ export async function rowsReader(store: Store): Promise<RowsReader> {
 
 const known = new WeakMap<Store, Map<string, string>>()
 
-/** By table, what reads its rows: the database makes one text of them, for objects of thousands of rows would take most of a run. */
+/** By table, the query that reads its rows. The database makes one text of them, because objects for thousands of rows would take most of a run. */
 async function queriesOf(store: Store): Promise<Map<string, string>> {
   const { db, engine } = store
   const queries = known.get(store) ?? new Map<string, string>()
@@ -84,16 +84,16 @@ async function readRows({ db }: Store, queries: string[]): Promise<Rows> {
   return new Map(rows.map(({ name, rows }) => [name, rows ?? '']))
 }
 
-/** Tells which tables were written since it was asked last, and any of these: it is not told of them. */
+/** Tells which tables were written since the last time. `untold`: tables for which that is not known. */
 interface Written {
   (): Promise<Set<string>>
   untold: readonly string[]
 }
 
-/** Triggers note it, and what is rolled back takes their notes along. */
+/** Triggers note writes, and a rollback also removes their notes. */
 async function writtenOnSqlite({ db }: Store, names: string[]): Promise<Written> {
   const run = <T>(text: string) => sql<T>`${sql.raw(text)}`.execute(db)
-  // Tables of a search have none, nor have those in which it keeps its words.
+  // Virtual tables of a search, and its shadow tables, cannot have triggers.
   const { rows: searches } = await run<{ name: string }>(
     `select name from sqlite_master where sql like 'create virtual table%'`,
   )
@@ -114,7 +114,7 @@ async function writtenOnSqlite({ db }: Store, names: string[]): Promise<Written>
   return Object.assign(ask, { untold })
 }
 
-/** A row that was written has the number of its transaction, which only grows; of one that was deleted the count tells. */
+/** A written row has the number of its transaction, which only grows; deleted rows change the count. */
 async function writtenOnPostgres({ db }: Store, names: string[]): Promise<Written> {
   const parts = names.map(
     name => `select '${name}' as name, count(*) || ' ' || max(xmin::text::bigint) as state from "${name}"`,
@@ -132,6 +132,6 @@ async function writtenOnPostgres({ db }: Store, names: string[]): Promise<Writte
   return Object.assign(ask, { untold: [] })
 }
 
-/** The tables whose rows are not the same. */
+/** The tables whose rows differ. */
 export const changedTables = (before: Rows, after: Rows): string[] =>
   [...after.keys()].filter(table => before.get(table) !== after.get(table))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** As much of JSON Schema as our routes use. */
+/** The part of JSON Schema that our routes use. */
 export interface Shape {
   type?: string | string[]
   const?: unknown
@@ -24,7 +24,7 @@ export interface Shape {
   format?: string
 }
 
-/** A place in a body: where it lies, and how an error names it. */
+/** A place in a body: its path, and how an error names it. */
 export interface Place {
   at: (string | number)[]
   param: string
@@ -117,7 +117,7 @@ export function example(shape: Shape): unknown {
   }
 }
 
-/** So many items, different from each other where the shape asks for it; fewer when it has no more. */
+/** So many items, distinct if the shape requires it; fewer if there are no more. */
 export function items(shape: Shape, count: number): unknown[] {
   const item = branches(shape.items ?? {}).parts[0] ?? {}
   if (item.type === 'string' && shape.uniqueItems) return texts(item, count)

@@ -10,7 +10,7 @@ ajvFormats.default(ajv)
 ajv.addFormat('date-time', /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
 ajv.addFormat('binary', true)
 
-/** The schema, in which an object has no field beyond those that it names. */
+/** The schema, with no additional properties allowed in any object. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -36,11 +36,11 @@ export function faultsOf(schema: object, value: unknown): string[] {
   ]
 }
 
-/** Objects whose ID is that of another kind of thing, or none of ours. */
+/** Objects whose ID has the prefix of another kind. */
 const IDS_OF: Record<string, string> = { conference_session: 'call', test_event: 'evt' }
 /** Names of templates and nodes are not IDs of objects. */
 const NO_IDS = ['template_id', 'sim_id']
-/** Objects that are known by a code of another standard, or by a name that the product or a provider gave them. */
+/** Objects identified by a code of another standard, or by a name that the product or a provider has given. */
 const BY_CODE = ['language', 'flow_template', 'copilot_template', 'voice', 'model']
 
 function idFaults(value: unknown, path: string): string[] {

@@ -29,23 +29,23 @@ import { PROFILE } from './profiles.ts'
 interface Saying {
   isFinal?: boolean
   id?: string
-  /** How long ago it was said when it is told [ms]. */
+  /** How long ago it was said when it is reported [ms]. */
   agoMs?: number
 }
 
-/** A call with a copilot and a transcript, of which all that leaves, or is stored, is kept to be looked at. */
+/** A call with a copilot and a transcript, which records everything that is sent or stored. */
 export interface WatchedCall {
   world: WholeApp
-  /** The session's. */
+  /** ID of the session. */
   id: string
   callId: string
-  /** Interim words are for the copilot alone. */
+  /** Says something; interim words are for the copilot only. */
   say: (party: 'agent' | 'customer', text: string, more?: Saying) => Promise<void>
-  /** A card payment begins, or is over. */
+  /** Begins or ends a card payment. */
   pause: (isPaused: boolean) => Promise<void>
   copilot: Copilot
   look: () => Promise<void>
-  /** The call is over, written down, and what follows from that is done. */
+  /** Ends the call and its transcript, and runs everything that follows. */
   end: (config?: object) => Promise<void>
   seen: string[]
   close: () => Promise<void>
@@ -141,7 +141,7 @@ export async function watchCall(): Promise<WatchedCall> {
       seen.push((await world.live(`GET /v1/copilot_sessions/${id}`)).text)
       seen.push((await world.live(`GET /v1/copilot_sessions/${id}/stream`)).text)
       if (store.engine !== 'sqlite') return
-      // What was written and deleted lies there too.
+      // The files also contain what was written and deleted.
       const dir = dirname(database.target)
       for (const file of readdirSync(dir)) seen.push(readFileSync(join(dir, file), 'latin1'))
     },
@@ -169,17 +169,17 @@ export async function watchCall(): Promise<WatchedCall> {
   }
 }
 
-/** SQLite quotes bytes as X'…', in which digits stand as other ones: here they stand as what they are. */
+/** SQLite quotes bytes as X'…' in hex, in which digits look different, so they are decoded. */
 const withoutHex = (rows: string): string =>
   rows.replaceAll(/X'([\dA-F]*)'/g, (_, hex: string) => Buffer.from(hex, 'hex').toString('latin1'))
 
-/** ULIDs, UUIDs and SHA-256 digests, in which four digits stand by chance once in some runs; what stands behind one is still looked at. */
+/** ULIDs, UUIDs and SHA-256 digests, which in some runs contain the four digits by chance. */
 const RANDOM = /01[a-z][\da-hjkmnp-tv-z]{23}|[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|[\da-f]{64}/gi
 
-/** In its milliseconds, too. */
+/** Times may contain them in their milliseconds. */
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g
 
-/** None of these is in what was seen, nor with spaces or dots between its digits. */
+/** Asserts that none of these is in what was seen, also not with spaces or dots between the digits. */
 export function hasNone(seen: readonly string[], digits: readonly string[]): void {
   for (const text of seen) {
     const plain = text

@@ -1,4 +1,7 @@
-/** A control process's imports, to be killed at any moment: started with a database, it tells its parent of every batch that it has written. */
+/**
+ * The imports of a control process, to be killed at any moment. Started with a database, it tells its parent of every batch that it has
+ * written.
+ */
 
 import { importHandler } from '../../../control/imports/run-job.ts'
 import { releaseInterruptedJobs } from '../../../control/kernel/jobs/claims.ts'
@@ -8,7 +11,7 @@ import '../../../control/wiring/event-catalog.ts'
 import { IMPORT_TARGETS } from '../../../control/wiring/import-targets.ts'
 import { silent } from '../silent.ts'
 
-/** Longer than the test may take: who waits for it never ends. */
+/** Longer than the test may take, so that a lease never expires in it. */
 const LEASE_MS = 600_000
 
 export async function main(): Promise<void> {

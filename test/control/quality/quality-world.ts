@@ -14,17 +14,17 @@ export type Said =
   | ['agent' | 'customer' | 'product', string]
   | ['agent' | 'customer' | 'product', string, number, number]
 
-/** The product with calls that are over, of which what was said is made up by the test. */
+/** The product with ended calls, whose words the test makes up. */
 export interface QualityWorld extends ProductWorld {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects
   api(line: string, body?: object): Promise<any>
-  /** A profile that a queue names; both IDs. */
+  /** Creates a profile, and a queue that uses it; returns both IDs. */
   profile(settings: object): Promise<{ profileId: string; queueId: string }>
-  /** A call that is over, with its transcript, not yet looked at. Each line takes two seconds where no time is given [ms]. */
+  /** Creates an ended call with its transcript, not yet reviewed. A line without times takes two seconds. */
   call(said: readonly Said[], more?: { queueId?: string; userId?: string; language?: string | null }): Promise<string>
-  /** The jobs that follow from calls that are over. */
+  /** Runs the jobs that follow from an ended call. */
   review(callId: string, config?: object): Promise<void>
-  /** Carries out what is due by now. */
+  /** Runs the jobs that are due. */
   runJobs(config?: object): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export interface Asked {
   messages: { role: string; content: string }[]
 }
 
-/** A provider on a real socket that answers each question with this object, or with a status. */
+/** A provider on a real socket that answers each request with this object, or with a status. */
 export async function withModel(
   answer: () => object | number,
   run: (config: object, asked: Asked[]) => Promise<void>,
@@ -77,7 +77,7 @@ export async function makeQualityWorld(): Promise<QualityWorld> {
     const jobs = buildJobs({ ...app, asking })
     await jobs.runDue()
     await jobs.close()
-    // What models took is written after a job has ended.
+    // The usage of models is stored after a job has ended.
     await asking.meter.idle()
   }
   return {

@@ -20,7 +20,7 @@ import { VAULT } from '../whole-app.ts'
 
 const HOUR = { created: '2026-11-21T09:00:00.000Z', updated: '2026-11-21T09:00:00.000Z' }
 
-/** Control and media around a database, without sockets and without time of their own; control can be killed. */
+/** Control and media around a database, without sockets or clocks of their own. Control can be killed. */
 export interface QueueWorld extends World {
   tenant: Tenant
   media: PocketMedia
@@ -32,11 +32,11 @@ export interface QueueWorld extends World {
   addQueue(settings?: object): Promise<string>
   addAgent(name: string): Promise<string>
   setStatus(userId: string, wish: 'available' | 'away' | 'offline'): Promise<void>
-  /** Somebody calls the queue; the leg's ID. */
+  /** Makes somebody call the queue; returns the leg's ID. */
   call(queueId: string, from?: string): Promise<string>
-  /** Somebody calls the user directly; the leg's ID. */
+  /** Makes somebody call the user directly; returns the leg's ID. */
   callUser(userId: string): Promise<string>
-  /** Delivers what media has raised and what becomes due, until nothing happens any more. */
+  /** Delivers events of media and runs what is due, until nothing more happens. */
   settle(): Promise<void>
   /** Kills control after so many commands; the next `settle` starts a new one. */
   killAfter(commands: number): void
@@ -51,7 +51,7 @@ export interface QueueWorld extends World {
   close(): Promise<void>
 }
 
-/** `devices`: what pages and phones say is heard by these; absent: by nobody. `programs`: what follows the calls beside the queues. */
+/** `devices`: handles what pages and phones send; absent: nothing does. `programs`: listens to calls besides the queues. */
 export async function makeQueueWorld(
   more: Partial<CallCentreParts> = {},
   livemode = true,
@@ -109,7 +109,7 @@ export async function makeQueueWorld(
       try {
         await driver.perform(task, media)
       } catch (error) {
-        // As after a reconnect: what could not be written now is found again.
+        // As after a reconnect: what could not be written is found again.
         if (!(error instanceof Killed) && !isStoreOutage(error)) throw error
         isDead = true
       }
@@ -216,7 +216,7 @@ export async function makeQueueWorld(
     },
     killAfter: commands => media.killAfter(commands),
     mediaDies: async () => {
-      // Its node has said so all the while that it is alive.
+      // Its node has sent heartbeats all the while.
       await beat(store, clock.now())
       media.die()
       isDead = true
@@ -246,7 +246,7 @@ export async function makeQueueWorld(
   return whole
 }
 
-/** A member's own phone dials, by this leg; null: the call is placed. */
+/** Makes a member's own phone dial, with this leg; null: the call was placed. */
 export async function phoneDials(
   { store, clock, tenant, media, centre }: QueueWorld,
   userId: string,

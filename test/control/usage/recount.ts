@@ -10,7 +10,7 @@ const ofTenant = (tenant: Tenant | undefined) => (row: { organisation_id: string
 
 const sumOf = (numbers: number[]): number => numbers.reduce((sum, one) => sum + one, 0)
 
-/** What the ledger is to say of all calls and streams of a tenant (absent: of all of them), counted again from the objects themselves. */
+/** What the ledger must contain for all calls and streams of a tenant (absent: of all tenants), counted again from the objects themselves. */
 export async function recount({ db }: { db: Db }, tenant?: Tenant): Promise<Sums> {
   const isOf = ofTenant(tenant)
   const calls = (await db.selectFrom('calls').selectAll().execute()).filter(isOf)
@@ -29,7 +29,7 @@ export async function recount({ db }: { db: Db }, tenant?: Tenant): Promise<Sums
   }
 }
 
-/** What it says: the sums of all of its entries, of those that `recount` counts. */
+/** What the ledger contains: the sums of the entries that `recount` counts. */
 export async function ledger(store: { db: Db }, tenant?: Tenant): Promise<Sums> {
   const sums: Sums = Object.fromEntries(Object.keys(await recount(store)).map(meter => [meter, 0]))
   const entries = await store.db.selectFrom('usage_entries').selectAll().execute()

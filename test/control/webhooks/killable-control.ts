@@ -1,6 +1,6 @@
 /**
- * The part of a control process that makes and delivers events, to be killed at any moment: started with a database, an
- * organisation's ID, a number of events and the dispatcher's bounds, it commits events without a pause and tells each committed one's ID to its parent, while it delivers.
+ * The part of a control process that writes and delivers events, to be killed at any moment. Started with a database, an organisation's ID,
+ * a number of events and the dispatcher's bounds, it commits events without a pause, tells its parent the ID of each, and delivers them.
  */
 
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'

@@ -17,9 +17,9 @@ export interface WebhookWorld extends World {
   dispatcher: WebhookDispatcher
   /** A request with the live key of our organisation, or with another key. */
   ask(line: string, body?: unknown, key?: string): Promise<Answer>
-  /** An endpoint at the receiver, as its creation answers it. */
+  /** Creates an endpoint at the receiver; returns the answer. */
   endpoint(body?: object, key?: string): Promise<Answer['body']>
-  /** Writes a `call.ended` of our organisation; its ID. */
+  /** Writes a `call.ended` of our organisation; returns its ID. */
   emit(livemode?: boolean): Promise<string>
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
 /**
- * A worker to be killed at any moment: started with a database, it runs jobs whose effect is a row in `settings`, written in the
+ * A worker to be killed at any moment. Started with a database, it runs jobs whose effect is a row in `settings`, written in the
  * transaction that finishes the job. It tells its parent when it is ready, and when an attempt begins.
  */
 import { JobRunner } from '../../../../control/kernel/jobs/runner.ts'
