@@ -1,0 +1,227 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import * as assert from 'uvu/assert'
+import { Phone } from '../../../bench/phone/phone.ts'
+import type { Product } from '../../../bench/product.ts'
+import { levelAt } from '../../../bench/spectrum.ts'
+import { tone } from '../../../bench/voices.ts'
+import { answerChallenge, parseChallenge } from '../../../sip/auth/digest.ts'
+import { suite } from '../../harness.ts'
+import { audioAt, bodyOf, field, type Raw, RawPeer, responseTo } from '../../interop/peers/raw-peer.ts'
+import { callFrom, curtain, endedCall, HEARD_DBOV, keep } from '../scene.ts'
+import { sharedProduct } from '../shared-product.ts'
+
+/** Members' phones that write each byte themselves: their lamps, and their calls while they register again. */
+
+const test = suite('e2e/signalling/phones')
+const LIMIT = { timeoutMs: 60_000, together: true }
+
+let product: Product
+test.before(async () => {
+  product = await sharedProduct()
+})
+test.after(() => curtain(product))
+
+interface Member {
+  userId: string
+  extension: string
+  account: { username: string; password: string }
+}
+
+let members = 0
+async function newMember(): Promise<Member> {
+  const extension = String(8800 + ++members)
+  const { user_id: userId } = await product.ok('POST', '/invitations', {
+    email: `lamp${extension}@example.com`,
+    extension,
+  })
+  await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+  return { userId, extension, account: await product.ok('POST', `/users/${userId}/sip_credential`) }
+}
+
+let requests = 0
+const HEAD = () => `127.0.0.1:${product.sip.port}`
+
+/** A phone asks for something as a member, and proves who it is. */
+async function ask(peer: RawPeer, { account }: Member, method: string, user: string, more: string[]): Promise<Raw> {
+  const uri = method === 'REGISTER' ? `sip:${HEAD()}` : `sip:${user}@${HEAD()}`
+  const [tag, callId] = [`t${++requests}`, `phone-${requests}-${peer.port}`]
+  const send = (cseq: number, authorization: string[]): void =>
+    peer.send(
+      [
+        `${method} ${uri} SIP/2.0`,
+        `Via: SIP/2.0/UDP 127.0.0.1:${peer.port};branch=z9hG4bK${tag}${cseq};rport`,
+        'Max-Forwards: 70',
+        `From: <sip:${account.username}@127.0.0.1>;tag=${tag}`,
+        `To: <sip:${user}@127.0.0.1>`,
+        `Call-ID: ${callId}`,
+        `CSeq: ${cseq} ${method}`,
+        ...more,
+        ...authorization,
+        'Content-Length: 0',
+        '',
+        '',
+      ].join('\r\n'),
+      product.sip.port,
+    )
+  send(1, [])
+  const challenge = parseChallenge(field((await peer.next('401')).text, 'www-authenticate'))!
+  send(2, [`Authorization: ${answerChallenge(challenge, account, { method, uri }, 'cnonce', 1)}`])
+  return peer.next('[2-6]\\d\\d')
+}
+
+const newPeer = async (): Promise<RawPeer> => keep(await RawPeer.udp())
+const contact = ({ port }: RawPeer): string => `<sip:desk@127.0.0.1:${port}>`
+
+/** What a phone that subscribes is told next. */
+async function subscribes(member: Member, user: string, event: string): Promise<() => Promise<string>> {
+  const peer = await newPeer()
+  const accepted = await ask(peer, member, 'SUBSCRIBE', user, [
+    `Event: ${event}`,
+    `Contact: ${contact(peer)}`,
+    'Expires: 600',
+  ])
+  assert.is(accepted.what, '200')
+  return async () => {
+    const notify = await peer.next('NOTIFY')
+    notify.reply(responseTo(notify, '200 OK'))
+    assert.equal(
+      [field(notify.text, 'event'), field(notify.text, 'subscription-state').split(';')[0]],
+      [event, 'active'],
+    )
+    return bodyOf(notify.text)
+  }
+}
+
+test(
+  "a colleague's lamp tells that it rings, talks and is free again (RFC 4235)",
+  async () => {
+    const [ann, bob] = [await newMember(), await newMember()]
+    const phone = await Phone.open('bob-desk')
+    await phone.register(bob.account, product.sip)
+    const told = await subscribes(ann, bob.extension, 'dialog')
+    const states = async (): Promise<string[]> =>
+      [...(await told()).matchAll(/direction="(\w+)"><state>(\w+)</g)].map(
+        ([, direction, state]) => `${direction} ${state}`,
+      )
+    assert.equal(await states(), [])
+    const caller = await Phone.open('lights-lamp')
+    await product.ok('POST', '/calls', { to: caller.uri, user_id: bob.userId })
+    const [atCaller] = [await caller.next()]
+    atCaller.answer()
+    const atBob = await phone.next()
+    assert.equal(await states(), ['recipient early'])
+    atBob.answer()
+    assert.equal(await states(), ['recipient confirmed'])
+    await atBob.hangup()
+    assert.equal(await states(), [])
+  },
+  LIMIT,
+)
+
+test(
+  'a phone is told of a voicemail of its queue, and that it was deleted (RFC 3842)',
+  async () => {
+    const ann = await newMember()
+    const queue = {
+      ...{ name: `Lamp ${ann.extension}`, member_user_ids: [ann.userId], voicemail: { message: '', max_seconds: 10 } },
+      overflow: { when_no_agents: true, action: 'voicemail' },
+    }
+    const { id: queueId } = await product.ok('POST', '/queues', queue)
+    const number = `7${ann.extension}`
+    await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'queue', id: queueId } })
+    const told = await subscribes(ann, ann.account.username, 'message-summary')
+    const waiting = async (): Promise<string> =>
+      /^Messages-Waiting: (.*)\r\n[\s\S]*^Voice-Message: (\S+)/m
+        .exec(await told())
+        ?.slice(1)
+        .join() ?? ''
+    assert.is(await waiting(), 'no,0/0')
+    const call = await (await Phone.open('leaves-message')).call(number, product.sip)
+    call.say(tone(440))
+    let isBeeped = false
+    for (let tries = 0; tries < 150 && !isBeeped; tries++)
+      isBeeped = levelAt(1000, await call.heard.next(100)) > HEARD_DBOV
+    assert.ok(isBeeped, 'the beep is heard')
+    await call.heard.next(1500)
+    await call.hangup()
+    assert.is(await waiting(), 'yes,1/0')
+    const voicemail = (await product.all('/voicemails')).find(one => one.queue_id === queueId)
+    await product.ok('DELETE', `/voicemails/${voicemail.id}`)
+    assert.is(await waiting(), 'no,0/0')
+  },
+  LIMIT,
+)
+
+test(
+  'a phone that registers again in a call, from the same port and then from another one, keeps its call, and is reached where it is once it has said so in the call',
+  async () => {
+    const bob = await newMember()
+    const number = `7${bob.extension}`
+    await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id: bob.userId } })
+    const [desk, moved] = [await newPeer(), await newPeer()]
+    const registers = async (peer: RawPeer, ...contacts: string[]): Promise<void> => {
+      const answer = await ask(
+        peer,
+        bob,
+        'REGISTER',
+        bob.account.username,
+        contacts.map(one => `Contact: ${one}`),
+      )
+      assert.is(answer.what, '200')
+    }
+    const audio = keep(createSocket('udp4').bind(0, '127.0.0.1'))
+    await once(audio, 'listening')
+    await registers(desk, contact(desk))
+    const caller = await Phone.open('stays-on')
+    const answered = caller.call(number, product.sip)
+    const invite = await desk.next('INVITE')
+    const described = ['Content-Type: application/sdp']
+    const ok = responseTo(invite, '200 OK', [`Contact: ${contact(desk)}`, ...described], audioAt(audio.address().port))
+    invite.reply(ok)
+    await desk.next('ACK')
+    const call = await answered
+    const { id: callId } = await callFrom(product, 'stays-on')
+    const goesOn = async (): Promise<void> => {
+      for (let packets = 0; packets < 5; packets++) await once(audio, 'message')
+      assert.is((await product.ok('GET', `/calls/${callId}`)).status, 'in_progress')
+    }
+    await goesOn()
+    await registers(desk, contact(desk))
+    await goesOn()
+    // A router has given it another port: it takes its former contact back.
+    await registers(moved, contact(moved), `${contact(desk)};expires=0`)
+    await goesOn()
+    const inCall = (method: string, cseq: number, more: string[], body = ''): string =>
+      [
+        `${method} ${/<([^>]*)>/.exec(field(invite.text, 'contact'))![1]} SIP/2.0`,
+        `Via: SIP/2.0/UDP 127.0.0.1:${moved.port};branch=z9hG4bK${method}${moved.port};rport`,
+        'Max-Forwards: 70',
+        `From: ${field(ok, 'to')}`,
+        `To: ${field(ok, 'from')}`,
+        `Call-ID: ${field(ok, 'call-id')}`,
+        `CSeq: ${cseq} ${method}`,
+        ...more,
+        `Content-Length: ${body.length}`,
+        '',
+        body,
+      ].join('\r\n')
+    const change = [`Contact: ${contact(moved)}`, ...described]
+    moved.send(inCall('INVITE', 1, change, audioAt(audio.address().port)), product.sip.port)
+    await moved.next('200')
+    moved.send(inCall('ACK', 1, []), product.sip.port)
+    await goesOn()
+    await call.hangup()
+    const bye = await moved.next('BYE')
+    bye.reply(responseTo(bye, '200 OK'))
+    assert.is((await endedCall(product, callId)).ended_reason, 'caller_hangup')
+    const other = caller.dial(number, product.sip)
+    const next = await moved.next('INVITE')
+    next.reply(responseTo(next, '486 Busy Here'))
+    await (await other).outcome
+    assert.is(desk.received.filter(({ what }) => what === 'INVITE').length, 1)
+  },
+  LIMIT,
+)
+
+test.run()
