@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { Product } from '../../bench/product.ts'
-import { curtain } from '../e2e/scene.ts'
+import { samplesOf } from '../../bench/voices.ts'
+import { curtain, keep, leave, newRoom, seat } from '../e2e/scene.ts'
 import { sharedProduct } from '../e2e/shared-product.ts'
+import { WebhookReceiver } from '../fakes/webhook-receiver.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
@@ -17,8 +19,8 @@ const LIMIT = { timeoutMs: 60_000 }
 let product: Product
 let roomId: string
 test.before(async () => {
-  if (missing !== null) return
   product = await sharedProduct()
+  if (missing !== null) return
   const { id } = await product.ok('POST', '/conference_rooms', { name: 'Two gateways' })
   roomId = id
   await product.ok('POST', '/inbound_routes', { match: { to: 'bridge' }, target: { type: 'room', id } })
@@ -140,5 +142,46 @@ wireTest('T.38: who is alone, or speaks with the product, is answered 488', asyn
   const keys = { fax_port: '4000', fax_buffer: '200' }
   await (await Sipp.caller('fax-refused', product.sip, { to: 'bridge', keys })).passed()
 })
+
+/** A sine, and then it is quiet for as long as a calling machine is (T.30 §4.3.3.1). */
+function beep(hz: number, seconds: number): Int16Array {
+  const samples = new Int16Array((seconds + 3) * 8000)
+  for (let i = 0; i < seconds * 8000; i++) samples[i] = 8000 * Math.sin((2 * Math.PI * hz * i) / 8000)
+  return samples
+}
+
+test(
+  'the tones by which fax machines call and answer are events of the API and webhooks, each of the party that sends it',
+  async () => {
+    const webhooks = keep(await new WebhookReceiver().listen())
+    const types = ['call.fax.detected']
+    const endpoint = await product.ok('POST', '/webhook_endpoints', { url: webhooks.url, event_types: types })
+    const room = await newRoom(product)
+    const [calling, answering] = [await seat(product, room, 'fax-calls'), await seat(product, room, 'fax-answers')]
+    calling.call.say(samplesOf(beep(1100, 0.5)))
+    answering.call.say(samplesOf(beep(2100, 3)))
+    const expected = [
+      [calling.callId, calling.participantId, 'cng'],
+      [answering.callId, answering.participantId, 'ced'],
+    ].sort()
+    const shown = (events: { data: { object: Record<string, string> } }[]) =>
+      events
+        .map(({ data: { object } }) => [object.call_id, object.participant_id, object.tone])
+        .filter(([callId]) => expected.some(([own]) => own === callId))
+        .sort()
+    const untilBoth = (what: string, read: () => Promise<unknown[][]>) =>
+      product.until(`both ${what}`, async () => {
+        const tones = await read()
+        return tones.length >= 2 ? tones : null
+      })
+    const told = await untilBoth('events', async () => shown(await product.all('/events?type=call.fax.detected')))
+    assert.equal(told, expected)
+    const posted = await untilBoth('webhooks', async () => shown(webhooks.received.map(({ body }) => JSON.parse(body))))
+    assert.equal(posted, expected)
+    await leave(calling, answering)
+    await product.ok('DELETE', `/webhook_endpoints/${endpoint.id}`)
+  },
+  LIMIT,
+)
 
 test.run()
