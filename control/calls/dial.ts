@@ -23,8 +23,8 @@ import type { StreamDeps } from './capture/streams.ts'
 import { endUnbegun } from './capture/transcripts.ts'
 import { ownRoom, placeOf } from './conductor/leg-rooms.ts'
 import { inTurn, type Way } from './outbound/turns.ts'
-import { endProgram, insertProgram, type ProgramTarget, programOfLeg } from './programs/records.ts'
-import { endLeg, insertParty, loadLeg } from './records.ts'
+import { endProgram, insertProgram, programOf, programOfLeg } from './programs/records.ts'
+import { endLeg, insertParty, loadLeg, targetOf } from './records.ts'
 import { isSandboxNumber, sandboxTarget } from './sandbox.ts'
 import { type AudioInput, soundOf } from './sound/audio-schema.ts'
 import type { CallRow, ParticipantRow } from './tables.ts'
@@ -113,7 +113,8 @@ export async function placeCall(
     const refused = await callProblem(trx, caller, at)
     if (refused !== null) return refused
     if (way.connection !== null && (await isFull(trx, way.connection))) return trunkFull()
-    const led = programOf(request)
+    const { type: target, id: targetId } = request.target ?? { type: 'park', id: null }
+    const led = programOf(target, targetId)
     const rows = await insertParty(
       trx,
       caller,
@@ -124,10 +125,7 @@ export async function placeCall(
         to: request.to,
         from: way.from,
         ...(request.isAnonymous === true && { identity: HIDDEN_CALLER }),
-        target: request.target?.type ?? 'park',
-        roomId: idOf(request, 'room'),
-        queueId: idOf(request, 'queue'),
-        userId: idOf(request, 'user'),
+        ...targetOf(target, targetId),
         connectionId: way.connection?.id ?? null,
         capture: { call: request.capture },
         answering: request.answering ?? null,
@@ -229,14 +227,6 @@ function sandboxWay({ loopback }: DialDeps, { to, from }: DialRequest, legId: st
   if (from !== undefined && !E164.test(from) && !SIP_URI.test(from)) return malformed('from')
   const target = sandboxTarget(to, legId, loopback)
   return { target, alternatives: [], connection: null, from: from ?? target.from.uri, others: [] }
-}
-
-const idOf = ({ target }: DialRequest, type: DialedTarget['type']): string | null =>
-  target?.type === type ? target.id : null
-
-function programOf(request: DialRequest): ProgramTarget | null {
-  const [flowId, assistantId] = [idOf(request, 'flow'), idOf(request, 'assistant')]
-  return flowId !== null ? { flowId } : assistantId !== null ? { assistantId } : null
 }
 
 function refusalOf({ failure, message }: Failure): Problem {

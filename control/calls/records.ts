@@ -129,6 +129,17 @@ export interface NewParty {
   admitted?: 'pin_proved' | 'let_in'
 }
 
+/** What a party's call is for; `id` says which room, queue or member. */
+export const targetOf = (
+  target: CallTarget,
+  id: string | null,
+): Pick<NewParty, 'target' | 'roomId' | 'queueId' | 'userId'> => ({
+  target,
+  roomId: target === 'room' ? id : null,
+  queueId: target === 'queue' ? id : null,
+  userId: target === 'user' ? id : null,
+})
+
 /** A new call of one leg, with its first event. */
 export async function insertParty(
   trx: Trx,

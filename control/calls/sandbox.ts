@@ -84,7 +84,7 @@ async function behave(media: MediaPort, legId: string, behaviour: Behaviour): Pr
   if (behaviour.kind === 'ring') await media.request('leg.ring', { legId })
   else if (behaviour.kind === 'reject') {
     const { sipCode, reason } = behaviour
-    await media.request('leg.reject', { legId, sipCode, reason, retryAfterS: null })
+    await media.request('leg.reject', { legId, sipCode, reason })
   } else if (behaviour.afterMs === undefined) await answer(media, legId, behaviour)
   else {
     await media.request('leg.ring', { legId })

@@ -15,10 +15,10 @@ export type Caller = Pick<Events['leg.incoming'], 'source' | 'connectionId'> & {
 /** The decision about an inbound call. */
 export type InboundDecision =
   | { accept: { connection: ConnectionRow; route: InboundRouteRow } }
-  | { reject: { sipCode: number; reason: EndedReason; retryAfterS: number | null } }
+  | { reject: { sipCode: number; reason: EndedReason; retryAfterS?: number } }
 
-const reject = (sipCode: number, reason: EndedReason, retryAfterS: number | null = null): InboundDecision => ({
-  reject: { sipCode, reason, retryAfterS },
+const reject = (sipCode: number, reason: EndedReason, retryAfterS?: number): InboundDecision => ({
+  reject: { sipCode, reason, ...(retryAfterS === undefined ? {} : { retryAfterS }) },
 })
 
 const RETRY_AFTER_S = 5

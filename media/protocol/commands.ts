@@ -100,7 +100,7 @@ export const COMMANDS = {
     Type.Object({
       legId: id,
       sipCode: integer(300, 699),
-      retryAfterS: nullable(integer(0, 86_400)),
+      retryAfterS: Type.Optional(integer(0, 86_400)),
       reason: endedReason,
       /** In the place of the status's own. */
       phrase: Type.Optional(line(100)),
@@ -110,7 +110,15 @@ export const COMMANDS = {
    * Challenges an incoming leg with 401: a caller who uses an account must prove it. The leg ends; the call comes again as
    * another one. `algorithm`: of the account, if known; absent: MD5.
    */
-  'leg.challenge': ok('main', Type.Object({ legId: id, algorithm: Type.Optional(oneOf('MD5', 'SHA-256')) })),
+  'leg.challenge': ok(
+    'main',
+    Type.Object({
+      legId: id,
+      algorithm: Type.Optional(oneOf('MD5', 'SHA-256')),
+      /** The digest was right, but not the first with its nonce: the caller repeats it without asking anybody (RFC 7616 §3.3). */
+      isStale: Type.Optional(Type.Boolean()),
+    }),
+  ),
   /**
    * Judges the digest of a `leg.incoming` by H(username:realm:password), hex; null: there is no such account. Media answers
    * failures: 403 for a wrong digest, 401 for an expired nonce.

@@ -25,6 +25,8 @@ export interface Events {
     to: SipParty
     from: SipParty
     source: { host: string }
+    /** It came through a trusted proxy, which takes it to another node after a 503. */
+    isProxied?: true
     /** The registration whose contact was called: the To header, not the Request-URI, says which number. */
     connectionId?: string
     /** Call-ID header, for the operator's logs. */

@@ -113,6 +113,7 @@ export class CallsIn {
       to: line.to,
       from: line.from,
       source: { host: originOf(event.peer) },
+      ...(event.peer.proxy === undefined ? {} : { isProxied: true }),
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
       ...replacedBy(this.#lines, event.replaces),
@@ -316,7 +317,7 @@ export class CallsIn {
     if (line.state !== 'incoming') return conflict('the leg is answered already')
     line.endReason = request.reason
     clearTimeout(line.timer)
-    this.refuse(line.sessionId, request.sipCode, request.retryAfterS, [], request.phrase)
+    this.refuse(line.sessionId, request.sipCode, request.retryAfterS ?? null, [], request.phrase)
     return {}
   }
 
@@ -332,10 +333,10 @@ export class CallsIn {
     return isOver(line) ? notFound(legId) : verification
   }
 
-  challenge({ legId, algorithm }: Request<'leg.challenge'>): Reply<'leg.challenge'> | Failure {
+  challenge({ legId, algorithm, isStale = false }: Request<'leg.challenge'>): Reply<'leg.challenge'> | Failure {
     const line = this.#waiting(legId)
     if (line === null) return notFound(legId)
-    this.#challenge(line, { stale: false, algorithm })
+    this.#challenge(line, { stale: isStale, algorithm })
     return {}
   }
 

@@ -108,6 +108,32 @@ sharedTest(
   },
 )
 
+sharedTest(
+  'callers of a conference room meet, whichever node the edge would choose, and a phone with them',
+  async () => {
+    const [node] = nodes
+    const { phone, account } = await behindEdge('guest')
+    const members: { hz: number; caller: Phone; call: PhoneCall }[] = []
+    for (const hz of [440, 740, 1040]) {
+      const caller = await Phone.open(`member${hz}`, {}, CARRIER)
+      const call = await caller.call('1001', edge)
+      call.say(tone(hz))
+      members.push({ hz, caller, call })
+    }
+    const call = await phone.call('1001', edge, { account })
+    for (const { hz } of members)
+      await hears(node, call, hz).catch(async e => {
+        const { data } = await node.ok('GET', '/calls?limit=10')
+        throw new Error(
+          String(e) + JSON.stringify(data.map((c: any) => [c.id, c.kind, c.status, c.from, c.to, c.ended_reason])),
+        )
+      })
+    for (const one of members) for (const other of members) if (one !== other) await hears(node, one.call, other.hz)
+    await call.hangup()
+    await Promise.all([phone, ...members.map(({ caller }) => caller)].map(one => one.close()))
+  },
+)
+
 sharedTest('phones whose node has died are rung by the other', async () => {
   const [node, killed] = nodes
   const members: Member[] = []

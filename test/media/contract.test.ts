@@ -207,7 +207,7 @@ for (const [name, open] of [
 
   proves('who is refused ends once, and with the code that he was told', async party => {
     const legId = await party.callIn()
-    const refusal = { legId, sipCode: 486, retryAfterS: null, reason: 'busy' as const }
+    const refusal = { legId, sipCode: 486, reason: 'busy' as const }
     assert.is(failureOf(await party.run('leg.reject', refusal)), null)
     // Answered after its end.
     await hangup(party, legId)
@@ -286,10 +286,7 @@ for (const [name, open] of [
     const { legs, rooms } = await snapshotOf(party)
     assert.equal([legs[0]?.state, legs[0]?.roomId], ['answered', 'call_1'])
     assert.equal([rooms[0]?.roomId, rooms[0]?.legIds], ['call_1', [legId]])
-    assert.is(
-      failureOf(await party.run('leg.reject', { legId, sipCode: 486, retryAfterS: null, reason: 'busy' })),
-      'conflict',
-    )
+    assert.is(failureOf(await party.run('leg.reject', { legId, sipCode: 486, reason: 'busy' })), 'conflict')
   })
 
   proves('the last to leave closes the room, and with it its pause, before the end of the leg is told', async party => {

@@ -232,7 +232,7 @@ export type Guard = (legId: string | null, run: () => Promise<unknown>) => Promi
 
 /** The leg has no rows. */
 async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
-  await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
+  await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error' })
 }
 
 /** The handler of each event. */

@@ -1,4 +1,4 @@
-import type { Verification } from '../../../media/protocol.ts'
+import type { Request, Verification } from '../../../media/protocol.ts'
 import { captureOf } from '../../capture-settings/settings.ts'
 import { newId } from '../../kernel/ids.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
@@ -12,8 +12,8 @@ import type { ConnectionRow, InboundRouteRow } from '../../trunks/tables.ts'
 import { callProblem } from '../../usage/allowance.ts'
 import { isToBeAsked } from '../capture/call-capture.ts'
 import { setLeg } from '../legs.ts'
-import { insertProgram, type ProgramTarget } from '../programs/records.ts'
-import { insertParty, type NewParty } from '../records.ts'
+import { insertProgram, programOf } from '../programs/records.ts'
+import { insertParty, type NewParty, targetOf } from '../records.ts'
 import { onSandboxCall } from '../sandbox.ts'
 import type { Of } from '../steps/event-handler.ts'
 import { follow, wake } from '../steps/follow.ts'
@@ -22,6 +22,7 @@ import type { CallCentrePort } from './call-centre-port.ts'
 import { takeTrunkCall } from './inbound/replacing-call.ts'
 import { accountOf, asksForPassword, judge, type TrunkCallerDeps } from './inbound/trunk-callers.ts'
 import { connectionsFor, ownersOf, routesBegunBy, routesFor, runningOn } from './inbound-rows.ts'
+import { leadsElsewhere } from './rooms/sessions.ts'
 import { type VerifyingDeps, verifyFirst } from './verified-call.ts'
 
 export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
@@ -45,6 +46,10 @@ interface Judged {
   verification?: Verification
 }
 
+type Refusal = Omit<Request<'leg.reject'>, 'legId'>
+
+const NO_PLACE: Refusal = { sipCode: 503, reason: 'capacity' }
+
 async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, judged: Judged = {}): Promise<void> {
   const { log, centre } = deps
   const { body, at } = event
@@ -65,21 +70,23 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   const isNobodys = 'reject' in first && first.reject.sipCode === 404
   const decision = isNobodys ? decide(await routesBegunBy(trx, body, organisationIds)) : first
   const { legId, source, sipCallId } = body
+  const refuse = (why: string, reply: Refusal, about: { callId?: string; [field: string]: unknown }): void =>
+    follow(trx, about.callId ?? legId, async ({ media }) => {
+      log.info({ legId, sipCallId, ...about }, `incoming call refused${why}`)
+      await media.request('leg.reject', { legId, ...reply })
+    })
   if ('reject' in decision) {
     const { reject } = decision
     if (proven === undefined && (await asksForPassword(trx, body, near, reject.sipCode))) return
-    return follow(trx, legId, async ({ media }) => {
-      log.info({ legId, sipCallId, source: source.host, ...reject }, 'incoming call refused')
-      await media.request('leg.reject', { legId, ...reject })
-    })
+    return refuse('', reject, { source: source.host, ...reject })
   }
   const { connection, route } = decision.accept
+  if (body.isProxied === true && (await leadsElsewhere(trx, route, at))) {
+    return refuse(': another node has its conference room', NO_PLACE, { routeId: route.id })
+  }
   // A call with a verified signature was counted before the verification.
   if (verification === null && !(await mayStartIn(trx, connection, Date.parse(at)))) {
-    return follow(trx, legId, async ({ media }) => {
-      log.info({ legId, sipCallId, connectionId: connection.id }, 'incoming call refused: too many in a second')
-      await media.request('leg.reject', { legId, sipCode: 503, reason: 'capacity', retryAfterS: 1 })
-    })
+    return refuse(': too many in a second', { ...NO_PLACE, retryAfterS: 1 }, { connectionId: connection.id })
   }
   if (connection.verify_calls !== 'off' && verification === null) {
     return verifyFirst(deps, trx, event, connection, (later, signed) =>
@@ -89,22 +96,14 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   const party = partyOf(body, callerOf(body, connection, verification), connection, route)
   const tenant = tenantOf(route)
   if ((await callProblem(trx, tenant, at)) !== null) {
-    return follow(trx, legId, async ({ media }) => {
-      log.info(
-        { legId, sipCallId, connectionId: connection.id },
-        'incoming call refused: its organisation may have no more',
-      )
-      await media.request('leg.reject', { legId, sipCode: 480, reason: 'capacity', retryAfterS: null })
-    })
+    return refuse(': its organisation may have no more', { ...NO_PLACE, sipCode: 480 }, { connectionId: connection.id })
   }
-  const led = programOf(route)
+  const led = programOf(route.target, route.target_id)
   const { participant, call } = await insertParty(trx, tenant, { program: led ?? {}, ...party }, at)
   const { callId, queueId = null } = party
   if (queueId !== null && (await centre.refuses(trx, tenant, { callId, legId, queueId, at }))) {
-    return follow(trx, callId, async ({ media }) => {
-      log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call refused: its queue is shut')
-      await media.request('leg.reject', { legId, sipCode: 486, reason: 'busy', retryAfterS: null })
-    })
+    const busy: Refusal = { sipCode: 486, reason: 'busy' }
+    return refuse(': its queue is shut', busy, { callId, routeId: route.id })
   }
   if (led !== null) await insertProgram(trx, tenant, party, led, at)
   afterCommit(trx, () => log.info({ callId, legId, sipCallId, routeId: route.id }, 'incoming call'))
@@ -129,12 +128,6 @@ export async function begin(
   }
 }
 
-/** The program that leads the calls of a route, if it is one. */
-export const programOf = ({ target, target_id: id }: InboundRouteRow): ProgramTarget | null => {
-  if (id === null) return null
-  return target === 'flow' ? { flowId: id } : target === 'assistant' ? { assistantId: id } : null
-}
-
 const partyOf = (
   { legId, to }: Of<'leg.incoming'>['body'],
   { from, ...caller }: ShownCaller,
@@ -147,10 +140,7 @@ const partyOf = (
   to: addressOf(to),
   from: addressOf(from),
   ...caller,
-  target: route.target,
-  roomId: route.target === 'room' ? route.target_id : null,
-  queueId: route.target === 'queue' ? route.target_id : null,
-  userId: route.target === 'user' ? route.target_id : null,
+  ...targetOf(route.target, route.target_id),
   connectionId: connection.id,
   capture: { route: captureOf(route.capture) },
   metadata: {},

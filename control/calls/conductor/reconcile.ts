@@ -169,13 +169,8 @@ export class Reconciler {
     const { legId } = leg
     if (leg.state === 'ended') return
     if (leg.state === 'incoming') {
-      const sipCode = call?.sip_code ?? 404
-      await media.request('leg.reject', {
-        legId,
-        sipCode,
-        retryAfterS: null,
-        reason: call?.ended_reason ?? 'not_found',
-      })
+      const [sipCode, reason] = [call?.sip_code ?? 404, call?.ended_reason ?? 'not_found']
+      await media.request('leg.reject', { legId, sipCode, reason })
     } else await media.request('leg.hangup', { legId, reason: 'internal_error' })
   }
 

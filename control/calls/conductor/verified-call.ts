@@ -32,7 +32,7 @@ export function verifyFirst(
   follow(trx, legId, async ({ media }) => {
     void judge(deps, media, event, connection, take).catch(async error => {
       deps.log.error({ err: error, legId }, 'an incoming call could not be taken')
-      await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error', retryAfterS: null })
+      await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error' })
     })
   })
 }
@@ -51,7 +51,7 @@ async function judge(
   if (connection.verify_calls === 'require' && result !== 'verified') {
     const { sipCode, phrase } = VERIFICATION_FAILURES[cause ?? 'no_identity']
     log.info({ legId, sipCallId, source: source.host, cause, sipCode }, 'incoming call refused: it is not signed well')
-    await media.request('leg.reject', { legId, sipCode, phrase, reason: 'rejected', retryAfterS: null })
+    await media.request('leg.reject', { legId, sipCode, phrase, reason: 'rejected' })
     return
   }
   await store.transaction(trx => take(trx, verification))

@@ -6,12 +6,19 @@ import { rowOf } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { redactorOf } from '../../organisation/redaction/settings.ts'
+import type { CallTarget } from '../tables.ts'
 import { redacted } from './redacted.ts'
 import { type TurnTiming, toCallProgram, toCallStep } from './step-schema.ts'
 import type { CallProgramRow, CallStepRow } from './tables.ts'
 
 /** The program of a call. */
 export type ProgramTarget = { flowId: string } | { assistantId: string }
+
+/** The program that leads the calls with this target, if it is one. */
+export function programOf(target: CallTarget, id: string | null): ProgramTarget | null {
+  if (id === null) return null
+  return target === 'flow' ? { flowId: id } : target === 'assistant' ? { assistantId: id } : null
+}
 
 /** The caller is to leave a message, and nothing else. `greeting` empty: the default. */
 export interface MessageTarget {

@@ -26,8 +26,8 @@ const USERNAME = /^(live|test)-/
 const RETRY_AFTER_S = 5
 
 const REFUSALS = {
-  not_found: { sipCode: 404, reason: 'not_found', retryAfterS: null },
-  busy: { sipCode: 486, reason: 'busy', retryAfterS: null },
+  not_found: { sipCode: 404, reason: 'not_found' },
+  busy: { sipCode: 486, reason: 'busy' },
   capacity: { sipCode: 503, reason: 'capacity', retryAfterS: RETRY_AFTER_S },
 } as const satisfies Record<Exclude<NotPlaced['failure'], 'not_allowed'>, object>
 
@@ -36,7 +36,7 @@ const answerTo = (refused: NotPlaced) => {
   const phrase = refused.message.replaceAll(/\p{Cc}/gu, '').slice(0, 100)
   if (refused.failure !== 'not_allowed') return { ...REFUSALS[refused.failure], phrase }
   const isForGood = ERRORS[refused.problem.problem].status === 403
-  return { sipCode: isForGood ? 403 : 480, reason: 'capacity', retryAfterS: null } as const
+  return { sipCode: isForGood ? 403 : 480, reason: 'capacity' } as const
 }
 
 /**
@@ -75,7 +75,7 @@ export class PhoneCalls {
   }
 
   async #judge(
-    { legId, digest, source, from, to, replaces, identity }: Incoming,
+    { legId, digest, source, from, to, replaces, identity, isProxied }: Incoming,
     account: SipCredentialRow,
     media: MediaPort,
   ): Promise<void> {
@@ -90,19 +90,20 @@ export class PhoneCalls {
     if (isFailure(checked)) return
     if (!checked.isRight) return log.info(fields, "a phone's call was refused")
     if (!(await noteUse(store, digest.nonce, now()))) {
-      await media.request('leg.challenge', { legId })
+      await media.request('leg.challenge', { legId, isStale: true })
       return
     }
     const tenant = tenantOf(account)
     const user = await forTenant(store.db, tenant).find('users', account.id)
     if (user?.status !== 'active') {
-      await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected', retryAfterS: null })
+      await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected' })
       return
     }
     if (replaces !== undefined) return takeMembersCall(this.#deps, media, { tenant, userId: user.id, legId, replaces })
     const device = { kind: 'leg' as const, legId }
     const isAnonymous = wantsPrivacy(identity) || isNobody(from)
-    const refused = await placeMembersCall(this.#deps, { tenant, user, device, dialled: to.user, isAnonymous })
+    const placing = { tenant, user, device, dialled: to.user, isAnonymous, isProxied }
+    const refused = await placeMembersCall(this.#deps, placing)
     log.info({ ...fields, to: to.user, refused: refused?.message }, "a phone's call")
     if (refused !== null) await media.request('leg.reject', { legId, ...answerTo(refused) })
   }

@@ -1,8 +1,9 @@
 import type { CallCentrePort } from '../../calls/conductor/call-centre-port.ts'
-import { begin, programOf } from '../../calls/conductor/incoming-call.ts'
+import { begin } from '../../calls/conductor/incoming-call.ts'
+import { leadsElsewhere } from '../../calls/conductor/rooms/sessions.ts'
 import { setLeg } from '../../calls/legs.ts'
-import { insertProgram } from '../../calls/programs/records.ts'
-import { insertParty, type NewParty } from '../../calls/records.ts'
+import { insertProgram, programOf } from '../../calls/programs/records.ts'
+import { insertParty, type NewParty, targetOf } from '../../calls/records.ts'
 import { captureOf } from '../../capture-settings/settings.ts'
 import type { Problem } from '../../http/errors.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -37,6 +38,8 @@ export interface Placing {
   dialled: string
   /** The caller's number is hidden from a party outside. */
   isAnonymous?: boolean
+  /** It came through a trusted proxy. */
+  isProxied?: boolean
   /** Metadata of the call; absent: none. */
   metadata?: Record<string, string>
 }
@@ -58,12 +61,14 @@ const DEVICE_TIMEOUT_S = 15
  */
 export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Promise<NotPlaced | null> {
   const { store, now, sipHost, vault } = deps
-  const { tenant, user, dialled } = placing
+  const { tenant, user, dialled, isProxied } = placing
   const from = partyAt(user.extension ?? user.id, sipHost)
   const to = partyAt(dialled, sipHost)
   const at = now()
   const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, { to, from, at })
   if ('failure' in found) return found
+  if (isProxied === true && found.kind === 'route' && (await leadsElsewhere(store.db, found.route, at.toISOString())))
+    return { failure: 'capacity', message: 'Another node has this conference room.' }
   return store.transaction(async trx => {
     const problem = await callProblem(trx, tenant, at.toISOString())
     if (problem !== null) return { failure: 'not_allowed', message: problem.message, problem }
@@ -111,6 +116,7 @@ async function callInside(
   { from, at }: { from: string; at: string },
 ): Promise<boolean> {
   const callId = newId('call')
+  const way = rungFor(found)
   const legId = device.kind === 'leg' ? device.legId : newId('participant')
   const isSecond = await isBeside(trx, tenant, user.id, device)
   if (!(await holdLine(trx, tenant, { userId: user.id, callId, legId, at, isSecond }))) return false
@@ -120,19 +126,19 @@ async function callInside(
     direction: 'inbound',
     to: dialled,
     from,
-    ...targetOf(found),
+    ...targetOf(way.target, way.target_id),
     ...(device.kind === 'leg' ? {} : { dial: JSON.stringify({ ...device, timeoutS: DEVICE_TIMEOUT_S }) }),
     connectionId: null,
     metadata,
     role: 'member',
     muted: false,
   }
-  const program = found.kind === 'route' ? programOf(found.route) : null
+  const program = programOf(way.target, way.target_id)
   const capture = found.kind === 'route' ? { route: captureOf(found.route.capture) } : {}
   const rows = await insertParty(trx, tenant, { ...party, capture, program: program ?? {} }, at)
   if (program !== null) await insertProgram(trx, tenant, party, program, at)
   await becomeBusy(trx, tenant, user.id, at)
-  if (device.kind === 'leg') await begin(deps, trx, tenant, rows, rungFor(found))
+  if (device.kind === 'leg') await begin(deps, trx, tenant, rows, way)
   return true
 }
 
@@ -149,9 +155,3 @@ function rungFor(found: Inside): Pick<InboundRouteRow, 'answer' | 'target' | 'ta
 /** Whether a second call is allowed: a phone has several lines, and puts the other call on hold itself. */
 const isBeside = async (trx: Trx, tenant: Tenant, userId: string, device: CallingDevice): Promise<boolean> =>
   device.kind === 'leg' && (await mayCallBeside(trx, tenant, userId))
-
-function targetOf(found: Inside): Pick<NewParty, 'target' | 'roomId' | 'queueId' | 'userId'> {
-  const { target, target_id: id } = rungFor(found)
-  const idOf = (kind: typeof target) => (target === kind ? id : null)
-  return { target, roomId: idOf('room'), queueId: idOf('queue'), userId: idOf('user') }
-}

@@ -24,13 +24,13 @@ export async function takeMembersCall({ store }: { store: Store }, media: MediaP
   const refusal = await store.transaction(trx => claim(trx, taking))
   if (refusal !== null) {
     const reason = refusal === 486 ? ('busy' as const) : ('rejected' as const)
-    await media.request('leg.reject', { legId, sipCode: refusal, reason, retryAfterS: null })
+    await media.request('leg.reject', { legId, sipCode: refusal, reason })
     return
   }
   const reply = await media.request('leg.replace', { legId: replaces, byLegId: legId })
   // The dialog has just ended, or was answered elsewhere.
   if (!isFailure(reply) || reply.failure === 'invalid') return
-  await media.request('leg.reject', { legId, sipCode: 481, reason: 'not_found', retryAfterS: null })
+  await media.request('leg.reject', { legId, sipCode: 481, reason: 'not_found' })
 }
 
 /** Gives the ring to the member. Returns null, or the SIP status of the refusal. */

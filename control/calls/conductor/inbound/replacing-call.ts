@@ -22,6 +22,6 @@ export async function takeTrunkCall(
   const isTheirs = leg?.connection_id != null && mine.includes(leg.connection_id)
   follow(trx, leg?.call_id ?? legId, async ({ media }) => {
     if (isTheirs) await media.request('leg.replace', { legId: replaces, byLegId: legId })
-    else await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected', retryAfterS: null })
+    else await media.request('leg.reject', { legId, sipCode: 403, reason: 'rejected' })
   })
 }

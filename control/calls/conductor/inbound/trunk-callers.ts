@@ -37,12 +37,7 @@ export function judge(
       if (await isRight(deps, call, account, media)) await deps.store.transaction(later => then(later, account.id))
     } catch (error) {
       deps.log.warn({ err: error, legId: call.legId }, "a trunk's call could not be placed")
-      await media.request('leg.reject', {
-        legId: call.legId,
-        sipCode: 500,
-        reason: 'internal_error',
-        retryAfterS: null,
-      })
+      await media.request('leg.reject', { legId: call.legId, sipCode: 500, reason: 'internal_error' })
     }
   })
 }
@@ -62,7 +57,7 @@ async function isRight(
   if (isFailure(checked)) return false
   if (!checked.isRight) log.info({ legId, connectionId: account.id, source: source.host }, "a trunk's call was refused")
   if (!checked.isRight || digest === null || (await noteUse(store, digest.nonce, now()))) return checked.isRight
-  await media.request('leg.challenge', { legId, algorithm: used })
+  await media.request('leg.challenge', { legId, algorithm: used, isStale: true })
   return false
 }
 

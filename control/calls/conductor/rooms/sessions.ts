@@ -1,7 +1,9 @@
 import { newId } from '../../../kernel/ids.ts'
+import { BEAT_MS } from '../../../kernel/nodes/heartbeat.ts'
 import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../../kernel/tenancy.ts'
+import type { InboundRouteRow } from '../../../trunks/tables.ts'
 import type { LegRows } from '../../steps/decide.ts'
 import type { CallRow, ConferenceRoomRow } from '../../tables.ts'
 
@@ -16,6 +18,20 @@ export const runningSession = (db: Db, room: RoomKey): Promise<CallRow | undefin
 /** The one that callers of this node can join. Another node's media process has its own. */
 export const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> =>
   runningSessions(db, room).where('node_id', '=', nodeOf(db)).executeTakeFirst()
+
+type Leading = Pick<InboundRouteRow, 'target' | 'target_id' | 'organisation_id' | 'livemode'>
+
+/** Whether a route leads to a room whose session runs at another node that is alive, and none here: its callers meet there. */
+export async function leadsElsewhere(db: Db, { target, target_id: id, ...of }: Leading, at: string): Promise<boolean> {
+  if (target !== 'room' || id === null || (await ownSession(db, { ...of, id })) !== undefined) return false
+  const lately = new Date(Date.parse(at) - 3 * BEAT_MS).toISOString()
+  const alive = db.selectFrom('nodes').select('id').where('seen_at', '>', lately)
+  return (
+    (await runningSessions(db, { ...of, id })
+      .where('node_id', 'in', alive)
+      .executeTakeFirst()) !== undefined
+  )
+}
 
 const runningSessions = (db: Db, room: RoomKey) =>
   forTenant(db, tenantOf(room))
