@@ -99,16 +99,20 @@ export function dialogOfResponse(
     remoteTarget: contactUri(response.headers) ?? invite.uri,
     routeSet: response.headers.list('record-route').reverse(),
     peer,
-    behindNat: isAnswerBehindNat(response, peer),
+    behindNat: isAnswerBehindNat(invite, response, peer),
     isSecure: isSips(invite.uri),
   }
 }
 
-/** A party called at a public address that names a private one is behind a NAT: it is reached on the way of the INVITE. */
-function isAnswerBehindNat({ headers }: SipResponse, peer: Peer): boolean {
+/**
+ * A party that names a private address is behind a NAT if it was called at a public one, or by this very address at another one, as its
+ * registration has come from there: it is reached on the way of the INVITE.
+ */
+function isAnswerBehindNat({ uri, route }: OutgoingRequest, { headers }: SipResponse, peer: Peer): boolean {
   const contact = contactUri(headers)
   const host = contact === null ? null : (destinationOfUri(contact)?.host ?? null)
-  return peer.publicOnly === true && headers.get('record-route') === null && host !== null && PRIVATE.test(host)
+  if (headers.get('record-route') !== null || host === null || !PRIVATE.test(host)) return false
+  return peer.publicOnly === true || (route.length === 0 && host !== peer.host && destinationOfUri(uri)?.host === host)
 }
 
 /** A request or 2xx that refreshes the target moves the dialog to its Contact (RFC 3261 §12.2). */

@@ -245,4 +245,15 @@ test('who answers at a public address with a private Contact is behind a NAT: th
   assert.equal(alice.sentLike('ACK').at(-1)!.to, { transport: 'udp', host: '192.0.2.2', port: 5060, publicOnly: true })
 })
 
+test('so is who was called by a private Contact at another address, where it has registered from, and nobody else', () => {
+  const ackTo = (contact: string, request: Partial<InviteRequest> = {}): string => {
+    const { alice } = dial({ to: 'sip:bob@10.0.0.5:5062', target: { ...PROXY, host: '10.9.0.1' }, ...request })
+    answer(alice, 200, 'b', [`Contact: <${contact}>`], 'answer')
+    return alice.sentLike('ACK').at(-1)!.to.host
+  }
+  assert.is(ackTo('sip:bob@10.0.0.5:5062'), '10.9.0.1')
+  assert.is(ackTo('sip:bob@10.0.0.7:5062'), '10.0.0.7')
+  assert.is(ackTo('sip:bob@10.0.0.5:5062', { route: ['<sip:10.9.0.1;lr>'] }), '10.0.0.5')
+})
+
 test.run()

@@ -154,6 +154,26 @@ test(
 )
 
 test(
+  'a phone behind the NAT of another private network gets its ACK and its BYE where its INVITE went',
+  async () => {
+    const bob = await newMember()
+    const number = `7${bob.extension}`
+    await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id: bob.userId } })
+    const desk = await newPeer()
+    const behind = 'Contact: <sip:desk@192.168.1.7:5060>'
+    assert.is((await ask(desk, bob, 'REGISTER', bob.account.username, [behind])).what, '200')
+    const answered = (await Phone.open('calls-behind')).call(number, product.sip)
+    const invite = await desk.next('INVITE')
+    invite.reply(responseTo(invite, '200 OK', [behind, 'Content-Type: application/sdp'], audioAt(6000)))
+    await desk.next('ACK')
+    await (await answered).hangup()
+    const bye = await desk.next('BYE')
+    bye.reply(responseTo(bye, '200 OK'))
+  },
+  LIMIT,
+)
+
+test(
   'a phone that registers again in a call, from the same port and then from another one, keeps its call, and is reached where it is once it has said so in the call',
   async () => {
     const bob = await newMember()
