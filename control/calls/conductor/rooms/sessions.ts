@@ -21,16 +21,15 @@ export const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> 
 
 type Leading = Pick<InboundRouteRow, 'target' | 'target_id' | 'organisation_id' | 'livemode'>
 
-/** Whether a route leads to a room whose session runs at another node that is alive, and none here: its callers meet there. */
+/** Whether a route leads to a room that has calls at another node that is alive, and none here: its callers meet there. */
 export async function leadsElsewhere(db: Db, { target, target_id: id, ...of }: Leading, at: string): Promise<boolean> {
-  if (target !== 'room' || id === null || (await ownSession(db, { ...of, id })) !== undefined) return false
+  if (target !== 'room' || id === null) return false
+  const ofRoom = forTenant(db, tenantOf(of)).select('calls').select('id').where('room_id', '=', id)
+  const running = ofRoom.where('ended_at', 'is', null).limit(1)
+  if ((await running.where('node_id', '=', nodeOf(db)).executeTakeFirst()) !== undefined) return false
   const lately = new Date(Date.parse(at) - 3 * BEAT_MS).toISOString()
   const alive = db.selectFrom('nodes').select('id').where('seen_at', '>', lately)
-  return (
-    (await runningSessions(db, { ...of, id })
-      .where('node_id', 'in', alive)
-      .executeTakeFirst()) !== undefined
-  )
+  return (await running.where('node_id', 'in', alive).executeTakeFirst()) !== undefined
 }
 
 const runningSessions = (db: Db, room: RoomKey) =>
