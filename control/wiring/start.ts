@@ -38,7 +38,7 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
     media: {
       name: 'media',
       argv: [...MEDIA_FLAGS, built('media/main.js')],
-      env: { ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
+      env: { UV_THREADPOOL_SIZE, ...envOfMedia, TANDEM_MEDIA_CONFIG: JSON.stringify(mediaConfig(config)) },
       envAgain: { TANDEM_MEDIA_RESTART: '1' },
       onNotice: type => {
         if (type === 'speech_ready') screen.speechReady()
@@ -68,14 +68,12 @@ export async function start(config: Config, env: NodeJS.ProcessEnv): Promise<num
 }
 
 /**
- * Threads of control. Names are looked up on half of them: more than one organisation's webhooks may hold at once (`DeliveryShares`),
- * so that names whose servers do not answer hold up nobody else's.
+ * Of control and of media. Names are looked up on half of them: more than one organisation's webhooks may hold at once (`DeliveryShares`),
+ * so that names whose servers do not answer hold up nobody else's webhooks, and in media neither streams nor calls.
  */
-const THREADS = {
-  UV_THREADPOOL_SIZE: '96',
-  // Hashing a PIN takes 16 MiB. With this setting glibc returns them at once; otherwise each thread would keep its own.
-  MALLOC_MMAP_THRESHOLD_: String(1024 * 1024),
-}
+const UV_THREADPOOL_SIZE = '96'
+// Hashing a PIN takes 16 MiB. With this setting glibc returns them at once; otherwise each thread would keep its own.
+const THREADS = { UV_THREADPOOL_SIZE, MALLOC_MMAP_THRESHOLD_: String(1024 * 1024) }
 
 /** Raises the priority of this process and its children, if the system allows it. A priority set by the operator stays. */
 function comeForward(): void {
