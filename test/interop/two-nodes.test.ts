@@ -63,10 +63,10 @@ interface Member {
 }
 
 /** A member whose phone has registered through the edge, with one of the nodes. */
-async function behindEdge(name: string): Promise<Member> {
+async function behindEdge(name: string, extension?: string): Promise<Member> {
   const [node] = nodes
   const phone = await Phone.open(name, {}, CARRIER)
-  const { user_id: userId } = await node.ok('POST', '/invitations', { email: `${name}@example.com` })
+  const { user_id: userId } = await node.ok('POST', '/invitations', { email: `${name}@example.com`, extension })
   await node.ok('PATCH', `/users/${userId}`, { status: 'active' })
   const account = await node.ok('POST', `/users/${userId}/sip_credential`)
   await node.until('the edge has found a node for the phone', () =>
@@ -75,6 +75,11 @@ async function behindEdge(name: string): Promise<Member> {
       () => null,
     ),
   )
+  if (extension !== undefined)
+    await node.ok('POST', '/inbound_routes', {
+      match: { to: extension.replace('77', '97') },
+      target: { type: 'user', id: userId },
+    })
   return { userId, account, phone }
 }
 
@@ -125,6 +130,36 @@ sharedTest(
     for (const one of members) for (const other of members) if (one !== other) await hears(node, one.call, other.hz)
     await call.hangup()
     await Promise.all([phone, ...members.map(({ caller }) => caller)].map(one => one.close()))
+  },
+)
+
+sharedTest(
+  "a phone's second call goes to the node of its first, so that it can join both by REFER with Replaces",
+  async () => {
+    const [agent, bob] = [await behindEdge('joins', '7701'), await behindEdge('joined', '7702')]
+    for (const node of [...nodes, ...nodes]) {
+      const caller = await Phone.open('caller')
+      const calling = caller.dial('9701', node.sip)
+      const atAgent = await agent.phone.next()
+      atAgent.answer()
+      const atCaller = await calling
+      assert.is((await atCaller.outcome).status, 200)
+      atCaller.say(tone(440))
+      await hears(node, atAgent, 440)
+      const consulting = agent.phone.call('7702', edge, { account: agent.account })
+      const atBob = await bob.phone.next()
+      atBob.answer()
+      atBob.say(tone(1000))
+      const second = await consulting
+      await hears(node, second, 1000)
+      atAgent.refer(`sip:7702@${EDGE}`, second)
+      await Promise.all([atAgent.ended, second.ended])
+      await Promise.all([hears(node, atCaller, 1000), hears(node, atBob, 440)])
+      await atCaller.hangup()
+      await atBob.ended
+      await caller.close()
+    }
+    await Promise.all([agent.phone.close(), bob.phone.close()])
   },
 )
 
