@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type AddressPolicy, isAllowedAddress } from '../../media/protocol.ts'
 import { type Problem, problem } from './errors.ts'
 
@@ -12,8 +13,12 @@ export const customerAddresses = (allowedNetworks: string[]): AddressPolicy => (
 /** Resolves a host name; empty if it has no address. */
 export type Resolve = (host: string) => Promise<string[]>
 
-export const resolveHost: Resolve = async host => {
-  const found = await lookup(host, { all: true }).catch(() => [])
+/** A request does not wait longer for name servers that are silent: the system asks them for many seconds [ms]. */
+const PATIENCE_MS = 2000
+
+export const resolveHost = async (host: string, look: typeof lookup = lookup): Promise<string[]> => {
+  const asked = look(host, { all: true }).catch(() => [])
+  const found = await Promise.race([asked, sleep(PATIENCE_MS, [], { ref: false })])
   return found.map(({ address }) => address)
 }
 

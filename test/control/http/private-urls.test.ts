@@ -1,5 +1,6 @@
 // One database: addresses are judged before anything is stored.
 import * as assert from 'uvu/assert'
+import { resolveHost } from '../../../control/http/url-policy.ts'
 import { suite } from '../../harness.ts'
 import { APP_CONFIG, makeWholeApp, type WholeApp } from '../whole-app.ts'
 
@@ -51,6 +52,16 @@ test('a change is judged as a creation is', async () => {
   const draft = { base_rev: flow.draft_rev, graph: graph('http://127.0.0.1/') }
   const written = await world.test(`PUT /v1/flows/${flow.id}/draft`, draft)
   assert.equal([written.status, written.body.error.param], [400, 'graph.nodes[0].action.url'])
+})
+
+test('a name whose name servers are silent holds a request up for two seconds, not for all their time-outs', async () => {
+  const from = performance.now()
+  const silent = () => new Promise<never>(() => {})
+  // What keeps the process alive meanwhile is a server's socket.
+  const alive = setTimeout(() => {}, 8000)
+  assert.equal(await resolveHost('silent.example', silent as never), [])
+  clearTimeout(alive)
+  assert.ok(performance.now() - from < 6000)
 })
 
 test.run()
