@@ -1,5 +1,5 @@
 import type { ProfileSettings } from '../schema.ts'
-import { figuresOf, lasts, NUDGES, nudgesOf, passTime } from './figures.ts'
+import { figuresOf, lasts, NUDGES, nudgesOf, passTime, RATIO_BACK } from './figures.ts'
 import { claim, count, disclosureSlot, onceSlot, slotOf, valueOfSlot } from './slots.ts'
 import type { CopilotState } from './state.ts'
 
@@ -63,7 +63,7 @@ function isClearlyOver(
   ratio: number | null,
   limit: (fallback: number) => number,
 ): boolean {
-  if (kind === 'talk_ratio') return ratio === null || ratio < limit(1) - 0.08
+  if (kind === 'talk_ratio') return ratio === null || ratio < limit(1) - RATIO_BACK
   return kind !== 'sentiment' || sentiment > -limit(DEFAULT_SENTIMENT) + 0.2
 }
 

@@ -8,7 +8,7 @@ const MIN_TALK_MS = 20_000
 const MIN_SPEECH_MS = 15_000
 const MIN_WORDS = 20
 /** Hysteresis: how far a figure must come back before its nudge ends. */
-const RATIO_BACK = 0.08
+export const RATIO_BACK = 0.08
 const WPM_BACK = 12
 /** Fewer words of the customer, such as "mhm" or "I see", do not end a monologue. */
 const MIN_TURN_WORDS = 3

@@ -86,8 +86,8 @@ export interface NewRing {
 /** Margin of `deadline` over the ringing time, which media observes itself [ms]. */
 const GRACE_MS = 10_000
 
-/** Purposes of rings that exist beside the party that talks with the caller. */
-const ASIDE: readonly RingPurpose[] = ['consult', 'supervise', 'referred']
+/** Purposes of rings that exist beside the party that talks with the caller, and cannot transfer the call by REFER. */
+export const ASIDE: readonly RingPurpose[] = ['consult', 'supervise', 'referred']
 
 /** Whether the ring's leg is the call's own: a member calls somebody inside. */
 export const isCaller = ({ purpose, open_call }: RingRow): boolean => purpose === 'placed' && open_call === null

@@ -3,6 +3,7 @@ import { findLeg, mainLeg } from '../../calls/legs.ts'
 import { isPaused } from '../../calls/pci.ts'
 import type { Of } from '../../calls/steps/event-handler.ts'
 import { follow } from '../../calls/steps/follow.ts'
+import { isLeadable } from '../../calls/steps/table.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import type { Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
@@ -10,7 +11,7 @@ import { uriAt } from '../../trunks/outbound.ts'
 import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
 import { destinationOf, partyAt } from '../destinations.ts'
-import { isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
+import { ASIDE, isCaller, mainRing, ringsOf } from '../ringing/rings.ts'
 import type { RingRow } from '../tables.ts'
 import { carryOut } from './carry-out.ts'
 import { followedBy } from './out.ts'
@@ -21,9 +22,6 @@ type Asked = Of<'leg.refer_asked'>['body']
 
 /** A refused REFER, with the SIP status of the answer. */
 type Refused = { status: number }
-
-/** Purposes of rings whose party cannot transfer the call by REFER. */
-const ASIDE: readonly string[] = ['supervise', 'consult', 'referred', 'callback']
 
 /** A far end asks for a transfer by REFER. Whether it may depends on whose leg it is (docs/sip.md, "Transfers"). */
 export async function onReferAsked(
@@ -83,6 +81,8 @@ async function planOfMember(
 ): Promise<Plan | Refused> {
   const user = await forTenant(trx, tenant).find('users', ring.user_id ?? '')
   if (ring.state !== 'talking' || ring.leg_id !== leg.id || ASIDE.includes(ring.purpose)) return { status: 603 }
+  const party = await mainLeg(trx, tenant, leg.call_id)
+  if (party === undefined || (party.id !== leg.id && !isLeadable(party.step))) return { status: 603 }
   if (user?.status !== 'active') return { status: 403 }
   const { replaces } = asked
   if (replaces !== null && replaces.legId !== null) {

@@ -88,6 +88,46 @@ test('pending, due, route agent_queue, an agent is free: offered, the agent is r
   await world.close()
 })
 
+test("a member's phone transfers the person who was called back: by REFER once they talk, not before there is anybody to transfer", async () => {
+  const { world, ann, book, row, person } = await backs()
+  const bob = await world.addAgent('bob')
+  await forTenant(world.store.db, world.tenant)
+    .update('users')
+    .set({ extension: '302' })
+    .where('id', '=', bob)
+    .execute()
+  await world.setStatus(bob, 'available')
+  const id = await book()
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  const phone = world.ringing(ann)[0]!.legId
+  world.media.pickUp(phone)
+  await world.settle()
+  const answers = (): unknown[] =>
+    world.media.handled.flatMap(({ name, body }) =>
+      name === 'leg.refer_answer' ? [(body as { sipCode: number }).sipCode] : [],
+    )
+  world.media.refer(phone, '302')
+  await world.settle()
+  assert.equal(answers(), [603])
+  world.media.pickUp(person()!.legId)
+  await world.settle()
+  world.media.refer(phone, '302')
+  await world.settle()
+  assert.equal(answers(), [603, 202])
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  await world.settle()
+  assert.is(world.legOf(ann), undefined)
+  assert.is(world.legOf(bob)?.roomId, person()!.roomId)
+  assert.equal([await world.status(ann), await world.status(bob)], ['wrap_up', 'busy'])
+  assert.is((await row(id)).status, 'connected')
+  world.media.hangUp(person()!.legId)
+  await world.settle()
+  assert.is((await row(id)).status, 'completed')
+  assert.is(world.legOf(bob), undefined)
+  await world.close()
+})
+
 test('what a deactivated member was to call back is returned by the queue, asked for before or after', async () => {
   const { world, ann, book, row } = await backs()
   const bob = await world.addAgent('bob')
