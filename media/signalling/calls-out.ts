@@ -11,14 +11,12 @@ import { invitationOf, userToUser } from './invitation.ts'
 import { isOver, type Line, partyOf, reasonOfStatus } from './line.ts'
 import { conflict, type Lines } from './lines.ts'
 import type { Redirects } from './redirects.ts'
-import { Resting, type Sign, type Way, Ways } from './ways.ts'
+import { PATIENCE_MS, Resting, type Sign, type Way, Ways } from './ways.ts'
 
 /** The answer to an unacceptable description (RFC 3261 §21.4.26). */
 const NOT_ACCEPTABLE_HERE = 488
 /** Nobody passes the call on any more (RFC 3261 §21.4.20). */
 const TOO_MANY_HOPS = 483
-/** A far end that has not even sent 100 by then is abandoned for the next, if there is one [ms]. */
-const PATIENCE_MS = 4000
 const NO_WAY: Failure = { failure: 'unavailable', message: 'nothing leads there' }
 const NO_TURN: Failure = { failure: 'capacity', message: 'its connection or campaign begins as many calls as it may' }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Destination, HeaderFields, Peer } from '../../sip/agent-types.ts'
 import { destinationOfUri } from '../../sip/destination.ts'
@@ -9,6 +10,8 @@ import { atMost } from '../protocol/at-most.ts'
 import { type DialTarget, type EndedReason, MAX_REDIRECTS as MAX_TOLD } from '../protocol.ts'
 import { firstHop } from './proxies.ts'
 
+/** A far end that has not even sent 100 by then, or whose name nobody has told, is abandoned for the next, if there is one [ms]. */
+export const PATIENCE_MS = 4000
 /** Final statuses after which the next way is tried, where a target names none (RFC 3263 §4.3). */
 const TRY_NEXT_ON: readonly number[] = [503]
 /** A host that did not answer, or said 503 without a time, is tried after all others for this long [ms]. */
@@ -87,6 +90,8 @@ export type Sign = (target: DialTarget, received?: readonly string[]) => Promise
 interface WaysOptions {
   targets: readonly DialTarget[]
   locate: (to: Destination) => Promise<Peer[]>
+  /** How long silent name servers hold the call up if there is another host [ms]; absent: as long as a silent host. */
+  patienceMs?: number
   resting: Resting
   /** Absent: no call is signed. */
   sign?: Sign
@@ -94,15 +99,23 @@ interface WaysOptions {
   mayCall: (by: DialTarget, contacts: readonly string[]) => Promise<Allowed>
 }
 
+interface Host {
+  target: DialTarget
+  to: Destination
+}
+
 /** All that one call may be placed over, in order: target by target, of each host by host, of each address by address. */
 export class Ways {
   readonly #options: WaysOptions
   readonly #targets: DialTarget[]
   /** Hosts of the current target that are not looked up yet. */
-  #hosts: { target: DialTarget; to: Destination }[] = []
+  #hosts: Host[] = []
   #found: Way[] = []
   /** Resting hosts: tried if there is nothing better. */
   #later: Way[] = []
+  /** Hosts whose name servers were silent: looked up again last, and then awaited. */
+  #unlocated: Host[] = []
+  #awaitsNames = false
   #redirects = 0
   #named: Named | null = null
   /** Targets that a 3xx has led to. */
@@ -117,7 +130,8 @@ export class Ways {
 
   /** Whether one more may follow. */
   get hasMore(): boolean {
-    return this.#found.length + this.#hosts.length + this.#targets.length + this.#later.length > 0
+    const left = [this.#found, this.#hosts, this.#targets, this.#later, this.#unlocated]
+    return left.some(({ length }) => length > 0)
   }
 
   /** The next one to try; null: that was all. Never rejects. */
@@ -129,7 +143,7 @@ export class Ways {
   }
 
   async #find(): Promise<Way | null> {
-    const { locate, resting } = this.#options
+    const { resting } = this.#options
     for (;;) {
       if (this.#named !== null) await this.#follow(this.#named)
       const way = this.#found.shift()
@@ -140,13 +154,34 @@ export class Ways {
       }
       const host = this.#hosts.shift()
       if (host !== undefined) {
-        this.#found = (await locate(host.to)).map(peer => ({ target: host.target, peer }))
+        await this.#locate(host)
         continue
       }
       const target = this.#targets.shift()
-      if (target === undefined) return this.#later.shift() ?? null
+      if (target === undefined) {
+        const last = this.#later.shift() ?? null
+        if (last !== null || this.#unlocated.length === 0) return last
+        this.#awaitsNames = true
+        this.#hosts = this.#unlocated.splice(0)
+        continue
+      }
       this.#hosts = destinationsOf(target).map(to => ({ target, to }))
     }
+  }
+
+  async #locate(host: Host): Promise<void> {
+    const { locate, patienceMs = PATIENCE_MS } = this.#options
+    const found = locate(host.to)
+    const inTime = this.#awaitsNames || !this.hasMore ? found : within(found, patienceMs)
+    const peers = await inTime
+    if (peers === null) this.#unlocated.push(host)
+    else this.#found = peers.map(peer => ({ target: host.target, peer }))
+  }
+
+  #leaveTarget(): void {
+    this.#found = []
+    this.#hosts = []
+    this.#unlocated = []
   }
 
   /** Whether the call continues elsewhere after a failed attempt. */
@@ -164,8 +199,7 @@ export class Ways {
   #mayTryNextContact(failed: DialTarget): boolean {
     const next = this.#targets[0]
     if (next === undefined || !this.#contacts.has(failed) || !this.#contacts.has(next)) return false
-    this.#found = []
-    this.#hosts = []
+    this.#leaveTarget()
     return true
   }
 
@@ -187,16 +221,14 @@ export class Ways {
     const proxies = contacts.filter(contact => destinationOfUri(contact) !== null).slice(0, MAX_REDIRECTS)
     if (proxies.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
     const routes = proxies.map(proxy => [`<${/;lr\b/i.test(proxy) ? proxy : `${proxy};lr`}>`])
-    this.#found = []
-    this.#hosts = []
+    this.#leaveTarget()
     this.#targets.unshift(...routes.map(route => ({ ...target, ...ELSEWHERE, route })))
     return true
   }
 
   async #follow({ by, redirects, contacts }: Named): Promise<void> {
     this.#named = null
-    this.#found = []
-    this.#hosts = []
+    this.#leaveTarget()
     const { to, reason } = await this.#options.mayCall(by, [...contacts.keys()])
     if (to.length === 0) {
       // Other connections are not tried, since they would be redirected alike. Contacts named beside this one still are.
@@ -210,6 +242,13 @@ export class Ways {
     for (const one of named) this.#contacts.add(one)
     this.#targets.unshift(...named)
   }
+}
+
+/** Null: it is not there after so long. */
+async function within<T>(pending: Promise<T>, ms: number): Promise<T | null> {
+  const end = new AbortController()
+  const late = sleep(ms, null, { signal: end.signal }).catch(() => null)
+  return Promise.race([pending, late]).finally(() => end.abort())
 }
 
 /** A target elsewhere gets no route of ours, and not our password. */

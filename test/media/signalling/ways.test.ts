@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import type { DialTarget } from '../../../media/protocol.ts'
 import { type Refusal, Resting, type Way, Ways } from '../../../media/signalling/ways.ts'
@@ -27,16 +28,19 @@ function scene(
   zone: Record<string, string[]> = {},
   now = () => 0,
   mayBe: (uri: string) => boolean = () => true,
+  silentMs = 0,
 ) {
   const located: Destination[] = []
   const resting = new Resting(now)
   const locate = async (to: Destination): Promise<Peer[]> => {
     located.push(to)
+    if (to.host === 'dead') await sleep(silentMs)
     return (zone[to.host] ?? [to.host]).map(address => ({ transport: 'udp', host: address, port: to.port ?? 5060 }))
   }
   const ways = () =>
     new Ways({
       targets,
+      patienceMs: 20,
       locate,
       resting,
       mayCall: async (_by, to) => ({ to: to.filter(mayBe), reason: 'redirect_refused' }),
@@ -68,6 +72,30 @@ test('target by target, host by host, address by address; each is looked up when
   assert.is(located.length, 1)
   assert.equal(await tries(one, () => SILENT), ['2', '3', '4'])
   assert.ok(located.every(to => to.publicOnly === true))
+})
+
+test('silent name servers hold no call up that has another host; where all names are silent they are awaited', async () => {
+  const silent = scene(
+    [target('x', { hosts: [host('dead'), host('a')] }), target('dead')],
+    {},
+    () => 0,
+    () => true,
+    60,
+  )
+  assert.equal(await tries(silent.ways(), () => SILENT), ['a', 'dead', 'dead'])
+  assert.equal(
+    silent.located.map(({ host }) => host),
+    ['dead', 'a', 'dead', 'dead', 'dead'],
+  )
+  const alone = scene(
+    [target('dead')],
+    {},
+    () => 0,
+    () => true,
+    60,
+  )
+  assert.equal(await tries(alone.ways(), () => SILENT), ['dead'])
+  assert.is(alone.located.length, 1)
 })
 
 test('the next one is tried after 503, no answer and no connection, and after nothing else', async () => {
