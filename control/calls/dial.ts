@@ -144,7 +144,7 @@ export async function placeCall(
     return rows
   })
   if ('problem' in placed) {
-    // Whoever is at a limit of its own keeps no places of others.
+    // Others can have its place at once.
     await deps.media.request('leg.release', { legId })
     return placed
   }

@@ -178,10 +178,11 @@ export class Ways {
     else this.#found = peers.map(peer => ({ target: host.target, peer }))
   }
 
-  #leaveTarget(): void {
+  /** Nothing else of this target, whose turn it is, is tried. */
+  #leave(left: DialTarget): void {
     this.#found = []
     this.#hosts = []
-    this.#unlocated = []
+    this.#unlocated = this.#unlocated.filter(({ target }) => target !== left)
   }
 
   /** Whether the call continues elsewhere after a failed attempt. */
@@ -199,7 +200,7 @@ export class Ways {
   #mayTryNextContact(failed: DialTarget): boolean {
     const next = this.#targets[0]
     if (next === undefined || !this.#contacts.has(failed) || !this.#contacts.has(next)) return false
-    this.#leaveTarget()
+    this.#leave(failed)
     return true
   }
 
@@ -221,20 +222,21 @@ export class Ways {
     const proxies = contacts.filter(contact => destinationOfUri(contact) !== null).slice(0, MAX_REDIRECTS)
     if (proxies.length === 0 || this.#redirects++ >= MAX_REDIRECTS) return false
     const routes = proxies.map(proxy => [`<${/;lr\b/i.test(proxy) ? proxy : `${proxy};lr`}>`])
-    this.#leaveTarget()
+    this.#leave(target)
     this.#targets.unshift(...routes.map(route => ({ ...target, ...ELSEWHERE, route })))
     return true
   }
 
   async #follow({ by, redirects, contacts }: Named): Promise<void> {
     this.#named = null
-    this.#leaveTarget()
+    this.#leave(by)
     const { to, reason } = await this.#options.mayCall(by, [...contacts.keys()])
     if (to.length === 0) {
       // Other connections are not tried, since they would be redirected alike. Contacts named beside this one still are.
       const beside = this.#targets.filter(one => this.#contacts.has(one))
       this.#targets.splice(0, this.#targets.length, ...beside)
       this.#later = []
+      this.#unlocated = []
       this.refusal = reason
     }
     // Targets named by a far end have the far end's restrictions.
