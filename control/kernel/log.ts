@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import type { LogLevel } from './config/config.ts'
+import type { LogLevel } from './config/values.ts'
 
 const HIDDEN = ['authorization', 'secret', 'pin', 'moderator_pin', 'password', 'token', 'digits', 'key']
 

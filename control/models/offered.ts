@@ -3,7 +3,7 @@ import { catalogueRoutes } from '../http/catalogue.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { Route } from '../http/route.ts'
-import type { Config } from '../kernel/config/config.ts'
+import type { Config } from '../kernel/config/settings.ts'
 import { nullable } from '../kernel/schema.ts'
 import { OPERATORS_CHOICE } from './choice.ts'
 

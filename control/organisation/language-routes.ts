@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { listOf, listQuery, pageOfAll } from '../http/list.ts'
 import { type Route, route } from '../http/route.ts'
-import type { Config } from '../kernel/config/config.ts'
+import type { Config } from '../kernel/config/settings.ts'
 import { LANGUAGE_CODES, LANGUAGES, type LanguageCode } from '../kernel/languages.ts'
 import { nullable } from '../kernel/schema.ts'
 

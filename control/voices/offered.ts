@@ -1,7 +1,7 @@
 import { DEFAULT_OFFLINE_VOICE, OFFLINE_VOICES } from '../../media/protocol.ts'
 import { didYouMean } from '../http/did-you-mean.ts'
 import { type Problem, problem } from '../http/errors.ts'
-import type { Config } from '../kernel/config/config.ts'
+import type { Config } from '../kernel/config/settings.ts'
 
 export interface OfferedVoice {
   id: string

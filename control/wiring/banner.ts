@@ -1,5 +1,5 @@
 import { reachableHost, sipHostOf, urlHost, wsUrlOf } from '../kernel/addresses.ts'
-import type { Config } from '../kernel/config/config.ts'
+import type { Config } from '../kernel/config/settings.ts'
 
 /** What control tells the supervisor when it is ready. */
 export interface ControlReady {

@@ -2,7 +2,7 @@
 
 // Nouns register migrations, so whoever opens the store must import them all.
 import './event-catalog.ts'
-import type { Config } from '../kernel/config/config.ts'
+import type { Config } from '../kernel/config/settings.ts'
 import { prepareDataDir } from '../kernel/data-dir.ts'
 import { newSecret } from '../kernel/secrets.ts'
 import { openConfiguredStore } from '../kernel/store/configured-store.ts'

@@ -1,5 +1,4 @@
-import type { Config } from './config.ts'
-import { SETTINGS, type Setting } from './settings.ts'
+import { type Config, SETTINGS, type Setting } from './settings.ts'
 
 /** The configuration in `env`, or one line for each bad value with the variable, the value and what to do. */
 export function readConfig(env: Record<string, string | undefined>): { config: Config } | { errors: string[] } {

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { DEFAULT_WS_PORT } from '../addresses.ts'
-import { type Config, LOG_LEVELS } from './config.ts'
 import {
   address,
   addressList,
+  anyText,
   bad,
   cidrList,
   databaseUrl,
@@ -13,6 +13,7 @@ import {
   integer,
   items,
   key,
+  LOG_LEVELS,
   logLevel,
   modelPrices,
   modelUrl,
@@ -43,12 +44,16 @@ export interface Setting<T> {
   secret?: true
 }
 
-type Settings = { [K in keyof Config]: Setting<Config[K]> }
-
-const keyOfProvider = { default: null, help: 'key of that provider', parse: ok, absent: null, secret: true } as const
+const keyOfProvider = {
+  default: null,
+  help: 'key of that provider',
+  parse: anyText,
+  absent: null,
+  secret: true,
+} as const
 
 /** One table for parsing, error messages and `tandem --help`. */
-export const SETTINGS: Settings = {
+export const SETTINGS = {
   dataDir: {
     name: 'TANDEM_DATA_DIR',
     default: './data',
@@ -139,6 +144,13 @@ export const SETTINGS: Settings = {
     name: 'TANDEM_PUBLIC_URL',
     default: null,
     help: 'http(s) address of the proxy that browsers use; it passes /v1/web_calls, /v1/softphones and /v1/sip to TANDEM_WS_PORT',
+    parse: publicUrl,
+    absent: null,
+  },
+  nodeUrl: {
+    name: 'TANDEM_NODE_URL',
+    default: null,
+    help: "http(s) address of this node's API for the other nodes of the database; they pass on what has to be done at this one",
     parse: publicUrl,
     absent: null,
   },
@@ -251,7 +263,7 @@ export const SETTINGS: Settings = {
     absent: null,
   },
   modelKey: { name: 'TANDEM_MODEL_KEY', ...keyOfProvider },
-  modelName: { name: 'TANDEM_MODEL_NAME', default: 'default', help: 'default model', parse: ok },
+  modelName: { name: 'TANDEM_MODEL_NAME', default: 'default', help: 'default model', parse: anyText },
   modelNames: {
     name: 'TANDEM_MODEL_NAMES',
     default: null,
@@ -278,7 +290,7 @@ export const SETTINGS: Settings = {
     name: 'TANDEM_EMBEDDINGS_NAME',
     default: 'text-embedding-3-small',
     help: 'its model',
-    parse: ok,
+    parse: anyText,
   },
   ttsUrl: {
     name: 'TANDEM_TTS_URL',
@@ -288,8 +300,8 @@ export const SETTINGS: Settings = {
     absent: null,
   },
   ttsKey: { name: 'TANDEM_TTS_KEY', ...keyOfProvider },
-  ttsModel: { name: 'TANDEM_TTS_MODEL', default: 'gpt-4o-mini-tts', help: 'its model', parse: ok },
-  ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'default voice', parse: ok },
+  ttsModel: { name: 'TANDEM_TTS_MODEL', default: 'gpt-4o-mini-tts', help: 'its model', parse: anyText },
+  ttsVoice: { name: 'TANDEM_TTS_VOICE', default: 'alloy', help: 'default voice', parse: anyText },
   ttsVoices: {
     name: 'TANDEM_TTS_VOICES',
     default: 'alloy,ash,ballad,coral,echo,fable,nova,onyx,sage,shimmer,verse',
@@ -304,7 +316,7 @@ export const SETTINGS: Settings = {
     absent: null,
   },
   sttKey: { name: 'TANDEM_STT_KEY', ...keyOfProvider },
-  sttModel: { name: 'TANDEM_STT_MODEL', default: 'gpt-4o-mini-transcribe', help: 'its model', parse: ok },
+  sttModel: { name: 'TANDEM_STT_MODEL', default: 'gpt-4o-mini-transcribe', help: 'its model', parse: anyText },
   speechTimeoutMs: {
     name: 'TANDEM_SPEECH_TIMEOUT_MS',
     default: '5000',
@@ -350,4 +362,11 @@ export const SETTINGS: Settings = {
     help: 'maximum concurrent calls; further callers get 503 with Retry-After',
     parse: integer(1, 100_000),
   },
-}
+} satisfies Record<string, Setting<unknown>>
+
+type ValueOf<S extends Setting<unknown>> =
+  | Extract<ReturnType<S['parse']>, { value: unknown }>['value']
+  | (S extends { absent: null } ? null : never)
+
+/** The configuration: a value of each setting. */
+export type Config = { [K in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[K]> }

@@ -1,14 +1,45 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
-import { type Config, type DrachtioServer, type HepTarget, LOG_LEVELS, type LogLevel, RTP_SOCKETS } from './config.ts'
 
 /** How the text of a setting is read. */
+
+export const RTP_SOCKETS = ['auto', 'native', 'node'] as const
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** A voice of a provider. `language`: BCP 47, null: that of the text. */
+export interface SpeechVoice {
+  name: string
+  language: string | null
+}
+
+/** Of a million tokens. */
+interface ModelPrice {
+  input: number
+  output: number
+}
+
+export interface DrachtioServer {
+  host: string
+  port: number
+  secret: string
+}
+
+export interface HepTarget {
+  transport: 'udp' | 'tcp' | 'tls'
+  host: string
+  port: number
+  captureId: number
+  password: string | null
+}
 
 /** `bad` says what to set instead. */
 export type Parsed<T> = { value: T } | { bad: string }
 
 export const ok = <T>(value: T): Parsed<T> => ({ value })
+export const anyText = (text: string): Parsed<string> => ok(text)
 export const bad = (advice: string): Parsed<never> => ({ bad: advice })
 
 export function integer(min: number, max: number): (text: string) => Parsed<number> {
@@ -70,15 +101,15 @@ export function cidrList(text: string): Parsed<string[]> {
     : bad('set CIDR blocks separated by commas, for example 10.0.0.0/8,192.168.1.5/32')
 }
 
-export function ttsVoices(text: string): Parsed<Config['ttsVoices']> {
+export function ttsVoices(text: string): Parsed<SpeechVoice[]> {
   const voices = items(text).map(item => /^([^:\s]{1,100})(?::([a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*))?$/.exec(item))
   return voices.every(voice => voice !== null)
     ? ok(voices.map(([, name = '', language = null]) => ({ name, language })))
     : bad('set names separated by commas, with a language where a voice has one: alloy,klara:de')
 }
 
-export function modelPrices(text: string): Parsed<Config['modelPrices']> {
-  const prices = new Map<string, { input: number; output: number }>()
+export function modelPrices(text: string): Parsed<ReadonlyMap<string, ModelPrice>> {
+  const prices = new Map<string, ModelPrice>()
   for (const entry of text.split(',').map(one => one.trim())) {
     if (entry === '') continue
     const parts = /^([^=\s]+)=(\d+(?:\.\d+)?)\/(\d+(?:\.\d+)?)$/.exec(entry)

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/settings.ts'
 import { databaseFile, ownNodeId } from '../data-dir.ts'
 import { IS_NEWER, NEWER_ADVICE } from './faults.ts'
 import { openStore, type Store } from './store.ts'
