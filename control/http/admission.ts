@@ -9,6 +9,7 @@ import { isProblem, type Problem, problem } from './errors.ts'
 import type { Route } from './route.ts'
 import { type Deprecation, deprecationAt, deprecationHeaders, deprecationsOf } from './versions/deprecation.ts'
 import type { KnownKeys } from './wire/known-keys.ts'
+import { isPassedOn } from './wire/other-nodes.ts'
 
 export interface AdmissionParts {
   store: Store
@@ -89,7 +90,7 @@ export class Admission {
     request.identity = identity
     const refused = playgroundProblem(request, identity) ?? refusal(identity, this.#route)
     if (refused !== null) return sendProblem(request, reply, refused)
-    const waitS = this.#waitS(identity)
+    const waitS = isPassedOn(request) ? 0 : this.#waitS(identity)
     return typeof waitS === 'number'
       ? this.#pass(waitS, identity, now, request, reply)
       : waitS.then(later => this.#pass(later, identity, now, request, reply))

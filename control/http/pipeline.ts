@@ -16,6 +16,7 @@ import { contentProblem } from './wire/content.ts'
 import { knownKeysOf } from './wire/known-keys.ts'
 import { readMultipart, unspool, uploadBodyLimit } from './wire/multipart.ts'
 import { Operation } from './wire/operation.ts'
+import { isPassedOn, type OtherNodes } from './wire/other-nodes.ts'
 import { segmentsOf } from './wire/paths.ts'
 import type { RequestLog } from './wire/request-log.ts'
 import { SharedRates } from './wire/shared-rates.ts'
@@ -32,6 +33,8 @@ export interface PipelineParts {
   maxObjects: number
   /** Absent: requests are not logged. */
   requestLog?: RequestLog
+  /** Absent: what another node has to do is refused. */
+  otherNodes?: OtherNodes
 }
 
 declare module 'fastify' {
@@ -275,6 +278,12 @@ async function handle(
     body: render(answer),
   }))
   const result = await route.handler(context, { params, query, body, headers, spooled } as never)
+  const elsewhere = await parts.otherNodes?.wayTo(result, request)
+  if (elsewhere != null) {
+    if (request.attempt !== null) await endAttempt(parts.store, request.attempt, 'forgotten')
+    request.attempt = null
+    return parts.otherNodes!.passOn(elsewhere, request, reply)
+  }
   if (isProblem(result)) return sendProblem(request, reply, older?.renamed(result) ?? result)
   if (isRaw(result)) {
     // Fastify would read the whole stream only to discard it.
@@ -286,10 +295,10 @@ async function handle(
   return sendText(reply, route.status, json)
 }
 
-/** A request without a valid key belongs to nobody, and is not logged. */
+/** Not logged: a request without a valid key, which belongs to nobody, and one that another node logs. */
 function logRequest({ requestLog, now }: PipelineParts, request: FastifyRequest, reply: FastifyReply): void {
   const { identity, operation } = request
-  if (identity === null || operation === null) return
+  if (identity === null || operation === null || isPassedOn(request)) return
   const { route } = operation
   requestLog?.add({
     id: request.id,

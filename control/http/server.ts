@@ -11,6 +11,7 @@ import type { Upload } from './route.ts'
 import { answerMalformed } from './wire/malformed.ts'
 import { acceptMultipart, tooLarge, uploadBodyLimit } from './wire/multipart.ts'
 import type { Operation } from './wire/operation.ts'
+import type { OtherNodes } from './wire/other-nodes.ts'
 import { Paths, segmentsOf } from './wire/paths.ts'
 import { readQuery } from './wire/query-string.ts'
 import { compileRequestValidator, validationProblem } from './wire/validation.ts'
@@ -35,6 +36,7 @@ export async function createServer(parts: {
   log: Logger
   /** Proxies that forward others' connections (CIDR). */
   trustedProxies?: readonly string[]
+  otherNodes?: Pick<OtherNodes, 'idOf'>
   /** Replaces the product's own [ms]. */
   requestMs?: number
   checkMs?: number
@@ -45,7 +47,7 @@ export async function createServer(parts: {
     http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: checkMs },
     bodyLimit: MAX_BODY_BYTES,
     exposeHeadRoutes: false,
-    genReqId: () => newId('request'),
+    genReqId: ({ headers }) => parts.otherNodes?.idOf(headers) ?? newId('request'),
     routerOptions: { maxParamLength: 200, querystringParser: readQuery },
     forceCloseConnections: 'idle',
     clientErrorHandler: answerMalformed,
@@ -64,6 +66,7 @@ export async function createServer(parts: {
   app.decorateRequest('attempt', null)
   app.decorateRequest('spooled', null)
   app.decorateRequest('failure', null)
+  app.decorateRequest('rawBody', null)
   app.setValidatorCompiler(({ schema }) => compileRequestValidator(schema as object))
   app.addHook('onRequest', (request, reply, done) => {
     identify(request, reply)
@@ -157,6 +160,7 @@ function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer
     if (bytes.length === 0) return done(null, undefined)
+    request.rawBody = bytes
     const coding = request.headers['content-encoding'] ?? 'identity'
     if (coding !== 'identity')
       return done(new UnreadableBody(`The body is ${coding}: send it without Content-Encoding.`))

@@ -4,6 +4,7 @@ import { serveDocs } from '../http/pages/routes.ts'
 import { DEFAULT_RATE, mountOperations } from '../http/pipeline.ts'
 import { createServer } from '../http/server.ts'
 import { forgetStreams, OpenStreams } from '../http/wire/open-streams.ts'
+import { OtherNodes } from '../http/wire/other-nodes.ts'
 import { RequestLog } from '../http/wire/request-log.ts'
 import { measureRequests } from '../http/wire/request-metrics.ts'
 import { wsUrlOf } from '../kernel/addresses.ts'
@@ -19,7 +20,8 @@ import { routes } from './routes/all.ts'
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const { store, media, now, log, rate = DEFAULT_RATE } = parts
   const { trustedProxies = [] } = parts.config
-  const app = await createServer({ log, trustedProxies })
+  const otherNodes = new OtherNodes(parts)
+  const app = await createServer({ log, trustedProxies, otherNodes })
   const registry = measureRequests(app)
   const requestLog = new RequestLog({ store, now, log })
   await forgetStreams(store.db)
@@ -28,7 +30,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('preClose', async () => live.streams.close())
   const operations = routes(parts, requestLog, live)
   const { maxObjects } = parts.config
-  await mountOperations(app, operations, { store, now, log, rate, maxObjects, requestLog })
+  await mountOperations(app, operations, { store, now, log, rate, maxObjects, requestLog, otherNodes })
   app.addHook('onClose', () => requestLog.flush())
   const counters = (): Counters => ({
     ...parts.counters?.(),

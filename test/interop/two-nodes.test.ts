@@ -1,5 +1,6 @@
 import pg from 'pg'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../bench/free-port.ts'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
 import { Product } from '../../bench/product.ts'
@@ -40,7 +41,11 @@ test.before(async () => {
   url.pathname = `/${name}`
   shared = url.href
   const env = { TANDEM_DATABASE_URL: shared, TANDEM_SIP_PROXIES: `${EDGE}/32` }
-  nodes = await Promise.all([Product.start({ env }), Product.start({ env })])
+  const start = async (): Promise<Product> => {
+    const port = String(await freePort())
+    return Product.start({ env: { ...env, TANDEM_HTTP_PORT: port, TANDEM_NODE_URL: `http://127.0.0.1:${port}` } })
+  }
+  nodes = await Promise.all([start(), start()])
   edge = await Kamailio.start(
     EDGE,
     nodes.map(({ sip }) => sip),
@@ -160,6 +165,37 @@ sharedTest(
       await caller.close()
     }
     await Promise.all([agent.phone.close(), bob.phone.close()])
+  },
+)
+
+sharedTest(
+  'each node takes requests about the calls of the other: say, hold, rooms, a SIP trace, and hanging up',
+  async () => {
+    for (const [own, other] of [nodes, nodes.toReversed()] as const) {
+      const caller = await Phone.open('caller')
+      const { id } = await own!.ok('POST', '/calls', {
+        to: caller.uri,
+        room_id: (await own!.ok('POST', '/conference_rooms', { name: 'Here' })).id,
+      })
+      const call = await caller.next()
+      call.answer()
+      await other!.until('it is running', async () =>
+        (await other!.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
+      )
+      const { room_id: room } = await other!.ok('GET', `/calls/${id}`)
+      const guest = await Phone.open('guest')
+      await other!.ok('POST', `/conference_rooms/${room}/participants`, { to: guest.uri })
+      const second = await guest.next()
+      second.answer()
+      second.say(tone(1000))
+      await hears(other!, call, 1000)
+      const traced = await other!.ok('GET', `/calls/${id}/sip`)
+      assert.ok(JSON.stringify(traced).includes('INVITE'), 'the trace of a running call is at its node')
+      const { status } = await other!.api('POST', `/calls/${id}/hangup`)
+      assert.is(status, 200)
+      await call.ended
+      await Promise.all([caller.close(), guest.close()])
+    }
   },
 )
 

@@ -1,6 +1,6 @@
 import type { Context } from '../../http/context.ts'
-import { type Problem, problem } from '../../http/errors.ts'
 import type { Route } from '../../http/route.ts'
+import { otherNode } from '../../http/wire/other-nodes.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import { isOutage } from '../../kernel/store/outage.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
@@ -10,12 +10,6 @@ import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
  * Only the node whose media process has a running call can control it. Any other node answers with the name of the right one, and does
  * nothing by halves.
  */
-
-/** 409 that names the node to ask. */
-export const otherNode = (node: string): Problem =>
-  problem('resource_conflict', `The call is on node ${node}: send the request there.`, {
-    details: { reason: 'other_node', node },
-  })
 
 type Place = (db: Db, tenant: Tenant, params: Record<string, string>) => Promise<string | null | undefined>
 

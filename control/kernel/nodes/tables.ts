@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import type { Generated, Selectable } from 'kysely'
 
 declare module '../store/tables.ts' {
   interface Database {
@@ -13,6 +13,8 @@ export interface NodeTable {
   seen_at: string
   /** When others declared it lost and ended its calls; null: it is not lost. */
   lost_at: string | null
+  /** Where the other nodes find its API (`TANDEM_NODE_URL`); null: nowhere. */
+  url: Generated<string | null>
 }
 
 export type NodeRow = Selectable<NodeTable>

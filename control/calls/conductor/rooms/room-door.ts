@@ -1,11 +1,11 @@
 import { conflict, type Problem } from '../../../http/errors.ts'
+import { otherNode } from '../../../http/wire/other-nodes.ts'
 import { nodeOf } from '../../../kernel/store/node.ts'
 import type { Db } from '../../../kernel/store/store.ts'
 import { isLocked } from '../../session-state.ts'
 import { scheduleOf, settingsOf } from '../../settings.ts'
 import { isJoinable } from '../../steps/join-window.ts'
 import type { ConferenceRoomRow } from '../../tables.ts'
-import { otherNode } from '../other-node.ts'
 import { ownSession, runningSession, seatedIn } from './sessions.ts'
 
 /**
