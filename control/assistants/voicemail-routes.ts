@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path'
 import Type from 'typebox'
-import { conflict, fileMissing, missing } from '../http/errors.ts'
+import { fileOfCallMissing } from '../calls/capture/file-missing.ts'
+import { conflict, missing } from '../http/errors.ts'
 import { listOf, listParameters, page } from '../http/list.ts'
 import { retrieveRoute } from '../http/plain-resource.ts'
 import { type Route, route } from '../http/route.ts'
@@ -55,7 +56,9 @@ export function voicemailRoutes({ store, dataDir }: { store: Store; dataDir: str
         }
         const path = join(dataDir, 'recordings', basename(row.file))
         const file = { dataDir, id: row.id, path, encrypted: row.encrypted === 1 }
-        return (await recordingAnswer(file, 'audio/wav', headers.range)) ?? fileMissing('voicemail', params.id)
+        const answer = await recordingAnswer(file, 'audio/wav', headers.range)
+        const missed = { kind: 'voicemail', id: params.id, callId: row.call_id }
+        return answer ?? fileOfCallMissing(store.db, context, missed)
       },
     }),
   ]

@@ -148,11 +148,14 @@ export function problem(code: ErrorCode, message: string, more: Omit<Problem, 'p
 export const missing = (kind: string, id: string): Problem =>
   problem('resource_missing', `No such ${kind.replaceAll('_', ' ')}: ${id}`, { param: 'id' })
 
-/** 404 for the file of an existing object: without shared storage, a node has only its own files (README, "Several nodes"). */
-export const fileMissing = (kind: string, id: string): Problem =>
+/**
+ * 404 for the file of an existing object: without shared storage, a node has only its own files (README, "Several nodes").
+ * `node`: another one that may have it.
+ */
+export const fileMissing = (kind: string, id: string, node: string | null = null): Problem =>
   problem('resource_missing', `This node does not have the file of this ${kind.replaceAll('_', ' ')}: ${id}`, {
     param: 'id',
-    details: { reason: 'file_not_here' },
+    details: { reason: 'file_not_here', ...(node === null ? {} : { node }) },
   })
 
 /** 409; `reason` is the stable word in `error.details.reason`. */

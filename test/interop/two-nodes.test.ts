@@ -168,36 +168,40 @@ sharedTest(
   },
 )
 
-sharedTest(
-  'each node takes requests about the calls of the other: say, hold, rooms, a SIP trace, and hanging up',
-  async () => {
-    for (const [own, other] of [nodes, nodes.toReversed()] as const) {
-      const caller = await Phone.open('caller')
-      const { id } = await own!.ok('POST', '/calls', {
-        to: caller.uri,
-        room_id: (await own!.ok('POST', '/conference_rooms', { name: 'Here' })).id,
-      })
-      const call = await caller.next()
-      call.answer()
-      await other!.until('it is running', async () =>
-        (await other!.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
-      )
-      const { room_id: room } = await other!.ok('GET', `/calls/${id}`)
-      const guest = await Phone.open('guest')
-      await other!.ok('POST', `/conference_rooms/${room}/participants`, { to: guest.uri })
-      const second = await guest.next()
-      second.answer()
-      second.say(tone(1000))
-      await hears(other!, call, 1000)
-      const traced = await other!.ok('GET', `/calls/${id}/sip`)
-      assert.ok(JSON.stringify(traced).includes('INVITE'), 'the trace of a running call is at its node')
-      const { status } = await other!.api('POST', `/calls/${id}/hangup`)
-      assert.is(status, 200)
-      await call.ended
-      await Promise.all([caller.close(), guest.close()])
-    }
-  },
-)
+sharedTest('each node takes requests about the calls of the other, and hands out their recordings', async () => {
+  for (const [own, other] of [nodes, nodes.toReversed() as typeof nodes]) {
+    const [caller, guest] = [await Phone.open('caller'), await Phone.open('guest')]
+    const { id: roomId } = await own.ok('POST', '/conference_rooms', { name: 'Here' })
+    const { id } = await own.ok('POST', '/calls', { to: caller.uri, room_id: roomId })
+    const call = await caller.next()
+    call.answer()
+    await other.until('it is in the room', async () =>
+      (await other.ok('GET', `/conference_rooms/${roomId}`)).live === null ? null : true,
+    )
+    await other.ok('POST', `/conference_rooms/${roomId}/participants`, { to: guest.uri })
+    const invited = await guest.next()
+    invited.answer()
+    invited.say(tone(1000))
+    await hears(other, call, 1000)
+    const { data } = await other.ok('GET', `/calls/${id}/sip`)
+    assert.ok(data.length > 0, 'what a running call has said is known at its node')
+    await other.ok('POST', `/calls/${id}/hangup`)
+    await call.ended
+    const recorded = await own.ok('POST', '/calls', { to: caller.uri, record: true })
+    const talking = await caller.next()
+    talking.answer()
+    await other.until('it is being recorded', async () =>
+      (await other.api('GET', `/calls/${recorded.id}/recording`)).status === 200 ? true : null,
+    )
+    await other.ok('POST', `/calls/${recorded.id}/hangup`)
+    await other.until('the recording is ready', async () =>
+      (await other.ok('GET', `/calls/${recorded.id}/recording`)).status === 'ready' ? true : null,
+    )
+    const wav = await other.download(`/calls/${recorded.id}/recording/content`)
+    assert.equal(wav, await own.download(`/calls/${recorded.id}/recording/content`))
+    await Promise.all([caller.close(), guest.close()])
+  }
+})
 
 sharedTest('phones whose node has died are rung by the other', async () => {
   const [node, killed] = nodes

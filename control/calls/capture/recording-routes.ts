@@ -1,13 +1,14 @@
 import { basename, join } from 'node:path'
 import Type, { type Static } from 'typebox'
 import type { Context } from '../../http/context.ts'
-import { conflict, fileMissing, isProblem, type Problem, problem } from '../../http/errors.ts'
+import { conflict, isProblem, type Problem, problem } from '../../http/errors.ts'
 import { type RawAnswer, type Route, route } from '../../http/route.ts'
 import { recordingAnswer } from '../../http/sealed-answer.ts'
 import { input, oneOf } from '../../kernel/schema.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import { forTenant } from '../../kernel/tenancy.ts'
 import type { RecordingRow } from '../tables.ts'
+import { fileOfCallMissing } from './file-missing.ts'
 import type { FormOf, RecordingForms } from './recording-forms.ts'
 import { callRecordingSchema, toCallRecording } from './recording-schema.ts'
 
@@ -84,22 +85,24 @@ async function content(
       row.status === 'failed' ? 'The recording failed.' : 'The call is still being recorded.',
     )
   }
-  if (channels !== 'all') return mixed(deps, row, { layout: channels, format }, range)
+  if (channels !== 'all') return mixed(deps, context, row, { layout: channels, format }, range)
   if (format === 'ogg') {
     return problem('parameter_invalid', 'Ogg Opus needs `channels` mono or stereo.', { param: 'channels' })
   }
   const path = join(deps.dataDir, 'recordings', basename(row.file))
   const encrypted = row.encrypted === 1
   const file = { dataDir: deps.dataDir, id: callId, path, encrypted }
-  return (await recordingAnswer(file, 'audio/wav', range)) ?? fileMissing('recording', callId)
+  return (await recordingAnswer(file, 'audio/wav', range)) ?? notHere(deps, context, callId)
 }
 
 async function mixed(
-  { forms, dataDir }: RecordingDeps,
+  deps: RecordingDeps,
+  context: Context,
   { call_id: callId, encrypted: sealed }: RecordingRow,
   form: FormOf,
   range: string | string[] | undefined,
 ): Promise<RawAnswer | Problem> {
+  const { forms, dataDir } = deps
   const encrypted = sealed === 1
   const made = await forms.file(callId, form, encrypted)
   if (made === 'busy') return problem('capacity_exhausted', 'Too many recordings are being mixed.', { retryAfterS: 10 })
@@ -107,5 +110,8 @@ async function mixed(
   const type = form.format === 'ogg' ? 'audio/ogg' : 'audio/wav'
   const answer =
     made === null ? null : await recordingAnswer({ dataDir, id: callId, path: made.path, encrypted }, type, range)
-  return answer ?? fileMissing('recording', callId)
+  return answer ?? notHere(deps, context, callId)
 }
+
+const notHere = ({ store }: RecordingDeps, context: Context, callId: string): Promise<Problem> =>
+  fileOfCallMissing(store.db, context, { kind: 'recording', id: callId, callId })

@@ -3,11 +3,13 @@ import type { Db } from '../../kernel/store/store.ts'
 import { ALL_STEPS } from '../steps/table.ts'
 import type { CallRow } from '../tables.ts'
 
-// What the database says is running: for all tenants, since one media process serves them all, but only at this node.
+/** What runs according to the rows. */
+
+// Over all tenants: the media process serves them all. Only this node: others have their own.
 
 const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
 
-/** The calls' own legs. `isGone`: the node is gone, so that legs which are still to be dialled count too: nobody will dial them. */
+/** `isGone`: nobody will dial what is still to be dialled. */
 export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
   const rows = await db
     .selectFrom('participants')
@@ -16,7 +18,7 @@ export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
     .where('calls.ended_at', 'is', null)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
-    // Media does not know legs that are still to be dialled. With `not in`, the database would read all legs that ever were.
+    // Media cannot know what is still to be dialled. Not `not in`: all legs that ever were would be read for it.
     .where('participants.step', 'in', isGone ? RUNNING : RUNNING.filter(step => step !== 'to_dial'))
     .orderBy('participants.id')
     .execute()

@@ -1,33 +1,23 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { send } from '../../../media/protocol.ts'
 import { hmac, sha256 } from '../../kernel/secrets.ts'
-import { nodeOf } from '../../kernel/store/node.ts'
 import type { Store } from '../../kernel/store/store.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { asItIs, sendProblem } from '../answer.ts'
 import { isProblem, type Problem, problem } from '../errors.ts'
 
-const OTHER_NODE = 'other_node'
 /** Carries the request's ID, and the proof that another node of the database has passed it on. */
 const PASSED_ON = 'tandem-passed-on'
 const PURPOSE = 'requests passed on between nodes'
-/** Longer than any operation on a call takes [ms]. */
+/** Longer than any operation takes until it begins to answer [ms]. */
 const PASS_MS = 30_000
 const RETRY_S = 5
-/** RFC 9110 §7.6.1: they are about one connection. undici writes its own. */
-const OF_CONNECTION = [
-  'connection',
-  'keep-alive',
-  'transfer-encoding',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
-  'content-length',
-]
+/** RFC 9110 §7.6.1: they are about one connection. */
+const OF_CONNECTION = ['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect']
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -36,17 +26,11 @@ declare module 'fastify' {
   }
 }
 
-/** 409 that names the node to ask. */
+/** 409 that names the node to ask: as every refusal with a `node` in its details, it is passed on there. */
 export const otherNode = (node: string): Problem =>
   problem('resource_conflict', `The call is on node ${node}: send the request there.`, {
-    details: { reason: OTHER_NODE, node },
+    details: { reason: 'other_node', node },
   })
-
-/** The node that an operation must be requested from, if it was refused for that. */
-function nodeToAsk(result: unknown): string | null {
-  const { reason, node } = (isProblem(result) && result.details) || {}
-  return reason === OTHER_NODE ? String(node) : null
-}
 
 /** Whether another node has passed the request on: only such a request has the ID that it names. */
 export const isPassedOn = ({ id, headers }: FastifyRequest): boolean =>
@@ -78,41 +62,47 @@ export class OtherNodes {
     return `${id}.${hmac(this.#key, id)}`
   }
 
-  /** Where a refused request is to be sent; null: it was refused for something else, was passed on already, or nobody has told the address. */
-  async wayTo(result: unknown, request: FastifyRequest): Promise<{ node: string; url: string } | null> {
-    const id = nodeToAsk(result)
-    if (id === null || isPassedOn(request)) return null
-    const row = await this.#store.db.selectFrom('nodes').select('url').where('id', '=', id).executeTakeFirst()
-    return row?.url == null ? null : { node: id, url: row.url }
+  /** Where a refused request is to be sent; null: nowhere else, it was passed on already, or nobody has told the node's address. */
+  async wayTo(result: unknown, request: FastifyRequest): Promise<Way | null> {
+    const node = isProblem(result) ? result.details?.node : undefined
+    if (typeof node !== 'string' || isPassedOn(request)) return null
+    const row = await this.#store.db.selectFrom('nodes').select('url').where('id', '=', node).executeTakeFirst()
+    return row?.url == null ? null : { node, url: row.url, refused: result as Problem }
   }
 
-  async passOn(
-    { node, url }: { node: string; url: string },
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<unknown> {
-    const { method, rawBody } = request
-    const headers = { ...withoutConnection(request.headers), [PASSED_ON]: this.#proven(request.id) }
+  async passOn({ node, url, refused }: Way, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { method, rawBody, id } = request
+    const gaveUp = new AbortController()
+    const timer = setTimeout(() => gaveUp.abort(), PASS_MS)
     try {
-      const answer = await send({
+      const { status, headers, body } = await send({
         method: method as 'POST',
         url: url + request.url,
-        headers: headers as Record<string, string>,
+        headers: { ...(withoutConnection(request.headers) as Record<string, string>), [PASSED_ON]: this.#proven(id) },
         ...(rawBody === null ? {} : { body: rawBody }),
-        signal: AbortSignal.timeout(PASS_MS),
+        signal: gaveUp.signal,
       })
-      const body = await buffer(answer.body)
-      if (answer.status >= 400) request.failure = JSON.parse(body.toString()).error.code
-      return reply.code(answer.status).headers(withoutConnection(answer.headers)).serializer(asItIs).send(body)
+      reply.code(status).headers(withoutConnection(headers)).serializer(asItIs)
+      if (status < 400) return reply.send(Readable.from(body))
+      const text = await buffer(body)
+      request.failure = JSON.parse(text.toString()).error.code
+      return reply.send(text)
     } catch (error) {
-      this.#log.warn(
-        { err: error, requestId: request.id, node, from: nodeOf(this.#store.db) },
-        'a request could not be passed on',
-      )
-      const message = `Node ${node}, which has the call, does not answer.`
-      return sendProblem(request, reply, problem('media_unavailable', message, { retryAfterS: RETRY_S }))
+      this.#log.warn({ err: error, requestId: id, node }, 'a request could not be passed on')
+      const silent = problem('media_unavailable', `Node ${node} does not answer.`, { retryAfterS: RETRY_S })
+      // Its files may be gone with it.
+      return sendProblem(request, reply, refused.problem === 'resource_missing' ? refused : silent)
+    } finally {
+      clearTimeout(timer)
     }
   }
+}
+
+/** Where a refused request is to be sent. */
+interface Way {
+  node: string
+  url: string
+  refused: Problem
 }
 
 const withoutConnection = (headers: Readonly<Record<string, string | string[] | undefined>>) =>

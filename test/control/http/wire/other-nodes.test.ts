@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
-import { conflict } from '../../../../control/http/errors.ts'
+import { conflict, fileMissing } from '../../../../control/http/errors.ts'
 import { mountOperations } from '../../../../control/http/pipeline.ts'
 import { route } from '../../../../control/http/route.ts'
 import { createServer } from '../../../../control/http/server.ts'
@@ -18,6 +20,8 @@ import { silent, VAULT } from '../../silent.ts'
 
 const test = suite('control/http/wire/other-nodes')
 
+/** Not text, and more than is read at once. */
+const LARGE = randomBytes(200_000)
 const UNLIMITED = { burst: 1000, perSecond: 1000 }
 /** So many requests, and none after them for as long as a test takes. */
 const only = (burst: number) => ({ burst, perSecond: 0.001 })
@@ -53,11 +57,27 @@ async function makeNode(store: Store, world: World, rate: typeof UNLIMITED): Pro
       return context.transaction(async () => ({ node, said, acted: acted.length }))
     },
   })
+  const file = route({
+    method: 'GET',
+    path: '/files/:id',
+    id: 'getFile',
+    summary: '',
+    tag: 'T',
+    scope: 'calls:write',
+    reply: Type.String({ format: 'binary' }),
+    rawType: 'audio/wav',
+    handler: async (_context, { params: { id } }) => {
+      const node = nodeOf(store.db)
+      if (id === 'lost' || node !== 'far') return fileMissing('recording', id, node === 'far' ? null : 'far')
+      const headers = { 'Content-Type': 'audio/wav', 'Content-Length': LARGE.length }
+      return { raw: Readable.from([LARGE.subarray(0, 70_000), LARGE.subarray(70_000)]), status: 206, headers }
+    },
+  })
   const parts = { store, log: silent, now: world.clock.now }
   const otherNodes = new OtherNodes({ ...parts, vault: VAULT })
   const requestLog = new RequestLog(parts)
   const app = await createServer({ log: silent, otherNodes })
-  await mountOperations(app, [act], { ...parts, rate, maxObjects: 1000, requestLog, otherNodes })
+  await mountOperations(app, [act, file], { ...parts, rate, maxObjects: 1000, requestLog, otherNodes })
   return { store, app, requestLog, acted }
 }
 
@@ -72,10 +92,13 @@ async function makeNodes(rates = { near: UNLIMITED, far: UNLIMITED }) {
   await beat(ofFar, world.clock.now(), farUrl)
   const deed = (node: Node, said: string, headers: Record<string, string> = {}) =>
     ask(node.app, 'POST /v1/deeds', { key: world.ours.keys.live, body: { said }, headers })
+  const get = (url: string, method: 'GET' | 'HEAD' = 'GET') =>
+    near.app.inject({ method, url, headers: { authorization: `Bearer ${world.ours.keys.live}` } })
   return {
     near,
     far,
     deed,
+    get,
     logged: async () => {
       for (const { requestLog } of [near, far]) await requestLog.flush()
       return ofNear.db.selectFrom('request_logs').select(['id', 'status', 'error_code']).orderBy('id').execute()
@@ -160,6 +183,23 @@ test('without an address of the other node: 409 that names it; and so if each ta
   const { status, body } = await deed(near, 'unknown')
   assert.equal([status, body.error.details], [409, { reason: 'other_node', node: 'far' }])
   assert.equal(far.acted, [])
+  await close()
+})
+
+test('a file that only another node has is downloaded from there; what that does not have either, or whose node is gone, is not here', async () => {
+  const { near, get, close } = await makeNodes()
+  const whole = await get('/v1/files/one')
+  assert.equal(
+    [whole.statusCode, whole.headers['content-type'], whole.rawPayload.equals(LARGE)],
+    [206, 'audio/wav', true],
+  )
+  const head = await get('/v1/files/one', 'HEAD')
+  assert.equal([head.statusCode, head.headers['content-length'], head.payload], [206, String(LARGE.length), ''])
+  const lost = await get('/v1/files/lost')
+  assert.equal([lost.statusCode, lost.json().error.details], [404, { reason: 'file_not_here' }])
+  await near.store.db.updateTable('nodes').set({ url: 'http://127.0.0.1:1' }).execute()
+  const gone = await get('/v1/files/one')
+  assert.equal([gone.statusCode, gone.json().error.details], [404, { reason: 'file_not_here', node: 'far' }])
   await close()
 })
 
