@@ -93,7 +93,11 @@ export class CallsOut {
     const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
     const caller = callerLegId === undefined ? undefined : this.#lines.get(callerLegId)
     const received = caller?.signed?.signatures ?? []
-    if (caller !== undefined) line.onward = caller.onward
+    if (caller !== undefined) {
+      line.onward = caller.onward
+      // Somebody is called for it, who may take longer to ring than a decision may.
+      if (caller.state === 'incoming') clearTimeout(caller.timer)
+    }
     line.ways = new Ways({
       targets: [target, ...alternatives],
       locate,

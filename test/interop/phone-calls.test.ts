@@ -142,6 +142,20 @@ for (const [status, shown] of [
   )
 }
 
+baresipTest('a far end that takes longer to ring than we may to decide about a call is waited for', () =>
+  withPhone('udp', async ({ userId, phone }) => {
+    const outside = await callsOutside(phone)
+    await sleep(5000)
+    outside.ring()
+    await phone.until('CALL_RINGING')
+    outside.answer()
+    await phone.until('CALL_ESTABLISHED')
+    phone.hangup()
+    await outside.ended
+    await statusOf(userId, 'offline')
+  }),
+)
+
 baresipTest("a phone that gives up while the far end rings cancels the far end's call too", () =>
   withPhone('udp', async ({ userId, phone }) => {
     const outside = await callsOutside(phone)

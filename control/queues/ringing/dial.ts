@@ -14,7 +14,7 @@ import { CODECS } from '../../trunks/codecs.ts'
 import type { ConnectionRow } from '../../trunks/tables.ts'
 import { legProblem } from '../../usage/allowance.ts'
 import type { CallCentreParts } from '../deps.ts'
-import type { Onward, RingTarget } from './rings.ts'
+import { mainRing, type Onward, type RingTarget } from './rings.ts'
 
 /** A leg, with its call and tenant. */
 export interface Around {
@@ -38,7 +38,9 @@ export async function dial(
   const room = own ? await roomWithAll(db, deps.streams, { call, participant: leg }) : waitingRoom(leg.id)
   const near = own ? call.room_id : leg.ring_id === null ? null : (call?.id ?? null)
   const main = own || call === undefined ? undefined : await mainLeg(db, tenant, call.id)
-  const callerLeg = main === undefined ? {} : { callerLegId: main.id }
+  // Of a call that a member has placed, the member's phone.
+  const callerLegId = own ? (await mainRing(db, tenant, call.id))?.leg_id : main?.id
+  const callerLeg = callerLegId == null ? {} : { callerLegId }
   const place = { legId: leg.id, room, affinity: affinityOf(leg), ...(near !== null && { near }) }
   const reply = await dialOut(deps, media, { leg, call, tenant }, target, { ...place, ...callerLeg, timeoutS, onward })
   // A conflict: the leg was dialled already, by a process that died before it stored that.
@@ -113,7 +115,7 @@ async function dialTarget(
     }
     const from = target.from ?? (call === undefined ? null : ourNumber(call))
     const shown = target.showsCaller === true && call !== undefined ? callerOf(call) : undefined
-    const { to, isAnonymous = false } = target
+    const { to, isAnonymous = false, replaces } = target
     const told = { redirectedFrom: sentOn(target, call), shown, isAnonymous }
     const asked = { to, from: from ?? undefined, ...told, legId: leg.id }
     const way = await wayTo(store.db, tenant, asked, { sipHost, vault })
@@ -123,7 +125,6 @@ async function dialTarget(
     if (turn === null) return { failure: 'capacity', message: 'the connection has reached its `calls_per_second`' }
     const { connection, alternatives } = turn
     const isFree = connection === null || (await takeLine(store, leg, connection))
-    const { replaces } = target
     const of = (to: DialTarget): DialTarget => (replaces === undefined ? to : { ...to, replaces })
     const paced = pacedBy(target, startMs - nowMs + turn.delayMs)
     if (isFree) return { target: of(turn.target), alternatives: alternatives.map(of), ...paced }
