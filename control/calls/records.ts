@@ -33,12 +33,9 @@ import { type Decision, type LegEnd, type LegRows, onEnded } from './steps/decid
 import { wake } from './steps/follow.ts'
 import type { CallRow, CallTarget, MediaStreamRow, ParticipantRow, RecordingRow } from './tables.ts'
 
-/**
- * The rows of calls, as changed by events of the media process. Media does not know organisations. So rows are found by the IDs in its
- * events, and everything else uses the tenant of the row found.
- */
+// Media does not know organisations, so the row of a leg, call or recording is found by the ID in its event, and its tenant is used from there on.
 
-/** The rows around a leg, or null when it is none of ours. */
+/** A leg with its call and the call's conference room; null: we do not know the leg. */
 export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   const participant = await rowBy(db, 'participants', { id: legId })
   if (participant === undefined) return null
@@ -49,7 +46,7 @@ export async function loadLeg(db: Db, legId: string): Promise<LegRows | null> {
   return { call, participant, room: room ?? null }
 }
 
-/** How media is to speak with the far end of a call. */
+/** How media negotiates with the far end of a call. */
 export interface FarEndMedia {
   codecs: CodecName[]
   /** Absent: as negotiated in SDP. */
@@ -61,7 +58,7 @@ export interface FarEndMedia {
   credentials?: ReturnType<typeof credentialsOf>
 }
 
-/** As the call's connection says, with a vault its credentials too; of a member's phone, which has none, what all phones have. */
+/** As the call's connection says, with credentials if a vault is given. A leg without a connection, such as a member's phone, may use all codecs. */
 export async function farEndMedia(db: Db, call: CallRow, leg: ParticipantRow, vault?: Vault): Promise<FarEndMedia> {
   const id = leg.ring_id === null ? call.connection_id : null
   const connection = id === null ? undefined : await forTenant(db, tenantOf(call)).find('connections', id)
@@ -96,7 +93,7 @@ export async function applyToLeg(trx: Trx, rows: LegRows, decision: Decision, at
   return { ...rows, call, participant }
 }
 
-/** The fact of `noteBegun`. */
+/** The type of the fact that `noteBegun` reports. */
 export const CALL_BEGUN = 'call begun'
 
 export interface NewParty {
@@ -118,18 +115,18 @@ export interface NewParty {
   capture?: SaidOfCall
   /** Settings of answering machine detection. */
   answering?: StoredAnswering | null
-  /** What leads it. */
+  /** The flow or assistant that leads the call. */
   program?: { flowId?: string; assistantId?: string }
   metadata: Record<string, string>
   role: 'member' | 'moderator'
   muted: boolean
   /** Audio processing. */
   audio?: AudioInput
-  /** A guest page has proved the PIN, or it is dialled from within its room. */
+  /** The guest page has checked the PIN, or a participant of the room dials the party. */
   admitted?: 'pin_proved' | 'let_in'
 }
 
-/** What a party's call is for; `id` says which room, queue or member. */
+/** The columns of a call's target; `id`: of the room, queue or user. */
 export const targetOf = (
   target: CallTarget,
   id: string | null,
@@ -140,7 +137,7 @@ export const targetOf = (
   userId: target === 'user' ? id : null,
 })
 
-/** A new call of one leg, with its first event. */
+/** Inserts a call with its own leg, and emits `call.created`. */
 export async function insertParty(
   trx: Trx,
   tenant: Tenant,
@@ -235,11 +232,11 @@ export async function insertParty(
   return { call, participant }
 }
 
-/** To be told with the row of a call: it runs from the commit on. */
+/** To be called wherever a call is inserted: reports, once that is committed, that the call runs. */
 export const noteBegun = (trx: Trx, call: CallRow, legs: readonly ParticipantRow[]): Promise<void> =>
   noteFact(trx, { type: CALL_BEGUN, object: { call, legs }, tenant: tenantOf(call), at: call.created })
 
-/** Ends a leg's call, and its streams that media never heard of. Does nothing if it has ended. */
+/** Ends a leg's call. If it was never answered, ends its streams too, which media has never heard of. Does nothing if the call has ended. */
 export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): Promise<LegRows> {
   const wasAnswered = rows.call.answered_at !== null
   const durationMs = end.durationMs ?? (end.isPast ? undefined : lastedMs(trx, rows.call, at))
@@ -248,7 +245,7 @@ export async function endLeg(trx: Trx, rows: LegRows, end: LegEnd, at: string): 
   return ended
 }
 
-/** The end of a conference session. */
+/** Ends a conference session, and emits `conference.ended`. */
 export async function endSession(
   trx: Trx,
   session: CallRow,
@@ -293,7 +290,7 @@ const EVENT_OF_STREAM = {
   failed: 'call.stream.failed',
 } as const
 
-/** The columns of a stream that media counts. */
+/** The columns of a stream that follow media's reports. */
 export const progressOf = (now: StreamSnapshot) => ({
   status: now.status,
   frames_sent: now.framesSent,
@@ -309,7 +306,7 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
   const change = { ...progressOf(now), ended_reason: now.endedReason }
   await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
   await countStreamEnd(trx, tenant, { ...row, ...change })
-  // A return from `stalled` or `reconnecting` is not a second start.
+  // A return from `stalled` or `reconnecting` is not a second start, and has no event.
   const isStart = now.status === 'streaming' && row.status !== 'connecting'
   const type = now.status === row.status || isStart ? null : EVENT_OF_STREAM[now.status]
   if (type === null) return
@@ -340,7 +337,7 @@ export const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, 'status' |
 export const endStream = (trx: Trx, row: MediaStreamRow, at: string): Promise<void> =>
   applyStream(trx, row, { ...countersOf(row), status: 'stopped', endedReason: 'call_ended' }, at)
 
-/** A recording is wanted: inserts its row. Idempotent. */
+/** Inserts the row of a call's recording. Idempotent. */
 export async function insertRecording(trx: Trx, call: CallRow, at: string): Promise<void> {
   const scoped = forTenant(trx, tenantOf(call))
   const there = scoped.select('recordings').select('call_id').where('call_id', '=', call.id)
@@ -358,7 +355,7 @@ export async function insertRecording(trx: Trx, call: CallRow, at: string): Prom
   })
 }
 
-/** `isThere`: its file exists, although its start was not noted: the caller hung up during the announcement. */
+/** The row of a recording. It may be missing though the file exists (`isThere`), if the caller hung up during the announcement: then it is inserted. */
 async function recordingRow(trx: Trx, callId: string, isThere: boolean, at: string): Promise<RecordingRow | undefined> {
   const find = () => trx.selectFrom('recordings').selectAll().where('call_id', '=', callId).executeTakeFirst()
   const row = await find()

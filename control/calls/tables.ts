@@ -33,9 +33,9 @@ export interface CallKeyTable extends TenantColumns {
   call_id: string
 }
 
-/** Wrong PINs that are counted together. */
+/** A count of wrong PINs, by who entered them. */
 export interface PinTryTable extends TenantColumns {
-  /** A hash of what they are counted by. */
+  /** Hash of what they are counted by, such as the caller's number. */
   guesser: string
   count: number
   /** When they are forgotten. */
@@ -46,7 +46,7 @@ export interface PinTryTable extends TenantColumns {
 export interface SessionStateTable extends TenantColumns {
   /** The session's call ID. */
   id: string
-  /** Members are kept out; null: as the room's `lock_on_start` says. */
+  /** 1: no more members get in; null: the room's `lock_on_start` decides. */
   locked: number | null
   /** JSON of what the note taker wrote. */
   notes: string | null
@@ -66,8 +66,8 @@ export type CallStatus =
   | 'cancelled'
 
 /**
- * The target of a call after its answer. `park`: music, until something else is requested. `callback`: the agent who returns it, already
- * connected.
+ * Where a call is led once it is answered. `park`: it hears music until something else is requested. `callback`: it returns a callback, and the
+ * agent is connected already.
  */
 export type CallTarget =
   | 'room'
@@ -118,9 +118,9 @@ export interface CallTable extends TenantColumns {
   answered_at: string | null
   /** Null exactly while the call is running. */
   ended_at: string | null
-  /** From the answer to the end, by the steady clock; null: not measured. */
+  /** From the answer to the end, by the monotonic clock; null: not measured. */
   duration_ms: Generated<number | null>
-  /** When it was answered, or a session's room opened, by the steady clock of this node. */
+  /** When it was answered, or a session's room was opened, by the monotonic clock of the node `started_on`. */
   started_ms: Generated<number | null>
   started_on: Generated<string | null>
 }
@@ -129,43 +129,43 @@ export interface ParticipantTable extends TenantColumns {
   /** The media process's leg ID. */
   id: string
   call_id: string
-  /** The conference session that it is, was, or will soon be in. */
+  /** The conference session that the leg is or was in, or is about to join. */
   session_call_id: string | null
   /** Written only by `writeLeg`. */
   step: ColumnType<LegStep, LegStep, never>
-  /** What is played before the leg is hung up, in step `leaving`; in `queued` what a caller is told once, who waits on. */
+  /** The prompt or phrase before the hang-up, or `BUSY_TONE`; empty: only goodbye. In step `queued`: an apology, heard once by the waiting caller. */
   leave_prompt: string | null
   leave_reason: EndedReason | null
-  /** The prompt of the step has been heard to its end. */
+  /** 1: the prompt of the leg's step was played, or what the step sends has reached media. */
   prompted: number
   pin_tries: number
   pin_proved: Generated<number>
-  /** Into its room, though it is locked: it was dialled from within, or has waited for the moderator who came. */
+  /** 1: enters its room even if that is locked: a participant had it dialled, or it waited and was admitted. */
   let_in: Generated<number>
-  /** `agent`, `party` and `supervisor` were rung for the call: they are additional to the call's own leg. */
+  /** `agent`, `party` and `supervisor`: rung for the call, in addition to its own leg. */
   role: 'member' | 'moderator' | 'agent' | 'party' | 'supervisor'
-  /** The ring that it answers; null: it is the call's own leg. */
+  /** The ring for which the leg was dialled; null: it is the call's own leg. */
   ring_id: string | null
-  /** For a rung leg, the address that the API shows. Null: the call's other end. */
+  /** The address that the API shows for a rung leg; null: that of the call's far end. */
   address: string | null
   /** JSON of the target to dial (`RingTarget`), in step `to_dial`. */
   dial: string | null
-  /** The connection that it uses; null: none, or it is still to be dialled. */
+  /** The connection that the leg uses; null: none, or the leg is still to be dialled. */
   connection_id: Generated<string | null>
   /**
-   * An inbound leg that is not answered: it rings, hears early media, or has waited too long and is answered `now`. Null: it is answered, or
-   * will be at once.
+   * Of an inbound leg that is not answered yet: when that is due. `early_media`: it hears audio meanwhile. `now`: it has waited too long. Null: it
+   * is answered, or will be at once.
    */
   unanswered: Generated<'when_answered' | 'early_media' | 'now' | null>
-  /** JSON of where it is led once it is answered; null: it stays. */
+  /** JSON of where the leg is led once it is answered; null: nowhere else. */
   answered_then: Generated<string | null>
-  /** It is heard before its answer. */
+  /** 1: the leg sends early media, which the caller hears. */
   early: Generated<number>
   /** The node whose media process has the leg. */
   node_id: string | null
-  /** On hold by us; null: it never was. */
+  /** 1: we have it on hold; null: it never was. */
   on_hold: number | null
-  /** Its far end says, by its own description, that it holds. */
+  /** 1: its far end holds us, according to its SDP. */
   holds: Generated<number>
   muted: number
   deaf: number

@@ -6,45 +6,48 @@ import { isProblem, type Problem, problem } from './errors.ts'
 import { type Attempt, type Entry, keepAnswer, type Replay } from './idempotency.ts'
 import type { Scope } from './scopes.ts'
 
-/** The collections that are bounded (`TANDEM_MAX_OBJECTS`), by the paths that add to them; each is named as its table (`/` as `_`), but users, of whom those deactivated do not count. */
+/**
+ * The paths that add to a bounded collection (`TANDEM_MAX_OBJECTS`). A collection has the name of its table, with `_` for `/`, except
+ * `invitations`, which add to `users`: deactivated ones do not count.
+ */
 export const BOUNDED =
   /^\/(connections|phone_numbers|inbound_routes|queues|teams|invitations|conference_rooms|flows|assistants|tools|secrets|sites|api_keys|copilot_profiles|campaigns|reports|audio_assets|kb\/documents|partner\/organisations)(\/:id\/duplicate)?$/
 
-/** Who sends a request. It is a `Tenant`: `forTenant(db, context)`. */
+/** Who sends a request, and how. Usable as a `Tenant`: `forTenant(db, context)`. */
 export interface Asking extends Tenant {
   organisationId: string
   livemode: boolean
   apiKeyId: string
   /** Null: all. */
   scopes: readonly Scope[] | null
-  /** The version that formats the answer. */
+  /** The API version in which the answer is written. */
   apiVersion: string
   requestId: string
   idempotencyKey: string | null
 }
 
-/** Who sends a request, and how its answer is stored under the `Idempotency-Key`. */
+/** A handler's view of its request. */
 export interface Context extends Asking {
   /** Created at its first use: most requests log nothing. */
   readonly log: Logger
   /** An earlier attempt with the same key was interrupted: it committed nothing, but its commands to media may have been carried out. */
   isResumed: boolean
-  /** A transaction whose result is the operation's answer, which is stored in it, unless it is a problem: so is a full collection, of `tenant`. */
+  /** Runs a transaction whose result is the operation's answer. Stores it for a retry, unless it is a problem, as when `tenant`'s collection is full. */
   transaction<T>(run: (trx: Trx) => Promise<T>, tenant?: Tenant): Promise<T>
   /**
-   * Stores the operation's answer in the transaction of its effect: if this process dies afterwards, a retry gets it instead of causing
-   * the effect again. The final answer replaces it.
+   * Stores the operation's answer for its `Idempotency-Key` in the transaction of its effect: if this process dies afterwards, a retry gets it
+   * instead of causing the effect again. The final answer replaces it.
    */
   keep(trx: Trx, answer: object): Promise<void>
-  /** The collection (`BOUNDED`) is full; for what comes back to it. Whoever adds to it is asked by `transaction`. */
+  /** The problem if a collection of `BOUNDED` is full. For objects that are restored to it; `transaction` checks operations that add to it. */
   limitProblem(trx: Trx, collection: string, tenant?: Tenant): Promise<Problem | null>
-  /** The answer contains data from outside the tables that the route reads, so it must not be cached. */
+  /** Declares that the answer contains data from outside the tables that the route reads, so that it is not cached. */
   passing(): void
 }
 
 type Parts = { store: Store; log: () => Logger; maxObjects: number; adds: string | undefined }
 
-/** Of one request. */
+/** `Context` of one request. */
 export class RequestContext implements Context {
   readonly organisationId: string
   readonly livemode: boolean
@@ -96,7 +99,7 @@ export class RequestContext implements Context {
     const { store, adds } = this.#parts
     return store.transaction(async trx => {
       const full = adds === undefined ? null : await this.limitProblem(trx, adds, tenant)
-      // An operation that adds to a collection answers with a problem anyway.
+      // Sound for T: every operation that adds to a collection may also answer with a problem.
       const answer = (full as T | null) ?? (await run(trx))
       if (!isProblem(answer)) await this.keep(trx, answer)
       return answer

@@ -70,7 +70,7 @@ export function callSteps(deps: CallStepDeps): Senders<'call'> {
   }
 }
 
-/** How the other party has ended, for a leg that ends for that: a network's cause, and for a phone that has called it the refusal. */
+/** How the other party's leg ended, if this leg is hung up because of it: the cause, and for a calling member who was not answered the SIP status. */
 async function farEndOf(db: Db, leg: ParticipantRow, reason: EndedReason) {
   const isRefused = leg.unanswered !== null && leg.ring_id !== null
   if (!isRefused && reason !== 'agent_hangup' && reason !== 'caller_hangup') return null
@@ -82,7 +82,7 @@ async function farEndOf(db: Db, leg: ParticipantRow, reason: EndedReason) {
   return { q850, sipCode: call?.sip_code ?? null }
 }
 
-/** Makes a sender that needs more than the leg: its call, and the room of the call. */
+/** Makes a sender that also needs the leg's call, and the call's conference room. */
 export const withRows =
   <S extends LegStep>(db: Db, send: (rows: LegRows, media: Parameters<Sender<S>>[1]) => Promise<Sent>): Sender<S> =>
   async (leg, media) => {
@@ -90,7 +90,7 @@ export const withRows =
     return rows === null ? null : send(rows, media)
   }
 
-/** Answers a caller, and starts all capture. A caller that is already answered stays so. */
+/** Answers a caller, and starts all capture. Does nothing if the caller is already answered. */
 export async function answerLeg(deps: CallStepDeps, rows: LegRows, media: CommandPort<'leg.answer'>): Promise<Sent> {
   const failure = failureOf(await media.request('leg.answer', await answer(deps, rows)))
   return failure?.failure === 'conflict' ? null : failure
@@ -133,17 +133,17 @@ async function ask(
       : await withStreams(deps.store.db, deps.streams, call, legId, capture, laterStreams(call))
   const collect =
     kept === undefined || agreement === undefined ? plain : { ...plain, agreement: { ...agreement, capture: kept } }
-  // The call's previous leader may have listened.
+  // Whichever program led the call before may be listening for keys or words.
   if (call.answered_at !== null) await media.request('leg.stop_listen', { legId })
   const failure = failureOf(await media.request('leg.collect', collect))
-  // Nobody here can speak it: nothing is captured, and the call goes on.
+  // No voice can speak the announcement: nothing is captured, and the call goes on.
   if (failure?.failure === 'invalid') return failureOf(await media.request('leg.collect', unheardCollect(collect)))
   // Unless consent is needed, the capture has begun with the announcement.
   if (failure === null && agreement?.digits === null) await announced(deps, legId, media)
   return failure
 }
 
-/** If the message cannot be spoken at all, the machine is hung up. */
+/** Plays the message for an answering machine; if no voice can speak it, the call is hung up. */
 async function leaveMessage(
   { store, assetFile }: CallStepDeps,
   { call, participant }: LegRows,
@@ -166,7 +166,7 @@ function leavingWords({ participant: { leave_prompt }, room }: LegRows): PlaySou
   return leave_prompt === '' ? [goodbye] : [promptOf(room)(leave_prompt ?? 'room-closed'), goodbye]
 }
 
-/** One second each. */
+/** Number of repetitions before the hang-up, of one second each. */
 const BUSY_TONES = 5
 
 async function busyTone(

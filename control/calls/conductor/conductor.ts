@@ -104,7 +104,7 @@ export class Conductor {
     return rings || leg.step === 'hanging_up' ? null : this.#deps.answer(leg, media)
   }
 
-  /** Its audio is right for as long as it stays in this step. */
+  /** Notes that the leg's audio is as its step and its hold want it. */
   async #heard(leg: ParticipantRow): Promise<void> {
     if (!isSentUntilHeard(leg)) return
     const { db } = this.#deps.store
@@ -125,7 +125,7 @@ const isSentUntilHeard = ({ step, leave_prompt }: ParticipantRow): boolean =>
 
 const isDue = (leg: ParticipantRow): boolean => !isSentUntilHeard(leg) || leg.prompted === 0
 
-/** Plays the leg's own audio once it is off hold. A leg that never was on hold is left alone. */
+/** Tells media that a leg is off hold, or on hold with music where its step plays something to it. A leg that never was on hold needs neither. */
 async function release({ id: legId, step, on_hold }: ParticipantRow, media: MediaPort): Promise<Failure | null> {
   const held = on_hold === 1
   if (on_hold === null || STEPS[step].until === 'left' || (held && STEPS[step].until !== 'heard')) return null

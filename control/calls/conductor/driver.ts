@@ -46,11 +46,11 @@ export interface DriverDeps {
   streams: StreamDeps
   /** The file of an audio asset. */
   assetFile: (id: string) => string
-  /** Opens the secrets against which callers' passwords are checked. */
+  /** Decrypts the connections' passwords, by which callers authenticate. */
   vault: Vault
-  /** Who answers calls. */
+  /** Queues, agents and transfers: whoever is rung for a call. */
   centre: CallCentrePort
-  /** What leads calls. */
+  /** Flows and assistants. */
   programs?: CallPrograms
   /** Tells media which far ends to watch. */
   keeper?: { forget(): void }
@@ -58,7 +58,7 @@ export interface DriverDeps {
   devices?: DevicePort
 }
 
-/** The driver's view of flows and assistants. */
+/** What the driver needs of flows and assistants. */
 export interface CallPrograms {
   /** The events that `on` handles. */
   readonly hears: ReadonlySet<EventName>
@@ -68,8 +68,8 @@ export interface CallPrograms {
 }
 
 /**
- * Carries out what `decide.ts` decides. Media events change rows, write API events and advance the committed position in one
- * transaction. Whatever follows is done after the commit.
+ * Carries out what `decide.ts` decides. In one transaction, a batch of media's events changes rows, writes API events and advances the
+ * position up to which media's events are handled. Commands to media are sent after the commit.
  */
 export class CallDriver implements MediaHandler {
   readonly #deps: DriverDeps
@@ -124,9 +124,9 @@ export class CallDriver implements MediaHandler {
     const end = { reason: seen === null ? 'media_failed' : 'node_lost', at: seen ?? now.toISOString() } as const
     const faults = this.#faults.endingAt(end.at)
     await endAll(store.db, centre, end, (legId, run) => faults.guard(legId, null, () => store.transaction(run)))
-    // Last: if this process dies before, the next one ends the rest.
+    // Last: if this process dies before it, the next one ends the remaining calls.
     await store.transaction(trx => savePosition(trx, this.#node, { bootId, lastSeq: 0 }))
-    // Before the first call: else nobody would end that if the node died before its first heartbeat.
+    // Before the first call: if the node died without a heartbeat, no other node would end that call.
     await beat(store, now)
   }
 
@@ -141,7 +141,7 @@ export class CallDriver implements MediaHandler {
     const position = await readPosition(trx, this.#node)
     let { lastSeq } = position
     for (const { seq, event: told } of batch) {
-      // Delivered again because the acknowledgement was lost.
+      // Delivered again, because the acknowledgement was lost.
       if (seq <= lastSeq) continue
       lastSeq = seq
       for (const passed of DETECTED_BY.has(told.name) ? await passDetection(trx, told) : [told]) {
@@ -153,7 +153,7 @@ export class CallDriver implements MediaHandler {
         if (programs?.hears.has(event.name)) await programs.on(trx, event)
       }
     }
-    // Of what has changed nothing there is nothing to be kept, and no commit to wait for.
+    // Events that changed nothing may be handled again, so their position is not written and no commit has to be waited for.
     if (lastSeq !== position.lastSeq && leavesTrace(trx)) await savePosition(trx, this.#node, { ...position, lastSeq })
   }
 
@@ -196,7 +196,7 @@ export class CallDriver implements MediaHandler {
   }
 }
 
-/** All senders of a call's steps, by leader. */
+/** Makes what sends the commands of legs' steps, whoever leads them: the call, its room or the queues. */
 function conduct({ store, now, log, streams, assetFile, vault, centre }: DriverDeps, audio: CallAudio): Conducting {
   const time = (): string => now().toISOString()
   const seating = new Seating({ store, now: time, log })
@@ -227,15 +227,14 @@ function conduct({ store, now, log, streams, assetFile, vault, centre }: DriverD
   }
 }
 
-/** Runs one step of many. An exception ends the call of this leg and nothing else. */
+/** Runs the work for one leg of many. An exception ends the call of this leg and nothing else. */
 export type Guard = (legId: string | null, run: () => Promise<unknown>) => Promise<void>
 
-/** The leg has no rows. */
+/** Refuses an incoming call whose rows could not be written. */
 async function refuseBroken(legId: string, media: MediaPort): Promise<void> {
   await media.request('leg.reject', { legId, sipCode: 500, reason: 'internal_error' })
 }
 
-/** The handler of each event. */
 function handlers({ store, vault, now, log, centre, devices }: DriverDeps, audio: CallAudio): EventHandlers {
   const legs = new LegEvents({ log, audio })
   const change = (

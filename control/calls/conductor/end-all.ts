@@ -16,12 +16,12 @@ export const NOT_PAUSED = {
   maskDtmf: false,
 }
 
-/** Runs one step of many, which ends this leg; null: it belongs to no leg. */
+/** Runs the transaction that ends one thing of many: this leg, or with null something else. */
 export type EndStep = (legId: string | null, run: (trx: Trx) => Promise<unknown>) => Promise<unknown>
 
 /**
- * Ends everything that ran at the node of `db`: every call, stream and pause, at the time `at`, or at its own beginning if that was later.
- * Recordings are finished by the next media process from what it finds on the disk, and judged by its first snapshot.
+ * Ends everything that ran at the node of `db`: every call, session, stream and pause, at the time `at`; a call or session that began later, at
+ * its own beginning. The next media process completes the recordings from their files on the disk, and reports them in its first snapshot.
  */
 export async function endAll(
   db: Db,
@@ -45,18 +45,18 @@ export async function endAll(
   }
 }
 
-/** Of a node whose disk is out of reach. */
+/** Marks the running recordings of a lost node as failed, since the files on its disk cannot be reached. */
 export async function endRecordings(db: Db, at: string, step: EndStep): Promise<void> {
   for (const { call_id } of await runningRecordings(db)) await step(null, trx => applyRecording(trx, call_id, null, at))
 }
 
-/** A call may have begun after its node was last seen. */
+/** `at`, but not before the call began: that may have been after its node was last seen. */
 function notBefore({ created, answered_at }: CallRow, at: string): string {
   const begun = answered_at ?? created
   return begun > at ? begun : at
 }
 
-/** A session whose room never opened leaves no trace. */
+/** Ends a session; one whose room never opened is deleted. */
 export async function closeSession(
   trx: Trx,
   session: CallRow,

@@ -4,25 +4,23 @@ import { settingsOf } from '../settings.ts'
 import { roomSound } from '../sound/audio-schema.ts'
 import type { CallRow, ConferenceRoomRow } from '../tables.ts'
 
-/** Media's rooms for legs. */
-
-/** A party call's own room: the party, and those who supervise or take over. */
+/** Maximum for a party call's own room: the party, and those who talk with it, supervise or take over. */
 const PARTY_ROOM_MEMBERS = 8
 
-/** Whose turn it is in speech synthesis and recognition. */
+/** The owner by whom media takes turns in speech synthesis and recognition. */
 export const affinityOf = (row: Pick<CallRow, 'organisation_id' | 'livemode'>): string =>
   `${row.organisation_id}/${row.livemode === 1 ? 'live' : 'test'}`
 
 /**
- * Where media places a leg: on the thread of others who enter the same conference room, which costs less than crossing threads. For other
- * calls it is not known yet whom they will meet. `isBeside`: it is not the call's own leg, and meets that.
+ * Which engine thread media should prefer for a leg: that of the legs which it will meet, since audio between threads costs more. Those are the
+ * others of its conference room, or with `isBeside`, for a leg that was rung for a call, the call's own leg. For other legs it is not known yet.
  */
 export const placeOf = (call: Pick<CallRow, 'id' | 'organisation_id' | 'livemode' | 'room_id'>, isBeside = false) => ({
   affinity: affinityOf(call),
   ...(isBeside ? { near: call.id } : call.room_id !== null && { near: call.room_id }),
 })
 
-/** The leg's own room, into which it is answered or dialled. */
+/** The call's own room, in which its legs are when they are answered. */
 export const ownRoom = (call: CallRow): RoomSpec => ({
   roomId: call.id,
   kind: call.target === 'echo' ? 'echo' : 'call',

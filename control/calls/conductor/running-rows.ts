@@ -3,13 +3,11 @@ import type { Db } from '../../kernel/store/store.ts'
 import { ALL_STEPS } from '../steps/table.ts'
 import type { CallRow } from '../tables.ts'
 
-/** What runs according to the rows. */
-
-// Over all tenants: the media process serves them all. Only this node: others have their own.
+// What the database says is running: for all tenants, since one media process serves them all, but only at this node.
 
 const RUNNING = ALL_STEPS.filter(step => step !== 'ended')
 
-/** `isGone`: nobody will dial what is still to be dialled. */
+/** The calls' own legs. `isGone`: the node is gone, so that legs which are still to be dialled count too: nobody will dial them. */
 export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
   const rows = await db
     .selectFrom('participants')
@@ -18,7 +16,7 @@ export async function runningLegs(db: Db, isGone = false): Promise<string[]> {
     .where('calls.ended_at', 'is', null)
     .where('participants.node_id', '=', nodeOf(db))
     .where('participants.ring_id', 'is', null)
-    // Media cannot know what is still to be dialled. Not `not in`: all legs that ever were would be read for it.
+    // Media does not know legs that are still to be dialled. With `not in`, the database would read all legs that ever were.
     .where('participants.step', 'in', isGone ? RUNNING : RUNNING.filter(step => step !== 'to_dial'))
     .orderBy('participants.id')
     .execute()

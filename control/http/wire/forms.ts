@@ -1,6 +1,6 @@
 /**
- * What a text must be, for each pattern and format of the API: whoever sends another one is told this, not a regular expression. After a class of
- * characters stands how many of them there must be.
+ * What a text must be, in words, for each pattern and format of the API: an error quotes this instead of the regular expression. A key that ends
+ * with a class of characters stands for all patterns that add a count to it, such as `^[0-9]{4,8}$`.
  */
 const FORMS: Readonly<Record<string, string>> = {
   'date-time': 'a time with its offset, such as 2026-11-27T10:00:00Z',
@@ -43,7 +43,7 @@ const FORMS: Readonly<Record<string, string>> = {
 
 const COUNTED = /^(\^\[.*\])\{(\d+)(?:,(\d+))?\}\$$/
 
-/** `must be 4 to 8 digits`; undefined: nobody has said what this pattern means. */
+/** For example `must be 4 to 8 digits`; undefined: the table has no words for this pattern. */
 export function formOf(pattern: string): string | undefined {
   const [, characters = '', least, most] = COUNTED.exec(pattern) ?? []
   const form = FORMS[characters]

@@ -10,7 +10,7 @@ import type { FollowUp, FollowUps } from '../follow-ups.ts'
 import { Carrier } from './shortcut.ts'
 import type { Database } from './tables.ts'
 
-/** Something that a transaction has written and reports: an event's type and object, its owner, and when (ISO-8601 UTC). */
+/** Something that a transaction reports about what it writes: a type such as an event's, the object, its owner, and when (ISO-8601 UTC). */
 export interface Fact {
   type: string
   object: object
@@ -20,18 +20,18 @@ export interface Fact {
 
 type Delivery = Selectable<Database['webhook_deliveries']>
 type Outcome = 'last_attempt_at' | 'response_status' | 'response_body' | 'duration_ms' | 'error'
-/** A claim on a delivery, as its row holds it. */
+/** The columns by which a sender claims a delivery for itself for a while. */
 export type Claim = { [K in 'lease' | 'leased_until']: string }
-/** A delivery of the outbox that is being written. */
+/** A webhook delivery as it is inserted. */
 export type NewDelivery = Omit<Delivery, keyof Claim | Outcome>
 
-/** Delivers what the outbox holds. It may claim deliveries while they are written, so that they need not be looked for. */
+/** Sends the deliveries of the outbox. It may claim deliveries already as they are written, which saves the query that finds them later. */
 export interface Sender {
-  /** Null: it has no room, or others wait for it. */
+  /** Null: it has no capacity, or earlier deliveries wait. */
   claim(delivery: NewDelivery): Claim | null
-  /** It is committed. */
+  /** Sends a claimed delivery, which is now committed. */
   begin(delivery: NewDelivery, claim: Claim): void
-  /** It was rolled back. */
+  /** Drops a claimed delivery, whose transaction was rolled back. */
   giveUp(delivery: NewDelivery): void
 }
 
@@ -45,16 +45,16 @@ export interface Listeners<DB> {
   readonly outbox: { readonly sender: Sender | null }
 }
 
-/** Follow-ups of a transaction, and whether it has written. */
+/** What is to be done after a transaction, and whether it has written anything. */
 class Following<DB> extends Carrier {
   hasWritten = false
   readonly tasks: (() => void)[] = []
-  /** To be done if it is rolled back. */
+  /** What is to be done if it is rolled back. */
   readonly undoing: (() => void)[] = []
-  /** Requests that are carried out once, however often they are made. */
+  /** Values of `once` (`followUp`) so far. */
   readonly asked = new Set<string>()
   readonly listeners: Listeners<DB>
-  /** Facts to be written together; null: each at once. */
+  /** Rows that `together` collects, by table; null: they are written at once. */
   readonly gathered: Map<string, Gathered> | null
   constructor(listeners: Listeners<DB>, gathers: boolean) {
     super()
@@ -78,8 +78,8 @@ interface Gathered {
 }
 
 /**
- * A transaction that `afterCommit` may be asked for. `committed` does all that was asked for then, `rolledBack` what is to be undone.
- * `gathers`: for `together`.
+ * Makes a transaction that `afterCommit` and its like can be called with. Whoever runs it calls `committed` or `rolledBack` at its end, to do what
+ * was asked for. `gathers`: `together` collects rows until its end.
  */
 export function following<DB>(
   trx: Transaction<DB>,
@@ -96,7 +96,7 @@ function doAll(tasks: readonly (() => void)[]): void {
     try {
       task()
     } catch (error) {
-      // A bug of the requester: the commit stays, and so do others' requests.
+      // A bug of whoever asked for it: the commit stands, and the other tasks are still done.
       process.emitWarning(error instanceof Error ? error : String(error))
     }
   }
@@ -110,10 +110,10 @@ export const only =
     return types.includes(fact.type) ? listener(...told) : undefined
   }
 
-/** Runs `task` once this transaction is committed; never after a rollback. Whatever it starts handles its own failures. */
+/** Runs `task` once this transaction is committed, never after a rollback. The task handles failures of what it starts. */
 export const afterCommit = <DB>(trx: Kysely<DB>, task: () => void): void => void followingOf(trx).tasks.push(task)
 
-/** Has the outbox's sender claim a delivery that this transaction writes. Null: it is to be looked for. */
+/** Offers a delivery that this transaction writes to the outbox's sender. Null: not claimed, so the sender finds it later by a query. */
 export function claimFor<DB>(trx: Kysely<DB>, delivery: NewDelivery): Claim | null {
   const { tasks, undoing, listeners } = followingOf(trx)
   const { sender } = listeners.outbox
@@ -137,7 +137,7 @@ export function followUp<DB>(trx: Kysely<DB>, key: string, run: FollowUp, once?:
   tasks.push(() => listeners.followUps.begin({ key, run }))
 }
 
-/** Reports to `store.within` now, and to `store.committed` once this transaction is committed; after a rollback to nobody. */
+/** Reports a fact to `store.within` now, and to `store.committed` once this transaction is committed. */
 export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<void> {
   const { tasks, listeners } = followingOf(trx)
   for (const listener of listeners.within) await listener(trx, fact)
@@ -147,8 +147,8 @@ export async function noteFact<DB>(trx: Transaction<DB>, fact: Fact): Promise<vo
 }
 
 /**
- * Writes rows in this transaction; if `gathers`, together with others of the same `table` at its end. Code that then reads or changes such rows
- * in the same transaction calls `written` first.
+ * Writes rows: at once, or at the end of a transaction that `gathers`, together with others of the same `table`. Code that reads or changes such
+ * rows in the same transaction calls `written` first.
  */
 export async function together<DB, R>(
   trx: Kysely<DB>,
@@ -163,23 +163,23 @@ export async function together<DB, R>(
   else known.rows.push(...rows)
 }
 
-/** Writes what waits for the end of this transaction, if it is one. */
+/** Writes the rows that `together` has collected, if this is such a transaction. */
 export async function written<DB>(db: Kysely<DB>): Promise<void> {
   const gathered = findFollowing(db)?.gathered
   if (gathered == null) return
-  // Writing may add more to be written.
+  // Writing may collect more rows; the loop also finds those.
   for (const [table, { rows, write }] of gathered) {
     gathered.delete(table)
     await write(rows as never[])
   }
 }
 
-/** To be called for each query that Kysely does not build anew. */
+/** To be called for each query that is compiled once and runs past Kysely's plugins. */
 export const noteQuery = <DB>(db: Kysely<DB>, node: RootOperationNode): void => {
   if (!SelectQueryNode.is(node)) findFollowing(db)?.note(node)
 }
 
-/** Whether this transaction has written anything so far, or asked for anything after it. */
+/** Whether this transaction has written or collected anything so far, or asked for anything after its commit. */
 export function leavesTrace<DB>(trx: Transaction<DB>): boolean {
   const { hasWritten, tasks, gathered } = followingOf(trx)
   return hasWritten || tasks.length > 0 || (gathered !== null && gathered.size > 0)

@@ -2,10 +2,10 @@ import { parentPort, workerData } from 'node:worker_threads'
 import BetterSqlite3 from 'better-sqlite3'
 import type { ToCheckpointWorker } from './checkpoints.ts'
 
-/** What is committed while it copies is copied too, so often at most. The log begins anew only if nothing of it is left to copy. */
+/** Maximum number of passes; each copies what was committed during the one before. Only a log that is copied completely is reused from its start. */
 const MAX_PASSES = 8
 
-/** A thread that copies what is committed into a database file whenever it is asked to, and nobody waits for it. */
+// A thread that copies SQLite's log into the database file on request (`checkpoints.ts`), so that no commit has to.
 const sqlite = new BetterSqlite3(workerData as string, { fileMustExist: true })
 const checkpoint = sqlite.prepare<[], { log: number }>('pragma wal_checkpoint(passive)')
 
@@ -27,7 +27,7 @@ parentPort!.on('message', (message: ToCheckpointWorker) => {
   try {
     copyAll()
   } catch {
-    // A full or failing disk: whoever writes next hears of it, and nothing is lost, for the log is still there.
+    // The disk is full or fails: the next commit reports that. Nothing is lost, since the log is still there.
   }
   parentPort!.postMessage('done')
 })

@@ -2,17 +2,17 @@ import { stat } from 'node:fs/promises'
 import type { Worker } from 'node:worker_threads'
 import { startWorker } from '../worker.ts'
 
-/** After a commit, before it is looked whether there is enough to copy: a busy second has two checkpoints [ms]. */
+/** Delay from a commit to the check of the log's size: at most two checkpoints in a second [ms]. */
 const LOOK_AFTER_MS = 500
-/** A smaller log is left alone: SQLite copies it when the database is closed [bytes]. */
+/** Minimum size of a log that is copied; SQLite itself copies a smaller one when the database is closed [bytes]. */
 const ENOUGH_BYTES = 8 * 2 ** 20
 
 export type ToCheckpointWorker = 'copy' | 'close'
 
 /**
  * Copies what is committed from SQLite's write-ahead log into the database file (https://sqlite.org/wal.html#ckpt), on a thread of its own. A
- * commit that does it copies thousands of pages and syncs both files: it kept everybody waiting for 30 to 80 ms, each second if there were
- * many calls.
+ * commit that triggers such a checkpoint copies thousands of pages and syncs both files, which blocked the process for 30 to 80 ms, every second
+ * when there were many calls.
  */
 export class Checkpoints {
   readonly #file: string
@@ -36,7 +36,7 @@ export class Checkpoints {
   }
 
   async #look(): Promise<void> {
-    // Its file never shrinks: from some hour on this is true for ever, and small logs are copied too.
+    // SQLite never shrinks the file: once it has been this large, short logs in it are copied too.
     const log = await stat(`${this.#file}-wal`).catch(() => null)
     if (this.#isClosed || this.#isCopying || log === null || log.size < ENOUGH_BYTES) return
     this.#isCopying = true
@@ -50,7 +50,7 @@ export class Checkpoints {
     worker.on('message', () => {
       this.#isCopying = false
     })
-    // Another one is started when there is something to copy again; until then commits do it, once the log is very long.
+    // The next check starts another worker. Without one, SQLite checkpoints in a commit once the log is very long.
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#worker = null
@@ -63,14 +63,14 @@ export class Checkpoints {
     this.#worker?.postMessage(message)
   }
 
-  /** Resolves when nothing is copied any more, and its connection is closed. Idempotent. */
+  /** Resolves when the worker has finished copying and closed its connection. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer ?? undefined)
     const worker = this.#worker
     if (worker === null) return
     worker.ref()
-    // An error comes before the end, and is none for whoever closes: the log is still there.
+    // A worker that fails also exits. For us that is no error: nothing is lost, since the log is still there.
     const ended = new Promise(resolve => worker.once('exit', resolve))
     this.#tell('close')
     await ended

@@ -6,20 +6,20 @@
  */
 export type DatabaseFault = 'conflict' | 'taken' | 'outage'
 
-/** Of a transaction in which PostgreSQL has a prepared statement no more: it is prepared anew when the transaction runs again. */
+/** Code of our error when a transaction failed because PostgreSQL had lost a prepared statement: running the transaction again succeeds. */
 export const STATEMENT_LOST = 'statement_lost'
 
-/** PostgreSQL's SQLSTATE (its manual, appendix A), SQLite's extended result codes (https://sqlite.org/rescode.html), Node's. */
+/** By PostgreSQL's SQLSTATE (its manual, appendix A), SQLite's extended result code (https://sqlite.org/rescode.html), or Node's error code. */
 const FAULTS: [RegExp, DatabaseFault][] = [
   [/^(40001|40P01|55P03|SQLITE_BUSY(_.*)?|statement_lost)$/, 'conflict'],
   [/^(23505|SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY))$/, 'taken'],
   [/^(08...|53...|57P0.|25P03|58...|SQLITE_(FULL|IOERR.*|READONLY.*|CANTOPEN.*))$/, 'outage'],
   [/^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/, 'outage'],
-  // When the log file is synced.
+  // From the sync of SQLite's log file.
   [/^(ENOSPC|EDQUOT|EIO|EROFS)$/, 'outage'],
 ]
 
-/** `pg` gives these no code. A server that is there ends a statement by itself before its answer could be waited for in vain. */
+/** Messages of errors to which `pg` gives no code. A read time-out means that the server is gone: a live one cancels a slow statement earlier. */
 const LOST =
   /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
@@ -32,7 +32,7 @@ export function faultOf(error: unknown): DatabaseFault | null {
   return LOST.test(error.message) ? 'outage' : null
 }
 
-/** It cannot write now, or there are too many writers. The requester has lost nothing. */
+/** Whether the database cannot write now, or has too many writers. Nothing was written, and the request can be repeated. */
 export function isStoreOutage(error: unknown): boolean {
   const fault = faultOf(error)
   return fault === 'outage' || fault === 'conflict'

@@ -1,19 +1,19 @@
 import type BetterSqlite3 from 'better-sqlite3'
 import type { Revisions } from './revisions.ts'
 
-/** An ID of ours, and its kind: those of one kind sort by the time at which they were made. */
+/** One of our IDs, and its prefix, the kind. IDs of one kind sort by the time at which they were made. */
 const ID = /^([a-z]+_)[0-9a-z]{26}$/
-/** Behind the characters of IDs in SQLite's order. */
+/** Sorts after all characters of IDs. */
 const END = '~'
-/** Its largest value says nothing about a new call. */
+/** Not checked: organisations are older than their rows, so that the largest value would rule out nothing. */
 const OWNER = 'organisation_id'
-/** Where a table is written between any two questions, only one of so many is worth to look. */
+/** Where a table is written between any two questions and the largest value rules out nothing, it is read again only at every 16th question. */
 const ONE_OF = 16
-/** The column is text that is compared byte by byte. */
+/** Whether the column is text that is compared byte by byte. */
 const IS_TEXT = `select 1 from pragma_table_xinfo(?) where name = ? and type = 'text' collate nocase and hidden = 0
   and (select sql from sqlite_master where name = ?) not like '%collate%'`
 
-/** `value` null: there is none of this kind. */
+/** `value`: the largest ID of a kind in a column; null: none. `isOfUse`: it has ruled something out since it was read. */
 interface Largest {
   revision: number
   value: string | null
@@ -24,13 +24,13 @@ interface Largest {
 type Read = BetterSqlite3.Statement<[string, string], string | null>
 
 /**
- * Tells without a query that a table has nothing of an ID: the largest ID of its kind in the column is smaller. Each event of a call asks a
- * dozen tables for what the call might have (recordings, streams, rings, a program), and a new call is in none of them.
+ * Tells without a query that no row of a table has an ID in a column, because the largest ID of its kind there is smaller. Each event of a call
+ * asks a dozen tables for what the call might have (recordings, streams, rings, a program), and a new call is in none of them.
  */
 export class LargestKeys {
   readonly #sqlite: BetterSqlite3.Database
   readonly #revisions: Revisions
-  /** By table and column; null: to find its largest value, rows would have to be read. */
+  /** By table and column; null: not possible here, or no index finds the largest value. */
   readonly #reads = new Map<string, Read | null>()
   /** By table, column and kind of ID. */
   readonly #known = new Map<string, Largest>()
@@ -40,13 +40,13 @@ export class LargestKeys {
     this.#revisions = revisions
   }
 
-  /** Tables may have changed. */
+  /** To be called when the schema may have changed. */
   forget(): void {
     this.#reads.clear()
     this.#known.clear()
   }
 
-  /** Whether certainly no row of this table has the value in this column. */
+  /** True: no row of this table has the value in this column. False: there may be one. */
   isAbsent(table: string, column: string, value: unknown): boolean {
     if (typeof value !== 'string' || column === OWNER) return false
     const kind = ID.exec(value)?.[1]
@@ -76,7 +76,7 @@ export class LargestKeys {
 
   #prepare(table: string, column: string): Read | null {
     const sqlite = this.#sqlite
-    // Writes of triggers are not reported.
+    // What triggers write is not reported to `Revisions`.
     if (this.#revisions.isOfTriggers(table) || !sqlite.prepare(IS_TEXT).get(table, column, table)) return null
     const query = `select max("${column}") from "${table}" where "${column}" >= ? and "${column}" < ?`
     const plan = sqlite.prepare<[string, string], { detail: string }>(`explain query plan ${query}`).all('', END)

@@ -4,29 +4,30 @@ import { LRUCache } from 'lru-cache'
 import type pg from 'pg'
 import { STATEMENT_LOST } from './faults.ts'
 
-/** Maximum number of statements that each connection keeps prepared; the server holds some 25 kB for each. */
+/** Maximum number of statements that each connection keeps prepared; each takes about 25 kB in the server. */
 const MAX_NAMED = 256
-/** Texts of which it is remembered that they were sent once. */
+/** Maximum number of remembered texts that were sent once. */
 const MAX_SEEN = 500
 
-/** The tables have changed (another node migrated them), so that `select *` would have other columns. */
+/** Another node has migrated the tables, so that a prepared `select *` would have other columns ("cached plan must not change result type"). */
 const OUTDATED = '0A000'
-/** This connection of the server has not prepared it, or has already: a pooler hands its connections from one client to the other. */
+/** The server's connection has not prepared the statement, or has already: a pooler (PgBouncer) gives clients each other's connections. */
 const NOT_OURS: readonly unknown[] = ['26000', '42P05']
-/** Nothing can be asked in this transaction any more. */
+/** The transaction has failed already: PostgreSQL refuses every further statement in it. */
 const FAILED_TRANSACTION = '25P02'
 
 /**
- * A pool that names the statements which come again: each connection then parses and plans them once, which takes PostgreSQL several times as
- * long as to run most of ours. Only texts with parameters: without them they are few, or begin and end transactions.
+ * A pool that names statements from their second use on, so that each connection parses and plans them only once: PostgreSQL takes several times as
+ * long for that as for running most of ours. Only texts with parameters: those without are few, or begin and end transactions.
  */
 export class NamedStatements implements PostgresPool {
   readonly #pool: pg.Pool
-  /** By text, of which they are made: behind a pooler another process may have prepared what has the same name. */
+  /** By text. A name is a hash of its text, since behind a pooler other processes prepare statements on the same connection. */
   readonly #names = new Map<string, string>()
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN })
-  /** How often the tables have changed. */
+  /** How often all names were given up; part of each hash. */
   #age = 0
+  /** Behind a pooler: nothing is named any more. */
   #isOff = false
 
   constructor(pool: pg.Pool) {
@@ -70,7 +71,7 @@ export class NamedStatements implements PostgresPool {
     return name
   }
 
-  /** Names are not used again for what they may no longer mean. */
+  /** Whether the prepared statement is lost. Then all names are given up: later ones differ, since the server may still know the old ones. */
   #isLost({ code }: pg.DatabaseError): boolean {
     if (NOT_OURS.includes(code)) this.#isOff = true
     else if (code !== OUTDATED) return false

@@ -1,12 +1,12 @@
 import { type Kysely, type Migration, type SqlBool, sql } from 'kysely'
 
 /**
- * A call changed some fifty indexes, each a page to be written by every commit. Entries that nobody looks for are no longer made: what a call
- * has not (a room, a queue, a member), what has ended in an index of what runs, what is open in one of what is closed.
+ * A call had entries in about fifty indexes, and each costs a commit another page to write. Partial indexes omit the entries that no query needs:
+ * columns that are null, calls that have ended in an index of running ones, deliveries that are open in an index of closed ones.
  */
 export const fewerEntries: Migration = {
   async up(db: Kysely<unknown>): Promise<void> {
-    // `calls_by_created` begins with its columns; what has ended is found by `calls_kept`.
+    // `calls_by_created` begins with the columns of `calls_created`; `calls_kept` finds ended calls.
     for (const index of ['calls_created', 'calls_ended_at', 'participants_left_at']) {
       await db.schema.dropIndex(index).execute()
     }
@@ -21,7 +21,7 @@ export const fewerEntries: Migration = {
     }
     await only('participants_session_call_id', 'participants', ['session_call_id'], 'session_call_id is not null')
     await only('participants_by_ring', 'participants', ['ring_id'], 'ring_id is not null')
-    // Of what is not attempted any more there is no next attempt.
+    // A delivery that is not attempted any more has no next attempt.
     await only('webhook_deliveries_due', 'webhook_deliveries', ['next_attempt_at', 'id'], 'next_attempt_at is not null')
     await only('webhook_deliveries_closed', 'webhook_deliveries', ['updated'], 'next_attempt_at is null')
   },
