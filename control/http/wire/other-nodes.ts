@@ -82,11 +82,13 @@ export class OtherNodes {
         ...(rawBody === null ? {} : { body: rawBody }),
         signal: gaveUp.signal,
       })
-      reply.code(status).headers(withoutConnection(headers)).serializer(asItIs)
-      if (status < 400) return reply.send(Readable.from(body))
-      const text = await buffer(body)
-      request.failure = JSON.parse(text.toString()).error.code
-      return reply.send(text)
+      const text = status < 400 ? null : await buffer(body)
+      const error = text === null ? null : JSON.parse(text.toString()).error
+      // A call here and a room there cannot meet: each node refuses what the other one has.
+      if (typeof error?.details?.node === 'string') return sendProblem(request, reply, refused)
+      request.failure = error?.code ?? null
+      const answer = reply.code(status).headers(withoutConnection(headers)).serializer(asItIs)
+      return answer.send(text ?? Readable.from(body))
     } catch (error) {
       this.#log.warn({ err: error, requestId: id, node }, 'a request could not be passed on')
       const silent = problem('media_unavailable', `Node ${node} does not answer.`, { retryAfterS: RETRY_S })

@@ -178,7 +178,7 @@ test('a node that does not answer: 503, and the same key may be used once it doe
 test('without an address of the other node: 409 that names it; and so if each takes it for the other one’s', async () => {
   const { near, far, deed, close } = await makeNodes()
   const nowhere = await deed(near, 'nowhere')
-  assert.equal([nowhere.status, nowhere.body.error.details], [409, { reason: 'other_node', node: 'near' }])
+  assert.equal([nowhere.status, nowhere.body.error.details], [409, { reason: 'other_node', node: 'far' }])
   await near.store.db.updateTable('nodes').set({ url: null }).execute()
   const { status, body } = await deed(near, 'unknown')
   assert.equal([status, body.error.details], [409, { reason: 'other_node', node: 'far' }])
