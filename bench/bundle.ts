@@ -5,13 +5,13 @@ import { buildSync } from 'esbuild'
 import { BUNDLES } from '../build/parts.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** Within the package, where what it imports is found. */
+/** Within the package, so that Node finds the packages that the bundles import. */
 const OUT = join(ROOT, '.test-run', `load-${process.pid}`)
 const made = new Set<string>()
 
 /**
- * A load as a file for each of its threads, made as the product's are. Module by module, as tsx loads it, it takes more of its core, and is later
- * for that. @returns the file of its main thread
+ * Bundles a load into one file for each of its threads, as the product is bundled. Loaded module by module by tsx, it would use more CPU and send
+ * later. @returns the file of its main thread
  */
 export function bundleLoad(folder: string, main: string, threads: readonly string[] = []): string {
   const outdir = join(OUT, folder)

@@ -3,17 +3,17 @@ import { once } from 'node:events'
 import { createServer, isIPv6, type Server } from 'node:net'
 
 const HOST = '127.0.0.1'
-/** Below the ports that the system gives to outgoing connections (32,768 on), so that none of these is in the way. */
+/** Below the ports that the system gives to outgoing connections (from 32,768 on), so that none of these takes one of ours. */
 const FIRST = 20_000
 const LAST = 32_767
-/** Some peers take ports above theirs too: for TLS, or for video. */
+/** Distance of two ports: some peers also use ports above the one that they are given, for TLS or for video. */
 const STEP = 4
 const BLOCK = 128
 const BLOCKS = Math.floor((LAST + 1 - FIRST) / BLOCK)
 
 /**
- * Ports of which this process alone takes, as long as it holds the first of them: processes run side by side, and a port that was free is to be so
- * still when it is used.
+ * A range of ports for this process alone, which it reserves by listening at the first one (`hold`): several processes look for free ports at the
+ * same time, and a port that was found free must still be so when it is used.
  */
 interface Block {
   hold: Server
@@ -23,7 +23,7 @@ interface Block {
 
 let block: Promise<Block> | null = null
 
-/** A port of `host` that is free for UDP and TCP right now, another one each time. */
+/** A port of `host` that is free for UDP and TCP now; a different one each time. */
 export async function freePort(host = HOST): Promise<number> {
   for (;;) {
     block ??= nextBlock()
@@ -45,7 +45,7 @@ async function nextBlock(): Promise<Block> {
   for (let tries = 0; tries < BLOCKS; tries++) {
     const first = FIRST + (number++ % BLOCKS) * BLOCK
     const hold = await listen(first, HOST)
-    // It keeps no process alive.
+    // Unreferenced, so that it does not keep the process alive.
     if (hold !== null) return { hold: hold.unref(), next: first + STEP, end: first + BLOCK }
   }
   throw new Error(`no ports from ${FIRST} to ${LAST} are free`)

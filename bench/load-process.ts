@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { bundleLoad } from './bundle.ts'
 import type { FromLoad, LoadPlan, LoadResult, ToLoad } from './load/messages.ts'
 
-/** The load as its owner holds it: a child process. */
+/** A load in a child process. */
 export class LoadProcess {
   readonly #child: ChildProcess
   #expected: { type: FromLoad['type']; done: (message: FromLoad) => void; failed: (error: Error) => void } | null = null
@@ -17,13 +17,13 @@ export class LoadProcess {
     return this.#child.pid!
   }
 
-  /** Resolves when all calls are up. */
+  /** Resolves when all legs talk. */
   async prepare(plan: LoadPlan): Promise<{ streamPort: number | null }> {
     this.#tell({ type: 'prepare', plan })
     return this.#next('ready')
   }
 
-  /** `during` reads the counters of others; it is called at the beginning and at the end. */
+  /** `during` is called at the beginning and at the end, to read counters of what is measured. */
   async measure<T>(seconds: number, during: () => T): Promise<{ result: LoadResult; before: T; after: T }> {
     this.#tell({ type: 'measure', seconds })
     await this.#next('began')

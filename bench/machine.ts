@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-/** Conditions on which figures depend. */
+/** The machine, on which figures depend. */
 export interface Machine {
   cores: number
   cpu: string
@@ -19,7 +19,7 @@ export const thisMachine = (): Machine => ({
   kernel: `${process.platform} ${release().split('-')[0]}`,
 })
 
-/** The commit of the tree, with `+` when it has changes in what is measured. */
+/** The commit of the working tree, with `+` if the product or the bench has uncommitted changes. */
 export function thisCommit(): string {
   const git = (...args: string[]): string =>
     execFileSync('git', args, { cwd: fileURLToPath(new URL('..', import.meta.url)), encoding: 'utf8' }).trim()

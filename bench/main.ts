@@ -34,7 +34,7 @@ import { formatApiReport, formatBusyReport, formatReport, formatTurnsReport, mac
 import { benchTones, formatTones } from './tones/run.ts'
 import { benchTurns } from './turns/run.ts'
 
-/** Longer tells nothing more of requests [s]. */
+/** Maximum duration for REST requests: a longer one would show nothing more [s]. */
 const API_SECONDS = 10
 
 const say = (line: string): void => console.error(line)
@@ -44,7 +44,7 @@ function show({ record }: BenchOptions, startedAt: string, text: string): void {
   if (record) recordRun(startedAt, text)
 }
 
-/** `npm run bench`: what a call and a stream cost, and how long their audio takes, on this machine. */
+/** Without such an option: what legs and streams cost, and the latency of their audio. */
 async function benchAudio(options: BenchOptions): Promise<object> {
   const report = await runBench(options, () => startOnOneCore(options), say)
   show(options, report.startedAt, formatReport(report))
@@ -58,28 +58,28 @@ async function benchMost(options: BenchOptions): Promise<object> {
   return report
 }
 
-/** `--buffers`: what jitter buffers lose and make wait. */
+/** `--buffers`: what jitter buffers lose, and by how much they delay audio. */
 async function benchWaits(options: BenchOptions): Promise<object> {
   const report = await benchBuffers(options, say)
   show(options, report.startedAt, formatBuffersReport(report))
   return report
 }
 
-/** `--calls`: what a call costs, and how many a second are set up. */
+/** `--calls`: what a call costs, and how many per second are set up. */
 async function benchSetUp(options: BenchOptions): Promise<object> {
   const report = await benchCalls(options, () => startProduct(options), say)
   show(options, report.startedAt, formatCallsReport(report))
   return report
 }
 
-/** `--flood`: what strangers do to calls and audio. */
+/** `--flood`: how packets of unknown hosts affect calls and audio. */
 async function benchStrangers(options: BenchOptions): Promise<object> {
   const report = await benchFlood(options, () => startProduct(options), say)
   show(options, report.startedAt, formatFloodReport(report))
   return report
 }
 
-/** `--fuzz`: what broken messages do; the exit code says whether all is well. */
+/** `--fuzz`: how the product bears broken SIP messages; the exit code tells whether it had problems. */
 async function benchBroken(options: BenchOptions): Promise<object> {
   const report = await benchFuzz(options.fuzz, () => startProduct(options), say)
   show(options, report.startedAt, formatFuzzReport(report))
@@ -87,35 +87,35 @@ async function benchBroken(options: BenchOptions): Promise<object> {
   return report
 }
 
-/** `--soak`: what hours of calls leave behind. */
+/** `--soak`: what grows or drifts in hours of calls. */
 async function benchLong(options: BenchOptions): Promise<object> {
   const report = await benchSoak(options, () => startOnOneCore(options), say)
   show(options, report.startedAt, formatSoakReport(report))
   return report
 }
 
-/** `--api`: what the REST API does in a second, beside a bare route of the same framework. */
+/** `--api`: requests per second of the REST API, compared with a bare route of the same framework. */
 async function benchRest(options: BenchOptions): Promise<object> {
   const report = await benchApi(Math.min(options.seconds, API_SECONDS), say, options.only)
   show(options, report.startedAt, formatApiReport(report))
   return report
 }
 
-/** `--busy`: what REST requests on the same cores do to the audio. */
+/** `--busy`: how REST requests on the same cores affect audio. */
 async function benchTogether(options: BenchOptions): Promise<object> {
   const report = await benchBusy(options, () => startProduct(options), say)
   show(options, report.startedAt, formatBusyReport(report))
   return report
 }
 
-/** `--turns`: barge-in, and a whole turn without a model. */
+/** `--turns`: how soon barge-in and a whole turn happen, without a language model. */
 async function benchTalk(options: BenchOptions): Promise<object> {
   const report = await benchTurns(options.turns, say)
   show(options, report.startedAt, formatTurnsReport(report))
   return report
 }
 
-/** `--hearing`: labelled calls through the hearing chain, all sets of them. */
+/** `--hearing`: labelled calls of all wanted sets through the hearing chain. */
 async function benchEar(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const reports = []
@@ -129,7 +129,7 @@ async function benchEar(options: BenchOptions): Promise<object> {
   return { reports, costs, voices }
 }
 
-/** `--tones`: keys that are heard where none is pressed; the exit code says whether there were any. */
+/** `--tones`: keys detected where none was pressed (talk-off); the exit code tells whether there were any. */
 async function benchTalkOff(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const results = await benchTones(options.tones, say)
@@ -138,7 +138,7 @@ async function benchTalkOff(options: BenchOptions): Promise<object> {
   return results
 }
 
-/** `--amd`: people and machines that answer calls. */
+/** `--amd`: answering machine detection. */
 async function benchWhoAnswers(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const halves = HALVES.filter(half => options.only.test(half))
@@ -147,21 +147,21 @@ async function benchWhoAnswers(options: BenchOptions): Promise<object> {
   return results
 }
 
-/** `--answers`: what an assistant without a model knows to answer. */
+/** `--answers`: how an assistant without a language model answers questions. */
 async function benchQuestions(options: BenchOptions): Promise<object> {
   const report = await benchAnswers(['seen', 'unseen'])
   show(options, report.startedAt, formatAnswersReport(report))
   return report
 }
 
-/** `--copilot`: how soon the copilot tells. */
+/** `--copilot`: how soon the copilot's messages come. */
 async function benchBeside(options: BenchOptions): Promise<object> {
   const report = await benchCopilot(options, say)
   show(options, report.startedAt, formatCopilotReport(report))
   return report
 }
 
-/** `--kills`: what survives when control dies; the exit code says whether all did. */
+/** `--kills`: what survives when control is killed; the exit code tells whether all did. */
 async function benchKills(options: BenchOptions): Promise<object> {
   const startedAt = new Date().toISOString()
   const report = await runKills({ kills: options.kills, budgetMs: Number.POSITIVE_INFINITY, say })
@@ -170,7 +170,7 @@ async function benchKills(options: BenchOptions): Promise<object> {
   return report
 }
 
-/** `--imports`: large files, and kills on the way; the exit code says whether all is there. */
+/** `--imports`: large files, and kills while they are read; the exit code tells whether every row arrived. */
 async function benchFiles(options: BenchOptions): Promise<object> {
   const report = await benchImports(options.imports, say)
   show(options, report.startedAt, formatImportsReport(report))
@@ -178,7 +178,7 @@ async function benchFiles(options: BenchOptions): Promise<object> {
   return report
 }
 
-/** `--campaign`: a campaign over SIP, and kills on the way; the exit code says whether all were called as they may be. */
+/** `--campaign`: a campaign over SIP, and kills meanwhile; the exit code tells whether every contact was called as the rules allow. */
 async function benchDialler(options: BenchOptions): Promise<object> {
   const { campaign: contacts, rate, only } = options
   const report = await benchCampaign({ contacts, rate, only }, say)

@@ -27,7 +27,7 @@ const HOST = '127.0.0.1'
 
 type EventOf<N extends EventName> = { at: string; body: Events[N] }
 
-/** A media process of its own; whoever starts it is its control. */
+/** A media process without a control process: the bench takes that part. */
 export class MediaProcess {
   readonly sip: { host: string; port: number }
   readonly #child: ChildProcess
@@ -88,7 +88,7 @@ export class MediaProcess {
     return new MediaProcess(child, config)
   }
 
-  /** Throws what media answers as a failure: nothing here is expected to fail. */
+  /** Sends a command; throws if media answers with a failure. */
   async ask<N extends CommandName>(name: N, body: Request<N>): Promise<Reply<N>> {
     const id = this.#nextId++
     this.#socket.write(encodeMessage({ type: 'request', id, name, body }))
@@ -97,7 +97,7 @@ export class MediaProcess {
     return reply as Reply<N>
   }
 
-  /** The next event of this name whose body fits. */
+  /** Resolves with the next event of this name whose body fits. */
   next<N extends EventName>(name: N, fits: (body: Events[N]) => boolean = () => true): Promise<EventOf<N>> {
     return new Promise(resolve => {
       this.#waiting.push({

@@ -23,13 +23,13 @@ export async function membersOf(rest: RestClient, roomId: string): Promise<Membe
   return members.filter(({ status }) => status === 'joined')
 }
 
-/** That phone's participant, as soon as it is in the room. */
+/** Resolves with the participant of that phone as soon as it is in the room. */
 export const memberNamed = (rest: RestClient, roomId: string, name: string): Promise<Member> =>
   rest.until(`${name} is in the room`, async () =>
     (await membersOf(rest, roomId)).find(({ address }) => address.includes(`:${name}@`)),
   )
 
-/** Waits until greeting, chimes and music are over: nobody hears anything while nobody speaks. */
+/** Waits until greeting, chimes and music are over, so that none of the phones hears anything. */
 export async function untilQuiet(calls: readonly PhoneCall[]): Promise<void> {
   for (const call of calls) {
     for (let tries = 0; audibleSamples(await call.heard.next(QUIET_MS)) > 0; tries++) {

@@ -50,7 +50,7 @@ export interface BenchOptions {
   streamLegs: number
   threads: number
   seconds: number
-  /** It was named. */
+  /** Whether `--seconds` was given. */
   secondsGiven: boolean
   jitterMs: number
   sockets: SocketChoice
@@ -59,42 +59,42 @@ export interface BenchOptions {
   buffers: boolean
   calls: boolean
   flood: boolean
-  /** 0: none [messages]. */
+  /** Number of messages; 0: another bench. */
   fuzz: number
   /** [calls/s] */
   rates: number[]
-  /** [min]; 0: none. */
+  /** Duration; 0: another bench [min]. */
   soak: number
   api: boolean
   busy: boolean
   answers: boolean
   copilot: boolean
   amd: boolean
-  /** Shorter, with less to go by. */
+  /** Runs shorter, with less precise results. */
   quick: boolean
   virtual: boolean
-  /** 0: none. */
+  /** Number of turns; 0: another bench. */
   turns: number
-  /** 0: none. */
+  /** Calls of each condition; 0: another bench. */
   hearing: number
-  /** 0: none [minutes]. */
+  /** Duration of the audio; 0: another bench [min]. */
   tones: number
   sets: SentenceSet[]
-  /** Some of the conditions' names. */
+  /** Names of the cases that run; empty: all. */
   only: RegExp
-  /** 0: none. */
+  /** Number of kills; 0: another bench. */
   kills: number
-  /** 0: none [rows]. */
+  /** Rows of a file; 0: another bench. */
   imports: number
-  /** 0: none [contacts]. */
+  /** Number of contacts; 0: another bench. */
   campaign: number
-  /** Its rate [calls/s]. */
+  /** Rate of the campaign [calls/s]. */
   rate: number
   json: string | null
   record: boolean
 }
 
-/** The options of the command line; null: only help. Throws a line for the user if one is wrong. */
+/** The options of the command line; null: help is wanted. Throws an error with a message for the user if one is wrong. */
 export function readOptions(args: string[]): BenchOptions | null {
   const { values } = parseArgs({
     args,

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU that a process has used so far, all of its threads [ms]. */
+/** CPU that all threads of a process have used so far [ms]. */
 export interface Cpu {
   userMs: number
   systemMs: number
-  /** When it was read, monotonic [ms]. */
+  /** When it was read, by the monotonic clock [ms]. */
   at: number
 }
 
@@ -17,7 +17,7 @@ const ticksPerSecond = ((): number => {
   }
 })()
 
-/** Reads `/proc/<pid>/stat`, or that of a thread (`<pid>/task/<thread>`; proc(5)): fields 14 and 15, counted after the name, which may hold spaces. */
+/** Reads fields 14 and 15 of `/proc/<pid>/stat`, also of a thread (`<pid>/task/<thread>`; proc(5)). The name before them may contain spaces. */
 export function readCpu(pid: number | string): Cpu {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -25,7 +25,7 @@ export function readCpu(pid: number | string): Cpu {
   return { userMs: ms(14), systemMs: ms(15), at: performance.now() }
 }
 
-/** CPU that each thread of a process has used so far, by its number [ms]. */
+/** CPU that each thread of a process has used so far, by its ID [ms]. */
 export const readThreads = (pid: number): Map<string, number> =>
   new Map(
     readdirSync(`/proc/${pid}/task`).map(thread => {
@@ -48,7 +48,7 @@ export function cpuRate(before: Cpu, after: Cpu): CpuRate {
   return { user, system, total: user + system }
 }
 
-/** The processes that this one has started and that still run. */
+/** The running child processes of a process. */
 export function childrenOf(pid: number): number[] {
   const parentOf = (child: string): number => {
     try {

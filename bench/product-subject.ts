@@ -5,12 +5,12 @@ import { onMeasuredCore } from './pin.ts'
 import { Product } from './product.ts'
 import type { Subject } from './subject.ts'
 
-/** Echo of the first start. */
+/** The number of the echo that a first start sets up. */
 const ECHO_NUMBER = '1002'
 const MAX_CALLS = 4000
 const RTP_PORTS = '20000-29999'
 const PAGE = 100
-/** As large as a room may be. */
+/** The API's maximum for a room. */
 const MAX_ROOM = 500
 
 interface Start {
@@ -18,10 +18,10 @@ interface Start {
   threads: number
 }
 
-/** As `startProduct`, and as on a machine of one core, on which media stays: how it collects garbage depends on that. */
+/** As `startProduct`, but started on one core, on which media stays: V8's garbage collection depends on the number of cores. */
 export const startOnOneCore = (options: Start): Promise<Subject> => startProduct(options, onMeasuredCore())
 
-/** The product as `npm start` runs it, used over its REST API only. */
+/** Starts the product as `npm start` does; it is used over its REST API only. */
 export async function startProduct({ sockets, threads }: Start, prefix: string[] = []): Promise<Subject> {
   const product = await Product.start({
     prefix,
@@ -69,7 +69,7 @@ async function openRoom(product: Product, number: string): Promise<void> {
   await patiently(product, 'POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id: room.id } })
 }
 
-/** @returns their paths */
+/** Starts a stream for each call of the load. @returns the paths of the streams */
 async function startStreams(product: Product, legs: number, format: StreamFormat, url: string): Promise<string[]> {
   const calls = await callsByCaller(product, legs)
   const paths: string[] = []
@@ -81,7 +81,7 @@ async function startStreams(product: Product, legs: number, format: StreamFormat
   return paths
 }
 
-/** The running calls of the load, by the number of the leg. Throws when one is missing. */
+/** The IDs of the load's running calls, by the number of the leg. Throws if one is missing. */
 async function callsByCaller(product: Product, legs: number): Promise<Map<number, string>> {
   const calls = new Map<number, string>()
   let after = ''
@@ -109,7 +109,7 @@ async function lateSlots(product: Product): Promise<number> {
   return ['late', 'skipped'].reduce((sum, kind) => sum + (metrics.get(`media_clock_${kind}_slots_total`) ?? 0), 0)
 }
 
-/** A request that must succeed, sent again when it came too soon after others. */
+/** Sends a request that must succeed; sends it again if it was refused with 429. */
 async function patiently(product: Product, method: string, path: string, body?: unknown) {
   for (;;) {
     const answer = await product.api(method, path, body)

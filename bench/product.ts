@@ -12,19 +12,19 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLI = join(ROOT, 'dist', 'control', 'wiring', 'cli.js')
 const HOST = '127.0.0.1'
 const READY_MS = 60_000
-/** Beyond the drain limit. */
+/** How much longer than the drain limit a stop may take. */
 const STOP_MARGIN_MS = 15_000
 const POLL_MS = 20
-/** Ten such ranges lie below the ports of `freePort`. */
+/** Number of RTP ports of a product. Ten such ranges lie below the ports of `freePort`. */
 const RTP_PORTS_EACH = 1000
 
-/** The keys of every product here, which its first start makes known. */
+/** The API keys of every product that is started here. */
 export const FIRST_KEYS = { live: 'sk_live_0000000000000000e2e', test: 'sk_test_0000000000000000e2e' }
 
-/** A data directory that has had its first start, which the test command has made: to make one takes a third of a start. */
+/** A data directory after its first start, which the test command has prepared: that saves a third of the time of a start. */
 const FIRST_START = process.env.TANDEM_TEST_FIRST_START
 
-/** What Node is told, by the test command, in all its processes. */
+/** Options of Node for all processes of the product, from the test command. */
 const NODE_OPTIONS = process.env.TANDEM_TEST_NODE_OPTIONS
 
 function freshDirectory(): string {
@@ -52,7 +52,7 @@ export interface ProductOptions {
   env?: Record<string, string>
   /** Use this directory and leave it there; absent: a fresh one that is removed at the end. */
   dataDir?: string
-  /** What its command stands behind, such as `taskset`. */
+  /** Command that the product's command is an argument of, such as `taskset`. */
   prefix?: string[]
 }
 
@@ -69,7 +69,7 @@ export class Product extends RestClient {
   output = ''
   readonly #child: ChildProcess
   readonly #exited: Promise<number | null>
-  /** It has said that it is up. To ask before would take of the time that it needs to get there. */
+  /** Resolves when the product has written something. Asking for `/readyz` before would only take CPU from its start. */
   readonly #greeted: Promise<void>
   readonly #keepsData: boolean
   readonly #stopMs: number
@@ -101,7 +101,7 @@ export class Product extends RestClient {
     running.add(this)
   }
 
-  /** Starts it and resolves when it is ready. Throws with what it said when it does not get there. */
+  /** Starts the product, and resolves when it is ready. Throws with its last output if it does not become ready. */
   static async start({ env = {}, dataDir, prefix = [] }: ProductOptions = {}): Promise<Product> {
     if (!existsSync(CLI)) throw new Error('dist/ is not there: run "npm run build" first')
     const firstRtpPort = 10_000 + RTP_PORTS_EACH * randomInt(0, 10)
@@ -121,7 +121,7 @@ export class Product extends RestClient {
         TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8',
         // Most runs never speak, and the models take seconds of a core.
         TANDEM_SPEECH_PRELOAD: 'no',
-        // It would be a fifth of a second of a core for each.
+        // It takes a fifth of a second of CPU at each start.
         TANDEM_WARM_UP: 'no',
         ...env,
       },
@@ -151,7 +151,7 @@ export class Product extends RestClient {
     return false
   }
 
-  /** Resolves when all is up, again after a kill. */
+  /** Resolves when the product is ready, or ready again after one of its processes was killed. */
   async ready(): Promise<void> {
     if (!(await this.#untilReady())) throw new Error(`the product is not ready:\n${this.#lastWords()}`)
   }
@@ -160,7 +160,7 @@ export class Product extends RestClient {
     return this.output.slice(-2000)
   }
 
-  /** The process IDs of now; they change when a process was restarted. 0: not running. */
+  /** The current process IDs, which change when a process is restarted; 0: not running. */
   get pids(): Record<ProcessName, number> {
     const read = (name: ProcessName): number => {
       try {
@@ -172,7 +172,7 @@ export class Product extends RestClient {
     return { supervisor: read('supervisor'), media: read('media'), control: read('control') }
   }
 
-  /** SIGTERM, and waits for the drain; SIGKILL when that takes too long. Idempotent; resolves to the exit code. */
+  /** Sends SIGTERM and waits for the drain; sends SIGKILL if that takes too long. Idempotent; resolves with the exit code. */
   async stop(): Promise<number | null> {
     if (!this.#hasExited) {
       const { supervisor } = this.pids
@@ -188,13 +188,13 @@ export class Product extends RestClient {
     return this.#exited
   }
 
-  /** Ends all its processes at once. */
+  /** Kills all its processes. */
   kill(): void {
     for (const pid of Object.values(this.pids)) if (pid > 0 && !this.#hasExited) signal(pid, 'SIGKILL')
     this.#child.stdin!.destroy()
   }
 
-  /** For the end of a test that dies: nothing stays behind. */
+  /** For a test that is aborted: kills all processes, and removes the data directory. */
   abandon(): void {
     this.kill()
     this.#removeData()
@@ -219,7 +219,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Settings of a developer's shell must not leak into a test. */
+/** The environment without the product's settings: those of a developer's shell must not affect a test. */
 const withoutTandem = (env: NodeJS.ProcessEnv): Record<string, string> =>
   Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) =>

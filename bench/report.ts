@@ -8,10 +8,10 @@ export interface Figures {
   legs: number
   /** For the whole process [ms per s]. */
   cpu: CpuRate
-  /** That of its thread that takes the most; null: not told [ms per s]. */
+  /** CPU of its busiest thread; null: unknown [ms per s]. */
   busiestThread: number | null
   load: LoadResult
-  /** Slots of the engine's clock that were late or left out; null for the yardstick. */
+  /** Slots of the engine's clock that began late or were skipped; null for the yardstick. */
   lateSlots: number | null
 }
 
@@ -19,7 +19,7 @@ export interface RoomReport {
   roomSize: number
   engine: Figures
   yardstick: Figures | null
-  /** CPU of the engine through CPU of the yardstick. */
+  /** CPU of the engine divided by that of the yardstick. */
   ratio: number | null
 }
 
@@ -29,7 +29,7 @@ export interface StreamReport {
   /** The same calls without streams. */
   without: Figures
   with: Figures
-  /** CPU of one stream of both tracks [ms per s]. */
+  /** CPU of one stream with both tracks [ms per s]. */
   cpuPerStream: CpuRate
 }
 

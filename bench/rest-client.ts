@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Pause between two polls: an eighth of the time so far, within these bounds. A long wait must not keep the machine busy. */
+/** Bounds of the pause between two polls, an eighth of the time waited so far: a long wait must not keep the machine busy. */
 const POLL_MS = { least: 30, most: 250 }
 /** Time limit for a condition, on a machine that may be busy with other things. */
 const PATIENCE_MS = 30_000
@@ -11,7 +11,7 @@ type Json = any
 export interface ApiAnswer {
   status: number
   headers: Headers
-  /** Parsed JSON; null when there was none. */
+  /** Parsed JSON; null: the answer was none. */
   body: Json
 }
 
@@ -20,7 +20,7 @@ export interface ApiOptions {
   headers?: Record<string, string>
 }
 
-/** A client of the REST API as small as can be. */
+/** A minimal client of the REST API. */
 export class RestClient {
   /** Without `/v1`. */
   readonly baseUrl: string
@@ -31,7 +31,7 @@ export class RestClient {
     this.liveKey = liveKey
   }
 
-  /** One request; `path` is what follows `/v1`. The live key unless another is given. */
+  /** Sends a request, with the live key unless another is given. `path`: what follows `/v1`. */
   async api(method: string, path: string, body?: unknown, options: ApiOptions = {}): Promise<ApiAnswer> {
     const response = await this.#fetch(method, path, body, options)
     const text = await response.text()
@@ -39,7 +39,7 @@ export class RestClient {
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : null }
   }
 
-  /** The body of a request that must succeed. Throws with the answer when it does not. */
+  /** Sends a request that must succeed, and returns the answer's body. Throws with the error if it fails. */
   async ok(method: string, path: string, body?: unknown): Promise<Json> {
     const answer = await this.api(method, path, body)
     if (answer.status < 300) return answer.body
@@ -66,7 +66,7 @@ export class RestClient {
     })
   }
 
-  /** Asks again and again until `probe` gives something else than null or undefined. */
+  /** Repeats `probe` until it returns something other than null or undefined. */
   async until<T>(what: string, probe: () => Promise<T | null | undefined>, limitMs = PATIENCE_MS): Promise<T> {
     const begun = performance.now()
     for (;;) {

@@ -9,16 +9,16 @@ import { Stage } from './stage.ts'
 import type { Subject } from './subject.ts'
 import { Yardstick } from './yardstick/yardstick.ts'
 
-/** After the last call is up: chimes end, the jitter buffers give back what the set-up made them grow, code gets hot [s]. */
+/** After the last call is answered: chimes end, jitter buffers shrink again that grew during the set-up, and code is compiled [s]. */
 const WARM_UP_SECONDS = 15
-/** A yardstick that loses more of its frames had to wait for the core; without a jitter buffer it loses some in any case. */
+/** A yardstick that loses a larger share of its frames had to wait for its core. Some it always loses, since it has no jitter buffer. */
 const STARVED = 0.1
-/** What it takes to call and to hang up, about [s]. */
+/** About how long it takes to place all calls and to hang them up [s]. */
 const SET_UP_SECONDS = 10
-/** How long the yardstick, and calls without streams, are measured at most [s]. */
+/** Maximum duration of a measurement of the yardstick, and of calls without streams [s]. */
 const REFERENCE_SECONDS = 20
 
-/** Runs everything that the options ask for, one after the other. */
+/** Measures all rooms and streams of the options, one after the other. */
 export async function runBench(
   options: BenchOptions,
   startSubject: () => Promise<Subject>,
@@ -74,7 +74,7 @@ function roomInShort({ engine, ratio }: RoomReport): string {
   return `${cost}${beside}; ${latencyInShort(load.latencyMs)}; ${lostFrames(load)} of ${load.framesExpected} frames lost`
 }
 
-/** What loses packets in a loop of C had no core to itself, and neither had what is compared with it. */
+/** If a loop in C loses packets, then it had no core to itself, and neither had the engine that is compared with it. */
 function doubtsAbout({ roomSize, yardstick }: RoomReport): string[] {
   if (yardstick === null) return []
   const share = lostFrames(yardstick.load) / yardstick.load.framesExpected
@@ -127,7 +127,7 @@ async function benchStreams(
   })
 }
 
-/** What calls take without streams changes from minute to minute by as much as their streams take: so it is measured before and after. */
+/** CPU of calls without streams varies from minute to minute by as much as the streams cost, so it is measured before and after them. */
 const mean = (one: CpuRate, other: CpuRate): CpuRate => ({
   user: (one.user + other.user) / 2,
   system: (one.system + other.system) / 2,

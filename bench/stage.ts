@@ -9,11 +9,11 @@ import type { Subject } from './subject.ts'
 import type { Yardstick } from './yardstick/yardstick.ts'
 
 const HOST = '127.0.0.1'
-/** For the yardstick, which has nothing to settle [s]. */
+/** For the yardstick, in which nothing has to settle [s]. */
 const YARDSTICK_WARM_UP_SECONDS = 2
-/** After streams were started: what that made late, jitter buffers need 4 to 8 s without anything late to give back [s]. */
+/** After streams were started: that may delay packets, and jitter buffers that grew for them shrink only after 4 to 8 s without late packets [s]. */
 const STREAM_WARM_UP_SECONDS = 10
-/** After they were stopped [s]. */
+/** After streams were stopped [s]. */
 const STREAM_END_SECONDS = 3
 
 /** The legs of a measurement. */
@@ -23,10 +23,10 @@ export interface LegsKind {
   isEncrypted: boolean
 }
 
-/** The product on a core of its own, and loads on another: what every bench of audio stands on. */
+/** The product on a core of its own and loads on another one, for every bench of audio. */
 export class Stage {
   readonly subject: Subject
-  /** Why nothing is pinned, or null. */
+  /** Why nothing is pinned to a core; null: it is. */
   readonly problem: string | null
   readonly #jitterMs: number
   readonly #rooms: string[] = []
@@ -39,7 +39,7 @@ export class Stage {
     for (const pid of subject.otherPids) this.#pin(pid, 'other')
   }
 
-  /** Runs a load of its own; whatever happens it ends. */
+  /** Starts a load for the duration of `use`. */
   async withLoad<T>(use: (load: LoadProcess) => Promise<T>): Promise<T> {
     const load = new LoadProcess()
     this.#pin(load.pid, 'other')
@@ -53,7 +53,7 @@ export class Stage {
     }
   }
 
-  /** Has so many legs call into rooms. */
+  /** Has legs call into rooms, or the echo. Resolves when all talk. */
   async call(load: LoadProcess, kind: LegsKind, legs: number): Promise<{ streamPort: number | null }> {
     const { sip, echoNumber } = this.subject
     const rooms = await this.#openRooms(kind.roomSize === 1 ? 0 : Math.ceil(legs / kind.roomSize))
@@ -63,7 +63,7 @@ export class Stage {
     return load.prepare(this.#plan({ kind: 'sip', ...sip, users }, kind, legs))
   }
 
-  /** Calls, streams where they are wanted, and measures. */
+  /** Places the calls, starts streams if they are wanted, and measures. */
   async engine(
     load: LoadProcess,
     kind: LegsKind,
@@ -81,7 +81,6 @@ export class Stage {
     await sleep(STREAM_WARM_UP_SECONDS * 1000)
   }
 
-  /** Stops the streams. */
   async unstream(): Promise<void> {
     await this.subject.stopStreams()
     await sleep(STREAM_END_SECONDS * 1000)
@@ -93,7 +92,7 @@ export class Stage {
     return { ...figures, lateSlots: (await this.subject.lateSlots()) - before }
   }
 
-  /** The same legs against the C floor, in its own time on the same core. */
+  /** Measures the yardstick with the same legs, on the same core, while the product is idle. */
   async yardstick(yardstick: Yardstick, legs: number, roomSize: number, seconds: number): Promise<Figures> {
     const running = await yardstick.start(legs, roomSize)
     this.#pin(running.pid, 'measured')
@@ -109,7 +108,7 @@ export class Stage {
     }
   }
 
-  /** The first so many rooms: those of before are empty again. */
+  /** The numbers of at least `count` rooms; those of earlier measurements are used again, since they are empty. */
   async #openRooms(count: number): Promise<string[]> {
     if (count > this.#rooms.length) this.#rooms.push(...(await this.subject.openRooms(count - this.#rooms.length)))
     return this.#rooms

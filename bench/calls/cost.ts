@@ -5,10 +5,10 @@ import type { Subject } from '../subject.ts'
 export const PARTS = ['media: signalling', 'media: engine', 'media: rest', 'control'] as const
 export type Part = (typeof PARTS)[number]
 
-/** Usage of all parts so far. */
+/** What all parts have used since their start. */
 export interface Spent {
   cpu: Record<Part, Cpu>
-  /** All that makes the calls and hears of them; in reality it uses processors of its own. */
+  /** CPU of the processes that place the calls and receive their webhooks. In reality these run on other machines. */
   load: Cpu
   statements: number
   transactions: number
@@ -17,7 +17,7 @@ export interface Spent {
   slots: number
 }
 
-/** The thread of media that is not the main one and has worked most: the engine's, once there is audio. */
+/** The thread that has used most CPU besides the main one: the engine's, once there is audio. */
 export function engineThread(pid: number): string {
   const others = [...readThreads(pid)].filter(([thread]) => thread !== String(pid))
   return others.toSorted(([, a], [, b]) => b - a)[0]![0]
@@ -54,18 +54,18 @@ export function readSpent(
   }
 }
 
-/** Cost of a call beyond that of an idle product; CPU [ms]. */
+/** What a call costs beyond the product without calls; CPU [ms]. */
 export interface CallCost {
   cpuMs: Record<Part, number>
   totalMs: number
-  /** Of the load, not in the total [ms]. */
+  /** CPU of the load; not part of the total [ms]. */
   loadMs: number
   statements: number
   transactions: number
   events: number
 }
 
-/** @param idle two readings without calls, `busy` two around `calls` of them */
+/** @param idle readings before and after a time without calls @param busy before and after a time with `calls` of them */
 export function costOfCall(idle: readonly [Spent, Spent], busy: readonly [Spent, Spent], calls: number): CallCost {
   const perCall = (of: (spent: Spent) => Cpu): number => {
     const [without, with_] = [idle, busy].map(([before, after]) => cpuRate(of(before), of(after)).total)

@@ -1,7 +1,7 @@
 import { constants, setPriority } from 'node:os'
 import { Flood } from './flood.ts'
 
-/** The process of a flood: it must not be in the way of who measures, so it gets less of the processor than all others. */
+// The process of a flood. It gets less CPU than all others, so that it does not disturb what measures.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 
 export type ToFlood =
@@ -9,7 +9,7 @@ export type ToFlood =
   | { type: 'begin'; perSecond: number }
   | { type: 'stop' }
 
-/** `opened`, and after `stop` how many were sent. */
+/** Answers to `open` and `stop`; `sent`: packets since the start. */
 export type FromFlood = { type: 'opened' } | { type: 'stopped'; sent: number }
 
 let flood: Flood | null = null

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { FromFlood, ToFlood } from './flood-main.ts'
 
-/** A flood as its owner holds it: a child process. */
+/** A flood in a child process. */
 export class FloodProcess {
   readonly #child: ChildProcess
 
@@ -22,7 +22,7 @@ export class FloodProcess {
     this.#child.send({ type: 'begin', perSecond } satisfies ToFlood)
   }
 
-  /** @returns how many packets were sent */
+  /** @returns number of packets sent since the start */
   async stop(): Promise<number> {
     const answer = await this.#ask({ type: 'stop' })
     return answer.type === 'stopped' ? answer.sent : 0

@@ -15,7 +15,7 @@ const HOSTS = 1000
 const PACKETS_PER_SECOND = 20_000
 const STANDING = 201
 const ROOM_SIZE = 3
-/** Of a known trunk meanwhile [calls/s]. */
+/** Rate of calls from a known trunk meanwhile [calls/s]. */
 const CALLS = 5
 const WARM_UP_SECONDS = 10
 const MB = 2 ** 20
@@ -26,9 +26,9 @@ interface Phase {
   rush: RushResult
   /** Rate of the flood [packets/s]. */
   packets: number
-  /** Memory of media at its end [bytes]. */
+  /** Memory of media at the end of the phase [bytes]. */
   memory: number
-  /** CPU meanwhile, of a core [ms/s]: media's main thread, control, and the flood's own sender. */
+  /** CPU of media's main thread, of control, and of the flood's sender [ms/s]. */
   cpu: { signalling: number; control: number; sender: number }
 }
 
@@ -40,7 +40,7 @@ export interface FloodReport {
   phases: Phase[]
 }
 
-/** `--flood`: what strangers who send 20,000 packets a second from 1000 addresses do to calls of a known trunk, and to audio. */
+/** `--flood`: how 20,000 packets per second from 1000 unknown addresses affect calls of a known trunk, and audio. */
 export async function benchFlood(
   { seconds, jitterMs }: BenchOptions,
   startSubject: () => Promise<Subject>,
@@ -95,14 +95,14 @@ export async function benchFlood(
   return report
 }
 
-/** Every other address of this machine is a stranger's. */
+/** Limits the connections to a network, so that every other address of this machine is unknown. */
 async function knowOnly({ api }: Subject, network: string): Promise<void> {
   for (const { id } of await api.all('/connections')) {
     await api.ok('PATCH', `/connections/${id}`, { allowed_ips: [network] })
   }
 }
 
-/** The effect of a flood, as text. */
+/** The report as text. */
 export function formatFloodReport({ commit, machine, seconds, phases }: FloodReport): string {
   const rows = [
     [

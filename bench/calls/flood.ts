@@ -1,7 +1,7 @@
 import { chooseDatagrams } from '../../media/rtp/datagrams/choose.ts'
 import type { DatagramSocket, Datagrams } from '../../media/rtp/datagrams/datagrams.ts'
 
-/** Hosts of 127.0.0.0/8 that nobody has let in; each has a socket of its own. */
+/** The flood's hosts are addresses in 127.64.0.0/16, which no connection allows; each has its own socket. */
 const FIRST_NET = 64
 const HOSTS_PER_NET = 250
 const PORT = 5070
@@ -9,7 +9,7 @@ const TURN_MS = 5
 
 const GARBAGE = Buffer.from('\r\n\x00\xffINVITE sip:\u0001 SIP/9.9 nothing that anybody can read\r\n\r\n', 'latin1')
 
-/** Strangers who send OPTIONS, INVITE and garbage as fast as they are told to; cheaply, since in reality they use processors of their own. */
+/** Unknown hosts that send OPTIONS, INVITE and garbage at a given rate. It uses little CPU, since in reality such hosts are other machines. */
 export class Flood {
   sent = 0
   readonly #datagrams: Datagrams
@@ -30,7 +30,7 @@ export class Flood {
     for (let host = 0; host < hosts; host++) {
       const socket = await datagrams.bind(addressOf(host), PORT)
       if (socket === null) throw new Error(`${addressOf(host)}:${PORT} is taken`)
-      // What comes back is read, or the system would count it as refused.
+      // Answers are received and dropped, or the system would count them as refused.
       socket.listen(
         () => {},
         () => {},
@@ -45,7 +45,7 @@ export class Flood {
     const before = this.sent
     this.#timer = setInterval(() => {
       const due = before + ((performance.now() - startedAt) / 1000) * perSecond
-      // A load that is late sends what it can in its turn, and is not late for ever.
+      // The limit keeps a sender that is late from blocking this thread; it makes up for it in later turns.
       this.#datagrams.sendTogether(() => {
         for (let n = 0; this.sent < due && n < (perSecond * TURN_MS * 4) / 1000; n++) this.#send()
       })
@@ -74,7 +74,7 @@ export class Flood {
 const addressOf = (host: number): string =>
   `127.${FIRST_NET}.${1 + Math.floor(host / HOSTS_PER_NET)}.${1 + (host % HOSTS_PER_NET)}`
 
-/** A third of each. */
+/** The packet with this number: OPTIONS, INVITE and garbage in turn. */
 function datagram(number: number, address: string): Buffer {
   if (number % 3 === 2) return GARBAGE
   const method = number % 3 === 0 ? 'OPTIONS' : 'INVITE'

@@ -10,27 +10,27 @@ import { type CallCost, costOfCall, engineThread, readSpent, type Spent } from '
 import { RushProcess, type RushResult } from './rush-process.ts'
 
 const ROOM_SIZE = 3
-/** Legs that stay in rooms meanwhile. */
+/** Legs that talk in rooms meanwhile. */
 const STANDING = 201
-/** What they send leaves in turns of so long: the calls, not they, are measured, on the cores that both are on. */
+/** Their packets leave in turns of this length: that saves CPU on the cores which they share with the calls that are measured. */
 const STANDING_TURN_MS = 1
 const WARM_UP_SECONDS = 10
 const IDLE_SECONDS = 5
-/** Of calls, before any is counted: code gets hot. */
+/** Calls that are not counted, which warm up the code. */
 const FIRST = { rate: 20, seconds: 8 }
-/** Between two rates: what waits is done [s]. */
+/** Pause between two rates, in which queued work is done [s]. */
 const REST_SECONDS = 3
-/** Conditions that a rate must meet. */
+/** Maximum for the 99th percentile of the set-up at a rate that is carried. */
 export const MOST_SET_UP_MS = 100
 
 export interface CallsStep {
   rush: RushResult
   cost: CallCost
-  /** Of the legs that stay. */
+  /** What the legs in rooms heard. */
   audio: LoadResult
-  /** Share of the engine's slots that began more than 5 ms late. */
+  /** Share of the engine's slots that began more than 5 ms late or were skipped. */
   late: number
-  /** Webhooks that came, of one call. */
+  /** Webhooks received per call. */
   webhooks: number
 }
 
@@ -43,7 +43,7 @@ export interface CallsReport {
   steps: CallsStep[]
 }
 
-/** `--calls`: what a call costs from INVITE to BYE, and how many a second are set up well, on all cores and beside legs that stay. */
+/** `--calls`: what a call costs from INVITE to BYE, and how many per second are set up in time, on all cores and beside legs that talk in rooms. */
 export async function benchCalls(
   { rates, seconds, jitterMs }: BenchOptions,
   startSubject: () => Promise<Subject>,
@@ -124,7 +124,7 @@ async function oneRate({
   }
 }
 
-/** Reads what everybody has spent before and after something. */
+/** Reads what all processes have used, before and after something. */
 class Meter {
   readonly #subject: Subject
   readonly #engine: string

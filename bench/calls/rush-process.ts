@@ -7,27 +7,27 @@ import { CProgram } from '../yardstick/c-program.ts'
 
 const SOURCE = fileURLToPath(new URL('./rush.c', import.meta.url))
 
-/** How long a call is talked in [ms]. */
+/** How long a call lasts after its answer [ms]. */
 export const TALK_MS = 1000
 
 export interface RushResult {
-  /** Begun each second, at times of their own. */
+  /** Mean number of calls begun per second, at random times. */
   rate: number
   begun: number
-  /** From INVITE to BYE, with audio heard. */
+  /** Calls that went from INVITE to BYE as they should, and heard audio. */
   whole: number
-  /** 503: above capacity. */
+  /** Refused with 503: above capacity. */
   refused: number
-  /** Answered in another way, in silence, or not at all; the first few. */
+  /** Calls that were refused otherwise, heard nothing or were not answered; `problems` describes the first few. */
   failed: number
   problems: string[]
-  /** INVITE to 200 [ms]. */
+  /** From INVITE to 200 [ms]. */
   setUpMs: Percentiles | null
-  /** INVITE to the first packet [ms]. */
+  /** From INVITE to the first RTP packet [ms]. */
   heardMs: Percentiles | null
 }
 
-/** Calls that come at a rate, as their owner holds them: a program in C, which takes a third of what our own user agent took of the cores. */
+/** Calls that begin at a given rate: a C program (`rush.c`), which uses a third of the CPU that our own user agent used. */
 export class RushProcess {
   readonly #program: CProgram
   readonly #child: ChildProcess
@@ -57,7 +57,7 @@ export class RushProcess {
     return this.#child.pid!
   }
 
-  /** Begins so many calls a second. */
+  /** Begins `rate` calls per second; resolves when all are over. */
   async run(rate: number, seconds: number): Promise<RushResult> {
     const answer = once(this.#lines, 'line')
     this.#child.stdin!.write(`${rate} ${seconds}\n`)

@@ -1,13 +1,13 @@
-/* Calls that begin at a rate, whatever becomes of those before: INVITE, answer, a second of audio both ways, BYE.
+/* Places calls at a given rate, whatever becomes of earlier ones: INVITE, answer, a second of audio both ways, BYE.
  *
- * What calls from elsewhere costs none of our processor, so the less this takes of the cores that it shares with the product, the truer the
- * result. Each call has its pair of sockets for RTP and RTCP as a phone has, sends 50 packets a second, and takes all that comes. Requests are
- * sent again as RFC 3261, 17.1 has it for UDP; no 100rel, no authentication, no Record-Route.
+ * Real calls come from other machines. This program shares the cores with the product, so the less CPU it takes, the truer the result. Each call
+ * has a pair of sockets for RTP and RTCP as a phone has, sends 50 packets per second, and receives all that arrive. Requests are retransmitted
+ * as RFC 3261 §17.1 says for UDP; no 100rel, no authentication, no Record-Route.
  *
  *   cc -O3 -march=native -o rush rush.c -lm
  *   ./rush HOST PORT USER       listens on ports from 40000 on
  *
- * Prints "ready". Each line "RATE SECONDS" of its standard input is a run, whose result is printed as a line of JSON; ends with its input. */
+ * Prints "ready". Each line "RATE SECONDS" of standard input starts a run, whose result is printed as a line of JSON. Ends at the end of input. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <math.h>
@@ -104,7 +104,7 @@ static void send_sip(const char *text, int length) {
 
 static int index_of(const struct call *call) { return call - calls; }
 
-/* What all requests of a call begin with. `to`: the To header's value. */
+/* Writes the beginning of a request of a call. `to`: the To header's value. */
 static int head(const struct call *call, char *text, int size, const char *method, const char *uri, const char *to, int number,
                 const char *branch) {
   return snprintf(text, size,
@@ -140,7 +140,7 @@ static void send_invite(const struct call *call) {
   send_sip(text, at);
 }
 
-/* `branch`: that of the INVITE, if it was refused. */
+/* Sends a request without a body. `branch`: for the ACK of a refusal, that of the INVITE. */
 static void send_short(const struct call *call, const char *method, const char *uri, const char *to, int number, const char *branch) {
   char text[1400];
   int at = head(call, text, sizeof text, method, uri, to, number, branch);
@@ -186,7 +186,7 @@ static void hang_up(struct call *call, double at) {
   send_short(call, "BYE", call->contact, call->to, 2, "b");
 }
 
-/* The value of a header, written in full by the product; its length, or -1. */
+/* Finds a header by its full name, which the product always writes. Returns the length of its value, or -1. */
 static int header(const char *text, const char *name, const char **value) {
   char wanted[32];
   int length = snprintf(wanted, sizeof wanted, "\r\n%s:", name);
@@ -204,7 +204,7 @@ static int copy(char *to, int size, const char *from, int length) {
   return 0;
 }
 
-/* Takes what the 200 says of the dialog and of the audio; -1: it does not. */
+/* Reads the remote target and the audio address from the 200; -1: it lacks them. */
 static int learn(struct call *call, const char *text) {
   const char *value = NULL, *address = strstr(text, "\r\nc=IN IP4 "), *media = strstr(text, "\r\nm=audio ");
   char contact[256], where[64];
@@ -307,7 +307,7 @@ static void speak(struct call *call) {
   sendto(call->rtp, packet, sizeof packet, 0, (struct sockaddr *)&call->far, sizeof call->far);
 }
 
-/* A quarter of all lines have a packet each to send. */
+/* Sends the packets of a quarter of all calls, and does whatever is due. */
 static void turn(unsigned number, double at) {
   for (int slot = 0; slot < CALLS; slot++) {
     struct call *call = &calls[slot];
@@ -394,7 +394,7 @@ int main(int argc, char **argv) {
   target = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(atoi(argv[2]))};
   if (inet_pton(AF_INET, host, &target.sin_addr) != 1) return fprintf(stderr, "%s is no address\n", host), 2;
   setrlimit(RLIMIT_NOFILE, &(struct rlimit){65536, 65536});
-  /* Before the product, where the system allows it, as phones wait for no process of ours; behind the threads of audio. */
+  /* A higher priority than the product where the system allows it, as real phones do not wait for its processes; but below its audio threads. */
   setpriority(PRIO_PROCESS, 0, -7);
   srandom(time(NULL) ^ getpid());
   srand48(random());

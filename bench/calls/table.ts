@@ -4,7 +4,7 @@ import { PARTS } from './cost.ts'
 import { type CallsReport, type CallsStep, MOST_SET_UP_MS } from './run.ts'
 import { TALK_MS } from './rush-process.ts'
 
-/** The cost of a call, and how many are set up per second, as text. */
+/** The report as text. */
 export function formatCallsReport(report: CallsReport): string {
   const { steps, seconds, standing } = report
   const best = steps.filter(holds).at(-1)
@@ -56,6 +56,6 @@ export function formatCallsReport(report: CallsReport): string {
   ].join('\n')
 }
 
-/** Whether a rate is carried: every call whole, and set up in time. */
+/** Whether the product carries a rate: every call is whole, and set up in time. */
 export const holds = ({ rush }: Pick<CallsStep, 'rush'>): boolean =>
   rush.begun > 0 && rush.whole === rush.begun && (rush.setUpMs?.p99 ?? Number.POSITIVE_INFINITY) < MOST_SET_UP_MS

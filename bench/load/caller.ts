@@ -7,7 +7,7 @@ import type { FarEnd } from './wires.ts'
 
 const HOST = '127.0.0.1'
 const SDP = 'application/sdp'
-/** SIP's own retransmissions begin at 500 ms; what is due is looked for more often than that. */
+/** How often the user agent's timers are advanced: SIP's retransmissions begin at 500 ms, so this is often enough. */
 const ADVANCE_MS = 20
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 
@@ -23,7 +23,7 @@ export interface Dialled {
   far: FarEnd
 }
 
-/** A call that was not. */
+/** A call that was refused. */
 export class Refused extends Error {
   readonly status: number
 
@@ -34,12 +34,12 @@ export class Refused extends Error {
 }
 
 export interface Dial {
-  /** Its user, and the one it calls. */
+  /** The users that call and are called. */
   from: string
   user: string
   host: string
   port: number
-  /** Where we want our RTP. */
+  /** The port to which the far end is to send. */
   rtpPort: number
   isEncrypted: boolean
 }
@@ -73,7 +73,7 @@ export class Caller {
     return new Caller(socket)
   }
 
-  /** Calls; resolves with where the far end wants its packets. Throws when it is not answered. */
+  /** Calls. Resolves with the far end's media addresses and keys; throws if the call is not answered. */
   async dial(call: Dial): Promise<Dialled> {
     const capabilities: Capabilities = {
       codecs: [PCMU],
@@ -100,7 +100,7 @@ export class Caller {
     return { sessionId, far: to }
   }
 
-  /** Resolves when the far end has heard of it, or nobody can tell it. */
+  /** Hangs up. Resolves when the far end has answered the BYE, or the attempt has timed out. */
   async hangUp(sessionId: string): Promise<void> {
     if (!this.#sessions.has(sessionId)) return
     const ended = new Promise<void>(heard => this.#hangingUp.set(sessionId, heard))
@@ -109,7 +109,7 @@ export class Caller {
     this.#hangingUp.delete(sessionId)
   }
 
-  /** Ends all calls and waits until the far end has heard of it, or 2 s. */
+  /** Ends all calls. Waits at most 2 s for the answers to the BYEs. */
   async close(): Promise<void> {
     for (const sessionId of this.#sessions) this.#do(this.#agent.bye(sessionId, performance.now()))
     const limit = performance.now() + 2000

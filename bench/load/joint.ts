@@ -4,11 +4,11 @@ import { FRAME_SAMPLES } from './mark-reader.ts'
 const FADED = FRAME_SAMPLES / 2
 
 /**
- * Whether of two frames one after the other a part was left out or said twice by an engine that changes its delay, and all the rest is exactly what
- * somebody said: the second half of each stands somewhere in it, and the first half either goes with that, or is a cross-fade to there, from what
- * would have followed. What is torn, or another's, is not.
+ * Whether an engine that changes its playout delay has left out or repeated a part of these two successive frames, and they are otherwise exactly
+ * what somebody said: the second half of each frame occurs in `said`, and its first half either belongs to that, or is a cross-fade to it from what
+ * would have followed. False for frames that are torn or somebody else's.
  *
- * @param heard signs of two frames, as `signOf` gives them @param said the same of what was said, some frames of it
+ * @param heard signs of two frames, by `signOf` @param said signs of the last frames that were said
  */
 export function isJoint(heard: Int8Array, said: Int8Array): boolean {
   const before = frameFrom(heard, 0, said, everyPlace(said))
@@ -20,7 +20,7 @@ export function isJoint(heard: Int8Array, said: Int8Array): boolean {
 
 const everyPlace = (said: Int8Array): number[] => Array.from({ length: said.length - FRAME_SAMPLES }, (_, at) => at)
 
-/** Where in `said` a frame stands, and whether only its second half does. @param follows from where it may be faded */
+/** Where in `said` a frame occurs, and whether its first half is a cross-fade. @param follows places from which it may be faded */
 function frameFrom(
   heard: Int8Array,
   at: number,
@@ -38,7 +38,7 @@ function isEqual(heard: Int8Array, at: number, said: Int8Array, place: number): 
   return true
 }
 
-/** Where both have the same sign, that is it; where not, it is that of either, or in between. */
+/** Whether the first half may be a cross-fade: where both sources have the same sign, so has it, unless it is too quiet to have any. */
 function isFade(heard: Int8Array, at: number, said: Int8Array, from: number, to: number): boolean {
   for (let i = 0; i < FADED; i++) {
     const sign = heard[at + i]

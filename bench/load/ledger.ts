@@ -4,14 +4,14 @@ import { FRAME_SAMPLES } from './mark-reader.ts'
 
 export type Saying = 'marks' | 'voice' | 'silence'
 
-/** What was said is remembered for so many frames of each leg: longer than anybody delays it. */
+/** Number of last frames of each leg whose kind is kept: more than any engine delays audio by. */
 const SAID_FRAMES = 16
-/** When frames were sent is remembered for so many of each leg: as many as a mark can tell apart. */
+/** Number of last frames of each leg whose time is kept: as many as the number in a mark tells apart. */
 const SENT_FRAMES = FRAMES
-/** As numbers; silence is 0. */
+/** A kind is stored as its index here. */
 const KINDS = ['silence', 'marks', 'voice', 'key'] as const
 
-/** What another thread needs for the same ledger. */
+/** The memory of a ledger, for threads that share it. */
 export interface LedgerMemory {
   latest: SharedArrayBuffer
   sentAt: SharedArrayBuffer
@@ -20,19 +20,19 @@ export interface LedgerMemory {
 }
 
 /**
- * What the legs have said and when, which the listeners judge by, and what each heard last, which the talkers report. The two may be in two
- * threads.
+ * What each leg has said and when, by which the listeners judge, and the last packet that each leg received, which the talkers report in RTCP.
+ * Talkers and listeners may be in different threads.
  */
 export class Ledger {
   readonly memory: LedgerMemory
   readonly #latest: Int32Array
   readonly #sentAt: Float64Array
-  /** Of the last frames of each leg. */
+  /** Kinds of the last frames of each leg. */
   readonly #kinds: Uint8Array
-  /** Of the last packet that each leg received: source and sequence number. */
+  /** SSRC and sequence number of the last packet that each leg received. */
   readonly #heard: Uint32Array
 
-  /** @param memory of one in another thread, which is then shared */
+  /** @param memory of a ledger in another thread, to share it */
   constructor(
     legs: number,
     memory: LedgerMemory = {
@@ -50,14 +50,14 @@ export class Ledger {
     this.#heard = new Uint32Array(memory.heard)
   }
 
-  /** @param now when it is sent [ms] */
+  /** Notes what a leg says. @param now when the frame is sent [ms] */
   say(leg: number, frame: number, kind: Saying | 'key', now: number): void {
     this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)] = now
     this.#kinds[leg * SAID_FRAMES + (frame % SAID_FRAMES)] = KINDS.indexOf(kind)
     if (frame > this.#latest[leg]!) this.#latest[leg] = frame
   }
 
-  /** The signs of a leg's last frames, if there are marks and nothing but silence beside them; null: there is none, or a voice or a key. */
+  /** The signs of a leg's last frames, if those are only marks and silence; null: no mark is among them, or a voice or a key is. */
   lastSigns(leg: number): Int8Array | null {
     const latest = this.#latest[leg]!
     const first = Math.max(0, latest - SAID_FRAMES + 1)
@@ -73,13 +73,13 @@ export class Ledger {
     return marks === 0 ? null : Int8Array.from(octets, octet => ULAW_SIGNS[octet]!)
   }
 
-  /** The frame that a mark means: the latest that fits. */
+  /** The number of a leg's latest frame whose mark has this number, which is modulo `FRAMES`. */
   frameOf(leg: number, number: number): number {
     const latest = this.#latest[leg]!
     return latest - ((latest - number) & (FRAMES - 1))
   }
 
-  /** When a frame was sent [ms]; right for the last 80 s. */
+  /** When a frame was sent [ms]; correct for the last 80 s. */
   sentAt(leg: number, frame: number): number {
     return this.#sentAt[leg * SENT_FRAMES + (frame % SENT_FRAMES)]!
   }
@@ -89,7 +89,6 @@ export class Ledger {
     this.#heard[2 * leg + 1] = sequence
   }
 
-  /** Of the last packet that a leg received. */
   lastHeard(leg: number): { ssrc: number; sequence: number } {
     return { ssrc: this.#heard[2 * leg]!, sequence: this.#heard[2 * leg + 1]! }
   }

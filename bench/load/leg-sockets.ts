@@ -5,7 +5,7 @@ import { SrtpWire } from '../../media/srtp/srtp-wire.ts'
 import { type FarEnd, Wires } from './wires.ts'
 
 const HOST = '127.0.0.1'
-/** Beside those of the product and of the yardstick in a bench. */
+/** Apart from the ports that the product and the yardstick use in a bench. */
 const PORTS = { first: 52_000, last: 65_535 }
 
 /** The descriptors of a leg's sockets. */
@@ -14,19 +14,19 @@ export interface Descriptors {
   rtcp: number
 }
 
-/** RTP on an even port, RTCP on the next. */
+/** A leg receives RTP at an even port, and RTCP at the next one. */
 interface Leg {
   port: number
   rtp: DatagramSocket
   rtcp: DatagramSocket
   out: PacketOut
-  /** Opens what comes, if the call is encrypted. */
+  /** Decrypts received packets; null: the call is not encrypted. */
   srtp: SrtpWire | null
 }
 
-/** The sockets of the legs: a pair for each, as phones have. Over the system's own calls where they work, so that the load is cheap. */
+/** A pair of sockets for each leg, as phones have: native ones (`media/rtp/datagrams`) where the system allows them, to save CPU. */
 export class LegSockets {
-  /** Of each leg, if they are the system's own: another thread may send by them. */
+  /** Of each leg, so that another thread can send by its sockets; null: these are Node's sockets. */
   readonly descriptors: readonly Descriptors[] | null
   readonly #datagrams: Datagrams
   readonly #legs: readonly Leg[]
@@ -39,7 +39,7 @@ export class LegSockets {
     this.descriptors = descriptors.every(isComplete) ? descriptors : null
   }
 
-  /** @param receive gets RTP, in the clear, and when it came [ms] */
+  /** @param receive gets each RTP packet, decrypted, and when it arrived [ms] */
   static async open(count: number, receive: (leg: number, bytes: Uint8Array, at: number) => void): Promise<LegSockets> {
     const { datagrams } = await chooseDatagrams('auto')
     const legs: Leg[] = []
@@ -55,12 +55,12 @@ export class LegSockets {
     return new LegSockets(datagrams, legs)
   }
 
-  /** Where a leg receives. */
+  /** The port at which a leg receives RTP. */
   portOf(leg: number): number {
     return this.#legs[leg]!.port
   }
 
-  /** From now on the leg sends there. */
+  /** Sets where the leg sends to. */
   connect(leg: number, far: FarEnd): void {
     const at = this.#legs[leg]!
     at.srtp = far.keys === null ? null : new SrtpWire(at.out, far.keys)
@@ -75,12 +75,12 @@ export class LegSockets {
     this.#wires.report(leg, packet, length)
   }
 
-  /** What is sent during `work` may leave at its end. */
+  /** Runs `work`, whose packets may leave together at its end. */
   together(work: () => void): void {
     this.#datagrams.sendTogether(work)
   }
 
-  /** Takes what has come, where that does not happen by itself. */
+  /** Receives what has arrived; native sockets need that. */
   poll(): void {
     this.#datagrams.poll()
   }

@@ -10,7 +10,7 @@ const SAMPLES_PER_MS = 8
 const LATE_MS = 20
 const GAP_MS = 40
 const SECOND_MS = 1000
-/** So many strays and broken ones are noted whole. */
+/** Number of stray and broken frames that are noted in full. */
 const MAX_STRAYS = 20
 
 /** What one leg receives. */
@@ -19,16 +19,16 @@ interface Ear {
   started: boolean
   sequence: number
   timestamp: number
-  /** When the last packet came [ms]. */
+  /** When the last packet arrived [ms]. */
   arrivedAt: number
-  /** When the one before it came [ms]. */
+  /** When the one before it arrived [ms]. */
   cameBefore: number
-  /** Timestamps, unwrapped, since the first packet [ms]. */
+  /** Time since the first packet by the RTP timestamps [ms]. */
   mediaMs: number
-  /** The least that arrival was behind the timestamps, in the measurement and in the present second [ms]. */
+  /** Minimum of arrival time less `mediaMs`, in the measurement and in its current second [ms]. */
   leastMs: number
   leastNowMs: number
-  /** The same of the first and of the latest whole second of the measurement, and between them [ms]. */
+  /** That minimum in the first and in the latest whole second of the measurement, and when those ended [ms]. */
   firstMs: number
   firstAt: number
   latestMs: number
@@ -80,11 +80,11 @@ const noCounts = (): Counts => ({
   framesStray: 0,
 })
 
-/** What all legs hear: reads the marks in each packet and judges them. */
+/** Reads the marks in the packets that all legs receive, and judges whether each leg hears what it should. */
 export class Listeners {
   readonly latency = new Histogram()
   counts: Counts = noCounts()
-  /** The first of the strays. */
+  /** The first stray and broken frames. */
   strays: Stray[] = []
   readonly #ledger: Ledger
   readonly #roomSize: number
@@ -102,7 +102,7 @@ export class Listeners {
     this.#heard = new Int32Array(legs * roomSize).fill(-1)
   }
 
-  /** Forgets what was counted; what is said from `from` until `to` counts [ms]. */
+  /** Starts to count anew: what is said from `from` until `to` [ms]. */
   measure(from: number, to: number): void {
     this.counts = noCounts()
     this.strays = []
@@ -132,7 +132,7 @@ export class Listeners {
     else if (found === 'broken' && now >= this.#from && now < this.#to) this.#judge(leg, ear)
   }
 
-  /** A mark begins there, and does not end as it was said. */
+  /** Tells whether a frame that begins like a mark, but is none, was joined by a change of playout delay, or is broken. */
   #judge(leg: number, ear: Ear): void {
     const first = leg - (leg % this.#roomSize)
     const end = Math.min(first + this.#roomSize, this.#ears.length)
@@ -141,7 +141,7 @@ export class Listeners {
       const signs = other === leg ? null : this.#ledger.lastSigns(other)
       if (signs !== null) said.push(signs)
     }
-    // Of voices a mark may begin by chance.
+    // While somebody speaks with a voice, or presses a key, that may look like the beginning of a mark by chance.
     if (said.length === 0) return
     if (said.some(signs => isJoint(ear.marks.signs, signs))) {
       this.counts.framesJoint++
@@ -214,7 +214,7 @@ export class Listeners {
   }
 }
 
-/** When the first sample of the mark that was found came, as what lies further in a packet is played later [ms]. */
+/** When the first sample of the found mark is played, if each packet is played as it arrives [ms]. */
 export const heardAt = ({ marks, arrivedAt, cameBefore }: Pick<Ear, 'marks' | 'arrivedAt' | 'cameBefore'>): number =>
   marks.offset >= 0
     ? arrivedAt + marks.offset / SAMPLES_PER_MS

@@ -9,18 +9,18 @@ import { type Speaking, startSpeaking } from './speaking.ts'
 import { StreamReceiver } from './stream-receiver.ts'
 import type { FarEnd } from './wires.ts'
 
-/** Calls that wait for an answer at a time. */
+/** Number of calls that wait for an answer at the same time. */
 const DIALLING = 8
-/** How long is waited for what is on its way when the measurement ends [ms]. */
+/** How long packets that are still on their way at the end of the measurement are waited for [ms]. */
 const TAIL_MS = 2000
-/** A measurement begins so long after it was asked for, so that all parts begin together [ms]. */
+/** Delay from a request to the measurement, so that all parts know of it when it begins [ms]. */
 const AHEAD_MS = 20
-/** How often what has come is taken, in turns; the system notes when it came. */
+/** Interval of polls of the sockets [turns of the pacer]; the system notes when a packet arrived. */
 const POLL_TURNS = 4
-/** A busy moment's 503 is not the end of a load: as a caller would, it calls again. */
+/** A call that is refused with 503 in a busy moment is placed again, as a caller would do. */
 const AGAIN = { status: 503, tries: 20, ms: 500 }
 
-/** Legs that call, talk and listen as people do over good lines. Everything is over real sockets. */
+/** Legs that call, talk and listen as people do over good lines, over real sockets. */
 export class Load {
   readonly #listeners: Listeners
   readonly #sockets: LegSockets
@@ -45,7 +45,7 @@ export class Load {
     this.#polls = setInterval(() => this.#sockets.poll(), parts.pollMs)
   }
 
-  /** Resolves when every call is answered and talks. Throws when one is refused for good. */
+  /** Resolves when every leg is answered and talks. Throws if a call is refused for good. */
   static async start(plan: LoadPlan): Promise<Load> {
     const ledger = new Ledger(plan.legs)
     const listeners = new Listeners(ledger, plan.legs, plan.roomSize)
@@ -61,7 +61,7 @@ export class Load {
     return this.#receiver?.port ?? null
   }
 
-  /** Measures what is said in the next `seconds`. `began`, `ended`: at the start and the end of those. */
+  /** Measures what is said in the next `seconds`. `began` and `ended` are called at their start and their end. */
   async measure(seconds: number, hooks: { began(): void; ended(): void }): Promise<LoadResult> {
     const from = performance.now() + AHEAD_MS
     const to = from + seconds * 1000

@@ -1,7 +1,7 @@
 import { Load } from './load.ts'
 import type { FromLoad, ToLoad } from './messages.ts'
 
-/** The process of the load: what it costs must not count for what it measures. */
+// The process of the load, apart from the bench, so that its CPU does not count for what is measured.
 let load: Load | null = null
 const tell = (message: FromLoad): void => {
   process.send?.(message)

@@ -1,12 +1,12 @@
 import { PCMU } from '../../codecs/g711.ts'
 
 /**
- * What the talkers of the load say: marks, from which a listener reads who said it and when. They must be readable after all that
- * an engine may rightly do: beside the noise of a hundred others, resampled, at another level, and at any place in a packet,
- * because playout may shift by a part of a frame. So a mark is 48 bits, each three samples long and loud.
+ * What the talkers of the load say: marks, from which a listener reads who spoke and when. They must be readable after everything that an engine
+ * may rightly do: mixed with the noise of a hundred others, resampled, at another level, and at any place in a packet, because playout may shift
+ * by a part of a frame. So a mark has 48 bits, and each bit is three loud samples.
  *
  *     bit   0      8     20      32       48
- *           sync   leg   frame   check         first bit first; 16 samples of noise fill the frame
+ *           sync   leg   frame   check         most significant bit first; 16 samples of noise fill the frame
  */
 export const MARK_BITS = 48
 const SAMPLES_PER_BIT = 3
@@ -19,10 +19,10 @@ const SYNC = 0b1011_0010
 /** µ-law of -18.5 dBov; the sign is the bit. */
 const POSITIVE = 0xb0
 const NEGATIVE = 0x30
-/** Below this a sample is nobody's mark [of 32768]: noise of many is above -50 dBov, and a mark may come at half its level. */
+/** A quieter sample belongs to no mark [of 32768]: the noise of a hundred legs stays below it, and a mark at half its level above. */
 const QUIET = 1000
 
-/** Legs are numbered below this. */
+/** Maximum number of legs that marks tell apart. */
 export const MAX_LEGS = 1 << LEG_BITS
 /** Frames are numbered modulo this: 82 s. */
 export const FRAMES = 1 << FRAME_BITS
@@ -33,7 +33,7 @@ export interface Mark {
   frame: number
 }
 
-/** Odd factors: no single change of a bit leaves it as it was. */
+/** Check bits of a mark. The factors are odd, so that every change of a single bit changes them. */
 const checkOf = (leg: number, frame: number): number => (leg * 40_503 + frame * 25_171 + 0x5a5a) & 0xffff
 
 /** Writes a mark over the first `MARK_SAMPLES` octets of µ-law at `offset`. `frame` is taken modulo `FRAMES`. */
@@ -52,7 +52,7 @@ export function writeMark(bytes: Uint8Array, offset: number, leg: number, frame:
   put(checkOf(leg, number), CHECK_BITS)
 }
 
-/** Of a sample: 1 and -1 where it may be of a mark, 0 where it is too quiet. */
+/** The sign of a sample, 1 or -1; 0: it is too quiet to belong to a mark. */
 export const signOf = (sample: number): number => (sample >= QUIET ? 1 : sample <= -QUIET ? -1 : 0)
 
 /** `signOf` of each octet of µ-law. */
@@ -65,7 +65,7 @@ export const ULAW_SIGNS = ((): Int8Array => {
   return Int8Array.from(samples, signOf)
 })()
 
-/** Reads the mark whose first sample is `at`. `none`: no mark begins there; `broken`: one does, and is not what was said. */
+/** Reads the mark whose first sample is `at`. `none`: no mark begins there; `broken`: one begins there, but its check bits do not fit. */
 export function readMark(signs: Int8Array, at: number, into: Mark): 'mark' | 'none' | 'broken' {
   const centre = at + 1
   if (read(signs, centre, 0, SYNC_BITS) !== SYNC) return 'none'
@@ -78,7 +78,7 @@ export function readMark(signs: Int8Array, at: number, into: Mark): 'mark' | 'no
   return 'mark'
 }
 
-/** Bits by the middle of their samples; -1: one of them is none. */
+/** Reads bits by the middle one of their samples; -1: one of these is too quiet. */
 function read(signs: Int8Array, centre: number, first: number, bits: number): number {
   let value = 0
   for (let bit = first; bit < first + bits; bit++) {

@@ -15,26 +15,26 @@ export interface LoadPlan {
   roomSize: number
   /** Open a WebSocket receiver for the legs' streams in this format. */
   streams: StreamFormat | null
-  /** Mean of what packets are late by [ms]; 0: a calm network. */
+  /** Mean delay of packets [ms]; 0: none is delayed or overtaken. */
   jitterMs: number
   /** The calls' audio is encrypted (SDES). */
   isEncrypted: boolean
-  /** What is due in so long leaves together [ms]; absent: `TURN_MS`. Longer where the legs are there beside what is measured, and leave it more of the cores. */
+  /** Packets due within this time leave together [ms]; absent: `TURN_MS`. A longer one saves CPU where something else is measured beside these legs. */
   turnMs?: number
 }
 
 export type ToLoad =
   | { type: 'prepare'; plan: LoadPlan }
-  /** Measures from now on; may come several times. */
+  /** Starts a measurement; may be sent several times. */
   | { type: 'measure'; seconds: number }
-  /** Hangs up and leaves. */
+  /** Hangs up, and ends the process. */
   | { type: 'finish' }
 
 export type FromLoad =
-  /** All calls are up and talk. Leg i called as `load-<i>`. `streamPort`: of the receiver; leg i's path is `/<i>`. */
+  /** All legs talk. Leg i has called as `load-<i>`. `streamPort`: where the stream receiver listens; leg i's path is `/<i>`. */
   | { type: 'ready'; streamPort: number | null }
   | { type: 'began' }
-  /** The last frame of the measurement was sent; what is on its way is still waited for. */
+  /** The last frame of the measurement was sent; those on their way are still waited for. */
   | { type: 'ended' }
   | { type: 'measured'; result: LoadResult }
   | { type: 'failed'; message: string }
@@ -46,44 +46,44 @@ export interface LoadResult {
   packetsReceived: number
   /** Gaps in the sequence numbers of what came back. */
   packetsMissing: number
-  /** Packets that came more than 20 ms behind the earliest of their leg. */
+  /** Packets that arrived more than 20 ms behind the earliest of their leg, by their timestamps. */
   packetsLate: number
-  /** Packets that came more than 40 ms after the one before them of their leg: a phone's buffer that small runs dry. */
+  /** Packets that arrived more than 40 ms after the one before them of their leg: a phone's jitter buffer of 40 ms would run dry. */
   packetsAfterGap: number
-  /** Frames with a mark that were said, times those who should hear them. */
+  /** Frames with a mark that were said, each counted once for every leg that should hear it. */
   framesExpected: number
   framesHeard: number
   framesDoubled: number
-  /** Frames of which a part was left out or said twice, as the far end changed its delay: all the rest is as it was said. */
+  /** Frames of which the far end left out or repeated a part when it changed its playout delay; the rest is as it was said (`isJoint`). */
   framesJoint: number
-  /** Frames that came, but not as they were said, in any other way. */
+  /** Frames that differ in any other way from what was said. */
   framesBroken: number
   /** Frames that their own speaker heard. */
   framesOwn: number
   /** Frames that were heard in another room. */
   framesStray: number
-  /** The first of them, and of the broken ones. */
+  /** The first stray and broken frames. */
   strays: Stray[]
-  /** RTP in to RTP out, of the same sample [ms]. */
+  /** From the packet that we send to the packet that we receive, of the same sample [ms]. */
   latencyMs: Percentiles | null
   /** How much faster the far end's timestamps run than our clock, median over the legs [ppm]. */
   driftPpm: number | null
   streams: StreamResult | null
-  /** How late the load itself sent [ms]: what it measures is no better than this. */
+  /** How late the load itself sent its packets [ms]: no measurement is more precise than this. */
   paceLagMs: Percentiles | null
-  /** Of the load itself [ms per s]. */
+  /** CPU of the load itself [ms per s]. */
   ownCpuMs: number
 }
 
-/** A mark that was read in another room than it was said in, or that is broken: what is needed to tell a leak from a misreading. */
+/** A mark that was heard in another room than it was said in, or that is broken, with what is needed to tell a leak from a misreading. */
 export interface Stray {
-  /** Who heard it, in which packet. */
+  /** The leg that heard it, and the packet. */
   leg: number
   sequence: number
   timestamp: number
-  /** What was read; null: it is broken. `ageMs`: how long ago the leg that was read would have said it; a leak is of the last moments. */
+  /** The mark; null: it is broken. `ageMs`: how long ago its leg would have said it; for a leak, that is very short. */
   mark: { leg: number; frame: number; ageMs: number } | null
-  /** Where it begins in the newest frame [samples]. */
+  /** Where it begins, from the beginning of the newest frame [samples]. */
   offset: number
   /** Signs of the samples of the last two frames. */
   signs: string
@@ -97,8 +97,8 @@ export interface StreamResult {
   framesMissing: number
   /** Frames of the inbound track without a readable mark. */
   framesBroken: number
-  /** RTP in to WebSocket out [ms]. */
+  /** From the RTP packet that we send to the WebSocket message that we receive [ms]. */
   latencyMs: Percentiles | null
-  /** The same from the slot in which the frame is played, both tracks being complete then [ms]. */
+  /** From the beginning of the slot in which the frame is played, when both its tracks are complete, to the WebSocket message [ms]. */
   slotDelayMs: Percentiles | null
 }

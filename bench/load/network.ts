@@ -2,19 +2,19 @@ import { seededNoise } from '../hearing/noises.ts'
 import type { Plan } from './pacer.ts'
 
 const FRAME_MS = 20
-/** How far clocks are off: most by so much at the most, one in so many by more [ppm]. */
+/** Maximum error of the phones' clocks, and of every twentieth phone's [ppm]. */
 const CLOCK_PPM = 50
 const BAD_CLOCK_PPM = 200
 const BAD_CLOCK_EVERY = 20
-/** One packet in so many is held up by some milliseconds, one in so many until the next has overtaken it. */
+/** One packet of 200 is held up for some milliseconds, one of 5000 until the next one has overtaken it [ms]. */
 const HELD_UP = { every: 200, leastMs: 4, spreadMs: 8 }
 const OVERTAKEN = { every: 5000, behindMs: 3, spreadMs: 4 }
-/** What a mean of 1 ms grows to at the most [means]. */
+/** Maximum of any other delay, as a multiple of its mean. */
 const MOST_JITTER = 8
 
 /**
- * When packets of the load leave: like those of independent phones over a good line. Each has its own phase and clock, and packets
- * arrive slightly late. All of it is computed, so every run is the same.
+ * When packets of the load leave: like those of independent phones over a good line. Each phone has its own phase and clock, and packets arrive
+ * slightly late. All of it is computed from a seed, so that every run is the same.
  */
 export class Network implements Plan {
   readonly #phase: Float64Array
@@ -23,8 +23,8 @@ export class Network implements Plan {
   readonly #jitterMs: number
 
   /**
-   * @param jitterMs mean of what packets are late by; 0: none is late, and none is overtaken
-   * @param seed of the phones: others have other phases and clocks
+   * @param jitterMs mean delay of packets; 0: none is delayed or overtaken
+   * @param seed decides the phases and clocks of the phones
    */
   constructor(legs: number, jitterMs: number, startedAt: number, seed = 4711) {
     this.#startedAt = startedAt
@@ -37,7 +37,7 @@ export class Network implements Plan {
     })
   }
 
-  /** When a leg's own clock says that a frame is whole. */
+  /** When a frame is complete by the leg's own clock [ms]. */
   dueAt(leg: number, frame: number): number {
     return this.#startedAt + this.#phase[leg]! + frame * this.#period[leg]!
   }

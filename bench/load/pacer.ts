@@ -1,20 +1,20 @@
 import { Histogram } from './histogram.ts'
 
-/** One turn of the wheel [ms]: so late a packet leaves at the most, as far as it is up to us. */
+/** Length of a turn of the wheel: how much later than planned a packet leaves at most, if nothing delays the process [ms]. */
 export const TURN_MS = 1 / 4
-/** Turns; no packet leaves later than so many after the one before it of its leg. */
+/** Number of turns; the next packet of a leg must leave within as many. */
 const WHEEL = 1024
 const LEGS = 4096
 
-/** When the packets of a leg leave. */
+/** When the packets of each leg leave. */
 export interface Plan {
-  /** When a leg's frame leaves, of the pacer's clock [ms]. */
+  /** When a leg's frame leaves, by the pacer's clock [ms]. */
   leavesAt(leg: number, frame: number): number
-  /** It leaves behind the one after it. */
+  /** Whether a leg's frame leaves after the next one. */
   isOvertaken(leg: number, frame: number): boolean
 }
 
-/** Sends every leg's packets when its plan says, each leg at times of its own: a wheel of short turns. */
+/** Sends the packets of all legs at the times of the plan: a timer wheel. */
 export class Pacer {
   /** How late packets left [ms]. */
   readonly lag = new Histogram()
@@ -41,11 +41,11 @@ export class Pacer {
     for (let leg = 0; leg < legs; leg++) this.#schedule(leg, 0)
   }
 
-  /** Sends what is due. @returns how long nothing more is [ms] */
+  /** Sends what is due. @returns time until something is due again [ms] */
   advance(): number {
     for (let now = this.#now(); (this.#turn + 1) * this.#turnMs <= now; this.#turn++) {
       const due = this.#wheel[this.#turn % WHEEL]!
-      // What is put meanwhile is later: a frame of a leg is 20 ms behind the one before.
+      // Sending schedules only later turns: the next frame of a leg is due 20 ms later.
       for (const entry of due) {
         const goesOn = entry % 2 === 1
         const packet = Math.floor(entry / 2)
@@ -63,7 +63,7 @@ export class Pacer {
     return (next + 1) * this.#turnMs - this.#now()
   }
 
-  /** A frame, and the one after it when that overtakes it: the chain of a leg never waits for what is held up. */
+  /** Schedules a frame; also the next one, if that overtakes it. Later frames of the leg follow the one that is not held up. */
   #schedule(leg: number, frame: number): void {
     const isOvertaken = this.#plan.isOvertaken(leg, frame)
     this.#put(leg, frame, !isOvertaken)

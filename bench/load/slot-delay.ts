@@ -3,16 +3,16 @@ import { SLOTS } from '../../media/engine/clock.ts'
 import { Histogram, type Percentiles } from './histogram.ts'
 
 const SLOT_MS = FRAME_MS / SLOTS
-/** A stream is not late for longer than this: then its slot is another one [frames]. */
+/** How far around a frame the earliest one is looked for. A delay that lasts longer counts as a move to another slot [frames]. */
 const WINDOW = 50
 
 /**
- * How long after the beginning of its slot each frame of the streams came. The slots are not told, but can be seen: a frame never comes before
- * its own, so the earliest of the frames around it lies shortly after it, and all slots are on one grid of 5 ms. Of the streams that share a
- * slot the first comes at once; so the grid begins where, over all streams, the longest time without a beginning ends.
+ * How long after the beginning of its slot each frame of the streams arrived. Streams do not name their slots, but those can be inferred. No frame
+ * arrives before its slot begins, so the earliest of the frames around it arrived shortly after that, and all slots begin on one grid of 5 ms. The
+ * first of the streams that share a slot arrives at once. So the grid begins at the end of the longest interval in which no stream has its earliest.
  */
 export class SlotDelay {
-  /** Of each stream, for one frame after the other: arrival less timestamp [ms]. */
+  /** For each frame of each stream: time of arrival less timestamp [ms]. */
   readonly #streams = new Map<number, number[]>()
 
   add(stream: number, timestampMs: number, at: number): void {
@@ -29,7 +29,7 @@ export class SlotDelay {
     const delays = new Histogram()
     const streams = Array.from(this.#streams.values(), behind => ({ behind, earliest: earliestOf(behind) }))
     const { begin, gap } = gridOf(streams.map(({ earliest }) => phaseOf(earliest[0]!)))
-    // Some come a little sooner than that: they stand in the gap.
+    // Some arrive slightly before the beginning of the grid, so phases are counted from the middle of the gap.
     const from = begin - gap / 2
     for (const { behind, earliest } of streams) {
       for (const [i, first] of earliest.entries()) delays.add(behind[i]! - first + phaseOf(first - from) - gap / 2)
@@ -40,7 +40,7 @@ export class SlotDelay {
 
 const phaseOf = (ms: number): number => ((ms % SLOT_MS) + SLOT_MS) % SLOT_MS
 
-/** For each frame, the least of those around it with the same slot: when a room moves, those before it or those behind it. */
+/** For each frame, the minimum around it in the same slot. If the room moves to another slot, that is the frames before or after it only. */
 function earliestOf(behind: readonly number[]): number[] {
   const following = leastBefore(behind.toReversed()).toReversed()
   return leastBefore(behind).map((least, i) => {
@@ -49,9 +49,9 @@ function earliestOf(behind: readonly number[]): number[] {
   })
 }
 
-/** For each value, the least of it and those before it within the window. */
+/** For each value, the minimum of it and those before it within the window. */
 function leastBefore(values: readonly number[]): number[] {
-  /** Places of candidates, the value rising towards the end. */
+  /** Indexes of candidates for the minimum, whose values rise towards the end. */
   const candidates: number[] = []
   let oldest = 0
   return values.map((value, i) => {
@@ -62,7 +62,7 @@ function leastBefore(values: readonly number[]): number[] {
   })
 }
 
-/** The longest gap between phases on the circle of a slot, and its end [ms]. */
+/** The longest gap between phases, which wrap around at the length of a slot, and where it ends [ms]. */
 function gridOf(phases: number[]): { begin: number; gap: number } {
   const sorted = phases.sort((a, b) => a - b)
   const grid = { begin: 0, gap: Number.NEGATIVE_INFINITY }

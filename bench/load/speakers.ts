@@ -7,12 +7,12 @@ import { Speech } from './speech.ts'
 import { Talkers } from './talker.ts'
 import type { Wires } from './wires.ts'
 
-/** Counted from the beginning of the measurement to its end. */
+/** What was sent in the measurement. */
 export interface Spoken {
   packetsSent: number
   /** Frames with a mark. */
   said: number
-  /** The same, times those who should hear them. */
+  /** The same, each counted once for every leg that should hear it. */
   framesExpected: number
   /** How late packets left [ms]. */
   paceLagMs: Percentiles | null
@@ -20,7 +20,7 @@ export interface Spoken {
 
 export type SpeakingPlan = Pick<LoadPlan, 'legs' | 'roomSize' | 'jitterMs' | 'turnMs'>
 
-/** All who talk in a load: each sends what it has to say when its clock and the network say so. */
+/** The talking half of all legs: sends their packets at the times that their clocks and the network give. */
 export class Speakers {
   readonly #wires: Pick<Wires, 'send' | 'report'>
   readonly #talkers: Talkers
@@ -47,12 +47,12 @@ export class Speakers {
     this.#pacer = new Pacer(legs, this.#network, (leg, frame, at) => this.#send(leg, frame, at), now, turnMs)
   }
 
-  /** Sends what is due. @returns how long nothing more is [ms] */
+  /** Sends what is due. @returns time until something is due again [ms] */
   advance(): number {
     return this.#pacer.advance()
   }
 
-  /** Counts anew: what is sent from `from` until `to`. */
+  /** Starts to count anew: what is sent from `from` until `to` [ms]. */
   measure(from: number, to: number): void {
     this.#from = from
     this.#to = to
@@ -65,7 +65,7 @@ export class Speakers {
   }
 
   #send(leg: number, frame: number, now: number): void {
-    // Nobody need play what comes behind its successor: nothing is asked of it.
+    // No engine has to play a packet that arrives after its successor, so it has no mark that would be expected to be heard.
     const isLost = this.#network.isOvertaken(leg, frame)
     const saying = isLost ? 'silence' : this.#speech.at(leg, this.#network.dueAt(leg, frame) - this.#startedAt)
     const isMarked = this.#talkers.write(leg, frame, saying, now)

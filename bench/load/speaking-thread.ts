@@ -12,25 +12,25 @@ import { type FarEnd, Wires } from './wires.ts'
 export interface ThreadData {
   plan: SpeakingPlan
   memory: LedgerMemory
-  /** Of the other thread's clock (`clockOriginMs`). */
+  /** `clockOriginMs` of the thread that started this one. */
   originMs: number
   legs: { descriptors: Descriptors; far: FarEnd }[]
 }
 
 export type ToThread = { type: 'measure'; from: number; to: number } | { type: 'tell' }
-/** The first says that it speaks, the others answer `tell`. */
+/** The first message says that the thread speaks; the others answer `tell`. */
 export type FromThread = Spoken
 
-/** Before the rest of the load, which has none. */
+/** Real-time priority: ahead of the rest of the load, which has none. */
 const PRIORITY = 1
-/** How often messages are looked for [ms]. */
+/** Interval at which messages are read [ms]. */
 const LOOK_MS = 5
-/** No descriptor: nothing but time ends the sleep. */
+/** Instead of a descriptor: only time ends the sleep. */
 const NOBODY = -1
 
 /**
- * The thread that speaks for all legs. It does nothing else and sleeps by the system's clock, not by the event loop's: phones of the world do not send
- * later because somebody else has to be heard. It ends with the thread that made it.
+ * The thread that sends for all legs. It does nothing else, and sleeps by system calls instead of the event loop's timers: a real phone does not send
+ * later because the load has to receive something at that moment. It ends with the thread that started it.
  */
 async function speak({ plan, memory, originMs, legs }: ThreadData): Promise<never> {
   const port = parentPort!

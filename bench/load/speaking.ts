@@ -10,15 +10,15 @@ import type { FarEnd } from './wires.ts'
 
 const LEAST_WAIT_MS = 1
 
-/** Who speaks in a load, wherever they do it. */
+/** The talking half of all legs, in whichever thread it runs. */
 export interface Speaking {
-  /** Counts what is sent from `from` until `to`, in the near future [ms]. */
+  /** Counts what is sent from `from` until `to`, which lie in the near future [ms]. */
   measure(from: number, to: number): void
   spoken(): Promise<Spoken>
   stop(): Promise<void>
 }
 
-/** Begins to speak: in a thread of its own where that can send by our sockets, else here. Resolves when everybody does. */
+/** Starts to send for all legs: in a thread of its own if that can use our sockets, otherwise in this one. Resolves when that runs. */
 export async function startSpeaking(
   plan: LoadPlan,
   ledger: Ledger,
@@ -44,7 +44,6 @@ class SpeakingThread implements Speaking {
 
   static async start(workerData: ThreadData): Promise<SpeakingThread> {
     const worker = new Worker(new URL('./speaking-thread.mjs', import.meta.url), { workerData })
-    // Its first message says that it speaks.
     await once(worker, 'message')
     return new SpeakingThread(worker)
   }
@@ -64,7 +63,7 @@ class SpeakingThread implements Speaking {
   }
 }
 
-/** By the event loop's timers. */
+/** In this thread, by the event loop's timers. */
 class SpeakingHere implements Speaking {
   readonly #speakers: Speakers
   #timer: NodeJS.Timeout

@@ -1,19 +1,19 @@
 import { seededNoise } from '../hearing/noises.ts'
 
-/** The course of a room repeats after so long: a minute [slots of 20 ms]. */
+/** A room's conversation repeats after a minute [slots of 20 ms]. */
 const SLOTS = 3000
 const SLOT_MS = 20
-/** Means, and what they are held within [slots]. */
+/** Lengths of spurts and pauses: mean and bounds [slots]. */
 const SPURT = { mean: 80, least: 20, most: 400 }
 const PAUSE = { mean: 25, least: 15, most: 100 }
-/** So many spurts are of two at once. */
+/** Share of spurts in which two parties speak at once. */
 const BOTH_SHARE = 0.06
 
 const NOBODY = -1
 
 /**
- * Who speaks in each room and when: one party for some seconds, a pause, the next. Now and then two speak at once, and then no
- * mark can be read. Each room has its own course, the same in every run.
+ * Who speaks in each room and when: one party for some seconds, a pause, the next one. Sometimes two speak at once; then no mark could be read, so
+ * they say none. Each room has its own conversation, the same in every run.
  */
 export class Speech {
   readonly #roomSize: number
@@ -30,7 +30,7 @@ export class Speech {
     for (let room = 0; room < rooms; room++) this.#plan(room)
   }
 
-  /** What a leg does at `ms` since the beginning. */
+  /** What a leg says at `ms` after the start. */
   at(leg: number, ms: number): 'marks' | 'voice' | 'silence' {
     const room = Math.floor(leg / this.#roomSize)
     const place = leg % this.#roomSize
@@ -40,7 +40,7 @@ export class Speech {
     return isFirst ? 'marks' : 'silence'
   }
 
-  /** Of a leg's room: who hears it. */
+  /** Number of the other legs in a leg's room, which hear it. */
   othersOf(leg: number): number {
     const room = leg - (leg % this.#roomSize)
     return Math.min(this.#roomSize, this.#legs - room) - 1

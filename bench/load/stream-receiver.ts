@@ -19,7 +19,7 @@ const PAYLOAD = '"payload":"'
 const ZERO = 48
 const QUOTE = 34
 
-/** Where the samples of 8 kHz lie in a payload [bytes]. */
+/** How samples lie in a payload; `step`: from one of the samples at 8 kHz to the next [bytes]. */
 const LAYOUT: Record<StreamFormat, { bytesPerSample: 1 | 2; step: number }> = {
   mulaw_8000: { bytesPerSample: 1, step: 1 },
   l16_8000: { bytesPerSample: 2, step: 2 },
@@ -31,12 +31,12 @@ interface Stream {
   leg: number
   chunks: { inbound: number; outbound: number }
   marks: MarkReader
-  /** When the last inbound frame came, and the one before it [ms]. */
+  /** When the last inbound frame arrived, and the one before it [ms]. */
   arrivedAt: number
   cameBefore: number
 }
 
-/** Receives the streams of the load's legs; finds what it needs without parsing each message. */
+/** Receives the streams of the load's legs. To save CPU it searches messages for what it needs, instead of parsing their JSON. */
 export class StreamReceiver {
   readonly #server: WebSocketServer
   readonly #ledger: Ledger
@@ -73,7 +73,7 @@ export class StreamReceiver {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Forgets what was counted; what is said from `from` until `to` counts [ms]. */
+  /** Starts to count anew: what is said from `from` until `to` [ms]. */
   measure(from: number, to: number): void {
     this.#latency.clear()
     this.#slotDelay.clear()
@@ -82,7 +82,7 @@ export class StreamReceiver {
     this.#to = to
   }
 
-  /** @param said marks that the legs said in the measurement */
+  /** @param said number of marks that the legs said in the measurement */
   result(said: number): StreamResult {
     return {
       open: this.#server.clients.size,

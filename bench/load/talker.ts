@@ -8,18 +8,18 @@ import { Ledger, type Saying } from './ledger.ts'
 import { writeMark } from './mark.ts'
 import { FRAME_SAMPLES } from './mark-reader.ts'
 
-/** Offered by our calls (RFC 4733). */
+/** Payload type of telephone events (RFC 4733) in our calls' offers. */
 export const EVENT_PAYLOAD_TYPE = 101
 const KEY = '8'
-/** Somebody presses a key about once in so many frames: two minutes. */
+/** A leg presses a key once in two minutes [frames]. */
 const KEY_EVERY = 6000
 const KEY_MS = 160
-/** RMS of white noise at -60 dBov, and of a voice that no mark is read from. */
+/** RMS of the background noise, -60 dBov, and of noise that stands for a voice. */
 const NOISE_RMS = 32.8
 const VOICE_RMS = 1500
 const POOL_SAMPLES = 16_384
 
-/** White noise as µ-law, nearly normal: the sum of four. */
+/** White noise in µ-law. Its distribution is nearly normal: the sum of four uniform ones. */
 function noisePool(rms: number, seed: number): Buffer {
   const random = seededNoise(seed)
   const octets = Buffer.alloc(POOL_SAMPLES)
@@ -30,9 +30,9 @@ function noisePool(rms: number, seed: number): Buffer {
   return octets
 }
 
-/** What one leg has sent. */
+/** The sending state of one leg. */
 class Voice {
-  /** RFC 3550 §5.1: they begin anywhere. */
+  /** RFC 3550 §5.1: both start at random. */
   readonly firstSequence: number
   readonly firstTimestamp: number
   readonly ssrc: number
@@ -52,11 +52,11 @@ class Voice {
   }
 }
 
-/** The packets of all legs: a frame each 20 ms, of marks or a voice or the noise of a room, sometimes a key in its place, and reports. */
+/** Makes the packets of all legs: every 20 ms a frame with a mark, a voice or background noise, sometimes a key instead, and RTCP reports. */
 export class Talkers {
-  /** What `write` made. */
+  /** The last packet of `write`. */
   packet: Buffer = Buffer.alloc(0)
-  /** What `report` made. */
+  /** The last report of `report`. */
   readonly reports = new Uint8Array(RTCP_BUFFER_BYTES)
   readonly #audio = Buffer.alloc(RTP_HEADER_BYTES + FRAME_SAMPLES)
   readonly #event = Buffer.alloc(RTP_HEADER_BYTES + DTMF_EVENT_BYTES)
@@ -67,13 +67,13 @@ export class Talkers {
   readonly #header = { marker: false, payloadType: 0, sequence: 0, timestamp: 0, ssrc: 0 }
   readonly #block = emptyBlock()
 
-  /** @param now of the clock by which they send [ms] */
+  /** @param now the time by the clock of `report` [ms] */
   constructor(legs: number, ledger = new Ledger(legs), now = performance.now()) {
     this.#voices = Array.from({ length: legs }, (_, leg) => new Voice(leg, now))
     this.#ledger = ledger
   }
 
-  /** Makes the packet of a leg's frame in `packet`, to be sent at `now` [ms]. @returns whether a mark is in it */
+  /** Makes the packet of a leg's frame in `packet`, to be sent at `now` [ms]. @returns whether it has a mark */
   write(leg: number, frame: number, saying: Saying, now: number): boolean {
     const voice = this.#voices[leg]!
     if (frame % KEY_EVERY === voice.keyAt) voice.keys.enqueue(KEY, KEY_MS)
@@ -97,7 +97,7 @@ export class Talkers {
     if (saying === 'marks') writeMark(this.#audio, RTP_HEADER_BYTES, leg, frame)
   }
 
-  /** In the gap after a key the noise goes on. */
+  /** Makes the packet of a key; in the gap after it, one with noise. */
   #key(voice: Voice, frame: number, timestamp: number): void {
     const { send, marker, timestamp: startedAt, payload } = voice.keys.packet
     if (!send) {
@@ -125,7 +125,7 @@ export class Talkers {
     this.packet = packet
   }
 
-  /** Makes a leg's report in `reports` when one is due. @returns its length [bytes]; 0: none is due */
+  /** Makes a leg's RTCP report in `reports` if it is due. @returns its length [bytes]; 0: not due */
   report(leg: number, frame: number, now: number): number {
     const voice = this.#voices[leg]!
     if (now < voice.reportAt) return 0

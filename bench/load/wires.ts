@@ -2,7 +2,7 @@ import type { PacketOut } from '../../media/rtp/packet-out.ts'
 import { SrtpWire } from '../../media/srtp/srtp-wire.ts'
 import type { SrtpKeys } from '../../sip/sdp/sdes.ts'
 
-/** Where a leg's packets go. */
+/** Where a leg's packets are sent. */
 export interface FarEnd {
   host: string
   rtpPort: number
@@ -10,11 +10,11 @@ export interface FarEnd {
   keys: SrtpKeys | null
 }
 
-/** The legs' ways to their far ends, of those that have one. */
+/** Sends each leg's packets to its far end, encrypted if that has keys. */
 export class Wires {
   readonly #wires: { out: PacketOut; far: FarEnd }[] = []
 
-  /** From now on the leg sends there, over its sockets. */
+  /** Sets where the leg sends to, and over which sockets. */
   connect(leg: number, far: FarEnd, sockets: PacketOut): void {
     this.#wires[leg] = { out: far.keys === null ? sockets : new SrtpWire(sockets, far.keys), far }
   }
