@@ -10,12 +10,12 @@ export interface StreamFrame {
   /** Monotonic arrival time [ms]. */
   at: number
   chunk: number
-  /** Since the stream began [ms]. */
+  /** Time since the stream began [ms]. */
   timestamp: number
   payload: Buffer
 }
 
-/** One media stream that reached us: what its messages said. */
+/** One received media stream, by its messages. */
 export interface ReceivedStream {
   streamId: string
   callId: string
@@ -25,7 +25,7 @@ export interface ReceivedStream {
   tracks: Record<StreamTrack, StreamFrame[]>
   keys: string
   stopped: boolean
-  /** Every message as it came, but for the audio. */
+  /** Every message as it arrived, except audio. */
   log: string[]
 }
 
@@ -53,7 +53,7 @@ export class StreamReceiver {
     return `ws://127.0.0.1:${(this.#http.address() as AddressInfo).port}/`
   }
 
-  /** Reads nothing any more from any connection, until `resume`. */
+  /** Stops reading from all connections until `resume`. */
   stall(): void {
     for (const ws of this.#sockets.clients) ws.pause()
   }
@@ -62,7 +62,7 @@ export class StreamReceiver {
     for (const ws of this.#sockets.clients) ws.resume()
   }
 
-  /** Resolves to what `find` gives as soon as it is not undefined; asked whenever a message comes. */
+  /** Resolves with the result of `find` as soon as that is not undefined; `find` is called at each message. */
   until<T>(find: () => T | undefined): Promise<T> {
     return new Promise(resolve => {
       const look = (): void => {
@@ -76,19 +76,19 @@ export class StreamReceiver {
     })
   }
 
-  /** The stream of that ID once it has started. */
+  /** Resolves with the stream of that ID once it has started. */
   stream(streamId: string): Promise<ReceivedStream> {
     return this.until(() => this.streams.find(stream => stream.streamId === streamId))
   }
 
-  /** Resolves when that many more frames of a track have come. */
+  /** Resolves with the next `count` frames of a track. */
   async frames(stream: ReceivedStream, track: StreamTrack, count: number): Promise<StreamFrame[]> {
     const frames = stream.tracks[track]
     const from = frames.length
     return this.until(() => (frames.length >= from + count ? frames.slice(from, from + count) : undefined))
   }
 
-  /** Says something to a bidirectional stream. */
+  /** Sends a message to a bidirectional stream. */
   say(streamId: string, message: object): void {
     this.#lines.get(streamId)?.send(JSON.stringify(message))
   }

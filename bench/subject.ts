@@ -7,17 +7,17 @@ export interface Subject {
   sip: { host: string; port: number }
   mediaPid: number
   controlPid: number
-  /** Its processes that are not measured. */
+  /** Its processes whose CPU is not measured. */
   otherPids: number[]
   /** The number that answers each caller with its own voice. */
   echoNumber: string
   /** Makes conference rooms; resolves with the number to call for each. */
   openRooms(count: number): Promise<string[]>
-  /** Starts a stream of both tracks for each of the calls that the callers `load-0` … placed; leg i's goes to `<url>/<i>`. */
+  /** Starts a stream of both tracks for each call of the callers `load-0`, `load-1` and so on; the stream of leg i connects to `<url>/<i>`. */
   startStreams(legs: number, format: StreamFormat, url: string): Promise<void>
-  /** Stops all that it has started. */
+  /** Stops all these streams. */
   stopStreams(): Promise<void>
-  /** Slots of the engine's clock that began more than 5 ms late, or were left out, since it started. */
+  /** Number of slots of the engine's clock that began more than 5 ms late or were skipped since its start. */
   lateSlots(): Promise<number>
   /** The product's own metrics, by name without `tandem_`. Metrics with labels are left out, except the bounds of histograms (`{le="…"}`). */
   metrics(): Promise<Map<string, number>>

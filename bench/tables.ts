@@ -6,7 +6,7 @@ import type { Machine } from './machine.ts'
 import { type Figures, lostFrames, type Report, type RoomReport, type StreamReport } from './report.ts'
 import type { TurnsReport } from './turns/run.ts'
 
-/** The report as text for a terminal; the same goes into bench/RESULTS.md. */
+/** The report as text, for a terminal and for bench/RESULTS.md. */
 export function formatReport(report: Report): string {
   const { machine } = report
   const parts = [machineLine(report.commit, machine), ...report.notes.map(note => `note: ${note}`)]
@@ -72,7 +72,7 @@ export function formatBusyReport({ commit, machine, legs, loops, seconds, phases
   ].join('\n')
 }
 
-/** How soon we fall silent and how soon we answer, as text. */
+/** The report of `--turns` as text. */
 export function formatTurnsReport(report: TurnsReport): string {
   const rows = [['', 'p50 [ms]', 'p95', 'p99', 'max']]
   const add = (name: string, ms: Percentiles): number => rows.push([name, ...latencyOf(ms)])
@@ -93,7 +93,7 @@ export function formatTurnsReport(report: TurnsReport): string {
 export const machineLine = (commit: string, { node, kernel, cores, cpu, memoryGb }: Machine): string =>
   `commit ${commit}, node ${node}, ${kernel}, ${cores} × ${cpu}, ${memoryGb} GB`
 
-/** The product's target: 300 legs in rooms of 3 on one core. */
+/** Whether the product meets its target: 300 legs in rooms of 3 on one core. */
 export function verdicts({ rooms }: Report): string[] {
   const room = rooms.find(({ roomSize, engine }) => roomSize === 3 && engine.legs >= 300)
   if (room === undefined) return ['The promise (300 legs in rooms of 3 on one core) was not put to the test.']

@@ -8,7 +8,7 @@ interface Waiter {
   reject: (error: Error) => void
 }
 
-/** One direction of a call's audio at 8 kHz, every packet at the place that its RTP timestamp gives it; holes are zeros. */
+/** One direction of a call's audio at 8 kHz: every packet at the place that its RTP timestamp says, with zeros where none arrived. */
 export class Timeline {
   /** End of the latest audio [samples]. */
   length = 0
@@ -17,7 +17,7 @@ export class Timeline {
   #waiters: Waiter[] = []
   #ended: Error | null = null
 
-  /** Puts the audio of one packet in place: its G.711 octets and what they decode to. */
+  /** Adds the audio of a packet: its G.711 octets, and their decoded samples. */
   write(at: number, octets: Uint8Array, samples: Int16Array): void {
     if (at < 0) return
     this.#grow(at + samples.length)
@@ -35,19 +35,19 @@ export class Timeline {
     return this.#samples.slice(from, Math.min(to, this.length))
   }
 
-  /** The same as G.711 octets, exactly as they were in the packets. */
+  /** The same as the G.711 octets that were in the packets. */
   octets(from = 0, to = this.length): Uint8Array {
     return this.#octets.slice(from, Math.min(to, this.length))
   }
 
-  /** Resolves when there is audio up to `position` [samples]; rejects when the call ends before. */
+  /** Resolves when there is audio up to `position` [samples]; rejects if the call ends before. */
   reach(position: number): Promise<void> {
     if (position <= this.length) return Promise.resolve()
     if (this.#ended !== null) return Promise.reject(this.#ended)
     return new Promise((resolve, reject) => this.#waiters.push({ position, resolve, reject }))
   }
 
-  /** The next `ms` of audio that come, after leaving out `afterMs`. */
+  /** Resolves with the next `ms` of audio, after skipping `afterMs`. */
   async next(ms: number, afterMs = 0): Promise<Int16Array> {
     const from = this.length + afterMs * SAMPLES_PER_MS
     const to = from + ms * SAMPLES_PER_MS
@@ -55,7 +55,7 @@ export class Timeline {
     return this.samples(from, to)
   }
 
-  /** Nothing more comes. Idempotent. */
+  /** To be called when no more audio follows. Idempotent. */
   end(): void {
     this.#ended ??= new Error(`the call ended after ${(this.length / NARROWBAND_HZ).toFixed(2)} s of audio`)
     for (const { reject } of this.#waiters.splice(0)) reject(this.#ended)

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RestClient } from './rest-client.ts'
 
-/** A receiver of webhooks that takes everything at once. */
+/** A receiver of webhooks that accepts every delivery at once. */
 export class WebhookReceiver {
   received = 0
   readonly #server: Server
@@ -11,7 +11,7 @@ export class WebhookReceiver {
     this.#server = server
   }
 
-  /** Has the product send it every event. */
+  /** Starts a receiver, and subscribes it to all events. */
   static async open(api: RestClient): Promise<WebhookReceiver> {
     const server = createServer((request, response) => {
       receiver.received++

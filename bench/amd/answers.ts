@@ -7,26 +7,26 @@ import { activeRms, atLevel, type NoiseKind, noiseOf, seededNoise, speechSpan } 
 import { music } from '../tones/synth.ts'
 import { BEEPS, COMPANIES, type Half, MACHINES, PEOPLE, VOICES } from './greetings.ts'
 
-/** One call that was answered, and what is true of it. */
+/** An answered call with its labels. */
 export interface AnsweredCall {
   name: string
   by: Extract<AnsweredBy, 'human' | 'machine'>
   group: Group
   text: string
-  /** All that comes, from the answer on, behind G.711. */
+  /** Everything heard from the answer on, after G.711. */
   line: Int16Array
   law: G711
-  /** The first sound that is of who has answered, and the end of the beep; -1: there is none [ms]. */
+  /** The first sound of whoever answered, and the end of the beep; -1: there is none [ms]. */
   beganMs: number
   beepEndMs: number
-  /** Frames that are lost on their way. */
+  /** Whether the packet of a frame is lost. */
   isLost(frame: number): boolean
 }
 
 const PER_MS = NARROWBAND_HZ / 1000
 const VOICE_DB = -26
 const LINE_NOISE_DB = -66
-/** For each greeting: once for each condition. */
+/** Each greeting is heard once in each condition. */
 export const CONDITIONS = [
   { name: 'clean' },
   { name: 'white 25 dB', noise: 'white', below: 25 },
@@ -39,7 +39,7 @@ export const CONDITIONS = [
   { name: 'music before', before: 'music' },
 ] as const satisfies readonly Condition[]
 
-/** Others talk behind who answers. */
+/** Conditions in which other people talk behind whoever answers. */
 const CROWDED = [
   { name: 'babble 15 dB', noise: 'babble', below: 15 },
   { name: 'babble 10 dB', noise: 'babble', below: 10 },
@@ -55,8 +55,8 @@ interface Condition {
 }
 
 /**
- * Kinds of answer that the bench counts separately. `company`: people with a long greeting; `crowd`: people with others behind
- * them.
+ * Kinds of answer that the bench counts separately. `company`: people with a long greeting; `crowd`: people in whose room others
+ * talk.
  */
 export const GROUPS = ['human', 'machine', 'company', 'crowd'] as const
 export type Group = (typeof GROUPS)[number]
@@ -67,7 +67,7 @@ const TEXTS: Record<Group, Record<Half, readonly string[]>> = {
 
 const SEEDS: Record<Half, number> = { build: 41, held: 900_007 }
 
-/** Makes answered calls: the same for the same half, number and condition. */
+/** Makes answered calls; the same ones for the same half, number and condition. */
 export class AnswerMaker {
   readonly #flite = new Flite(1)
   readonly #half: Half
@@ -129,7 +129,7 @@ export class AnswerMaker {
     }
   }
 
-  /** Ringing of a line that answered before its party did, or a jingle. */
+  /** What is heard first: ringback from a line that was answered before its party, or a jingle. */
   #before({ before }: Condition, seed: number): Int16Array {
     if (before === undefined) return new Int16Array(0)
     if (before === 'music') return musicOf(seed)

@@ -1,5 +1,5 @@
 /**
- * Greetings in two halves. The detector was built on `build`. `held`, with other texts, voices and beeps, was not looked at before it was finished.
+ * Greetings in two halves. The detector was developed with `build`. `held`, with other texts, voices and beeps, was held out until it was finished.
  */
 export const HALVES = ['build', 'held'] as const
 export type Half = (typeof HALVES)[number]

@@ -11,9 +11,9 @@ import { table } from '../tables.ts'
 import { type AnsweredCall, AnswerMaker, GROUPS, type Group } from './answers.ts'
 import type { Half } from './greetings.ts'
 
-/** From the first sound of whoever has answered [ms]. */
+/** Within this time of the first sound, a result is in time [ms]. */
 const IN_TIME_MS = 3000
-/** A beep is told of within so long [ms]. */
+/** Within this time of its end, a beep is to be reported [ms]. */
 const BEEP_TOLD_MS = 500
 
 export interface AmdResult {
@@ -21,10 +21,10 @@ export interface AmdResult {
   settings: keyof typeof SETTINGS
   group: Group
   calls: number
-  /** Told as what it is, and within three seconds of its first sound. */
+  /** Reported correctly, and within three seconds of the first sound. */
   inTime: number
   right: number
-  /** Told as the other one: a machine as a person, a person as a machine. */
+  /** Reported as the opposite: a machine as a person, or a person as a machine. */
   wrong: number
   /** For correct results: from the first sound to the event [ms]. */
   medianMs: number
@@ -33,17 +33,17 @@ export interface AmdResult {
   told: number
 }
 
-/** As `POST /calls` has them by default, and as docs/answering-machines.md says for calls to companies. */
+/** The defaults of `POST /calls`, and what docs/answering-machines.md recommends for calls to companies. */
 export const SETTINGS = {
   shipped: {},
   companies: { greeting_ms: 6000, max_words: 30, total_ms: 9000 },
 } as const
 
 const LEG = 'part_1'
-/** As the engine of tests names the far end of this leg. */
+/** The address that the tests' engine gives the far end of this leg. */
 const HOST = `192.0.2.${LEG.length}`
 
-/** Labelled calls of the halves through the engine. */
+/** Runs labelled calls of the halves through the engine. */
 export async function benchAmd(halves: readonly Half[], say: (line: string) => void): Promise<AmdResult[]> {
   const results: AmdResult[] = []
   const dataDir = mkdtempSync(join(tmpdir(), 'tandem-amd-'))

@@ -1,22 +1,22 @@
 import { numbersAsDigits } from './digits.ts'
 
-/** The result of a question: `honest` admits a gap where the documents have the answer. */
+/** The result of a question. `honest`: the assistant says that it does not know, though the documents have the answer. */
 export type Verdict = 'right' | 'wrong' | 'honest'
 
 export interface Answer {
   text: string
-  /** Names of the tools that were asked for. */
+  /** Names of the tools that were called. */
   calls: string[]
-  /** The last line before. */
+  /** The assistant's line before. */
   previous: string
 }
 
-/** An answer that reads half the document is none [words]. */
+/** Maximum length of an answer, so that half a document does not pass for one [words]. */
 const MAX_WORDS = 70
 const UNKNOWING =
   /\b(do not know|don t know|not sure|did not (quite )?(catch|understand)|cannot tell|nobody can take)\b/
 
-/** Judges an answer by what is right (`questions.txt`). Nothing is half right. */
+/** Judges an answer by the labels of the question (`questions.txt`). No answer is half right. */
 export function judge(right: readonly string[], { text, calls, previous }: Answer): Verdict {
   const said = plain(text)
   const isUnknowing = UNKNOWING.test(said)

@@ -6,7 +6,7 @@ import { abilitiesOf, OFFLINE_SPEECH } from '../../media/speech/speech-protocol.
 import { readQuestions, seeded } from './questions.ts'
 
 /**
- * Makes `heard.txt`: each question said with hesitations by a voice of flite, over a line that hisses, as the offline ear understands it.
+ * Makes `heard.txt`: what the offline recogniser hears when a voice of flite says each question, with hesitations, over a line with noise.
  * `node --import tsx bench/answers/make-heard.ts`
  */
 const BEFORE = [
@@ -23,7 +23,7 @@ const BEFORE = [
 ]
 const AFTER = ['', '', '', '', ', please', ', you know', ', thanks']
 const VOICES = ['slt', 'rms']
-/** The hiss of a line, well below a voice. */
+/** Amplitude of the noise, well below a voice. */
 const NOISE = 60
 
 const random = seeded(7)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** A business, and what its documents say. */
+/** A business and its documents. */
 export interface KnowledgeBase {
   name: string
   timezone: string
@@ -10,19 +10,19 @@ export interface KnowledgeBase {
 /** A caller's question, and the right answer. */
 export interface Question {
   kb: KnowledgeBase
-  /** The moment of the call, by the clock of the business, without zone. */
+  /** The time of the call in the time zone of the business, without offset. */
   localTime: string
   /** Earlier lines, oldest first. */
   earlier: string[]
   said: string
-  /** What the offline ear heard for `said`, with hesitations, over a noisy line. */
+  /** What the offline recogniser heard when `said` was spoken with hesitations over a noisy line. */
   heard: string
   /** Words that the answer must contain (`!`: must not), or one of `@dontknow`, `@person`, `@bye`, `@repeat`. */
   right: string[]
   half: 'seen' | 'unseen'
 }
 
-/** Divides the questions: drawn once, before anything was built. */
+/** Divides the questions into halves. It was drawn once, before anything was developed. */
 const SEED = 20_260_322
 
 const folder = new URL('./', import.meta.url)
@@ -59,7 +59,7 @@ function readLine(line: string, now: string): Pick<Question, 'localTime' | 'earl
   }
 }
 
-/** Fisher and Yates, with a generator of its own that gives the same on every machine. */
+/** Fisher–Yates shuffle, with a generator that gives the same numbers on every machine. */
 function shuffled(count: number): number[] {
   const order = Array.from({ length: count }, (_, i) => i)
   const random = seeded(SEED)

@@ -14,7 +14,7 @@ import { type Machine, thisCommit, thisMachine } from '../machine.ts'
 import { type Answer, judge, type Verdict } from './judge.ts'
 import { type KnowledgeBase, type Question, readQuestions } from './questions.ts'
 
-/** How a question comes to the assistant: as it was written down, or as the offline ear heard it. */
+/** How the assistant gets a question: as it was written, or as the offline recogniser heard it. */
 type Way = 'said' | 'heard'
 
 export interface Tally {
@@ -30,12 +30,12 @@ export interface AnswersReport {
   commit: string
   machine: Machine
   tallies: Tally[]
-  /** The first answer, in which what is loaded late is loaded, and the others [ms]. */
+  /** Duration of the first answer, which includes lazy loading, and of the others [ms]. */
   firstMs: number
   othersMs: number[]
   /** Growth of the process after the first answer [bytes]. */
   memoryBytes: number
-  /** The answers that are not right, of the half that may be looked at. */
+  /** The answers that are not right, of the half that developers may look at. */
   misses: { way: Way; said: string; verdict: Verdict; answer: string }[]
 }
 
@@ -81,7 +81,6 @@ async function answerTo(desk: Desk, question: Question, way: Way, report: Answer
   let previous = ''
   for (const said of question.earlier) {
     const { text } = await desk.ask([...messages, { role: 'customer', text: said }], question.localTime)
-    // A question that was not understood is asked again, not repeated.
     messages.push({ role: 'customer', text: said }, { role: 'assistant', text })
     previous = text
   }
@@ -96,7 +95,7 @@ async function answerTo(desk: Desk, question: Question, way: Way, report: Answer
   return { ...answer, previous }
 }
 
-/** An assistant with a knowledge base in a database of its own. */
+/** An assistant with a knowledge base, in its own database. */
 class Desk {
   readonly #kb: KnowledgeBase
   readonly #store: Store

@@ -1,7 +1,7 @@
 import { machineLine, table } from '../tables.ts'
 import type { AnswersReport } from './run.ts'
 
-/** Answers of an assistant without a model, as text. */
+/** The report as text. */
 export function formatAnswersReport({
   commit,
   machine,

@@ -18,7 +18,7 @@ export async function bareServer(
   const sqlite = new BetterSqlite3(file)
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = NORMAL')
-  // The organisation of the row is not there.
+  // The row's organisation does not exist in this database.
   sqlite.pragma('foreign_keys = OFF')
   const names = Object.keys(row)
   const insert = sqlite.prepare(

@@ -5,10 +5,10 @@ import { build } from 'esbuild'
 import { BUNDLES, packages } from '../../build/parts.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Within the package, where what it imports is found; named by the process, as the bundles of tests are. */
+/** Within the package, so that Node finds the packages that the bundle imports; by process, as the bundles of tests. */
 const OUT = join(ROOT, '.test-run', String(process.pid))
 
-/** The served process as one file, made as `npm run build` makes the product's: what runs the bench itself would slow it down. */
+/** Bundles the serving process into one file, as `npm run build` does with the product: tsx, which runs the bench, would slow it down. */
 export async function bundledServer(): Promise<string> {
   const outfile = join(OUT, 'server.mjs')
   await build({

@@ -12,8 +12,8 @@ export interface Ask {
 }
 
 /**
- * A kept connection, one request at a time. It does as little as can be, so that what is measured is the server: it reads a status
- * and a length, and of the body nothing.
+ * A persistent connection with one request at a time. It does the minimum, so that the server is what is measured: it reads the status and the
+ * length of an answer, and skips the body.
  */
 class Connection {
   readonly #socket: Socket
@@ -66,7 +66,7 @@ const textOf = ({ method, path, body, headers = {} }: Ask): string => {
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${payload}`
 }
 
-/** A client with a number of connections that are kept. */
+/** A client with a number of persistent connections. */
 export class LoadClient {
   readonly #connections: number
   readonly #kept = new Map<number, Connection[]>()
@@ -75,13 +75,13 @@ export class LoadClient {
     this.#connections = connections
   }
 
-  /** One request; its body as text. Throws when it is refused. */
+  /** Sends one request. @returns the answer's body; throws if the request is refused */
   async ask(ask: Ask): Promise<string> {
     const [connection] = this.#to(ask.port)
     return (await connection!.ask(textOf(ask))).toString()
   }
 
-  /** Asks over all connections, each as soon as it has its answer, for so long; how many were answered, and how long each took [ms]. */
+  /** Sends requests over all connections for `ms`, the next one as soon as an answer has arrived. `took`: gets the duration of each [ms]. */
   async measure(next: () => Ask, ms: number, took: (ms: number) => void): Promise<{ count: number; ms: number }> {
     const start = performance.now()
     const until = start + ms

@@ -1,21 +1,21 @@
-/** Sent by the served process once it listens. */
+/** Sent by the serving process once it listens. */
 export interface Served {
   /** Ports of the API and of a bare Fastify, both in the same process. */
   port: number
   barePort: number
   key: string
-  /** Objects that are there. */
+  /** One object of each kind. */
   ids: { call: string; queue: string; assistant: string }
-  /** All calls that are there, oldest first. */
+  /** IDs of all calls, oldest first. */
   calls: string[]
-  /** Callbacks that are there. */
+  /** Number of callbacks. */
   callbacks: number
 }
 
-/** Asks what CPU the served process has used so far [ms]; the answer is the number. */
+/** Request for the CPU that the serving process has used so far; the answer is the number [ms]. */
 export const CPU = 'cpu'
 
-/** Has the bare server answer GET with the body that this path of the API answers now; the answer is the body's length. */
+/** Makes the bare server answer GET with the body that the API has for this path now; the answer is the body's length. */
 export interface Copy {
   copy: string
 }

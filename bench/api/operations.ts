@@ -6,7 +6,7 @@ import type { Served } from './messages.ts'
 export interface Operation {
   name: string
   next: () => Ask
-  /** What the bare server does for it: answers the body of this path, or accepts a callback and, if requested, stores it. */
+  /** What the bare server does to compare: it answers with the body of this path, or accepts a callback and, with `/inserted`, stores it. */
   bare: { copy: string } | { post: '/echoed' | '/inserted' }
 }
 
@@ -46,7 +46,7 @@ export function operations({ port, key, ids, calls }: Served): Operation[] {
   return [
     { name: 'GET /calls/{id}', ...get(`/calls/${ids.call}`) },
     { name: 'GET /calls?limit=20', ...get('/calls?limit=20') },
-    // More than the product remembers the answers of: each is read from the database.
+    // More calls than the product caches answers for, so that each is read from the database.
     { name: 'GET /calls/{id}, each another', ...get(...pathsOf(calls, id => `/calls/${id}`)) },
     {
       name: 'GET /calls?limit=20, each another',

@@ -13,18 +13,18 @@ import { bareAsk, type Operation, operations } from './operations.ts'
 const CONNECTIONS = 16
 const CALLBACKS = 100_000
 const PAGE = 100
-/** Pages at each place of the list of which the time is taken. */
+/** Number of pages whose time is reported at each part of the list. */
 const PAGES_SHOWN = 50
-/** Schemas are compiled, code gets hot: that takes requests, not time. A machine that is too busy for so many gets no longer than this [ms]. */
+/** Warm-up, in which schemas and code are compiled: a number of requests, and a maximum duration for a machine that is too busy for them. */
 const WARM_UP_REQUESTS = 8000
 const MAX_WARM_UP_MS = 20_000
-/** The product and the bare route take turns, so that what else the machine does hits both [ms]. */
+/** The product and the bare route take turns of this length, so that other work of the machine affects both [ms]. */
 const SLICE_MS = 250
 
 /** Medians over the slices. */
 export interface Rate {
   perSecond: number
-  /** For the serving process, per request [µs]. */
+  /** CPU of the serving process per request [µs]. */
   cpuUs: number
 }
 
@@ -34,7 +34,7 @@ export interface OperationReport extends Rate {
   bare: Rate
   /** Size of the answer; null if not measured [bytes]. */
   bytes: number | null
-  /** Medians of what each pair of slices gave: requests per second through those of the bare route, and its CPU through ours. */
+  /** Medians over pairs of slices: our requests per second divided by those of the bare route, and its CPU per request divided by ours. */
   ratio: number
   cpuRatio: number
 }
@@ -49,7 +49,7 @@ export interface ApiReport {
   pages: { callbacks: number; size: number; first: Percentiles; middle: Percentiles; last: Percentiles }
 }
 
-/** Requests per second of the main operations, each beside a bare Fastify route, and how a long list pages. */
+/** Requests per second of the main operations, each compared with a bare Fastify route, and the time to page through a long list. */
 export async function benchApi(seconds: number, say: (line: string) => void, only = /(?:)/): Promise<ApiReport> {
   const folder = mkdtempSync(join(tmpdir(), 'tandem-bench-'))
   const child = fork(await bundledServer(), [folder, String(CALLBACKS)], { execArgv: [] })
@@ -86,7 +86,7 @@ interface Bench {
   served: Served
 }
 
-/** In slices: ours, the bare route, the bare route, ours, and so on. */
+/** Measures in slices: ours, the bare route, the bare route, ours, and so on. */
 async function benchOperation(bench: Bench, operation: Operation, seconds: number): Promise<OperationReport> {
   const { child, client, served } = bench
   const bytes = 'copy' in operation.bare ? await answerOf<number>(child, operation.bare satisfies Copy) : null
@@ -156,7 +156,7 @@ async function answerOf<T>(child: ChildProcess, asked?: typeof CPU | Copy): Prom
   return message
 }
 
-/** Walks the whole list, a page after the other, over one connection. */
+/** Pages through the whole list over one connection. */
 async function benchPages(client: LoadClient, { port, key, callbacks }: Served): Promise<ApiReport['pages']> {
   const headers = { authorization: `Bearer ${key}` }
   const times: number[] = []
@@ -172,7 +172,7 @@ async function benchPages(client: LoadClient, { port, key, callbacks }: Served):
   }
   if (seen !== callbacks) throw new Error(`the pages hold ${seen} of ${callbacks} callbacks`)
   const middle = Math.floor((times.length - PAGES_SHOWN) / 2)
-  // The first pages after the start are slow for other reasons than their place.
+  // The first pages are slow because of the start, not because of their place in the list.
   const warm = Math.min(PAGES_SHOWN, times.length - PAGES_SHOWN)
   return {
     callbacks,

@@ -1,6 +1,6 @@
 /**
- * The API over a database on disk, without media, and beside it bare Fastify routes: what is measured. Started with a folder for the
- * databases and a number of callbacks to put into one. It is bundled as the product is (`bundle.ts`).
+ * The process that is measured: the API with a database on disk, without media, and bare Fastify routes. Its arguments are a folder for the databases
+ * and the number of callbacks to create. It is bundled as the product is (`bundle.ts`).
  */
 import { join } from 'node:path'
 import { sql } from 'kysely'
@@ -19,9 +19,9 @@ import { type Copy, CPU, type Served } from './messages.ts'
 const HOST = '127.0.0.1'
 const CALLS = 10_000
 const ROWS_AT_ONCE = 400
-/** The limit of a key would be all that is measured. */
+/** No rate limit, or nothing else would be measured. */
 const UNLIMITED = { burst: 1e9, perSecond: 1e9 }
-/** Media's reports at the end of each leg. */
+/** What media reports at the end of a leg. */
 const QUALITY = JSON.stringify({
   ...{ codec: 'PCMU', packetsReceived: 3012, packetsSent: 3010, packetsLost: 2, packetsLate: 1, lossPct: 0.07 },
   ...{ concealedPct: 0.1, burstRatio: 1, jitterMs: 1.4, roundTripMs: 22, delayMs: 60, driftPpm: 8, mos: 4.3 },
@@ -46,7 +46,7 @@ const config = { allowPrivateUrls: [], dataDir: folder, httpHost: HOST, httpPort
 const parts = { store, media, config, vault: vaultOf(Buffer.alloc(32, 7)), now, log: pino({ level: 'silent' }) }
 const app = await buildApp({ ...parts, rate: UNLIMITED } as unknown as AppParts)
 
-/** Through the API, as a client would. */
+/** Sends a request through the API, as a client would. */
 async function ask(method: 'GET' | 'POST', path: string, body?: object) {
   const headers = { authorization: `Bearer ${keys.live}` }
   const response = await app.inject({ method, url: path, headers, ...(body && { payload: body }) })
@@ -56,7 +56,7 @@ async function ask(method: 'GET' | 'POST', path: string, body?: object) {
 
 const make = async (path: string, body: object): Promise<string> => (await ask('POST', `/v1${path}`, body)).json().id
 
-/** Calls that are over, as most are. */
+/** Creates calls that have ended, as most have. */
 async function makeCalls(store: Store): Promise<string[]> {
   const party = { direction: 'inbound', to: 'sip:1002@127.0.0.1', from: 'sip:alice@127.0.0.1', target: 'echo' } as const
   const rest = { roomId: null, connectionId: null, record: false, metadata: {}, role: 'member', muted: false } as const
@@ -69,7 +69,7 @@ async function makeCalls(store: Store): Promise<string[]> {
       for (const callId of ids.slice(from, from + ROWS_AT_ONCE)) {
         await insertParty(trx, tenant, { ...party, ...rest, callId, legId: newId('participant') }, at)
         await scoped.update('calls').set(ended).where('id', '=', callId).execute()
-        // Past the conductor, who would tell of each.
+        // Directly in the table: through the conductor, each would cause events.
         await sql`update participants set step = 'ended', joined_at = ${at}, left_at = ${at}, quality = ${QUALITY}
           where call_id = ${callId}`.execute(trx)
       }
@@ -78,7 +78,7 @@ async function makeCalls(store: Store): Promise<string[]> {
   return ids
 }
 
-/** Closed ones, as years of work leave them: copies of one that was booked through the API. */
+/** Creates callbacks that are closed, as most are after years: copies of one that was booked through the API. */
 async function makeCallbacks(store: Store): Promise<object> {
   const id = await make('/callbacks', { phone: '+972501234567', name: 'Dana' })
   const scoped = forTenant(store.db, tenant)

@@ -3,9 +3,9 @@ import type { BenchOptions } from '../options.ts'
 import { machineLine, table } from '../tables.ts'
 import { type RoomsResult, runRooms } from './virtual-rooms.ts'
 
-/** Means of what packets are late by [ms]. */
+/** Mean delays of packets [ms]. */
 const JITTERS_MS = [0, 1, 3]
-/** Phones and machines, for who changes a rule, and for who judges it. */
+/** Seeds of phones and machines: `seen` for developing the rules of jitter buffers, `unseen` for judging them. */
 const SEEDS = { seen: [1, 2], unseen: [3, 4] }
 
 interface BufferRun extends RoomsResult {
@@ -22,7 +22,7 @@ export interface BuffersReport {
   runs: BufferRun[]
 }
 
-/** What jitter buffers lose and make wait in rooms of the first size that is given. */
+/** What jitter buffers lose, and by how much they delay audio, in rooms of the first given size. */
 export async function benchBuffers(options: BenchOptions, say: (line: string) => void): Promise<BuffersReport> {
   const { legs, rooms, seconds, only } = options
   const roomSize = rooms[0] ?? 3

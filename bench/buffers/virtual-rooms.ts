@@ -12,34 +12,34 @@ import { Speech } from '../load/speech.ts'
 import { Talkers } from '../load/talker.ts'
 
 const SLOT_MS = FRAME_MS / SLOTS
-/** Calls come one after the other, so far apart [ms]. */
+/** Interval at which calls begin [ms]. */
 const CALL_EVERY_MS = 8
-/** Until then calls come and rooms find their slots [ms]. */
+/** The measurement begins after this time, when all calls have begun and the rooms have found their slots [ms]. */
 const SETTLED_MS = 10_000
-/** What is on its way at the end is waited for [ms]. */
+/** How long packets are waited for that are on their way at the end [ms]. */
 const TAIL_MS = 1000
-/** A socket's way through the system [ms]. */
+/** Delay of a packet within the host's network stack [ms]. */
 const HOST_MS = { least: 0.03, spread: 0.6 }
-/** How late a slot begins: mostly a little; one in so many by some milliseconds. */
+/** How late a slot begins: usually a fraction of a millisecond, and one of 500 slots some milliseconds. */
 const SLOT_LATE = { leastMs: 0.05, spreadMs: 0.4, badEvery: 500, badLeastMs: 2, badSpreadMs: 3 }
 
 export interface RoomsPlan {
   legs: number
   roomSize: number
-  /** Of audio that is measured. */
+  /** Duration of the measured audio. */
   seconds: number
-  /** Mean of what packets are late by [ms]. */
+  /** Mean delay of packets [ms]. */
   jitterMs: number
-  /** Of the phones' phases and clocks, of where our clock begins and of what the machine does to it. */
+  /** Decides the phones' phases and clocks, the start of our clock, and how late its slots are. */
   seed: number
 }
 
 export interface RoomsResult {
   framesExpected: number
   framesHeard: number
-  /** Of them a part was left out or said twice, as the delay changed. */
+  /** Frames of which a part was left out or repeated when the playout delay changed. */
   framesJoint: number
-  /** From leaving a talker to the same sample's leaving us [ms]. */
+  /** From the departure of a sample at the talker to its departure from us [ms]. */
   latencyMs: Percentiles | null
 }
 
@@ -49,8 +49,8 @@ interface Packet {
 }
 
 /**
- * Rooms of real legs and the packets of the bench's load, on a clock of its own: what buffers lose and make wait, without what else the
- * machine does, a minute of it in seconds. The same in every run.
+ * Runs rooms of real legs with the packets of the bench's load on a virtual clock. It shows what jitter buffers lose and by how much they delay audio,
+ * independent of other work of the machine, a minute of it in seconds. The result is the same in every run.
  */
 export function runRooms({ legs: count, roomSize, seconds, jitterMs, seed }: RoomsPlan): RoomsResult {
   const random = seededNoise(seed)
@@ -78,13 +78,13 @@ export function runRooms({ legs: count, roomSize, seconds, jitterMs, seed }: Roo
   let framesExpected = 0
 
   const deliver = (number: number, { frame, leavesAt }: Packet): void => {
-    // As in the load over sockets: nobody need play what comes behind its successor.
+    // As in the load over sockets: no engine has to play a packet that arrives after its successor.
     const saying = network.isOvertaken(number, frame) ? 'silence' : speech.at(number, network.dueAt(number, frame))
     const isMarked = talkers.write(number, frame, saying, leavesAt)
     if (isMarked && leavesAt >= from && leavesAt < to) framesExpected += speech.othersOf(number)
     legs[number]!.rtp(talkers.packet, HOST, 4000, leavesAt + HOST_MS.least)
   }
-  /** What has come by now, as the engine's sockets deliver it before a slot. */
+  /** Delivers the packets that have arrived by now, as the engine's sockets do before a slot. */
   const receive = (number: number): void => {
     const packets = flying[number]!
     for (; network.dueAt(number, nextFrame[number]!) <= now; nextFrame[number]!++) {

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RestClient } from '../rest-client.ts'
 
-/** A token is there again sooner than the whole second that `Retry-After` tells [ms]. */
+/** Pause after a 429. `Retry-After` has whole seconds, but the next request is allowed earlier [ms]. */
 const REFUSED_WAIT_MS = 100
 
 export interface RestFigures {
-  /** Requests that were answered with success, reads and writes. */
+  /** Successful requests, reads and writes. */
   perSecond: number
-  /** Refused with 429: a loop that is faster than its key may be. */
+  /** Requests that were refused with 429, since a loop exceeded its key's rate limit. */
   refused: number
 }
 
-/** Clients that read and write as fast as they are answered, each with a key of its own. */
+/** Clients that send the next request as soon as they have an answer, each with its own key. */
 export class RestLoad {
   readonly #api: RestClient
   readonly #loops: Promise<void>[]
@@ -33,7 +33,7 @@ export class RestLoad {
     return new RestLoad(api, keys)
   }
 
-  /** Forgets what was counted. */
+  /** Starts to count anew. */
   begin(): void {
     this.#answered = 0
     this.#refused = 0
@@ -44,15 +44,15 @@ export class RestLoad {
     return { perSecond: (this.#answered * 1000) / (performance.now() - this.#since), refused: this.#refused }
   }
 
-  /** Resolves when the last answer is there. Throws what a loop met. */
+  /** Resolves when the last answer has arrived. Throws the error of a loop that failed. */
   async stop(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#loops)
   }
 
-  /** A page of calls, a callback, that callback, a page of callbacks; and again. */
+  /** Repeats: lists calls, creates a callback, reads that callback, lists callbacks. */
   async #run(key: string, loop: number): Promise<void> {
-    // In a month: nobody is called meanwhile.
+    // In a month, so that nobody is called meanwhile.
     const due_at = new Date(Date.now() + 30 * 86_400_000).toISOString()
     for (let round = 0; !this.#isOver; round++) {
       await this.#ask(key, 'GET', '/calls?limit=20')

@@ -11,7 +11,7 @@ import { type RestFigures, RestLoad } from './rest-load.ts'
 
 const ROOM_SIZE = 3
 const LOOPS = 8
-/** After the last call is up, as in the bench of the audio alone [s]. */
+/** After the last call is answered, as in the bench of audio alone [s]. */
 const WARM_UP_SECONDS = 15
 /** After the requests begin, and after priorities were changed [s]. */
 const SETTLE_SECONDS = 3
@@ -19,7 +19,7 @@ const SETTLE_SECONDS = 3
 export interface BusyPhase {
   name: string
   audio: Figures
-  /** null: no requests. */
+  /** Null: without requests. */
   rest: RestFigures | null
 }
 
@@ -34,10 +34,9 @@ export interface BusyReport {
 }
 
 /**
- * Legs in rooms of 3, alone, then beside clients of the REST API on the same cores: with the priorities that the product gives its
- * processes, and with media put back to that of control, which is how it was before control stood back. That tells something only where the threads
- * of audio are no real-time threads, which no nice value concerns, and where the requests, which are held to the rate of their keys, leave nothing of
- * the cores.
+ * Legs in rooms of 3, first alone, then beside clients of the REST API on the same cores: with the priorities that the product gives its processes, and
+ * with media lowered to the priority of control, as before the product lowered that of control. The last shows a difference only where audio threads have
+ * no real-time priority, which nice values do not affect, and where the requests, which the rate limit of their keys bounds, use up the cores.
  */
 export async function benchBusy(
   { legs, seconds, jitterMs }: BenchOptions,
@@ -70,7 +69,7 @@ export async function benchBusy(
       report.phases.push({ name, audio, rest: rest?.figures ?? null })
     }
     await phase('no requests', null)
-    // The clients are this process; elsewhere they would not be on these cores at all.
+    // The clients run in this process, on the same cores, so they must have no higher priority than control.
     const nice = getPriority(subject.controlPid)
     setPriorityOfAll(process.pid, nice)
     const rest = await RestLoad.start(subject.api, LOOPS)

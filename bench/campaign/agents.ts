@@ -1,7 +1,7 @@
 import { Phone } from '../phone/phone.ts'
 import type { Product } from '../product.ts'
 
-/** Agents with registered phones, who take every call until it is hung up on. */
+/** Creates agents with registered phones, which answer every call and stay until the other party hangs up. */
 export async function openAgents(product: Product, count: number) {
   const phones: Phone[] = []
   const users: string[] = []

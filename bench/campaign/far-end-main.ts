@@ -1,6 +1,6 @@
 import { FarEnd, type SeenCall } from './far-end.ts'
 
-/** The process of the far end: it must not be in the way of who dials. */
+// The far end has a process of its own, so that it does not slow down the bench.
 export type ToFarEnd = { type: 'open'; seed: number } | { type: 'seen' }
 export type FromFarEnd = { type: 'opened'; port: number } | { type: 'seen'; calls: SeenCall[] }
 

@@ -13,23 +13,23 @@ const TURN_MS = 20
 const OCTETS = 160
 /** µ-law of silence. */
 const SILENCE = 0xff
-/** Of its magnitudes, 0 to 127. */
+/** Magnitude of a µ-law code from which on a sample is sound, of 0 to 127. */
 const LOUD_CODE = 0x30
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 
-/** One INVITE as seen by the far end; all times are Unix time [ms]. */
+/** One INVITE as the far end saw it; all times are Unix time [ms]. */
 export interface SeenCall {
   phone: string
   from: string
   kind: PartyKind
   invitedAt: number
-  /** It came after that: before, whatever had come was read. A busy machine reads late. */
+  /** Lower bound of its arrival, when everything that had arrived was read: a busy machine reads late. */
   invitedAfter: number
   answeredAt: number | null
   endedAt: number | null
-  /** The first sound that was sent to it. */
+  /** When the first sound arrived for it. */
   heardAt: number | null
-  /** Packets that came for it while it was answered. */
+  /** Number of packets that arrived for it after its answer. */
   packets: number
 }
 
@@ -41,14 +41,14 @@ interface Line {
   nth: number
   offer: Uint8Array
   timer: NodeJS.Timeout | null
-  /** Where it sends its audio; null: nowhere. */
+  /** Where it sends audio; null: nowhere. */
   to: { host: string; port: number } | null
   said: Uint8Array
   frame: number
   ssrc: number
 }
 
-/** Everybody whom a campaign calls, behind one SIP address: a user agent on one UDP socket, and one more for all audio. */
+/** Everybody whom a campaign calls: one SIP user agent on one UDP socket, and another socket for all audio. */
 export class FarEnd {
   readonly seen: SeenCall[] = []
   readonly #sip: Socket
@@ -57,7 +57,7 @@ export class FarEnd {
   readonly #seed: number
   readonly #voiceOf: VoiceOf
   readonly #lines = new Map<string, Line>()
-  /** By the port that its audio comes from. */
+  /** By the port from which its audio comes. */
   readonly #byPort = new Map<number, Line>()
   readonly #calls = new Map<string, number>()
   readonly #packet = new Uint8Array(RTP_HEADER_BYTES + OCTETS)
@@ -111,7 +111,7 @@ export class FarEnd {
     this.#audio.close()
   }
 
-  /** What has come by now is read before the loop turns; what comes while that is handled may be read in the next turn. */
+  /** Reads what has arrived by now in this turn of the event loop; what arrives meanwhile may be read in the next one. */
   #read(): void {
     if (this.#isReading) return
     this.#isReading = true
@@ -205,7 +205,7 @@ export class FarEnd {
   }
 }
 
-/** Whether a packet of µ-law has a sample above some -31 dBov. */
+/** Whether a packet of µ-law has a sample above about -31 dBov. */
 const isSound = (packet: Buffer): boolean => packet.subarray(RTP_HEADER_BYTES).some(code => (~code & 0x7f) >= LOUD_CODE)
 
 async function socketAt(port: number): Promise<Socket> {

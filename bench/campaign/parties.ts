@@ -5,17 +5,17 @@ import { Flite } from '../../media/speech/flite.ts'
 import { BEEPS, MACHINES, PEOPLE, VOICES } from '../amd/greetings.ts'
 import { seededNoise } from '../hearing/noises.ts'
 
-/** Kinds of parties by the prefix of their numbers, and how often in a hundred each occurs. */
+/** Percentage of each kind of party, by the prefix of their numbers. */
 const SHARES = {
   '+97253': { person: 30, machine: 15, fax: 5, busy: 15, away: 10, silent: 15, unknown: 10 },
   // Hardly anybody is at home.
   '+97254': { person: 10, busy: 20, away: 70 },
-  // Nearly everybody is.
+  // Nearly everybody is at home.
   '+97255': { person: 75, busy: 10, away: 15 },
 } as const satisfies Record<string, Partial<Record<PartyKind, number>>>
 export type PartyKind = 'person' | 'machine' | 'fax' | 'busy' | 'away' | 'silent' | 'unknown'
 
-/** Responses of those who do not answer; a silent one rings until the call is given up. */
+/** SIP statuses of parties who do not answer. A silent one rings until the caller gives up. */
 export const REFUSALS: Partial<Record<PartyKind, number>> = { busy: 486, away: 480, unknown: 404 }
 
 export interface Party {
@@ -38,10 +38,10 @@ const SPAN_MS: Record<PartyKind, { rings: [number, number]; talks: [number, numb
   unknown: { rings: [20, 200], talks: [0, 0] },
 }
 
-/** Of people who are for few agents. */
+/** How long people talk where there are few agents. */
 const LONG_TALK_MS: [number, number] = [4000, 7000]
 
-/** The party that takes the `nth` call to a number, from 0; the same for the same seed. */
+/** The party that gets the `nth` call to a number, from 0; the same one for the same seed. */
 export function partyOf(phone: string, nth: number, seed: number): Party {
   const random = seededNoise(seed + Number(phone.slice(-9)) * 31 + nth * 7_919)
   const share = (): number => (random() + 1) / 2
@@ -62,7 +62,7 @@ const sharesOf = (phone: string): Partial<Record<PartyKind, number>> =>
 
 const SAYING = ['person', 'machine', 'fax'] as const
 
-/** What they say, in µ-law; silence follows. */
+/** What parties say after their answer, in µ-law; silence follows. */
 export async function makeVoices(): Promise<(kind: PartyKind, nth: number) => Uint8Array> {
   const flite = new Flite(1)
   const said = async (text: string, nth: number): Promise<number[]> => {

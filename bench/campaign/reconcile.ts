@@ -1,7 +1,7 @@
 import type { SeenCall } from './far-end.ts'
 import type { PartyKind } from './parties.ts'
 
-/** A contact and an attempt as REST shows them; what is read of them. */
+/** The fields of contacts and attempts that are used here, as REST shows them. */
 export interface ShownContact {
   phone: string
   status: string
@@ -23,7 +23,7 @@ export interface Bounds {
   perNumber: number
   maxConcurrent: number
   callsPerSecond: number
-  /** Of the connection. */
+  /** Limit of the connection [calls/s]. */
   trunkPerSecond: number
   ledByAgents: boolean
 }
@@ -32,7 +32,7 @@ export interface Whole {
   contacts: ShownContact[]
   attempts: ShownAttempt[]
   seen: SeenCall[]
-  /** Numbers that must not be called: in a time zone where it is night, or on the do-not-call list. */
+  /** Numbers that must not be called: it is night in their time zone, or they are on the do-not-call list. */
   asleep: Set<string>
   blocked: Set<string>
   bounds: Bounds
@@ -40,31 +40,31 @@ export interface Whole {
 
 export interface Figures {
   invites: number
-  /** From the first INVITE to the last [s]. */
+  /** Time from the first INVITE to the last [s]. */
   seconds: number
   atOnce: number
-  /** The most INVITEs within any second: as they were read, and as they came for sure. */
+  /** Maximum number of INVITEs within a second: by the times at which they were read, and by those at which they must have arrived. */
   inOneSecond: number
   surelyInOneSecond: number
   kinds: Partial<Record<PartyKind, number>>
   results: Record<string, number>
   statuses: Record<string, number>
-  /** Attempts that no INVITE came of: there was no line. */
+  /** Attempts without an INVITE, since no line was free. */
   neverLeft: number
-  /** Contacts whose next attempt the cap has put off. */
+  /** Contacts whose next attempt was postponed by the limit of attempts. */
   putOff: number
-  /** Of those who answered and were for nobody: until they heard something, those who hung up before left out [ms]. */
+  /** For answered calls that no agent was free for: time until the party heard something, without those who hung up before [ms]. */
   toldMs: number[]
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** An attempt is written down before its INVITE goes out, and over after its call is; the far end's clock is the same machine's. */
+/** Tolerance of times: an attempt is stored before its INVITE is sent, and ends after its call. Both sides use the clock of one machine. */
 const CLOCK_MS = 50
 const MANY = 5
-/** A party who stays this long was waiting for a word [ms]. */
+/** A party that stayed this long without hearing anything was kept in silence [ms]. */
 const SILENT_MS = 2000
 
-/** The far end's record compared with the product's: figures and discrepancies. */
+/** Compares the far end's record with the product's. @returns figures, and discrepancies */
 export function reconcile(whole: Whole): { figures: Figures; problems: string[] } {
   const { contacts, attempts, seen, asleep, blocked, bounds } = whole
   const problems: string[] = []
@@ -187,7 +187,7 @@ const isAsleep = (contact: ShownContact | undefined): boolean =>
   contact?.status === 'pending' && Date.parse(contact.next_attempt_at ?? '') > Date.now()
 
 /**
- * Possible results of an attempt, given the far end's record of its call. A party who had hung up before anybody was there was
+ * The results that an attempt may have, by the far end's record of its call. A party who hung up before an agent was there counts as
  * abandoned.
  */
 function tellOf({ kind, answeredAt }: SeenCall, ledByAgents: boolean): string[] {
@@ -197,14 +197,14 @@ function tellOf({ kind, answeredAt }: SeenCall, ledByAgents: boolean): string[] 
   return ['no_answer']
 }
 
-/** Who hung up before it could be told is left out. */
+/** Time from the answer to the first sound; none for a party who hung up before it could be judged. */
 function toldAfterMs({ answeredAt, heardAt, endedAt }: SeenCall): number[] {
   if (answeredAt === null) return []
   if (heardAt !== null) return [heardAt - answeredAt]
   return endedAt === null ? [] : [endedAt - answeredAt].filter(ms => ms > SILENT_MS)
 }
 
-/** Each INVITE to the attempt in whose time it came. */
+/** Assigns each INVITE to the attempt in whose time it arrived. */
 function match(seen: readonly SeenCall[], attempts: readonly ShownAttempt[]) {
   const pairs = attempts.map(attempt => ({ attempt, calls: [] as SeenCall[] }))
   const strays: SeenCall[] = []
@@ -237,7 +237,7 @@ export function mostAtOnce(seen: readonly SeenCall[]): number {
   return most
 }
 
-/** Between the earliest that the first may have come and the latest that the last may have. */
+/** Maximum number of INVITEs within `spanMs` even if the first arrived as early and the last as late as possible. */
 function mostSurelyWithin(seen: readonly SeenCall[], spanMs: number): number {
   const sorted = seen.toSorted((a, b) => a.invitedAt - b.invitedAt)
   let [from, most] = [0, 0]

@@ -8,9 +8,9 @@ import { type Bounds, type Figures, reconcile, type ShownAttempt, type ShownCont
 
 const SEED = 20261123
 /**
- * Who leads a campaign, how often control is killed on the way, and its maximum number of contacts: calls of agents take long. `rush`: few agents; one
- * in ten calls is answered, and in the second half seven or eight. `loose`: the same with the widest limit. `narrow`: the connection allows less than
- * the campaign wants. `trunk`: the campaign's calls per second.
+ * Who leads a campaign, how often control is killed meanwhile, and its maximum number of contacts, since calls of agents take long. `rush`: few agents;
+ * one in ten calls is answered, and in the second half seven or eight of ten. `loose`: the same with the highest limit. `narrow`: the connection allows
+ * fewer calls than the campaign wants. `trunk`: the connection's calls per second, as a multiple of the campaign's.
  */
 const PLANS = {
   flow: { trunk: 1.2, kills: 10, agents: 0, limitPct: 0, most: 100_000, crowds: ['+97253'], maxAttempts: 3 },
@@ -20,21 +20,21 @@ const PLANS = {
   narrow: { trunk: 0.6, kills: 2, agents: 0, limitPct: 0, most: 2000, crowds: ['+97253'], maxAttempts: 3 },
 } as const
 export type Plan = keyof typeof PLANS
-/** Those that run side by side are not in each other's way. */
+/** RTP ports of each, so that they can run at the same time. */
 const RTP_PORTS: Record<Plan, string> = {
   ...{ flow: '34000-39999', agents: '40000-45999', rush: '46000-48999', loose: '49000-51999', narrow: '28000-33999' },
 }
-/** From an answer until something is heard, where nobody is free [ms]. */
+/** Maximum time from an answer to the first sound if no agent is free [ms]. */
 const HEARD_WITHIN_MS = 2000
 const PER_NUMBER = 2
-/** Of a hundred contacts: in whose time zone it is night, and who must not be called. */
+/** Percentage of contacts in whose time zone it is night, and of those on the do-not-call list. */
 const ASLEEP = 2
 const BLOCKED = 1
 const ADDED_AT_ONCE = 5000
 const LOOK_MS = 500
-/** Longer than any retry of it: who is due comes within that [ms]. */
+/** If nothing happens for this time, the campaign is over: it is longer than any retry delay [ms]. */
 const STILL_MS = 75_000
-/** A call lasts so long, at most [s]: `max_concurrent` is to be felt, and not to lead. */
+/** Maximum duration of a call, from which `max_concurrent` is derived: it is to be reached, but not to decide the rate [s]. */
 const CALL_S = 5
 const MOST_AT_ONCE = 1000
 
@@ -44,7 +44,7 @@ export interface CampaignRun {
   kills: number
   bounds: Bounds
   figures: Figures
-  /** As `/stats` says at its end, and at most on the way, 0 to 1. */
+  /** By `/stats` at the end, and its maximum before, 0 to 1. */
   abandonedRate: number | null
   mostAbandoned: number
   limitPct: number
@@ -65,7 +65,7 @@ export interface CampaignOptions {
   only: RegExp
 }
 
-/** A campaign over real SIP to parties who answer, are busy, are machines or are not there, while control is killed; then both sides' books are compared. */
+/** A campaign over real SIP to people, machines, busy and absent parties, while control is killed; then the records of both sides are compared. */
 export async function benchCampaign(options: CampaignOptions, say: (line: string) => void): Promise<CampaignReport> {
   const report: CampaignReport = {
     ...{ startedAt: new Date().toISOString(), commit: thisCommit(), machine: thisMachine() },
@@ -148,13 +148,13 @@ const settingsOf = (bounds: Bounds) => ({
 
 const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
 
-/** A time zone in which it is about this hour now. Their names count the other way round. */
+/** A time zone in which it is about this hour now. The sign in names of `Etc/GMT` zones is inverted. */
 function zoneAt(hour: number): string {
   const ahead = ((((hour - new Date().getUTCHours() + 12) % 24) + 24) % 24) - 12
   return ahead === 0 ? 'Etc/UTC' : `Etc/GMT${ahead > 0 ? '-' : '+'}${Math.abs(ahead)}`
 }
 
-/** A menu that waits for a key that nobody presses: whoever was called hangs up. */
+/** A flow whose menu waits for a key that nobody presses, until the called party hangs up. */
 async function holdingFlow(product: Product): Promise<string> {
   const always = (next: string) => [{ condition: { kind: 'always' }, next }]
   const menu = { key: 'menu', type: 'menu', script: 'Press one to confirm.', input: { modes: ['dtmf'] } }
@@ -168,7 +168,7 @@ async function holdingFlow(product: Product): Promise<string> {
   return id
 }
 
-/** Those of each crowd after those of the one before. */
+/** Adds the contacts, one crowd after the other. */
 async function addContacts(product: Product, id: string, n: number, crowds: readonly string[]) {
   const [asleep, blocked] = [new Set<string>(), new Set<string>()]
   const contacts = Array.from({ length: n }, (_, i) => {
@@ -187,7 +187,7 @@ async function addContacts(product: Product, id: string, n: number, crowds: read
   return { asleep, blocked }
 }
 
-/** Until nothing more is due; kills control on the way. @returns what went wrong, and the highest rate of abandoned calls */
+/** Waits until nothing is due any more, and kills control meanwhile. @returns problems, and the highest rate of abandoned calls */
 async function follow({
   product,
   victim,
@@ -232,7 +232,7 @@ async function follow({
   }
 }
 
-/** A list, page by page, whatever the requests are limited to. */
+/** A whole list, page by page, with pauses where the rate limit demands them. */
 async function patientAll(product: Product, path: string): Promise<object[]> {
   const all: object[] = []
   for (let cursor = ''; ; ) {

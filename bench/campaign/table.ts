@@ -33,7 +33,7 @@ function rowOf({
 const toldLine = (ms: readonly number[]): string[] =>
   ms.length === 0 ? [] : [`  nobody was free for ${ms.length}, who heard so within ${Math.max(...ms)} ms at most`]
 
-/** The runs in lines. */
+/** The report as text. */
 export function formatCampaignReport({ commit, machine, runs }: CampaignReport): string {
   const head = [
     'led by',

@@ -1,27 +1,27 @@
 import type { LoadResult } from '../load/messages.ts'
 import { lostFrames } from '../report.ts'
 
-/** Beyond these a call is no good one any more. */
+/** Maximum latency [ms] and share of lost frames of a good call. */
 export const MOST_LATENCY_MS = 60
 export const MOST_LOSS = 0.001
 
-/** A load that is later than this, or takes so much of its core, may be the limit itself. */
+/** A load that sends later than this [ms], or uses more CPU than this [ms/s], may itself be the limit. */
 const LOAD_LAG_MS = 10
 const LOAD_CPU_MS = 850
 
 export interface Judgement {
   p50: number
   p99: number
-  /** Of frames that somebody should have heard, 0 to 1. */
+  /** Share of the expected frames, 0 to 1. */
   loss: number
   holds: boolean
-  /** Why not; empty when it holds. */
+  /** Why it does not hold; empty: it holds. */
   why: string
-  /** What is known may be of the load, not of what it measures. */
+  /** The load itself may be the limit, instead of the product. */
   isOfLoad: boolean
 }
 
-/** What a measurement says of a number of legs. */
+/** Judges the measurement of a number of legs. */
 export function judge(load: LoadResult): Judgement {
   const latency = load.streams === null ? load.latencyMs : load.streams.latencyMs
   const expected = load.streams?.framesExpected ?? load.framesExpected

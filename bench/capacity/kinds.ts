@@ -1,13 +1,13 @@
 import type { StreamFormat } from '../../media/protocol.ts'
 
-/** What is raised until it no longer holds. */
+/** A kind of legs, whose number is raised until it no longer holds. */
 export interface CapacityKind {
   name: string
   roomSize: number
-  /** Each leg's audio goes to a WebSocket too. */
+  /** Format of a stream of each leg; null: none. */
   fork: StreamFormat | null
   isEncrypted: boolean
-  /** Legs that are tried first. */
+  /** Number of legs that is tried first. */
   first: number
 }
 

@@ -9,12 +9,12 @@ import { type Judgement, judge } from './judge.ts'
 import { CAPACITY_KINDS, type CapacityKind } from './kinds.ts'
 import { type Found, findMost } from './search.ts'
 
-/** As many as a load can tell apart. */
+/** Maximum number of legs that marks tell apart. */
 const MOST_LEGS = 4000
 const DEFAULTS = { seconds: 10, warmUp: 20, within: 0.08 }
-/** As long a warm-up: in their first seconds rooms move to better slots and jitter buffers get to know their lines, which costs frames. */
+/** The warm-up is no shorter: in their first seconds rooms move to better slots and jitter buffers adapt, which costs frames. */
 const QUICK = { seconds: 5, warmUp: 20, within: 0.3 }
-/** Fewer legs are measured for longer: of too few frames a single one is more than may be lost. */
+/** Minimum of legs times seconds. Few legs are measured for longer, or a single lost frame would exceed the permitted share. */
 const LEAST_LEG_SECONDS = 500
 const YARDSTICK_SECONDS = 8
 
@@ -25,7 +25,7 @@ export interface Step extends Judgement {
 export interface CapacityOf {
   kind: CapacityKind
   found: Found<Step>
-  /** CPU of the C floor with the legs that held; null: not for this kind, or there was none. */
+  /** CPU of the yardstick with the highest number that held; null: there is no yardstick for this kind, or none was built. */
   yardstick: Figures | null
 }
 

@@ -1,4 +1,4 @@
-/** One try of so many. */
+/** One measurement of a count. */
 export interface Try<T> {
   count: number
   holds: boolean
@@ -6,9 +6,9 @@ export interface Try<T> {
 }
 
 export interface Found<T> {
-  /** The most that held; null: not even the least did. */
+  /** The highest count that held; null: not even the lowest did. */
   most: Try<T> | null
-  /** The least that did not; null: there was no limit up to the end. */
+  /** The lowest count that did not hold; null: all did, up to `last`. */
   failed: Try<T> | null
 }
 
@@ -17,13 +17,13 @@ export interface Range {
   first: number
   unit: number
   last: number
-  /** Found when what held and what did not are so close together, as a share of what did not. */
+  /** The search ends when the difference of both is at most this share of the count that did not hold. */
   within: number
 }
 
 /**
- * The most that holds: doubles until it does not, then halves the gap. A count that fails is tried once more: others use the same
- * machine, and a single bad second is no limit.
+ * Finds the highest count that holds: doubles until one does not, then bisects. A count that fails is tried once more, since other programs use the
+ * same machine, and a single bad second is no limit.
  */
 export async function findMost<T>(
   range: Range,

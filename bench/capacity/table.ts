@@ -2,7 +2,7 @@ import { machineLine, table } from '../tables.ts'
 import { MOST_LATENCY_MS, MOST_LOSS } from './judge.ts'
 import type { CapacityOf, CapacityReport } from './run.ts'
 
-/** How many legs of each kind one core holds, as text. */
+/** The report as text. */
 export function formatCapacityReport(report: CapacityReport): string {
   const rows = [
     ['', 'legs', 'p50 [ms]', 'p99', 'lost [%]', 'of a core', 'CPU [ms/s per leg]', 'C floor', 'ratio', 'what ended it'],

@@ -4,10 +4,10 @@ import type { Product } from '../product.ts'
 import { withoutModel } from './known-words.ts'
 import type { Message } from './score.ts'
 
-/** An agent and a customer who talk, with a copilot beside them whose messages come by its stream. */
+/** A call of an agent and a customer with a copilot, whose messages are received from its event stream. */
 export interface Desk {
   voices: { agent: PhoneCall; customer: PhoneCall }
-  /** As they came, with the time when they did, of this process's clock [ms]. */
+  /** The messages in order, with the time at which they arrived by this process's clock [ms]. */
   told: (Message & { cameAt: number })[]
   close(): Promise<void>
 }
@@ -47,7 +47,7 @@ export async function openDesk(product: Product, profile: object): Promise<Desk>
   }
 }
 
-/** Reads the stream until it is given up. */
+/** Reads the stream until `signal` aborts it. */
 async function follow(product: Product, sessionId: string, told: Desk['told'], signal: AbortSignal): Promise<void> {
   const headers = { authorization: `Bearer ${product.liveKey}`, accept: 'text/event-stream' }
   const response = await fetch(`${product.baseUrl}/v1/copilot_sessions/${sessionId}/stream`, { headers, signal })

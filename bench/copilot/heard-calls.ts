@@ -12,21 +12,21 @@ import { differences, labelOf, labelsTold, type Message, profileOf, type Score, 
 export interface HeardCall {
   call: string
   half: Half['name']
-  /** From the end of the words of each labelled line to the message, as its reader has it; 0: before they ended [ms]. */
+  /** From the end of the words of each labelled line to the arrival of its message; 0: it arrived before they ended [ms]. */
   latencies: { label: string; ms: number }[]
   score: Score
   differences: string[]
-  /** All that was said, and all that was heard in the end. */
+  /** Everything that was said, and the final transcript. */
   said: string[]
   heard: string[]
   speechMs: number
 }
 
 export interface HeardRound {
-  /** At once. */
+  /** Number of simultaneous calls. */
   calls: number
   heard: HeardCall[]
-  /** Of the speech process, for each second of speech [s]. */
+  /** CPU of the speech process for each second of speech [s]. */
   cpuPerSpeech: number
 }
 
@@ -35,13 +35,13 @@ export interface Recording {
   recording: RecordedCall
 }
 
-/** The last words are understood by then [ms]. */
+/** After the end of the call's audio, the last words are transcribed within this time [ms]. */
 const LAST_WORDS_MS = 4000
 
 export const recordingsOf = (half: Half): Recording[] =>
   half.calls.filter(({ sound }) => sound !== undefined).map(call => ({ half, recording: recordingOf(call) }))
 
-/** A recorded call over SIP and RTP, each party on a phone of its own. */
+/** Plays a recorded call over SIP and RTP, each party on its own phone. */
 export async function hearCall(product: Product, of: Recording, startMs = 0): Promise<HeardCall> {
   const { half, recording } = of
   const desk = await openDesk(product, profileOf(half, recording.call))
@@ -55,7 +55,7 @@ export async function hearCall(product: Product, of: Recording, startMs = 0): Pr
   return judge(desk.told, of, ({ party, to }) => sentAt[party][Math.floor((to - 1) / LEG_SAMPLES)]!)
 }
 
-/** The samples once, then silence; notes when each frame is sent [ms]. */
+/** A voice that says the samples once and notes when each frame is sent [ms]; silence follows. */
 function noting(samples: Int16Array, sentAt: number[]): Voice {
   return frame => {
     const at = sentAt.length * LEG_SAMPLES
@@ -65,7 +65,7 @@ function noting(samples: Int16Array, sentAt: number[]): Voice {
   }
 }
 
-/** When utterances were under way, by what was told of them: who speaks is told of at once, and at last when nothing can change any more. */
+/** When each utterance began and ended, by the first and the last message about it. */
 function spansOf(told: Desk['told']): Map<string, { party: string; beganAt: number; endedAt: number }> {
   const spans = new Map<string, { party: string; beganAt: number; endedAt: number }>()
   for (const { type, data, cameAt } of told) {
@@ -76,7 +76,7 @@ function spansOf(told: Desk['told']): Map<string, { party: string; beganAt: numb
   return spans
 }
 
-/** What came of a call. @param endOf when the words of a line ended, on the clock of `cameAt` [ms] */
+/** Judges the messages of a call. @param endOf when the words of a line ended, by the clock of `cameAt` [ms] */
 export function judge(
   told: Desk['told'],
   { half, recording }: Recording,
@@ -93,7 +93,7 @@ export function judge(
     const time = times[n]!
     const endedAt = endOf(time)
     const beganAt = endedAt - (1000 * (time.to - time.from)) / NARROWBAND_HZ
-    // Where these words were misheard, later ones may lead to the same: that is no answer to these.
+    // If these words were misheard, later ones may cause the same message, which does not count for these.
     const isOfLine = ({ utterance_ids }: Message): boolean =>
       utterance_ids.some(id => {
         const span = spans.get(id)

@@ -7,16 +7,16 @@ import { differences, labelsTold, profileOf, type Score, score } from './score.t
 
 export interface KnownWords {
   half: Half['name']
-  /** From the request with the words of a turn to its answer, when all of it is stored [ms]. */
+  /** From the request with the words of a turn to its answer, by which everything is stored [ms]. */
   tookMs: number[]
-  /** By language of the profile. */
+  /** The score of each call, with its profile's language. */
   scores: { call: string; language: string; score: Score; differences: string[] }[]
 }
 
-/** As fast as people speak at most, and no faster than a key may ask [ms]. */
+/** Pause between turns, so that the rate limit of the key is not exceeded [ms]. */
 const PAUSE_MS = 25
 
-/** All calls of a half as text, by the test helper: everything but the ear. */
+/** Runs all calls of a half as text, through the API's test helper: everything except speech recognition. */
 export async function benchKnownWords(product: Product, half: Half): Promise<KnownWords> {
   const result: KnownWords = { half: half.name, tookMs: [], scores: [] }
   for (const call of half.calls) {
@@ -40,7 +40,7 @@ export async function benchKnownWords(product: Product, half: Half): Promise<Kno
 export const wantedOf = (call: LabelledCall, today: Date): string[] =>
   call.turns.flatMap(({ lines }) => lines.flatMap(line => labelsOf(line, today)))
 
-/** Without a model: what it would judge is not measured here. */
+/** The profile without a language model, whose results are not measured here. */
 export const withoutModel = (profile: object): object => ({ ...profile, model: { deep_path: false } })
 
 async function feed(rest: RestClient, sessionId: string, { turns }: LabelledCall): Promise<number[]> {

@@ -18,24 +18,24 @@ export interface CopilotReport {
 }
 
 export interface CopilotOptions {
-  /** Of `seen` and `held`, those with such a name. */
+  /** Which of `seen` and `held` are run. */
   only: RegExp
-  /** On a clock of its own, without the product around it. */
+  /** On a virtual clock, without the rest of the product. */
   virtual: boolean
-  /** Without looking for how many calls are too many. */
+  /** Without the search for the number of calls that is too high. */
   quick: boolean
 }
 
-/** Calls that are heard one after the other. */
+/** Number of recordings that are run one after the other. */
 const SINGLE = 3
 const AT_ONCE = 4
-/** Tried one after the other, until the p95 is twice what it is with one call. */
+/** Numbers of simultaneous calls that are tried until the 95th percentile is twice that of one call. */
 const MANY = [8, 16]
 const LOADED_MS = 120_000
-/** Calls do not begin in step [ms]. */
+/** Time between the starts of simultaneous calls, so that they do not run in step [ms]. */
 const APART_MS = 370
 
-/** How soon the copilot tells, and how much of what it should: with the words known, and by the offline ear with some calls at once. */
+/** How soon the copilot's messages come, and which of them are right: with text, and with the offline recogniser and several calls at once. */
 export async function benchCopilot(
   { only, quick, virtual }: CopilotOptions,
   say: (line: string) => void,
@@ -67,7 +67,7 @@ export async function benchCopilot(
   }
 }
 
-/** Both halves by turns. */
+/** The recordings of both halves, alternately. */
 function mixed(halves: readonly Half[]): Recording[] {
   const each = halves.map(recordingsOf)
   return each[0]!.flatMap((_, n) => each.flatMap(of => of[n] ?? []))
@@ -94,7 +94,7 @@ async function virtualRounds(
   return rounds
 }
 
-/** So many at once, one group after the other, until each recording was heard as often as every other. */
+/** Groups of `calls` recordings, as many as it takes for every recording to be in equally many of them. */
 function groupsOf(recordings: readonly Recording[], calls: number): Recording[][] {
   const { length } = recordings
   const groups: Recording[][] = []
@@ -104,7 +104,7 @@ function groupsOf(recordings: readonly Recording[], calls: number): Recording[][
   return groups
 }
 
-/** What is heard of some calls at once: of a few messages one alone would be the p95, so there are several groups of them. */
+/** Runs groups of simultaneous calls, one after the other: with only one group, a single message would decide the 95th percentile. */
 async function atOnce(
   groups: readonly Recording[][],
   say: (line: string) => void,

@@ -1,10 +1,10 @@
 import type { Half, LabelledCall } from './calls/labelled-call.ts'
 
-/** Of the API, as far as it is looked at here. */
+/** A copilot message of the API, with the fields used here. */
 export interface Message {
   id: string
   type: string
-  /** Whose words led to it. */
+  /** The utterances whose words caused it. */
   utterance_ids: string[]
   replaces: string | null
   withdraws: string | null
@@ -24,13 +24,13 @@ interface Settings {
 
 const BY_WORDS = ['phrase', 'customer_asks_for_supervisor']
 
-/** The label that a message speaks for; null: it is none that words lead to by themselves. */
+/** The label that a message corresponds to; null: it is not caused by words. */
 export function labelOf({ type, data }: Message, profile: object): string | null {
   const { stages, compliance } = profile as Settings
   switch (type) {
     case 'checklist':
       return `item:${data.stage}/${data.key}`
-    // Every call begins in the first one.
+    // Every call begins in the first stage, without any words.
     case 'stage':
       return data.key === stages[0]?.key ? null : `stage:${data.key}`
     case 'objection':
@@ -47,7 +47,7 @@ export function labelOf({ type, data }: Message, profile: object): string | null
   }
 }
 
-/** Current messages at the end. Replaced or withdrawn ones are not, but a stage counts all the same. */
+/** The labels of the messages that are still current at the end, and of all stages: those count even after the next one. */
 export function labelsTold(messages: readonly Message[], profile: object): string[] {
   const holding = new Map<string, string>()
   const stages = new Set<string>()

@@ -6,7 +6,7 @@ import { type Score, sumOf, totalOf } from './score.ts'
 
 const KINDS = ['item', 'stage', 'field', 'objection', 'alert', 'forbidden', 'disclosure']
 
-/** How soon the copilot tells, and how much of what it should, as text. */
+/** The report as text. */
 export function formatCopilotReport({ commit, machine, known, rounds }: CopilotReport): string {
   return [
     machineLine(commit, machine),
@@ -96,7 +96,7 @@ const cell = (one: Score[string] | undefined): string =>
 
 const share = (part: number, whole: number): string => (whole === 0 ? '–' : ((100 * part) / whole).toFixed(0))
 
-/** Only for the seen half: nobody looks at the other. */
+/** The mistakes of the seen half only, since developers must not look at the other. */
 function mistakes(known: readonly KnownWords[], rounds: readonly HeardRound[]): string[] {
   const seen = known.find(({ half }) => half === 'seen')?.scores ?? []
   const one = rounds[0]?.heard.filter(({ half }) => half === 'seen') ?? []

@@ -21,7 +21,7 @@ import { VirtualClock, VirtualThread } from './virtual-ear.ts'
 const PARTIES = ['agent', 'customer'] as const
 const LAST_WORDS_FRAMES = 4000 / FRAME_MS
 
-/** One call: what of it is said, and what its copilot knows and tells. */
+/** One call: its recording, and the state and messages of its copilot. */
 class VirtualCall {
   readonly told: (Message & { cameAt: number })[] = []
   readonly recording: Recording
@@ -88,14 +88,14 @@ class VirtualCall {
   }
 }
 
-/** As the API stores it. */
+/** The profile's settings as the API stores them. */
 function settingsOf(profile: object): ProfileSettings {
   return merge(DEFAULT_SETTINGS, Default(createBody, structuredClone(profile)) as Partial<ProfileSettings>)
 }
 
 /**
- * Recorded calls at once through engine, recogniser and fast path on a clock of their own. It leaves out the network and the way through
- * control's store.
+ * Runs recorded calls at once through the engine, the recogniser and the fast path on a virtual clock, without the network and without control's
+ * store.
  */
 export class VirtualCalls {
   readonly #known = new Map<string, { made: Transcription; ms: number }>()

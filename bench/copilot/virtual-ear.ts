@@ -4,17 +4,17 @@ import { lookWhileWanted, surest } from '../../media/speech/hearing/looks.ts'
 import { MODEL_HZ, type MoonshineModel, type Transcription } from '../../media/speech/moonshine/moonshine-model.ts'
 import type { MoonshineAnswer, MoonshineJob } from '../../media/speech/moonshine-worker.ts'
 
-/** Of a look, about: until then it is not given up. */
+/** About the share of encoding in the duration of a look; until then a look is not aborted. */
 const ENCODING = 0.6
 
-/** A clock that is moved by hand, and stands still while something computes. */
+/** A clock that moves only by `moveTo`, and waits for whatever computes meanwhile. */
 export class VirtualClock {
   now = 0
-  /** What is being computed. */
+  /** The computation that the clock waits for. */
   #computing: Promise<unknown> | null = null
   readonly #timers: { at: number; ring: () => void }[] = []
 
-  /** Runs it while the clock stands still. */
+  /** Runs a computation, for which the clock waits. */
   async still<T>(compute: () => Promise<T>): Promise<T> {
     const computing = compute()
     this.#computing = computing
@@ -23,12 +23,12 @@ export class VirtualClock {
     return result
   }
 
-  /** So long of its time. */
+  /** Resolves after `ms` of this clock's time. */
   pass(ms: number): Promise<void> {
     return new Promise(ring => this.#timers.push({ at: this.now + ms, ring }))
   }
 
-  /** Moves on; resolves when all that follows from it has been done. */
+  /** Moves the clock; resolves when everything that follows from that has been done. */
   async moveTo(now: number): Promise<void> {
     this.now = now
     for (const timer of this.#timers.filter(({ at }) => at <= now)) {
@@ -43,8 +43,8 @@ export class VirtualClock {
 }
 
 /**
- * The recogniser's thread on a virtual clock: the real model, whose every look takes as much of the clock's time as it took of the CPU's.
- * So a machine that is busy with other things changes nothing, and one look at the same audio with the same draft is computed once.
+ * The recogniser's thread on a virtual clock: the real model, of which each look takes as much of the clock's time as it took CPU time. So a busy machine
+ * changes nothing. A second look at the same audio with the same draft is not computed again.
  */
 export class VirtualThread {
   cpuMs = 0

@@ -42,7 +42,7 @@ export async function enterRoom(rest: RestClient, sip: SipAddress, roomId: strin
     const call = await phone.call(DEMO_NUMBER, sip, media)
     callers.push({ name, voice, pressesAs, phone, call, participantId: '', callId: '' })
   }
-  // The greeting asks for the PIN; who knows it need not hear it out.
+  // The greeting asks for the PIN, which may be entered before its end.
   await Promise.all(callers.map(({ call }) => call.heard.next(500)))
   await Promise.all(callers.map(({ call, pressesAs }) => call.press(DEMO_PIN, { as: pressesAs })))
   for (const caller of callers) {

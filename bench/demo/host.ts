@@ -3,7 +3,7 @@ import type { SipAddress } from '../phone/phone.ts'
 import { Product } from '../product.ts'
 import { RestClient } from '../rest-client.ts'
 
-/** The product that the demo calls, and how to leave it. */
+/** The product that the demo calls. `leave`: stops it, if it is the demo's own. */
 export interface Host {
   rest: RestClient
   sip: SipAddress
@@ -13,8 +13,8 @@ export interface Host {
 }
 
 /**
- * A fresh product of our own, on free ports and beside any that runs; with `TANDEM_LIVE_KEY`, the one that runs at the configured
- * address. Throws a line that says what to do.
+ * Starts a fresh product on free ports, beside any that runs; with `TANDEM_LIVE_KEY`, uses the one that runs at the configured address. Throws an error
+ * that tells the user what to do.
  */
 export async function findHost(env: NodeJS.ProcessEnv): Promise<Host> {
   const read = readConfig(env)

@@ -2,7 +2,7 @@ import type { Caller } from './cast.ts'
 import type { Show } from './show.ts'
 import { type Line, likeness, type Speech } from './voices.ts'
 
-/** What is more alike is what was said; the rest is chance. */
+/** `likeness` from which on a line was heard, and below which it was not. */
 export const HEARD = 0.9
 export const UNHEARD = 0.5
 
@@ -12,7 +12,7 @@ const GREETINGS = [
   'And this is Cleo. I can hear both of you.',
 ]
 
-/** Each says a line, one after the other: who hears it, and who does not. */
+/** Each caller says a line in turn; checks who hears it, and who does not. */
 export async function greet(callers: readonly Caller[], speech: Speech, show: Show): Promise<Line[]> {
   const lines: Line[] = []
   const heard: Int16Array[][] = []

@@ -1,4 +1,4 @@
-/** `npm run demo`: real calls through the product, and what everybody heard. Exit code 1 when anything is not as it must be. */
+/** `npm run demo`: real calls through the product, and what everybody heard. Exit code 1 if a check fails. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { readWav, wavHeader } from '../../codecs/wav.ts'
@@ -34,7 +34,7 @@ function writeWav(name: string, samples: Int16Array[], sampleRateHz = 8000): voi
   writeFileSync(join(OUT, name), Buffer.concat([header, new Uint8Array(data.buffer)]))
 }
 
-/** The session's recording, once it is made. */
+/** Resolves with the session's recording once it is ready. */
 async function fetchRecording(rest: RestClient, sessionId: string): Promise<Recording> {
   const ready = await rest.until('the recording is ready', async () => {
     const recording = await rest.ok('GET', `/calls/${sessionId}/recording`)
@@ -78,7 +78,7 @@ function checkRecording(recording: Recording, lines: readonly Line[]): void {
   show.check(segments.length === 1, 'one pause, kept as silence', segments.join(', '))
 }
 
-/** The whole performance in one room. */
+/** Runs the whole demo in one room. */
 async function perform({ rest, sip }: Host, receiver: StreamReceiver): Promise<void> {
   const roomId = await demoRoom(rest)
   const callers = await enterRoom(rest, sip, roomId)

@@ -11,7 +11,7 @@ import type { Show } from './show.ts'
 const CARD = '4929123456789012'
 const CODE = '737'
 
-/** Where in each caller's audio, and in the stream, the pause lies. */
+/** Where the pause begins and ends in each caller's audio and in the stream. */
 interface Marks {
   heardFrom: number[]
   heardTo: number[]
@@ -23,11 +23,11 @@ interface Marks {
 export interface Payment {
   line: PhoneCall
   marks: Marks
-  /** Keys that the stream's messages showed before the pause: the control of the measurement. */
+  /** Keys in the stream's messages before the pause, which prove that keys would be seen. */
   keysBefore: string
 }
 
-/** REST dials the payment line into the room and names it; the card is typed in both ways that phones know; REST resumes. */
+/** REST dials the payment line into the room, and pauses capture for it. The card is entered as RFC 4733 events and in-band; then REST resumes. */
 export async function pay(
   rest: RestClient,
   roomId: string,
@@ -55,7 +55,7 @@ export async function pay(
   const framesFrom = framesOf(stream)
   const heardFrom = callers.map(({ call }) => call.heard.length)
   await anna.call.press(CARD, { as: 'rfc4733', gapMs: 60 })
-  // Keys are relayed at the pace of a keypad: the last of them are still on their way.
+  // Keys are relayed at the speed of a keypad, so the last ones are still on their way.
   await line.heard.next(400)
   await cleo.call.press(CODE, { as: 'inband' })
   await Promise.all(callers.map(({ call }) => call.heard.next(400)))
@@ -73,7 +73,7 @@ const framesOf = ({ tracks }: ReceivedStream): Record<StreamTrack, number> => ({
   outbound: tracks.outbound.length,
 })
 
-/** Looks for the keys wherever they must not be, and where they must. */
+/** Checks that the keys are nowhere where they must not be, and that the payment line heard them. */
 export async function findLeaks(
   { line, marks, keysBefore }: Payment,
   callers: readonly Caller[],
@@ -107,7 +107,7 @@ export async function findLeaks(
   leakCheck(show, 'keys that leaked into events', await keysInEvents(rest, callers))
 }
 
-/** None may be there, and where the audio is given not one sample that is not silence. */
+/** Checks that there are no keys, and that all samples of the given audio are silence. */
 function leakCheck(show: Show, claim: string, keys: string, ...silences: Int16Array[]): void {
   const traces = silences.reduce((sum, samples) => sum + audibleSamples(samples), 0)
   const audio = silences.length === 0 ? '' : `${traces} samples that are not silence`
@@ -118,7 +118,7 @@ function leakCheck(show: Show, claim: string, keys: string, ...silences: Int16Ar
   )
 }
 
-/** Digits in the events of the pause; the one before it and the PIN's stars do not count. */
+/** Digits in the events of the pause, without the key before it and the masked PIN. */
 async function keysInEvents(rest: RestClient, callers: readonly Caller[]): Promise<string> {
   const calls = new Set(callers.map(({ callId }) => callId))
   const events = await rest.all('/events?type=call.dtmf')

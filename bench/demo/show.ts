@@ -1,7 +1,7 @@
-/** Where the detail of a line begins. */
+/** Column at which the detail of a line begins. */
 const DETAIL_COLUMN = 53
 
-/** Plain text for a terminal: steps as they happen, tables, and checks that are counted. */
+/** Writes plain text for a terminal: steps as they happen, tables, and checks, whose failures it counts. */
 export class Show {
   failures = 0
   readonly #write: (text: string) => void
@@ -18,18 +18,18 @@ export class Show {
     this.#write(`\n${text}\n\n`)
   }
 
-  /** Something that was done, with what there is to know about it. */
+  /** Writes what was done, with a detail. */
   step(did: string, detail = ''): void {
     this.#write(`  ${did.padEnd(DETAIL_COLUMN)}${detail}`.trimEnd().concat('\n'))
   }
 
-  /** Something that must be true; a failure is marked and counted. */
+  /** Writes a claim that must be true; marks and counts it if it is not. */
   check(isTrue: boolean, claim: string, measured = ''): void {
     if (!isTrue) this.failures++
     this.#write(`  ${isTrue ? '✓' : '✗'} ${claim.padEnd(DETAIL_COLUMN - 2)}${measured}`.trimEnd().concat('\n'))
   }
 
-  /** Rows of cells, the first column to the left, all others to the right; the first row is the head. */
+  /** Writes rows of cells. The first row is the head; the first column is left-aligned, all others right-aligned. */
   table(rows: readonly (readonly string[])[]): void {
     const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
     for (const row of rows) {

@@ -2,21 +2,21 @@ import { Flite } from '../../media/speech/flite.ts'
 import { samplesOf } from '../voices.ts'
 import type { Caller } from './cast.ts'
 
-/** Behind a line, so that the last of it has come to everybody [ms]. */
+/** Pause after a line, so that everybody has received its end [ms]. */
 const AFTER_LINE_MS = 500
 
-/** One thing that one of them says. */
+/** A line that a caller has said. */
 export interface Line {
   caller: Caller
   text: string
   samples: Int16Array
 }
 
-/** Lets the callers speak, each with a voice of flite's. */
+/** Lets the callers speak, each with its voice of flite. */
 export class Speech {
   readonly #flite = new Flite(1)
 
-  /** Says it, and resolves when everybody has had the time to hear it. `who` may not speak at the same time as others. */
+  /** Says a line, and resolves when everybody has had time to hear it. Only one caller may speak at a time. */
   async say(caller: Caller, text: string): Promise<Line> {
     const spoken = await this.#flite.speak(text, caller.voice, null)
     if ('error' in spoken) throw new Error(spoken.error)
@@ -31,14 +31,14 @@ export class Speech {
   }
 }
 
-/** So much of a line is looked for [samples]: a second of it tells it from any other. */
+/** Length of the part of a line that is searched for: a second of it differs from every other line [samples]. */
 const CHUNK = 8000
-/** Voices of a telephone are smooth enough to be looked for so [samples]. */
+/** Step of the first search: voices over a telephone are smooth enough for it [samples]. */
 const COARSE = 4
 
 /**
- * How much of what was said is in what was heard, wherever it begins: 1 all of it, as it was, 0 nothing (the greatest normalised
- * cross-correlation of a second from the middle).
+ * How much of what was said is in what was heard, at any place, from 0 to 1: the maximum normalised cross-correlation of a second from the middle
+ * of the line.
  */
 export function likeness(said: Int16Array, heard: Int16Array): number {
   const from = Math.max(0, Math.floor((said.length - CHUNK) / 2))

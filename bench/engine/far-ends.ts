@@ -2,14 +2,14 @@ import type { DatagramSocket } from '../../media/rtp/datagrams/datagrams.ts'
 import { NativeDatagrams } from '../../media/rtp/datagrams/native-datagrams.ts'
 import { HOST } from './open-leg.ts'
 
-/** Legs of four kinds lie between each other; the port after each is left out, as those of the engine are pairs. */
+/** The port of a leg. Four subjects interleave theirs, and the port after each stays free, since the engine's ports are pairs. */
 export const portOf = (first: number, leg: number): number => first + 8 * leg
 
 /** The far ends of legs, each with a socket of its own. */
 export class FarEnds {
   readonly #datagrams = new NativeDatagrams('single')
   readonly #sockets: DatagramSocket[] = []
-  /** Packets that have come back. */
+  /** Number of packets received from the engine. */
   heard = 0
 
   static async open(legs: number, firstPort: number): Promise<FarEnds> {
@@ -31,7 +31,7 @@ export class FarEnds {
     this.#sockets[leg]!.send(packet, packet.length, HOST, port)
   }
 
-  /** Takes what has come back. */
+  /** Receives what has arrived. */
   drain(): void {
     this.#datagrams.poll()
   }
@@ -41,7 +41,7 @@ export class FarEnds {
   }
 }
 
-/** Throws where it is taken. */
+/** Binds a socket; throws if the port is taken. */
 export async function bind(datagrams: NativeDatagrams, port: number): Promise<DatagramSocket> {
   const socket = await datagrams.bind(HOST, port)
   if (socket === null) throw new Error(`port ${port} is taken`)

@@ -1,4 +1,4 @@
-/* The yardstick's conference as a library: its legs are served when it is told to, in the thread of who measures it. */
+/* The yardstick as a library: serves its legs on demand, in the thread that measures it. */
 #define main conference_main
 #include "../yardstick/conference.c"
 #undef main
@@ -17,7 +17,7 @@ int floor_open(int count, int room_size, int first_port) {
   return 0;
 }
 
-/* Takes what has come, then mixes the rooms of a slot. */
+/* Receives what has arrived, then mixes the rooms of a slot. */
 void floor_slot(int slot) {
   struct epoll_event ready[READY];
   for (int found; (found = epoll_wait(epoll_, ready, READY, 0)) > 0;)

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import koffi from 'koffi'
 
-/** Its path: who bundles says it, as a bundle lies elsewhere. */
+/** Path of `floor.c`, which the bundler defines: the bundle lies in another folder. */
 declare const FLOOR_SOURCE: string
 
-/** The yardstick in this thread: what it costs is measured by the same clock, and by turns with what is compared to it. */
+/** The yardstick in this thread, so that it is measured by the same clock as the engine, and in alternation with it. */
 export class Floor {
   readonly slot: (slot: number) => void
   readonly close: () => void
 
-  /** Throws where there is no C compiler. */
+  /** Throws if there is no C compiler. */
   constructor(legs: number, roomSize: number, firstPort: number) {
     const directory = mkdtempSync(join(tmpdir(), 'tandem-floor-'))
     try {

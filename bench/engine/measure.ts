@@ -5,9 +5,9 @@ import { Phones, type Plan } from './phones.ts'
 import { Dry, InC, Native, runFrame, Spread, type Subject } from './subjects.ts'
 
 /**
- * What a leg costs, by parts, in one thread and by its own clock of CPU time, so that it can be told on a busy machine; begun by
- * `run.ts`. `--legs 150 --room 3 --seconds 60 --only "native|floor"`; seconds are those of the calls, not of the wall. `--cold`:
- * with the caches full of something else before each slot, as in a process that sleeps in between. `--memory`: instead what a leg takes.
+ * What a leg costs, by parts, in one thread and by the CPU time of that thread, so that it can be measured on a busy machine. Started by `run.ts`:
+ * `--legs 150 --room 3 --seconds 60 --only "native|floor"`. The seconds are those of the calls, not of the wall clock. `--cold`: other data fills
+ * the CPU's caches before each slot, as in a process that sleeps in between. `--memory`: measures the memory of a leg instead.
  */
 const FRAMES_PER_SECOND = 1000 / FRAME_MS
 const WARM_UP_SECONDS = 15

@@ -3,24 +3,24 @@ import { runInNewContext } from 'node:vm'
 import { Phones, type Plan } from './phones.ts'
 import { Dry, runFrame } from './subjects.ts'
 
-/** Long enough that buffers have been used [frames]. */
+/** How long legs talk before a measurement, so that all their buffers have been used [frames]. */
 const FRAMES = 100
-/** As each leg loses a packet some time: what it is concealed with is no leg's. */
+/** Every leg loses the packet of this frame, as any leg does some time, so that the memory of loss concealment counts too. */
 const LOST_FRAME = 50
-/** For so long the thread stands still, and packets gather [frames]. */
+/** How long the thread stalls, so that packets queue up [frames]. */
 const STALL_FRAMES = 50
 
-/** On the heap and beside it [KB]. */
+/** Memory on V8's heap, and in buffers outside of it [KB]. */
 interface Memory {
   heap: number
   buffers: number
 }
 
-/** What is alive. */
+/** The memory that is in use, after garbage collection. */
 function readMemory(): Memory {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  // What is beside the heap is freed while the next one begins.
+  // Buffers outside of the heap are freed only when the next collection begins.
   for (let times = 0; times < 2; times++) collect()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return { heap: heapUsed / 1024, buffers: arrayBuffers / 1024 }
@@ -31,10 +31,10 @@ const less = (more: Memory, less: Memory): Memory => ({
   buffers: more.buffers - less.buffers,
 })
 
-/** What legs take each, after a few seconds of talking, and what they all keep in addition once the thread has stood still for a second. */
+/** The memory of a leg after two seconds of talking, and what all legs together keep in addition after the thread has stalled for a second. */
 export function legMemoryKb(plan: Plan): { each: Memory; afterStall: Memory } {
   const phones = new Phones(plan)
-  // What all legs share is not theirs.
+  // Allocates what all legs share, which does not count.
   runFrame(new Dry('warm-up', { ...plan, legs: plan.roomSize }, 0), phones, 0)
   const before = readMemory()
   const legs = new Dry('legs', plan, 0)

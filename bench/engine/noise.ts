@@ -1,11 +1,11 @@
 import { PCMU } from '../../codecs/g711.ts'
 import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
 
-/** What a quiet room is like on the telephone: −60 dBov of full scale [linear]. */
+/** Level of a quiet room on the telephone, −60 dBov [linear]. */
 const RMS = 32_768 * 10 ** (-60 / 20)
 const FRAMES = 64
 
-/** White noise in µ-law, some frames of it. */
+/** Frames of white noise in µ-law. */
 export class Noise {
   readonly #frames: readonly Uint8Array[]
 
@@ -16,7 +16,7 @@ export class Noise {
       return state / 2 ** 32
     }
     this.#frames = Array.from({ length: FRAMES }, () => {
-      // Twelve evenly distributed numbers summed are nearly normal, of variance 1.
+      // The sum of twelve uniform numbers is nearly normal, with variance 1.
       const normal = (): number => Array.from({ length: 12 }, random).reduce((sum, value) => sum + value, -6)
       const bytes = new Uint8Array(LEG_SAMPLES)
       PCMU.encode(

@@ -5,14 +5,14 @@ import { Room } from '../../media/rooms/room.ts'
 import type { PacketOut } from '../../media/rtp/packet-out.ts'
 
 export const HOST = '127.0.0.1'
-/** Of encrypted legs. */
+/** Cipher suite of encrypted legs. */
 export const SUITE = 'AES_CM_128_HMAC_SHA1_80'
 const KEY_BYTES = 30
-/** Of what all far ends send. */
+/** Key of the packets that all far ends send. */
 export const FAR_KEY = randomBytes(KEY_BYTES).toString('base64')
 const TELEPHONE_EVENT = 101
 
-/** What a description agrees on with most telephones. */
+/** Media as negotiated with most telephones. */
 const mediaOf = (port: number, isEncrypted: boolean): LegMedia => ({
   codec: 'PCMU',
   payloadType: 0,
@@ -34,10 +34,10 @@ const mediaOf = (port: number, isEncrypted: boolean): LegMedia => ({
   webrtc: null,
 })
 
-/** Observers notify nobody. */
+/** Nothing is reported. */
 const HOOKS = { key: () => {}, oneWay: () => {}, earlyAudio: () => {}, timedOut: () => {} }
 
-/** A leg as the engine makes it, answered at `now` [ms]. */
+/** Makes a leg as the engine does, answered at `now` [ms]. */
 export function openLeg(id: string, out: PacketOut, farPort: number, isEncrypted: boolean, now: number): RtpLeg {
   const random = (): number => randomBytes(4).readUInt32BE()
   const leg = new RtpLeg(id, out, HOOKS, random, () => {})
@@ -45,7 +45,7 @@ export function openLeg(id: string, out: PacketOut, farPort: number, isEncrypted
   return leg
 }
 
-/** Rooms of these legs, so many in each. */
+/** Puts legs into rooms of `size`. */
 export function openRooms(legs: readonly RtpLeg[], size: number): Room[] {
   return Array.from({ length: Math.ceil(legs.length / size) }, (_, number) => {
     const roomId = `room_${number}`

@@ -11,7 +11,7 @@ export interface Plan {
   isEncrypted: boolean
 }
 
-/** What telephones send that are not muted: noise, each time another. */
+/** Makes the packets that telephones send which are not muted: noise that differs from frame to frame. */
 export class Phones {
   readonly #packet = new Uint8Array(RTP_HEADER_BYTES + LEG_SAMPLES)
   readonly #noise = new Noise()
@@ -22,7 +22,7 @@ export class Phones {
     this.#ciphers = isEncrypted ? Array.from({ length: legs }, () => new SrtpSender(SUITE, FAR_KEY)) : []
   }
 
-  /** The packet of a leg's frame, valid until the next. */
+  /** The packet of a leg's frame; valid until the next call. */
   speak(leg: number, frame: number): Uint8Array {
     const header = this.#header
     header.marker = frame === 0

@@ -8,12 +8,12 @@ import { BUNDLES, packages } from '../../build/parts.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const HERE = join(ROOT, 'bench', 'engine')
-/** Within the package, where what it imports is found. */
+/** Within the package, so that Node finds the packages that the bundle imports. */
 const OUT = join(ROOT, '.test-run', String(process.pid))
 
 /**
- * `node --import tsx bench/engine/run.ts [options of measure.ts]`: `measure.ts` as one file, made as the product's are. Module by
- * module, as tsx loads it, the same code takes two to three times as long.
+ * `node --import tsx bench/engine/run.ts [options of measure.ts]`: runs `measure.ts` in one file, bundled as the product is. Loaded module by module
+ * by tsx, the same code takes two to three times as long.
  */
 await build({
   ...BUNDLES,
@@ -34,7 +34,7 @@ const child = spawn(
 const [code] = await once(child, 'exit')
 process.exitCode = code ?? 1
 
-/** `--cpu-prof` and the like are meant for what is measured. */
+/** Whether an option of Node, such as `--cpu-prof`, is meant for the measured process. */
 function isForV8(argument: string): boolean {
   return argument.startsWith('--cpu-prof')
 }

@@ -13,31 +13,31 @@ import { HOST, openLeg, openRooms } from './open-leg.ts'
 import type { Phones, Plan } from './phones.ts'
 import { Meter } from './thread-cpu.ts'
 
-/** Legs in rooms, of which is measured what they cost. */
+/** Legs in rooms whose cost is measured. */
 export interface Subject {
   readonly name: string
   readonly plan: Plan
   readonly meters: readonly { of: string; meter: Meter }[]
-  /** A leg's packet is on its way. */
+  /** Sends a packet to a leg, which receives it in the next `slot`. */
   give(leg: number, packet: Uint8Array): void
-  /** Takes what has come and mixes the rooms of a slot. `now` [ms]: its deadline. */
+  /** Receives packets, and mixes the rooms of a slot. `now`: its deadline [ms]. */
   slot(slot: number, now: number): void
-  /** After what is measured. */
+  /** Receives at the far ends what the legs have sent; not measured. */
   drain(): void
   close(): void
 }
 
-/** First ports, of the engine and of its far ends. */
+/** The first ports of the engine and of its far ends. */
 interface Ports {
   engine: number
   far: number
 }
 
-/** How long before its slot a packet has come [ms]. */
+/** How long before its slot a packet arrives [ms]. */
 const AGE_MS = 3
-/** Below those that the system gives out itself, and not where another bench of this machine is. */
+/** Below the ports that the system gives to outgoing connections; by process, so that several benches can run at a time. */
 const FIRST_PORT = 10_000 + (process.pid % 16) * 500
-/** Interleaved, of the legs of a frame: whatever their number is. */
+/** The ports of all subjects interleave (`portOf`), so that they fit for any number of legs. */
 const PORTS = { floor: FIRST_PORT + 2, farOfFloor: FIRST_PORT + 6 }
 const SOCKET_PORTS = {
   single: { engine: FIRST_PORT, far: FIRST_PORT + 4 },
@@ -45,10 +45,10 @@ const SOCKET_PORTS = {
 }
 const ENCRYPTED_PORTS = { engine: FIRST_PORT + 3, far: FIRST_PORT + 7 }
 
-/** Of far ends that nothing reaches. */
+/** Port of far ends to which nothing is really sent. */
 const DRY_PORT = 4000
 
-/** More than a core has of its own [words of 4 bytes]: after it has been read, nothing else is in the caches. */
+/** Larger than a core's own caches: reading it displaces everything else from them [words of 4 bytes]. */
 const others = new Int32Array(1 << 19)
 
 function readOthers(): number {
@@ -57,7 +57,7 @@ function readOthers(): number {
   return sum
 }
 
-/** A frame of all legs: packets come before the slot that their room is mixed in. `isCold`: before it the core was somebody else's. */
+/** Runs a frame of all legs: packets arrive before the slot in which their room is mixed. `isCold`: with cold caches before each slot. */
 export function runFrame(subject: Subject, phones: Phones, frame: number, isCold = false): void {
   const { legs, roomSize } = subject.plan
   for (let slot = 0; slot < SLOTS; slot++) {
@@ -75,7 +75,7 @@ function mix(rooms: readonly Room[], slot: number, now: number): void {
   for (let room = slot; room < rooms.length; room += SLOTS) rooms[room]!.tick(now)
 }
 
-/** The engine's legs and rooms without sockets: packets come by a call, and what is sent goes nowhere. */
+/** The engine's legs and rooms without sockets: packets arrive by a function call, and those sent are only counted. */
 export class Dry implements Subject {
   readonly name: string
   readonly plan: Plan
@@ -90,9 +90,9 @@ export class Dry implements Subject {
   readonly #packets: Uint8Array[]
   readonly #given: number[] = []
   sent = 0
-  /** What comes is lost. */
+  /** Packets to the legs are lost. */
   isDeaf = false
-  /** Packets come, and no room is mixed. */
+  /** Packets arrive, but no room is mixed. */
   isStalled = false
 
   constructor(name: string, plan: Plan, now: number) {
@@ -130,8 +130,8 @@ export class Dry implements Subject {
 }
 
 /**
- * The same with every second leg of a room on another thread, as far as that costs something: both are this one, by turns. What either
- * thread does for the room tells how many legs two of them hold.
+ * The same with every second leg of a room on another engine thread. Both threads' work is done alternately in this one, and measured separately: that
+ * tells how many legs two threads can carry.
  */
 export class Spread implements Subject {
   readonly name = 'spread'
@@ -197,7 +197,7 @@ export class Spread implements Subject {
   close(): void {}
 }
 
-/** The same over the system's own sockets. */
+/** The same over native sockets. */
 export class Native implements Subject {
   readonly name: string
   readonly plan: Plan
@@ -243,7 +243,7 @@ export class Native implements Subject {
     const legs = sockets.map((socket, leg) => {
       const out = { sendRtp: socket.send.bind(socket), sendRtcp: () => {} }
       const opened = openLeg(`leg_${leg}`, out, portOf(ports.far, leg), isEncrypted, now)
-      // On the clock of who measures, which does not wait for that of the wall.
+      // Arrival times are by the clock of the measurement, which runs faster than the wall clock.
       socket.listen(
         (bytes, host, port) => opened.rtp(bytes, host, port, this.#now - AGE_MS),
         error => {
@@ -290,7 +290,7 @@ async function bindAll(datagrams: NativeDatagrams, legs: number, first: number):
   return sockets
 }
 
-/** The yardstick. */
+/** The yardstick, with far ends as `Native` has them. */
 export class InC implements Subject {
   readonly name = 'yardstick in C'
   readonly plan: Plan

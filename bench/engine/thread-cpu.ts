@@ -1,7 +1,7 @@
 import koffi from 'koffi'
 import { SharedMemory } from '../../media/rtp/datagrams/libc.ts'
 
-/** `clock_gettime(2)`: what this thread alone has used, whatever else the machine does. */
+/** `clock_gettime(2)`: the CPU time of this thread alone, whatever else the machine does. */
 const CLOCK_THREAD_CPUTIME_ID = 3
 
 const clockGettime = koffi.load(null).func('int clock_gettime(int, uintptr_t)')
@@ -13,7 +13,7 @@ export function threadCpuUs(): number {
   return spec.view.getUint32(0, true) * 1e6 + spec.view.getUint32(8, true) / 1e3
 }
 
-/** Between `begin` and `end`, summed over rounds; the median round is what counts, as now and then the machine takes one. */
+/** CPU time between `begin` and `end`, summed in rounds. The median round counts, since the machine disturbs a round now and then. */
 export class Meter {
   readonly #rounds: number[] = []
   #round = 0
@@ -27,24 +27,24 @@ export class Meter {
     this.#round += threadCpuUs() - this.#begunAt
   }
 
-  /** A round is over. */
+  /** Ends a round. */
   next(): void {
     this.#rounds.push(this.#round)
     this.#round = 0
   }
 
-  /** Forgets the rounds so far: code was not hot. */
+  /** Forgets the rounds so far, in which code was still being compiled. */
   clear(): void {
     this.#rounds.length = 0
     this.#round = 0
   }
 
-  /** Of a round [µs]. */
+  /** The median round [µs]. */
   get median(): number {
     return this.#rounds.toSorted((a, b) => a - b)[this.#rounds.length >> 1] ?? 0
   }
 
-  /** Of a round, with what comes now and then: collections of garbage [µs]. */
+  /** The mean round, which includes garbage collections [µs]. */
   get mean(): number {
     return this.#rounds.reduce((sum, us) => sum + us, 0) / this.#rounds.length
   }

@@ -8,21 +8,21 @@ import { machineLine, table } from '../tables.ts'
 import { FuzzSender } from './sender.ts'
 
 const SEED = 2026
-/** Between two looks whether it has kept up; a batch is smaller than what a known network may send at once. */
+/** Number of messages between two checks that the product keeps up: fewer than a known network may send at once. */
 const BATCH = 200
-/** One batch in so many has calls and connections in it, of which each takes some messages. */
+/** Every twentieth batch also has calls and TCP connections, with several messages in each. */
 const SPECIAL_EVERY = 20
 const SPECIAL = 4
 const SAMPLES = 10
-/** An answer that takes longer never comes [ms]. */
+/** A product that does not answer within this time counts as dead [ms]. */
 const DEAF_MS = 15_000
-/** The longest that anything of SIP lasts by itself: 64 × T1 (RFC 3261 §17.1.1.2), a call whose answer was not acknowledged, and its BYE [ms]. */
+/** Longer than any SIP state lasts by itself: 64 × T1 (RFC 3261 §17.1.1.2) for a call whose answer is not acknowledged, and again for its BYE [ms]. */
 const QUIET_MS = 150_000
 const MB = 2 ** 20
 
 interface FuzzSample {
   messages: number
-  /** Of media and control [bytes]. */
+  /** Memory of media and control [bytes]. */
   media: number
   control: number
   sessions: number
@@ -37,16 +37,16 @@ export interface FuzzReport {
   seed: number
   seconds: number
   samples: FuzzSample[]
-  /** How long after the last message nothing was left [s]; null: something is. */
+  /** Time from the last message until nothing was left [s]; null: something still is. */
   quietAfter: number | null
   faults: number
-  /** Calls that were answered 503, for want of room. */
+  /** Calls that were answered with 503, since capacity was used up. */
   refused: number
-  /** What must not be. */
+  /** What went wrong; empty: nothing. */
   problems: string[]
 }
 
-/** `--fuzz N`: so many broken messages over UDP and TCP into the product: does it live, does it leak, is anything left? */
+/** `--fuzz N`: sends N broken messages over UDP and TCP to the product. Does it survive, does it leak, is any state left? */
 export async function benchFuzz(
   count: number,
   startSubject: () => Promise<Subject>,
@@ -93,17 +93,17 @@ export async function benchFuzz(
   return report
 }
 
-/** It has kept up when it answers. */
+/** Waits until the product answers: then it has kept up. */
 async function answers({ sip, metrics }: Subject): Promise<void> {
   const limit = performance.now() + DEAF_MS
-  // Of control and media both: the figures of one come by way of the other.
+  // That takes both processes: control serves the figures of media.
   while (!(await metrics()).has('media_sip_sessions')) {
     if (performance.now() > limit) throw new Error(`${sip.host}:${sip.port} does not answer any more`)
     await sleep(50)
   }
 }
 
-/** A call among all that: answered, and heard. */
+/** Places a call meanwhile, which must be answered and heard. */
 async function callsWell({ sip, echoNumber }: Subject): Promise<void> {
   const phone = await Phone.open('fuzz-witness')
   try {
@@ -127,7 +127,7 @@ async function sampleOf(subject: Subject, messages: number): Promise<FuzzSample>
   }
 }
 
-/** @returns how long it took [s]; null: too long */
+/** Waits until no SIP state is left. @returns how long that took [s]; null: too long */
 async function untilQuiet(subject: Subject): Promise<number | null> {
   const from = performance.now()
   while (performance.now() - from < QUIET_MS) {
@@ -138,7 +138,7 @@ async function untilQuiet(subject: Subject): Promise<number | null> {
   return null
 }
 
-/** What broken messages do, as text. */
+/** The report as text. */
 export function formatFuzzReport({ commit, machine, seed, seconds, samples, ...report }: FuzzReport): string {
   const rows = samples.map(({ messages, media, control, sessions, transactions, legs }) => [
     ...[String(messages), (media / MB).toFixed(0), (control / MB).toFixed(0)],

@@ -9,15 +9,15 @@ const TORTURE = new URL('../../fixtures/sip/torture/', import.meta.url)
 const STATUSES = ['100 Trying', '180', '200 OK', '302 Moved', '401 No', '503 X', '699 Y', '99 Z', '1000 A']
 const IN_DIALOG = ['INVITE', 'INVITE', 'ACK', 'INFO', 'UPDATE', 'OPTIONS', 'PRACK', 'BYE', 'CANCEL', 'REFER', 'NOTIFY']
 const ECHO = '1002'
-/** Broken requests inside one call. */
+/** Number of broken requests within a call. */
 const PER_CALL = 20
-/** Messages in one TCP connection, which the first that cannot be framed closes. */
+/** Number of messages in a TCP connection; the first one that cannot be framed closes it. */
 const PER_CONNECTION = 10
 
-/** Makes broken SIP of every kind, the same for the same seed, and sends it. */
+/** Makes broken SIP messages of every kind, the same ones for the same seed, and sends them. */
 export class FuzzSender {
   sent = 0
-  /** Calls that were refused with 503, since too many of the others were not over. */
+  /** Calls that were refused with 503, since too many earlier ones had not ended. */
   refused = 0
   readonly #random: Random
   readonly #to: Address
@@ -41,7 +41,7 @@ export class FuzzSender {
     this.#socket.close()
   }
 
-  /** So many messages from outside of any call. */
+  /** Sends messages outside of any call. */
   async strangers(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       await this.#socket.send(this.#message().subarray(0, 65_507), this.#to)
@@ -49,7 +49,7 @@ export class FuzzSender {
     }
   }
 
-  /** A call that begins as it should, and what is broken in it; none where the product has no room for one more. */
+  /** Begins a call correctly, and sends broken requests in it. Does nothing if the call is refused. */
   async insideCall(): Promise<void> {
     const random = this.#random
     const call = await this.#begin()
@@ -64,7 +64,7 @@ export class FuzzSender {
     await call.hangup()
   }
 
-  /** The same as from strangers, in one connection of TCP, until the product closes it. */
+  /** Sends the same messages as `strangers` over one TCP connection, until the product closes it. */
   async overTcp(): Promise<void> {
     const socket = connect(this.#to.port, this.#to.host)
     socket.on('error', () => {})

@@ -10,7 +10,7 @@ import type { Manner, SpeechToText, Understood } from '../../media/speech/speech
 import { TestEngine } from '../../test/fakes/engine.ts'
 import type { LabelledCall } from './labelled-calls.ts'
 
-/** As an assistant listens. */
+/** The settings with which an assistant listens. */
 const LISTEN: ListenSpec = {
   listenId: 'hearing',
   language: null,
@@ -19,28 +19,28 @@ const LISTEN: ListenSpec = {
   bargeIn: { afterMs: 200, resume: true, backChannels: [] },
 }
 const LEG = 'part_caller'
-/** Of an echo: a round trip and two jitter buffers [frames]. */
+/** Delay of an echo: a round trip and two jitter buffers [frames]. */
 const ECHO_DELAY = 8
 
-/** What the chain made of a call. */
+/** The result of a call. */
 export interface Heard {
   /** The words of all utterances. */
   text: string
   utterances: { from: number; to: number; text: string }[]
-  /** Speech was declared. */
+  /** How often the start of speech was reported. */
   declared: number
-  /** How much of our answer was heard, of its length; 1: all. Null: there was none. */
+  /** Share of our answer that was played; null: there was no answer. */
   answerHeard: number | null
   /** From the first frame of the answer to its end, pauses included [ms]; null: it did not end. */
   answerMs: number | null
-  /** All that came from the caller, echo included. */
+  /** Everything that the caller sent, including echo. */
   sent: Int16Array
 }
 
-/** Notes what it is given, and asks another for the words; without one it hears that something was said. */
+/** Notes the audio that it gets, and asks another recogniser for the words; without one, it only reports that something was said. */
 class NotingEar implements SpeechToText {
   readonly guesses = true
-  /** The audio of each utterance, or of what was guessed of it last. */
+  /** The audio of each utterance, or that of its last guess. */
   readonly given: Int16Array[] = []
   guessed: Int16Array = new Int16Array(0)
   readonly #ear: SpeechToText | null
@@ -77,7 +77,7 @@ class NotingEar implements SpeechToText {
   }
 }
 
-/** One call through the engine: RTP, jitter buffer, detector, echo guard, endpointer, barge-in, and the ear when one is given. */
+/** Runs a call through the engine: RTP, jitter buffer, voice detector, echo guard, endpointer, barge-in, and the recogniser if one is given. */
 export async function hear(
   call: LabelledCall,
   tools: { dataDir: string; prompts: Prompts; ear: SpeechToText | null },
@@ -95,10 +95,10 @@ export async function hear(
     if (call.echoDb !== null) addEcho(frame, farEnd.received.payloads.length, call.echoDb, farEnd.received)
     sent.set(frame, at)
     engine.run(1, () => farEnd.speaker.speak(frame, engine.now))
-    // Words are there at once: time stands still meanwhile.
+    // The virtual clock stands still while the recogniser works, so that words come at once.
     await engine.until(() => ear.open === 0)
     await new Promise(resolve => setImmediate(resolve))
-    // A guess that was the end is not asked for again.
+    // A guess that turned out to be the whole utterance is not recognised again.
     if (engine.of('leg.utterance').length > ear.given.length) ear.given.push(ear.guessed)
     if (finishedAt === null && engine.of('play.finished').length > 0) finishedAt = engine.now
   }
@@ -124,7 +124,7 @@ async function play(engine: TestEngine, answer: Int16Array, dataDir: string): Pr
   await engine.engine.do('leg.play', { legId: LEG, playId: 'answer', sources, loop: false, hangupAfter: null })
 }
 
-/** What we sent some frames ago comes back. */
+/** Adds the echo of what we sent `ECHO_DELAY` frames ago. */
 function addEcho(frame: Int16Array, now: number, echoDb: number, { payloads }: { payloads: Uint8Array[] }): void {
   const payload = payloads[now - ECHO_DELAY]
   if (payload === undefined) return
@@ -134,7 +134,7 @@ function addEcho(frame: Int16Array, now: number, echoDb: number, { payloads }: {
   for (let i = 0; i < LEG_SAMPLES; i++) frame[i] = clamp16(Math.round(frame[i]! + gain * echo[i]!))
 }
 
-/** As it is after the way through G.711. */
+/** The samples after encoding and decoding by G.711. */
 export function overTheLine(samples: Int16Array): Int16Array<ArrayBuffer> {
   const octets = new Uint8Array(samples.length)
   PCMU.encode(samples, octets)
@@ -143,10 +143,10 @@ export function overTheLine(samples: Int16Array): Int16Array<ArrayBuffer> {
   return decoded
 }
 
-/** Enough to be found again [samples]. */
+/** Length of the part by which an utterance is found [samples]. */
 const SAMPLE_OF_IT = 800
 
-/** Where in what was sent an utterance lies, by the samples in the middle of it. */
+/** Finds an utterance in what was sent, by the samples in its middle. */
 function locate(samples: Int16Array, sent: Int16Array): { from: number; to: number } {
   const middle = Math.max(0, Math.floor((samples.length - SAMPLE_OF_IT) / 2))
   const wanted = samples.slice(middle, middle + SAMPLE_OF_IT)

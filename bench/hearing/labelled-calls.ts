@@ -5,17 +5,17 @@ import { Flite } from '../../media/speech/flite.ts'
 import { activeRms, atLevel, type NoiseKind, noiseOf, speechSpan } from './noises.ts'
 import { ANSWERS, BABBLE, BABBLE_VOICES, LOUDER_DB, SENTENCES, type SentenceSet, VOICES } from './sentences.ts'
 
-/** How a call of a condition sounds. */
+/** A condition: how calls sound. */
 export interface Condition {
   name: string
-  /** Active level of the caller's voice; null: he says nothing [dBov]. */
+  /** Active level of the caller's voice; null: the caller says nothing [dBov]. */
   voiceDb: number | null
   noise: { kind: NoiseKind; levelDb: number } | null
-  /** When he speaks: alone, one second after our loud answer, or over it. */
+  /** When the caller speaks: alone, one second after our loud answer, or over it. */
   speaks: 'alone' | 'after_answer' | 'over_answer'
-  /** What comes back of what we play, below it; null: nothing [dB]. */
+  /** How far the echo is below what we play; null: there is no echo [dB]. */
   echoDb: number | null
-  /** Held against the promise of one word in a hundred. */
+  /** Whether it counts for the target that at most one word in a hundred is wrong. */
   isQuiet: boolean
 }
 
@@ -44,7 +44,7 @@ export const CONDITIONS: readonly Condition[] = [
   ...(['white', 'car', 'fan', 'babble'] as const).flatMap(kind => [20, 10, 5, 0].map(snr => inNoise(kind, snr))),
 ]
 
-/** Nobody says anything, and we play an answer. */
+/** Conditions in which nobody says anything while we play an answer. */
 export const EMPTY_CONDITIONS: readonly Condition[] = [
   condition('nothing but our echo, 26 dB', { voiceDb: null, speaks: 'over_answer', echoDb: 26 }),
   ...(['white', 'car', 'fan', 'babble'] as const).flatMap(kind =>
@@ -58,35 +58,35 @@ export const EMPTY_CONDITIONS: readonly Condition[] = [
   ),
 ]
 
-/** One call, and what is true of it. */
+/** A call with its labels. */
 export interface LabelledCall {
   /** What is said; empty: nothing. */
   text: string
-  /** All that comes from the caller but our echo, from the first frame on. */
+  /** Everything that comes from the caller, except our echo, from the first frame on. */
   line: Int16Array
-  /** Where his voice is in it [samples]. */
+  /** Where the caller's voice is in it [samples]. */
   from: number
   to: number
-  /** What we play from the first frame on; null: nothing. */
+  /** The answer that we play from the first frame on; null: none. */
   answer: Int16Array | null
   echoDb: number | null
 }
 
 const ANSWER_DB = -14
-/** No line is without any noise. */
+/** Minimum noise of every line. */
 const LINE_NOISE_DB = -66
 const SECOND = NARROWBAND_HZ
 const LEAD_IN = 2 * SECOND
-/** Noise is there before somebody speaks. */
+/** Time before the caller speaks in a condition with noise. */
 const NOISE_LEAD_IN = 8 * SECOND
 const TAIL = 2 * SECOND
-/** A call in which nothing is said. */
+/** Duration of a call in which nothing is said. */
 const EMPTY_CALL = 30 * SECOND
 
-/** Of eSpeak. */
+/** Speed of eSpeak's voices. */
 const WORDS_PER_MINUTE = 150
 
-/** Each set has noises of its own. */
+/** Seeds, so that each set has different noises. */
 const SEEDS: Record<SentenceSet, number> = {
   build: 1,
   held: 5_000_011,
@@ -96,7 +96,7 @@ const SEEDS: Record<SentenceSet, number> = {
   sixth: 29_000_023,
 }
 
-/** Makes labelled calls: the same for the same set, condition and number. */
+/** Makes labelled calls; the same ones for the same set, condition and number. */
 export class CallMaker {
   readonly #flite = new Flite(1)
   #espeak: Promise<EspeakVoice> | null = null
@@ -173,7 +173,7 @@ export class CallMaker {
 
 const voiceOf = (voices: readonly string[], number: number): string => voices[number % voices.length]!
 
-/** Without the silence around it. */
+/** The samples without the silence around the speech. */
 function speaking(samples: Int16Array): Int16Array {
   const { from, to } = speechSpan(samples)
   return samples.subarray(from, to)

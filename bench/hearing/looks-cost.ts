@@ -7,17 +7,17 @@ import { overTheLine } from './chain.ts'
 import { CallMaker, CONDITIONS, type Condition } from './labelled-calls.ts'
 import type { SentenceSet } from './sentences.ts'
 
-/** As many as an utterance keeps of what is around the voice [samples]. */
+/** Audio around the voice, as much as an utterance keeps [samples]. */
 const MARGIN = 1600
 
-/** What several looks cost for the calls of one condition, in times of this process's CPU: a busy machine does not change them. */
+/** What several looks cost for the calls of one condition, in CPU time of this process, which does not depend on how busy the machine is. */
 export interface LooksCost {
   name: string
   utterances: number
   looks: number
-  /** Utterances of more than two, which are not over before the silence that ends them. */
+  /** Utterances with more than two looks, which do not finish before the silence that ends the utterance. */
   late: number
-  /** Of each utterance [ms]: one look at it, and all that it took. */
+  /** For each utterance: CPU time of one look, and of all [ms]. */
   oneMs: number[]
   allMs: number[]
 }

@@ -42,7 +42,7 @@ function steady(kind: Exclude<NoiseKind, 'babble'>, length: number, random: () =
 const hum = (i: number): number =>
   [100, 200, 300, 500].reduce((sum, hz) => sum + Math.sin((2 * Math.PI * hz * i) / NARROWBAND_HZ) / hz, 0)
 
-/** Everybody talks without a stop, from a place of his own in what he says. */
+/** All talkers speak without a pause, each from a different place in its text. */
 function babble(talkers: readonly Int16Array[], length: number, random: () => number): Float64Array {
   const mix = new Float64Array(length)
   for (const talker of talkers) {
@@ -58,7 +58,7 @@ const rms = (samples: ArrayLike<number>): number => {
   return Math.sqrt(energy / samples.length)
 }
 
-/** The samples scaled so that `measured` becomes `levelDb` [dBov]. */
+/** Scales the samples so that an RMS of `measured` becomes `levelDb` [dBov]. */
 export function atLevel(samples: ArrayLike<number>, levelDb: number, measured: number): Int16Array {
   const gain = (32_768 * 10 ** (levelDb / 20)) / measured
   const scaled = new Int16Array(samples.length)
@@ -68,7 +68,7 @@ export function atLevel(samples: ArrayLike<number>, levelDb: number, measured: n
 
 const WINDOW = 80
 
-/** RMS of what is speech in it: of the windows within 16 dB of the mean of all (after ITU-T P.56). */
+/** RMS of the speech: of the windows that are at most 16 dB below the level of the whole (similar to ITU-T P.56). */
 export function activeRms(samples: Int16Array): number {
   const least = levelDbov(samples) - 16
   let energy = 0
@@ -82,7 +82,7 @@ export function activeRms(samples: Int16Array): number {
   return Math.sqrt(energy / Math.max(1, count))
 }
 
-/** From the first to behind the last 10 ms that are within 30 dB of the speech around them [samples]. */
+/** From the first to the end of the last 10 ms that are at most 30 dB below the level of the speech [samples]. */
 export function speechSpan(samples: Int16Array): { from: number; to: number } {
   const least = 20 * Math.log10(activeRms(samples) / 32_768) - 30
   let from = -1

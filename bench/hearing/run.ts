@@ -9,43 +9,43 @@ import { CallMaker, CONDITIONS, type Condition, EMPTY_CONDITIONS, type LabelledC
 import { compare, wordsOf } from './score.ts'
 import type { SentenceSet } from './sentences.ts'
 
-/** Around what is cut out by hand [samples]. */
+/** Audio kept around a sentence that is cut out by its labels [samples]. */
 const BY_HAND_MARGIN = 1600
 
-/** What became of the calls of one condition. */
+/** The results of the calls of one condition. */
 export interface ConditionResult {
   name: string
   isQuiet: boolean
   calls: number
-  /** Of all that was said. */
+  /** Number of words that were said, and of wrong ones. */
   words: number
   errors: number
   /** Of these, those between the first and the last word that was heard right. */
   inside: number
-  /** The same sentences cut out of the call by their labels, and given to the same recogniser. */
+  /** Wrong words if the same recogniser gets the sentences cut out of the call by their labels ("by hand"). */
   errorsByHand: number
-  /** At the beginnings and at the ends, beyond what the recogniser misses of the sentences that were cut by hand. */
+  /** Words missing at the beginnings and ends of sentences that the recogniser did not miss in those cut by hand. */
   lostAtBegin: number
   lostAtEnd: number
   /**
-   * The other way round: recognised, but missed in the version that was cut by hand. If this is as frequent, the recogniser is unstable.
+   * The opposite: words that were recognised, but missed in the sentences cut by hand. If these are as frequent, the recogniser itself varies.
    */
   won: number
-  /** Of those lost, those in whose place nothing was heard: cut off, not misheard. */
+  /** Lost words in whose place nothing was heard: they were cut off, not misheard. */
   gone: number
   /** Calls of which nothing was heard. */
   unheard: number
-  /** What of the voice itself is in no utterance, in the worst call: at its beginning, at its end [ms]. */
+  /** Voice that is in no utterance, at the beginning and at the end, in the worst call [ms]. */
   cutAtBeginMs: number
   cutAtEndMs: number
 }
 
-/** Nobody speaks. */
+/** The result of a condition in which nobody speaks. */
 export interface EmptyResult {
   name: string
-  /** Speech was declared so often, in half a minute. */
+  /** How often the start of speech was reported in half a minute. */
   declared: number
-  /** What of our announcement was heard, and how long that took, of its own length; null: it never ended. */
+  /** Share of our announcement that was played, and the time that took as a share of its length; null: it never ended. */
   heardShare: number
   tookShare: number | null
   words: string
@@ -57,7 +57,7 @@ export interface HearingReport {
   empty: EmptyResult[]
 }
 
-/** Labelled calls through the hearing chain, `count` of each condition that is wanted. */
+/** Runs labelled calls through the hearing chain, `count` of each wanted condition. */
 export async function benchHearing(
   set: SentenceSet,
   count: number,

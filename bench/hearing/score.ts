@@ -1,4 +1,4 @@
-/** The same word, as some write it. */
+/** Different spellings of the same word. */
 const SPELLINGS: readonly [RegExp, string][] = [
   [/[’']/g, ''],
   [/good[- ]bye?/g, 'goodbye'],
@@ -7,26 +7,26 @@ const SPELLINGS: readonly [RegExp, string][] = [
   ),
 ]
 
-/** Lower case, without punctuation. */
+/** The words of a text in lower case, without punctuation. */
 export const wordsOf = (text: string): string[] =>
   SPELLINGS.reduce((spelt, [as, word]) => spelt.replace(as, word), text.toLowerCase())
     .split(/[^\p{L}\p{N}]+/u)
     .filter(word => word !== '')
 
-/** How what was heard differs from what was said, in words. */
+/** The difference between what was said and what was heard [words]. */
 export interface Difference {
   said: number
-  /** Substituted, left out and put in. */
+  /** Substitutions, deletions and insertions. */
   errors: number
-  /** Of what was said, before the first and behind the last word that was heard right. */
+  /** Said words before the first and after the last word that was heard right. */
   missingAtBegin: number
   missingAtEnd: number
-  /** Of these, from the outside, those in whose place nothing was heard, not even another word. */
+  /** The outermost of these in whose place nothing was heard, not even another word. */
   goneAtBegin: number
   goneAtEnd: number
 }
 
-/** Aligns both by the least number of changes (Levenshtein). */
+/** Compares both by an alignment with the minimum number of changes (Levenshtein). */
 export function compare(said: readonly string[], heard: readonly string[]): Difference {
   const costs = Array.from({ length: said.length + 1 }, (_, i) =>
     Array.from({ length: heard.length + 1 }, (_, j) => (i === 0 ? j : i)),
@@ -38,7 +38,7 @@ export function compare(said: readonly string[], heard: readonly string[]): Diff
     }
   }
   const right: number[] = []
-  /** Said words that were heard, as they are or as another one, from the last to the first. */
+  /** Indexes of said words in whose place some word was heard, from the last to the first. */
   const heardAtAll: number[] = []
   for (let i = said.length, j = heard.length; i > 0 && j > 0; ) {
     const isSame = said[i - 1] === heard[j - 1]

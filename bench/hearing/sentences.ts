@@ -1,7 +1,7 @@
 /**
- * Callers' sentences, in sets. `build` is what the hearing chain was tuned on. `held` was run after that, `third` once what `held` had shown was
- * fixed, `fourth` at the end of that, by other voices, which `build` also got later. `fifth` has voices and sentences that nothing was tuned on;
- * `sixth` has others again, and softer ones. A sentence is in one set only.
+ * Callers' sentences, in sets. The hearing chain was tuned on `build`. `held` was run after that, and `third` after the problems that `held` showed were
+ * fixed. `fourth` came last, with other voices, which `build` also got later. `fifth` has voices and sentences that nothing was tuned on; `sixth` has
+ * others again, and softer ones. A sentence is in one set only.
  */
 export const SETS = ['build', 'held', 'third', 'fourth', 'fifth', 'sixth'] as const
 export type SentenceSet = (typeof SETS)[number]
@@ -181,7 +181,7 @@ export const BABBLE: readonly string[] = [
   'Did you see the game last night, the one that went on until after midnight.',
 ]
 
-/** Of flite; those with a language in their names of eSpeak NG. */
+/** Voices of flite; those with a language in their name are of eSpeak NG. */
 const SPEAKERS: readonly string[] = ['slt', 'rms', 'awb', 'kal16']
 export const VOICES: Record<SentenceSet, readonly string[]> = {
   build: SPEAKERS,
@@ -191,7 +191,7 @@ export const VOICES: Record<SentenceSet, readonly string[]> = {
   fifth: ['en-gb-x-rp', 'en-us+f5', 'en-gb-scotland', 'en-us+m7'],
   sixth: ['en-us+f1', 'en-gb-x-gbcwmd', 'en-us+m1', 'en-029'],
 }
-/** Of these voices, above what a condition says [dB]. */
+/** How much louder the voices of a set are than a condition says [dB]. */
 export const LOUDER_DB: Record<SentenceSet, number> = { build: 0, held: 0, third: 0, fourth: 0, fifth: 0, sixth: -4 }
-/** Of the others in the room. */
+/** Voices of the other people in the room. */
 export const BABBLE_VOICES = SPEAKERS

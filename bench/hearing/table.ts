@@ -1,7 +1,7 @@
 import { table } from '../tables.ts'
 import type { ConditionResult, EmptyResult, HearingReport } from './run.ts'
 
-/** The sets side by side, and what is to be quoted: the worse. */
+/** The results of all sets side by side, and the worst of them, which is the one to quote. */
 export function formatHearing(reports: readonly HearingReport[]): string[] {
   return [
     `labelled calls, ${reports[0]!.conditions[0]!.calls} of each condition in each set; build: those the chain was tuned on; held, third and so on: others, from fourth on by other voices, sixth 4 dB softer than the condition says`,

@@ -14,7 +14,7 @@ export interface VoiceResult {
   errors: number
 }
 
-/** What each offline voice says, heard back over G.711 by the offline recogniser. */
+/** How well the offline recogniser understands each offline voice over G.711. */
 export async function benchVoices(say: (line: string) => void): Promise<VoiceResult[]> {
   const flite = new Flite(1)
   const ear = new Moonshine()

@@ -4,24 +4,24 @@ import { finished } from 'node:stream/promises'
 import { seeded } from '../answers/questions.ts'
 
 const SEED = 14
-/** Of a thousand rows. */
+/** Rows per thousand that are invalid, and that repeat an earlier number. */
 const BAD = 10
 const REPEATED = 20
-/** Mobile numbers of Israel beginning with +97253 are valid with any seven digits behind. */
+/** Israeli mobile numbers that begin with +97253 are valid with any seven further digits. */
 const NUMBERS = 10_000_000
-/** It has no divisor in common with 10^7: each row its own number. */
+/** Coprime to 10^7, so that each row has a different number. */
 const STRIDE = 7_919_777
 const NAMES = ['Ann Lee', 'שלום כהן', 'José "Pepe" Núñez', 'Müller, Jürgen', 'Zoë', "O'Brien", 'Two\nlines']
 const BAD_PHONES = ['nobody', '', '12', '+999123', '050-12']
 
-/** A CSV file on disk, and what comes of it in an empty list. */
+/** A CSV file on disk, and the expected result of its import into an empty list. */
 export interface MadeFile {
   path: string
   rows: number
   bytes: number
-  /** Each number that is to be there, in E.164. */
+  /** The expected numbers, in E.164. */
   numbers: Set<string>
-  /** What the report says, by line. */
+  /** The expected errors in the report, by line. */
   errors: Map<number, 'invalid' | 'duplicate'>
   duplicates: number
   failed: number
@@ -31,7 +31,7 @@ const digitsOf = (row: number): string => String((row * STRIDE) % NUMBERS).padSt
 
 const quoted = (text: string): string => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Writes a file of `rows` rows: numbers as people write them, names, rows that are wrong, and numbers that came before; the same each time. */
+/** Writes a file: numbers as people write them, names, invalid rows and repeated numbers; the same each time. */
 export async function makeFile(path: string, rows: number): Promise<MadeFile> {
   const random = seeded(SEED)
   const numbers = new Set<string>()

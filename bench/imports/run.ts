@@ -11,9 +11,9 @@ import { type Beside, bytesOf, peakBytes, Watch } from './watch.ts'
 const TARGETS = ['do_not_call_numbers', 'campaign_contacts'] as const
 type Target = (typeof TARGETS)[number]
 
-/** Control dies when the import is so far, of all rows. */
+/** Shares of the rows after which control is killed. */
 const KILLED_AT = [0.1, 0.35, 0.6, 0.85]
-/** A trial dies once. */
+/** The same for a trial run. */
 const TRIAL_KILLED_AT = [0.5]
 const LOOK_MS = 200
 const QUIET_MS = 5000
@@ -22,9 +22,9 @@ export interface ImportFigures {
   target: Target
   isTrial: boolean
   uploadS: number
-  /** From its start to its end, without the times in which nobody had its job. */
+  /** From its start to its end, without `awayS`. */
   seconds: number
-  /** In which it did not go on, since the process was killed. */
+  /** Time in which the import did not go on, because control was killed [s]. */
   awayS: number
   kills: number
   rows: { read: number; written: number; duplicate: number; failed: number }
@@ -47,7 +47,7 @@ export interface ImportsReport {
   problems: string[]
 }
 
-/** Files of many rows into the real product, which is killed on the way; and whether what is there then is what the files say. */
+/** Imports files with many rows into the real product, which is killed meanwhile, and checks that the result is what the files say. */
 export async function benchImports(rows: number, say: (line: string) => void): Promise<ImportsReport> {
   const startedAt = new Date().toISOString()
   const folder = await mkdtemp(join(tmpdir(), 'tandem-imports-'))
@@ -127,7 +127,7 @@ class OneImport {
       ...(done.status === 'completed' ? [] : [`it is ${done.status} (${JSON.stringify(done.failure)})`]),
       ...(JSON.stringify(done.rows) === JSON.stringify(rows) ? [] : [`counts are ${JSON.stringify(done.rows)}`]),
       ...reportFaults(report, file),
-      // A trial that was killed begins anew.
+      // A trial run that was killed starts over.
       ...(isTrial || told.every((n, i) => i === 0 || n >= told[i - 1]!) ? [] : ['progress went back']),
       ...beside.failures.slice(0, 5),
     ].map(fault => `${this.name}: ${fault}`)
@@ -154,13 +154,13 @@ class OneImport {
     return JSON.parse(body).id
   }
 
-  /** Until it is over; kills control on the way. */
+  /** Waits until the import is over, and kills control meanwhile. */
   async #follow(id: string) {
     const { watch, file, say } = this.#parts
     const marks = [...(this.#of.isTrial ? TRIAL_KILLED_AT : KILLED_AT)]
     let kills = 0
     let awayMs = 0
-    /** Where it stood when it was killed, and when that was. */
+    /** Rows read when control was killed, and when that was. */
     let killed: { read: number; at: number } | null = null
     for (;;) {
       const now = await this.#now(id)
@@ -182,20 +182,20 @@ class OneImport {
     }
   }
 
-  /** The import; a connection to a process that was killed may be found out only now. */
+  /** Retrieves the import; the first request may fail on a connection to the killed process. */
   #now(id: string) {
     const { product } = this.#parts
     return product.until('an answer', () => product.ok('GET', `/imports/${id}`).catch(() => null))
   }
 
-  /** Rows that were read by each event of it, in their order. */
+  /** Rows read by each of its progress events, in order. */
   async #progress(id: string): Promise<number[]> {
     const events = await this.#parts.product.all('/events?type=import.progress')
     return events.filter(({ data }) => data.object.id === id).map(({ data }) => data.object.rows.read)
   }
 }
 
-/** What is in a list, of each line that has one: the first number in E.164. */
+/** The numbers in a list's CSV. */
 const listedIn = (csv: Buffer): string[] => csv.toString('utf8').match(/\+97253\d{7}/g) ?? []
 
 function listFaults(there: string[], expected: Set<string>): string[] {

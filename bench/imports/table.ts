@@ -15,7 +15,7 @@ const waits = (values: number[]): string =>
 
 const besideOf = ({ rest, calls }: Beside): string => `GET /calls ${waits(rest)}, call answered ${waits(calls)}`
 
-/** The run in lines. */
+/** The report as text. */
 export function formatImportsReport(report: ImportsReport): string {
   const { commit, machine, rows, fileBytes, idleRss, diskBytes, quiet, imports, problems } = report
   return [

@@ -11,17 +11,17 @@ const ECHO = '1002'
 const PATIENCE_MS = 10_000
 
 export interface Beside {
-  /** How long answers took, ascending [ms]. */
+  /** Durations of REST requests, ascending [ms]. */
   rest: number[]
   /** From INVITE to 200 OK, ascending [ms]. */
   calls: number[]
-  /** Neither answered well, while control was there. */
+  /** Requests and calls that failed while control was running. */
   failures: string[]
 }
 
-/** What an import costs everybody else: the peak of control's memory, the disk, and how long others wait. */
+/** What an import costs besides: the peak of control's memory, disk space, and how long other requests and calls take. */
 export class Watch {
-  /** Of each control process there was [bytes]. */
+  /** Maxima over all control processes so far [bytes]. */
   maxRss = 0
   maxWal = 0
   readonly #product: Product
@@ -29,7 +29,7 @@ export class Watch {
   readonly #phone: Phone
   #beside: Beside = { rest: [], calls: [], failures: [] }
   #isOver = false
-  /** Counts how often control was taken away: what spans such a moment tells nothing. */
+  /** How often control was killed: a measurement during which that happened does not count. */
   #gone = 0
   #isThere = true
 
@@ -44,7 +44,7 @@ export class Watch {
     return new Watch(product, await Phone.open('beside'), secret)
   }
 
-  /** What was seen since the last time. */
+  /** The measurements since the last call. */
   take(): Beside {
     const { rest, calls, failures } = this.#beside
     this.#beside = { rest: [], calls: [], failures: [] }
@@ -52,7 +52,7 @@ export class Watch {
     return { rest: ascending(rest), calls: ascending(calls), failures }
   }
 
-  /** Control is killed with -9; resolves when the next one serves. */
+  /** Kills control with SIGKILL; resolves when the next one serves. */
   async kill(): Promise<void> {
     this.#isThere = false
     this.#gone++
@@ -69,7 +69,7 @@ export class Watch {
     await this.#phone.close()
   }
 
-  /** Who begins when control is there, and ends before it was taken away, is counted. */
+  /** Measures something, which counts if control was running from its beginning to its end. */
   async #measure(into: 'rest' | 'calls', run: () => Promise<string | null>): Promise<void> {
     if (!this.#isThere) return
     const gone = this.#gone
@@ -109,11 +109,11 @@ export class Watch {
   }
 }
 
-/** Null: it took too long. What is said while control dies may be answered by nobody. */
+/** Null: it took too long, since nobody may answer what was sent while control was killed. */
 const within = <T>(promise: Promise<T>): Promise<T | null> =>
   Promise.race([promise, sleep(PATIENCE_MS, null, { ref: false })])
 
-/** proc(5): VmHWM, the most that it ever had, stands in kB. */
+/** Peak of the resident memory: VmHWM of proc(5), which is in kB. */
 export function peakBytes(pid: number): number {
   try {
     return 1024 * Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0)

@@ -6,11 +6,11 @@ const ECHO = '1002'
 const SHORTEST_MS = 100
 const SPREAD_MS = 400
 
-/** Phones that stay in their calls all the time, and phones that call again and again. */
+/** Phones that stay in their calls, and phones that call and hang up again and again. */
 export class Callers {
-  /** Calls that were answered and hung up by the caller. */
+  /** Number of calls that were answered and hung up by the caller. */
   answered = 0
-  /** Calls that nobody decided on in time: media refused them with a 503. */
+  /** Number of calls that media refused with 503, since control did not decide in time. */
   refused = 0
   readonly problems: string[] = []
   readonly #lasting: { phone: Phone; call: PhoneCall }[]
@@ -31,13 +31,13 @@ export class Callers {
     return new Callers(lasting, server, counts.coming)
   }
 
-  /** Packets of the lasting calls that were heard, and those that are missing in their numbering. */
+  /** Packets that the lasting calls received, and gaps in their sequence numbers. */
   get packets(): { heard: number; missing: number } {
     const counts = this.#lasting.map(({ call }) => ({ heard: call.packets.length, missing: missingIn(call) }))
     return counts.reduce((sum, one) => ({ heard: sum.heard + one.heard, missing: sum.missing + one.missing }))
   }
 
-  /** No more calls come; the lasting ones go on. */
+  /** Places no more calls; the lasting ones go on. */
   async stop(): Promise<void> {
     this.#isStopping = true
     await Promise.all(this.#coming)

@@ -9,19 +9,19 @@ const DAY_MS = 24 * 60 * 60 * 1000
 /** Nobody answers there. */
 const SILENT = 'sip:nobody@127.0.0.1:9'
 
-/** A kind of object that clients make, and that a request acted on twice would make two of. */
+/** A kind of object that clients create, of which a request that was carried out twice would create two. */
 export interface Kind {
-  /** Where it is made and listed. */
+  /** The path at which it is created and listed. */
   path: string
-  /** What tells the n-th from every other of its kind. */
+  /** A value that distinguishes the n-th object from all others of its kind. */
   mark(n: number): string
   body(mark: string): object
   markOf(stored: Json): string
-  /** The ID of what an answer tells of. */
+  /** The ID of the object in an answer. */
   idOf(answer: Json): string
-  /** Every object there is; absent: what is listed at `path`. */
+  /** All objects of this kind; absent: those listed at `path`. */
   stored?(product: Product): Json[]
-  /** What is there after a request that was refused, and does not count. */
+  /** Whether an object was left by a request that was refused, and does not count. */
   isRefused?(stored: Json): boolean
 }
 
@@ -57,12 +57,12 @@ export const KINDS: Kind[] = [
     body: mark => ({ to: SILENT, timeout_s: 5, metadata: { mark } }),
     markOf: ({ metadata }) => metadata.mark ?? '',
     idOf: ({ id }) => id,
-    // Answered 503: control had no connection with media yet, and nobody was dialled.
+    // The answer was 503: control was not connected to media yet, and nobody was dialled.
     isRefused: ({ ended_reason }) => ended_reason === 'media_failed',
   },
 ]
 
-/** The API lists no tokens. */
+/** Reads tokens from the database, since the API does not list them. */
 function tokensOf({ dataDir }: Product): Json[] {
   const database = new BetterSqlite3(databaseFile(dataDir), { readonly: true })
   try {

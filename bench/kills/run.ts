@@ -8,7 +8,7 @@ import { Writers } from './writer.ts'
 
 export interface KillOptions {
   kills: number
-  /** No kill begins after this; then the report says how many there were [ms]. */
+  /** No kill begins after this time; the report says how many there were [ms]. */
   budgetMs: number
   say?: (line: string) => void
 }
@@ -16,25 +16,25 @@ export interface KillOptions {
 export interface KillReport {
   kills: number
   seconds: number
-  /** Writes that were answered, and of these those whose first answer was lost with the process. */
+  /** Writes that were answered, and those of them whose first answer was lost with the process. */
   acknowledged: number
   retried: number
   webhooks: WebhookCounts
   calls: { answered: number; refused: number; lasting: number }
   packets: { heard: number; missing: number }
-  /** Everything that was lost, doubled or forgotten; empty is what the product promises. */
+  /** Everything that was lost, duplicated or forgotten. */
   problems: string[]
 }
 
 const CLIENTS = 3
 const CALLERS = { lasting: 2, coming: 2 }
-/** How long a process serves before it is killed, at most; every tenth is killed while it starts [ms]. */
+/** Maximum time that a process serves before it is killed; every tenth is killed during its start [ms]. */
 const SERVES_MS = 150
 const STARTS_MS = 200
-/** A call that rings where nobody is has ended by then [ms]. */
+/** Calls to an address where nobody answers have ended after this time [ms]. */
 const CALLS_END_MS = 30_000
 
-/** Kills control with -9 again and again while clients write, webhooks go out and calls come; then looks at what is left. */
+/** Kills control with SIGKILL again and again while clients write, webhooks are sent and calls arrive; then checks what is stored. */
 export async function runKills({ kills, budgetMs, say = () => {} }: KillOptions): Promise<KillReport> {
   const product = await Product.start({ env: { TANDEM_LOG_LEVEL: 'fatal' } })
   const receiver = await new WebhookReceiver().listen()
@@ -96,7 +96,7 @@ export async function runKills({ kills, budgetMs, say = () => {} }: KillOptions)
 const running = async (product: Product): Promise<string[]> =>
   (await product.all('/calls')).filter(({ ended_at }) => ended_at === null).map(({ id }) => id)
 
-/** The report in lines. */
+/** The report as lines of text. */
 export function describeKills(report: KillReport): string[] {
   const { kills, seconds, acknowledged, retried, webhooks, calls, packets, problems } = report
   return [

@@ -6,9 +6,9 @@ import type { Callers } from './callers.ts'
 import { KINDS } from './kinds.ts'
 import { post, type Writers } from './writer.ts'
 
-/** What a killed process had under way is due again when its lease runs out; then a busy machine needs some time [ms]. */
+/** A delivery that a killed process had begun is due again when its lease expires; then a busy machine needs some more time [ms]. */
 const WEBHOOK_PATIENCE_MS = 60_000
-/** So often is looked for what is still missing [ms]. */
+/** Interval of the checks for what is still missing [ms]. */
 const LOOK_MS = 100
 /** Below the rate limit. */
 const REPLAYS_AT_ONCE = 4
@@ -17,7 +17,7 @@ const REPLAY_PACE_MS = 50
 // biome-ignore lint/suspicious/noExplicitAny: REST answers of every shape
 type Json = any
 
-/** Every write that was acknowledged is there, once, as it was acknowledged. */
+/** Checks that every acknowledged write is stored once, as it was acknowledged. */
 export async function verifyWrites(product: Product, writers: Writers): Promise<string[]> {
   const problems: string[] = []
   for (const kind of KINDS) {
@@ -36,7 +36,7 @@ export async function verifyWrites(product: Product, writers: Writers): Promise<
   return problems
 }
 
-/** Every key gives the answer that its first request got. */
+/** Checks that a repeated request with each key gets the first answer. */
 export async function verifyKeys(rest: RestClient, writers: Writers): Promise<string[]> {
   const problems: string[] = []
   const left = [...writers.acknowledged]
@@ -61,7 +61,7 @@ export interface WebhookCounts {
   repeated: number
 }
 
-/** Every event has arrived at the receiver, in time. */
+/** Checks that every event arrived at the receiver in time. */
 export async function verifyWebhooks(
   rest: RestClient,
   receiver: WebhookReceiver,
@@ -78,7 +78,7 @@ export async function verifyWebhooks(
   return { counts, problems: missing().map(({ id, type }) => `the webhook of ${type} ${id} never came`) }
 }
 
-/** Every call has one row and each of its events once; those that last have not noticed anything. */
+/** Checks that every call has one row and each of its events once, and that the lasting calls were not disturbed. */
 export async function verifyCalls(rest: RestClient, callers: Callers, lastingIds: string[]): Promise<string[]> {
   const problems: string[] = []
   const counts = new Map<string, number>()

@@ -9,8 +9,8 @@ const ENTRY = fileURLToPath(new URL('../../dist/control/wiring/main.js', import.
 const GONE_POLL_MS = 5
 
 /**
- * The control process of a running product, to be killed and followed by another without a pause. The product's own supervisor
- * waits longer and longer before it restarts a process that keeps dying; it is stopped meanwhile, and goes on when this is done.
+ * The control process of a running product, which can be killed and replaced without a pause. The product's supervisor waits longer and longer before
+ * it restarts a process that keeps dying, so it is stopped (SIGSTOP) meanwhile, and continued by `giveBack`.
  */
 export class Victim {
   readonly #product: Product
@@ -36,26 +36,26 @@ export class Victim {
     return fork(ENTRY, { env: { ...this.#product.env }, execArgv: [] })
   }
 
-  /** Resolves when it serves, or died before. */
+  /** Resolves when the process serves, or has died before. */
   async ready(): Promise<void> {
     await this.#ready
   }
 
-  /** SIGKILL, and the next one begins at once. */
+  /** Kills the process with SIGKILL, and starts the next one at once. */
   async replace(): Promise<void> {
     await kill(this.#serving)
     this.#serving = this.#start()
     this.#ready = firstOf(this.#serving)
   }
 
-  /** The supervisor goes on, finds its control dead and starts it again. Idempotent. */
+  /** Continues the supervisor, which finds its control process dead and restarts it. Idempotent. */
   async giveBack(): Promise<void> {
     await kill(this.#serving)
     process.kill(this.#product.pids.supervisor, 'SIGCONT')
   }
 }
 
-/** What it says, or its end. */
+/** Resolves at the first message of the process, or at its exit. */
 const firstOf = (child: ChildProcess): Promise<unknown> => Promise.race([once(child, 'message'), once(child, 'exit')])
 
 async function kill(child: ChildProcess): Promise<void> {
@@ -65,7 +65,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** A zombie, whose parent is stopped, counts as gone: it holds nothing any more. */
+/** Waits until a process is gone. A zombie, whose parent is stopped, counts as gone, since its resources are released. */
 async function untilGone(pid: number): Promise<void> {
   for (;;) {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')

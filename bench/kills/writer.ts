@@ -3,26 +3,26 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiAnswer, RestClient } from '../rest-client.ts'
 import { KINDS, type Kind } from './kinds.ts'
 
-/** Between two writes of one client: what the rate limit leaves them all. */
+/** Pause between two writes of a client, so that all together stay below the rate limit. */
 const PACE_MS = 40
 const RETRY_MS = 20
-/** A write that nobody answers for so long is a failure of the product. */
+/** A write that is not answered within this time counts as a failure of the product. */
 const PATIENCE_MS = 60_000
 
-/** One write as the client sees it. */
+/** A write as its client saw it. */
 export interface Write {
   kind: Kind
-  /** What tells it from every other write of its kind. */
+  /** The value that distinguishes it from all other writes of its kind. */
   mark: string
   key: string
   body: object
-  /** The first answer that came. */
+  /** The first answer that arrived. */
   answer: ApiAnswer
-  /** It was asked again, since the answer was lost. */
+  /** Whether the request was sent again because its answer was lost. */
   wasRetried: boolean
 }
 
-/** Clients that write, each time with a key of its own, and ask again with the same key until they have an answer. */
+/** Clients that write, each time with a new key, and repeat a request with the same key until they have an answer. */
 export class Writers {
   readonly acknowledged: Write[] = []
   readonly problems: string[] = []
@@ -36,7 +36,7 @@ export class Writers {
     this.#clients = Array.from({ length: clients }, () => this.#run())
   }
 
-  /** Resolves when every write that was begun has its answer. */
+  /** Resolves when every write that was begun is answered. */
   async stop(): Promise<void> {
     this.#isStopping = true
     await Promise.all(this.#clients)
@@ -60,7 +60,7 @@ export class Writers {
     for (let tries = 0; performance.now() < limit; tries++) {
       const answer = await post(this.#rest, { kind, key, body })
       if (answer !== null && answer.status < 300) return { kind, mark, key, body, answer, wasRetried: tries > 0 }
-      // Gone with its process, not there yet, still held by the process that died, or too fast.
+      // The process died, does not serve yet, the key is still locked by the process that died, or the rate limit was hit.
       if (answer === null || [409, 429, 503].includes(answer.status)) await sleep(RETRY_MS)
       else {
         this.problems.push(`a write to ${kind.path} was answered ${answer.status} ${JSON.stringify(answer.body)}`)
@@ -72,7 +72,7 @@ export class Writers {
   }
 }
 
-/** Null: no answer came. */
+/** Sends a write; null: no answer arrived. */
 export const post = (
   rest: RestClient,
   { kind, key, body }: Pick<Write, 'kind' | 'key' | 'body'>,

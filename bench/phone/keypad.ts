@@ -6,7 +6,7 @@ const FRAME = samplesPerFrame(NARROWBAND_HZ)
 const LOW_HZ = [697, 770, 852, 941]
 const HIGH_HZ = [1209, 1336, 1477, 1633]
 const COEFFICIENTS = [...LOW_HZ, ...HIGH_HZ].map(hz => goertzelCoefficient(hz, NARROWBAND_HZ))
-/** So short that half of a tone's leading edge fills one, and overlapping by half. */
+/** So short that half of a tone's leading edge fills a window; windows overlap by half. */
 const WINDOW_MS = 10
 const HANN = Float64Array.from(
   { length: (WINDOW_MS * NARROWBAND_HZ) / 1000 },
@@ -26,8 +26,8 @@ export function keysIn(samples: Int16Array): string {
 }
 
 /**
- * The loudest trace of any keypad frequency in any 10 ms of the audio [dBov]; a key is at about -17. Far below what an
- * exchange detects, so a leading edge of a millisecond is seen too. Voices below 300 Hz or silence around it, please.
+ * The highest level of any keypad frequency in any 10 ms of the audio [dBov]; a key has about -17. It sees far less than an exchange detects, even a
+ * leading edge of a millisecond. The rest of the audio must be silence or voices below 300 Hz.
  */
 export function keypadTrace(samples: Int16Array): number {
   const window = new Float64Array(HANN.length)

@@ -1,6 +1,6 @@
 import { Clock, SLOTS } from '../../media/engine/clock.ts'
 
-/** Calls every member once in 20 ms, spread over the frame; runs while it has members. */
+/** Calls every member once in 20 ms, spread over the slots of a frame; runs while it has members. */
 class Pacer {
   readonly #slots: (() => void)[][] = Array.from({ length: SLOTS }, () => [])
   readonly #clock = new Clock(
@@ -11,7 +11,7 @@ class Pacer {
   )
   #joined = 0
 
-  /** @returns what ends it; idempotent */
+  /** Adds a member. @returns a function that removes it; idempotent */
   join(member: () => void): () => void {
     const slot = this.#slots[this.#joined++ % SLOTS]!
     slot.push(member)

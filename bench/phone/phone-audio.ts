@@ -14,16 +14,16 @@ import { pacer } from './pacer.ts'
 const SAMPLES = samplesPerFrame(NARROWBAND_HZ)
 const END_BIT = 0x80
 const EVENT_KEYS = '0123456789*#ABCD'
-/** Where phones of one process listen, above what the system gives away by itself; the first free pairs are taken. */
+/** Ports of the phones in this process, above those that the system gives to outgoing connections; the first free pairs are used. */
 const ports = new PortPool({ first: 61_000 + 2 * randomInt(0, 1000), last: 65_534 })
 
 /** How keys are pressed. */
 export interface PressOptions {
   as: 'rfc4733' | 'inband'
   toneMs?: number
-  /** Between two keys. Default 80 [ms]. */
+  /** Pause between two keys. Default 80 [ms]. */
   gapMs?: number
-  /** RFC 4733 only. `marker`: the bit is never set; `first`: that packet is lost; `ends`: all packets with the E bit are. */
+  /** RFC 4733 only. `marker`: the bit is never set; `first`: the first packet is lost; `ends`: all packets with the E bit are lost. */
   lose?: ('marker' | 'first' | 'ends')[]
 }
 
@@ -46,13 +46,13 @@ interface Press {
   done: () => void
 }
 
-/** The audio half of a phone: says 20 ms at a time by the clock, and keeps everything that it hears. */
+/** The audio half of a phone: sends 20 ms of audio at each tick, and keeps everything that it hears. */
 export class PhoneAudio {
   readonly heard = new Timeline()
-  /** What was said, as it went out; keys as events leave silence. */
+  /** What was sent; silence where keys were sent as events. */
   readonly said = new Timeline()
   readonly packets: HeardPacket[] = []
-  /** Keys that came as telephone events, each once. */
+  /** Keys received as telephone events, each once. */
   keysHeard = ''
   voice: Voice = silence
   readonly #socket: RtpSocket
@@ -97,7 +97,7 @@ export class PhoneAudio {
     return this.#media
   }
 
-  /** Packets that should have come, by their sequence numbers, and did not. */
+  /** Number of packets that are missing in the sequence numbers. */
   get packetsLost(): number {
     const sequences = new Unwrapper(16)
     const numbers = this.packets
@@ -107,7 +107,7 @@ export class PhoneAudio {
     return Math.max(...numbers) - Math.min(...numbers) + 1 - new Set(numbers).size
   }
 
-  /** A description was agreed on; the first one starts the clock. */
+  /** Uses the negotiated media; the first time, this starts sending. */
   connect(media: NegotiatedMedia): void {
     const isFirst = this.#media === null
     this.#media = media
@@ -115,7 +115,7 @@ export class PhoneAudio {
     if (isFirst) this.#stopPacing = pacer.join(() => this.#send())
   }
 
-  /** Presses keys one after the other; resolves when the last has been sent. */
+  /** Presses keys one after the other; resolves when the last one has been sent. */
   press(keys: string, { as, toneMs = 100, gapMs = 80, lose = [] }: PressOptions): Promise<void> {
     return new Promise(done => {
       if (as === 'inband') this.#presses.push({ events: null, samples: inbandKeys(keys, toneMs, gapMs), lose, done })
@@ -160,7 +160,7 @@ export class PhoneAudio {
     this.#socket.sendRtp(packet, length, media.remoteHost, media.remotePort)
   }
 
-  /** True when this tick belongs to a key that is sent in the place of audio. */
+  /** Sends a telephone event instead of audio, if a key is due. @returns whether this tick belongs to a key */
   #sendKey(media: NegotiatedMedia): boolean {
     const press = this.#presses[0]
     if (press === undefined) return false
@@ -174,7 +174,7 @@ export class PhoneAudio {
     return sent
   }
 
-  /** The keypad's tones take the place of the voice in the frame. */
+  /** Fills the frame with the keypad's tones instead of the voice. */
   #pullTone({ samples }: Press): boolean {
     this.#frame.fill(0)
     this.#frame.set(samples.subarray(this.#toneAt, this.#toneAt + SAMPLES))

@@ -24,20 +24,20 @@ export type PhoneCodec = keyof typeof CODECS
 export interface MediaOptions {
   /** In order of preference. Default PCMU alone. */
   codecs?: readonly PhoneCodec[]
-  /** Offer and take RFC 4733. Default true; false: keys are in-band. */
+  /** Offer and accept RFC 4733. Default true; false: keys are in-band. */
   telephoneEvent?: boolean
-  /** What is said from the first packet on. Default silence. */
+  /** What is sent from the first packet on. Default silence. */
   voice?: Voice
 }
 
-/** What became of an INVITE. */
+/** The final response to an INVITE. */
 export type Outcome =
   | { status: 200 }
   | { status: number; reason: string; retryAfterS: number | null; origin: 'local' | 'remote' }
 
 export type CallEnd = Pick<Extract<UaEvent, { kind: 'ended' }>, 'by' | 'cause' | 'reasonHeader'>
 
-/** A promise with its resolve function; what is never awaited may stay open. */
+/** A promise with its resolve function. It never rejects, so that nobody has to await it. */
 class Signal<T> {
   resolve: (value: T) => void = () => {}
   readonly promise = new Promise<T>(resolve => {
@@ -56,7 +56,7 @@ export class PhoneCall {
   readonly #ringing = new Signal<number>()
   readonly #confirmed = new Signal<void>()
   #reinvited: Signal<number> | null = null
-  /** Its own, by which it also answers what the other side changes. */
+  /** Our direction, also in answers to offers of the other side. */
   direction: 'sendrecv' | 'sendonly' | 'inactive' = 'sendrecv'
   /** The last description that we sent. */
   #description: Uint8Array | null = null
@@ -105,22 +105,22 @@ export class PhoneCall {
     return this.audio.media?.codec.name ?? null
   }
 
-  /** The answer to the INVITE, good or bad. */
+  /** Resolves with the final response to the INVITE. */
   get outcome(): Promise<Outcome> {
     return this.#outcome.promise
   }
 
-  /** The first 101 to 199; never resolves when there was none. */
+  /** Resolves with the first status from 101 to 199; never, if there is none. */
   get ringing(): Promise<number> {
     return this.#ringing.promise
   }
 
-  /** Our 2xx was acknowledged. */
+  /** Resolves when our 2xx is acknowledged. */
   get confirmed(): Promise<void> {
     return this.#confirmed.promise
   }
 
-  /** The answered call is over. */
+  /** Resolves when the answered call ends. */
   get ended(): Promise<CallEnd> {
     return this.#ended.promise
   }
@@ -138,7 +138,7 @@ export class PhoneCall {
     }
   }
 
-  /** Puts the other side on hold: `sendonly`, or `inactive`. Resolves to the status of the answer. */
+  /** Puts the other side on hold: `sendonly`, or `inactive`. Resolves with the status of the answer. */
   hold(direction: 'sendonly' | 'inactive' = 'sendonly'): Promise<number> {
     return this.#reinvite(direction)
   }
@@ -152,13 +152,13 @@ export class PhoneCall {
     return this.ended
   }
 
-  /** Asks the other side to call somebody else (REFER): in the place of another call of ours, where one is named. */
+  /** Asks the other side to call somebody else (REFER), in place of another call of ours if one is given. */
   refer(to: string, inPlaceOf?: PhoneCall): void {
     const replaces = inPlaceOf?.dialog() ?? null
     this.#sip.do((agent, now) => agent.refer(this.#sessionId, { to, replaces, referredBy: null }, now).actions)
   }
 
-  /** How Replaces names its dialog to the other side. */
+  /** The value of Replaces that identifies this dialog to the other side. */
   dialog(): string {
     let named = ''
     this.#sip.do(agent => {
@@ -169,7 +169,7 @@ export class PhoneCall {
     return named
   }
 
-  /** Gives up an unanswered INVITE of ours. */
+  /** Cancels our unanswered INVITE. */
   cancel(): void {
     this.#sip.do((agent, now) => agent.cancel(this.#sessionId, now))
   }
@@ -180,7 +180,7 @@ export class PhoneCall {
     this.#sip.do((agent, now) => agent.provisional(this.#sessionId, status, null, now))
   }
 
-  /** What it says is heard from now on, before the answer. */
+  /** Sends early media from now on. */
   early(): void {
     const bytes = this.#offer === null ? null : this.#makeAnswer(this.#offer)
     if (bytes === null) throw new Error('there is no offer to answer early')
@@ -209,7 +209,7 @@ export class PhoneCall {
     this.#sessionId = sessionId
   }
 
-  /** What the user agent says about this call. */
+  /** Handles an event of the user agent about this call. */
   onEvent(event: UaEvent): void {
     switch (event.kind) {
       case 'provisional':

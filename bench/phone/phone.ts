@@ -8,17 +8,17 @@ import { PhoneAudio } from './phone-audio.ts'
 import { type MediaOptions, PhoneCall } from './phone-call.ts'
 
 const HOST = '127.0.0.1'
-/** How long the last BYEs may take when a phone is put away [ms]. */
+/** Maximum time for the last BYEs when a phone is closed [ms]. */
 const FAREWELL_MS = 1000
 
 export interface DialOptions extends MediaOptions {
   transport?: 'udp' | 'tcp'
-  /** INVITE without an offer: the other side offers in its 200, we answer in the ACK. */
+  /** Sends INVITE without an offer: the other side offers in its 200, and we answer in the ACK. */
   lateOffer?: boolean
   headers?: HeaderFields
   /** Default 70. */
   maxForwards?: number
-  /** Whose call it is, where the other side wants that proven. */
+  /** Credentials, if the other side challenges the call. */
   account?: { username: string; password: string }
 }
 
@@ -27,10 +27,9 @@ export interface SipAddress {
   port: number
 }
 
-/** Phones that are open. */
 const open = new Set<Phone>()
 
-/** A small SIP phone over real sockets: dials, takes calls, says what its voice says and keeps what it hears. */
+/** A small SIP phone over real sockets: places and takes calls, sends the audio of its voice, and keeps what it hears. */
 export class Phone {
   readonly name: string
   readonly host: string
@@ -39,9 +38,9 @@ export class Phone {
   readonly #calls = new Map<string, PhoneCall>()
   readonly #waiting: PhoneCall[] = []
   readonly #takers: ((call: PhoneCall) => void)[] = []
-  /** Null: registered; else the status that it was refused with. */
+  /** To be called with the result of a registration: null, or the status that refused it. */
   #registering: (refused: number | null) => void = () => {}
-  /** How it takes calls. */
+  /** Media options of calls that it takes. */
   readonly #incoming: MediaOptions
 
   private constructor(name: string, host: string, port: number, incoming: MediaOptions) {
@@ -60,7 +59,7 @@ export class Phone {
     })
   }
 
-  /** Opens a phone on free ports of a loopback address. `incoming`: what it offers and says in calls that it takes. */
+  /** Opens a phone on free ports of a loopback address. `incoming`: media options of calls that it takes. */
   static async open(name = 'phone', incoming: MediaOptions = {}, host = HOST): Promise<Phone> {
     const phone = new Phone(name, host, await freePort(host), incoming)
     await phone.#sip.listen()
@@ -68,17 +67,17 @@ export class Phone {
     return phone
   }
 
-  /** Closes every phone of this process: what a failed test leaves behind. */
+  /** Closes every phone of this process, such as those that a failed test left open. */
   static async closeAll(): Promise<void> {
     await Promise.all([...open].map(phone => phone.close()))
   }
 
-  /** Where it can be called. */
+  /** The URI at which the phone can be called. */
   get uri(): string {
     return `sip:${this.name}@${bracketed(this.host)}:${this.port}`
   }
 
-  /** Registers at `server` by a member's SIP account; resolves when the registrar has taken it, throws when it has not. */
+  /** Registers at `server` with a member's SIP account; throws if the registrar refuses. */
   register(account: { username: string; password: string }, server: SipAddress): Promise<void> {
     const { username } = account
     const registered = new Promise<void>((resolve, reject) => {
@@ -114,7 +113,7 @@ export class Phone {
     return call
   }
 
-  /** Dials and resolves when the call is answered. Throws when it is refused. */
+  /** Dials, and resolves when the call is answered. Throws if it is refused. */
   async call(user: string, server: SipAddress, options: DialOptions = {}): Promise<PhoneCall> {
     const call = await this.dial(user, server, options)
     const outcome = await call.outcome
@@ -122,13 +121,13 @@ export class Phone {
     return call
   }
 
-  /** The next incoming call, unanswered: `answer`, `ring` or `reject` it. */
+  /** Resolves with the next incoming call, which is to be answered (`answer`), rung (`ring`) or refused (`reject`). */
   next(): Promise<PhoneCall> {
     const call = this.#waiting.shift()
     return call === undefined ? new Promise(resolve => this.#takers.push(resolve)) : Promise.resolve(call)
   }
 
-  /** Hangs up what is left, waits for that to be heard, and closes. Idempotent. */
+  /** Hangs up all calls, waits until the far ends have confirmed that, and closes. Idempotent. */
   async close(): Promise<void> {
     if (!open.delete(this)) return
     for (const call of this.#calls.values()) void call.hangup()

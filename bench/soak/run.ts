@@ -15,17 +15,17 @@ import { type Sample, takeSample } from './samples.ts'
 
 const ROOM_SIZE = 3
 const WARM_UP_SECONDS = 15
-/** Phones that call and hang up again and again, all the time. */
+/** Number of phones that call and hang up again and again. */
 const COMING = 4
-/** Of REST, where it is to be busy. */
+/** Number of REST clients, with `--busy`. */
 const CLIENTS = 4
-/** The audio is measured in so many parts, none shorter than [s]. */
+/** Number of parts in which audio is measured, and minimum duration of a part. */
 const PARTS = 20
 const SHORTEST_PART_S = 15
 
 /** A part of the soak. */
 export interface SoakPart {
-  /** Since the beginning [s]. */
+  /** Time since the start [s]. */
   at: number
   load: LoadResult
 }
@@ -39,18 +39,18 @@ export interface SoakReport {
   minutes: number
   parts: SoakPart[]
   samples: Sample[]
-  /** Calls that came and went, and what was wrong with some. */
+  /** Number of calls that were answered and hung up, and what went wrong with any. */
   calls: number
   problems: string[]
-  /** null: they were not busy. */
+  /** Null: without `--busy`. */
   busy: { requestsPerSecond: number; webhooks: number } | null
-  /** What media took of its core; null: nothing was measured [ms/s]. */
+  /** CPU of media; null: not measured [ms/s]. */
   mediaCpu: CpuRate | null
-  /** Of the core that the engine is on, in the same time; null: there is no C compiler. */
+  /** Lateness of the machine itself on the engine's core meanwhile; null: there is no C compiler. */
   ofMachine: MachineLateness | null
 }
 
-/** `--soak`: legs that stay, calls that come and go, with `--busy` REST and webhooks beside them: what is left behind. */
+/** `--soak`: what grows or drifts while legs talk, others call and hang up, and with `--busy` REST clients and webhooks are served too. */
 export async function benchSoak(
   options: BenchOptions,
   startSubject: () => Promise<Subject>,
@@ -93,7 +93,7 @@ export async function benchSoak(
 
 const partSeconds = (minutes: number): number => Math.max(SHORTEST_PART_S, (minutes * 60) / PARTS)
 
-/** Part after part until the time is over, with a look at everything after each. */
+/** Measures part after part until the time is over, and takes a sample after each. */
 async function watch(
   { parts, samples, minutes }: SoakReport,
   measure: () => Promise<{ result: LoadResult }>,

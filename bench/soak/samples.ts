@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Subject } from '../subject.ts'
 
-/** What is watched over the hours; memory [bytes]. */
+/** The values that must not grow in hours; memory [bytes], and open files. */
 export const WATCHED = [
   'media memory',
   'media main heap',
@@ -16,14 +16,14 @@ export const WATCHED = [
 ] as const
 export type Watched = (typeof WATCHED)[number]
 
-/** One look at everything. */
+/** All values at one moment. */
 export interface Sample {
-  /** Since the beginning [s]. */
+  /** Time since the start [s]. */
   at: number
   values: Record<Watched, number>
   /** Counters of the engine's clock since the start. */
   slots: { all: number; behind: number; late: number; skipped: number }
-  /** How many of them began at most so late [ms]. */
+  /** Number of slots that began at most `ms` late. */
   lateness: { ms: number; slots: number }[]
 }
 
@@ -63,7 +63,7 @@ function latenessIn(metrics: ReadonlyMap<string, number>): Sample['lateness'] {
   })
 }
 
-/** proc(5): VmRSS stands in kB. */
+/** Resident memory: VmRSS of proc(5), which is in kB. */
 export function residentBytes(pid: number): number {
   const kb = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
   return 1024 * Number(kb?.[1] ?? Number.NaN)

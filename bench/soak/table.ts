@@ -4,10 +4,10 @@ import type { MachineLateness } from '../yardstick/metronome.ts'
 import type { SoakReport } from './run.ts'
 import { growthOf, soakVerdict } from './verdict.ts'
 
-/** More rows tell nothing more. */
+/** Maximum number of rows; more would show nothing more. */
 const ROWS = 20
 
-/** What hours of calls leave behind, as text. */
+/** The report as text. */
 export function formatSoakReport(report: SoakReport): string {
   const { minutes, legs, busy, parts, mediaCpu } = report
   return [

@@ -1,4 +1,4 @@
-/** A straight line through points. */
+/** A regression line. */
 export interface Trend {
   /** Per unit of x. */
   slope: number
@@ -6,7 +6,7 @@ export interface Trend {
   error: number
 }
 
-/** The line of least squares; null: fewer than three points, or all at one x. */
+/** The line of least squares; null: there are fewer than three points, or all have the same x. */
 export function trendOf(points: readonly { x: number; y: number }[]): Trend | null {
   const n = points.length
   if (n < 3) return null
@@ -19,11 +19,11 @@ export function trendOf(points: readonly { x: number; y: number }[]): Trend | nu
   return { slope, error: Math.sqrt(rest / (n - 2) / spread) }
 }
 
-/** Whether it grows beyond doubt, and by more than `least` within `span`: what wavers, or settles, is no growth. */
+/** Whether a value grows: by more than two standard errors, and by more than `least` within `span`. */
 export const grows = ({ slope, error }: Trend, span: number, least: number): boolean =>
   slope - 2 * error > 0 && slope * span > least
 
-/** The middle value; NaN of none. */
+/** The median; NaN: there are no values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN

@@ -4,15 +4,15 @@ import type { SoakReport } from './run.ts'
 import { WATCHED, type Watched } from './samples.ts'
 import { grows, median, type Trend, trendOf } from './trend.ts'
 
-/** Of the time: what caches and code take at first is no leak. */
+/** Share of the time that is left out at the start: memory that caches and compiled code take then is no leak. */
 const SETTLING = 1 / 3
-/** Growth of less within the soak is not told from noise [bytes]. */
+/** Less growth within the soak cannot be told from noise [bytes]. */
 const LEAST_GROWTH = 4 * 2 ** 20
-/** Files come and go with calls. */
+/** Likewise for open files, since calls open and close some. */
 const LEAST_FILES = 4
-/** Clocks of machines differ, ours from itself does not [ppm]; parts are short, so that this is seen of what lasts. */
+/** Maximum median of the drift over all parts: the load runs on the same machine, so its clock does not differ from the engine's [ppm]. */
 const MOST_DRIFT_PPM = 20
-/** Shares of slots that may begin more than 2 ms, and more than 5 ms, late: p99 and p99.9. */
+/** Maximum shares of slots that begin more than 2 ms and more than 5 ms late. */
 const MOST_BEHIND = 0.01
 const MOST_LATE = 0.001
 
@@ -29,7 +29,7 @@ export interface Growth {
   grows: boolean
 }
 
-/** How what is watched went, after it had settled. */
+/** The course of each watched value after `SETTLING`. */
 export function growthOf({ samples }: Pick<SoakReport, 'samples'>): Growth[] {
   const until = samples.at(-1)?.at ?? 0
   const settled = samples.filter(({ at }) => at >= until * SETTLING)
@@ -48,7 +48,7 @@ export function growthOf({ samples }: Pick<SoakReport, 'samples'>): Growth[] {
   })
 }
 
-/** Shares of the clock's slots since the first sample. */
+/** Shares of late slots, and number of skipped ones, between the first and the last sample. */
 export function lateness({ samples }: Pick<SoakReport, 'samples'>): { behind: number; late: number; skipped: number } {
   const [first, last] = [samples[0]!.slots, samples.at(-1)!.slots]
   const all = Math.max(1, last.all - first.all)
@@ -59,7 +59,7 @@ export function lateness({ samples }: Pick<SoakReport, 'samples'>): { behind: nu
   }
 }
 
-/** So late at most began this share of the slots between the first sample and the last: the bound that it lies below [ms]. */
+/** This share of the slots between the first and the last sample began at most this late: the next higher bound of the histogram [ms]. */
 export function latenessAt({ samples }: Pick<SoakReport, 'samples'>, share: number): number {
   const [first, last] = [samples[0]!.lateness, samples.at(-1)!.lateness]
   const within = last.map(({ ms, slots }, n) => ({ ms, slots: slots - (first[n]?.slots ?? 0) }))
@@ -67,7 +67,7 @@ export function latenessAt({ samples }: Pick<SoakReport, 'samples'>, share: numb
   return within.find(({ slots }) => slots >= wanted)?.ms ?? Number.NaN
 }
 
-/** What the figures say. */
+/** Each requirement, and whether the product meets it. */
 export function soakVerdict(report: SoakReport): Line[] {
   const loads = report.parts.map(({ load }) => load)
   const lost = loads.reduce((sum, load) => sum + lostFrames(load), 0)

@@ -15,13 +15,13 @@ import { SENTENCES } from '../hearing/sentences.ts'
 import { music, type Random, singing, whistling } from './synth.ts'
 
 /**
- * `seen`: what the detector was tuned on. `held`: what then showed its misses, a soprano and one word. `fresh`: run only after it was finished.
- * Each has its own voices, sentences and tunes.
+ * `seen`: the detector was tuned on it. `held`: run after that; it showed false detections in a soprano and in one word. `fresh`: run only when the
+ * detector was finished. Each part has its own voices, sentences and tunes.
  */
 export const PARTS = ['seen', 'held', 'fresh'] as const
 export type Part = (typeof PARTS)[number]
 
-/** Share of the time that each kind has. */
+/** Share of the time for each kind. */
 const SHARES = {
   speech: 0.38,
   languages: 0.14,
@@ -50,18 +50,18 @@ const ESPEAK: Record<Part, readonly string[]> = {
   held: ['pl', 'ru', 'pt', 'sv', 'nl', 'tr', 'en-gb-x-rp', 'en-029', 'fi', 'el', 'cmn', 'ar'],
   fresh: ['da', 'nb', 'ro', 'uk', 'id', 'ko', 'pt-br', 'es-419', 'en-us-nyc', 'en-gb-x-gbclan'],
 }
-/** People are of different sizes: how much faster a voice is played. */
+/** Speed factors of voices, which make them sound like people of different sizes. */
 const SIZES: Record<Part, readonly number[]> = {
   seen: [1, 0.9, 1.14, 1.25],
   held: [1, 0.85, 1.08, 1.2],
   fresh: [0.95, 1.1, 1.3, 0.8],
 }
 const SEEDS: Record<Part, number> = { seen: 11, held: 70_001, fresh: 900_007 }
-/** Levels at which it comes [dBov of the loudest sample]. */
+/** Levels of the loudest sample [dBov]. */
 const LEVELS = [0, -3, -6, -12, -20]
 const CHUNK_SECONDS = 20
 const TALKERS = 4
-/** The least of what is made by voices, so that babble has talkers of its own [samples]. */
+/** Number of the last spoken texts from which babble is mixed. */
 const BABBLE_POOL = 40
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
@@ -75,7 +75,7 @@ function randomOf(seed: number): Random {
   }
 }
 
-/** Speech, music and tones in which no key is pressed: `seconds` of one part, always the same. */
+/** Speech, music and tones of one part, in which no key is pressed; the same each time. */
 export class Material {
   readonly #part: Part
   readonly #random: Random
@@ -83,7 +83,7 @@ export class Material {
   readonly #texts: readonly string[]
   #espeak: EspeakVoice | null = null
   #next = 0
-  /** What was said last, for babble. */
+  /** The last spoken texts, for babble. */
   readonly #said: Int16Array[] = []
 
   constructor(part: Part) {
@@ -92,7 +92,7 @@ export class Material {
     this.#texts = textsOf(part)
   }
 
-  /** Each piece through G.711 is up to whoever takes it. */
+  /** Makes pieces of all kinds, not yet encoded by G.711. */
   async *pieces(seconds: number): AsyncGenerator<Piece> {
     for (const kind of KINDS) {
       let left = seconds * SHARES[kind] * NARROWBAND_HZ
@@ -168,7 +168,7 @@ export class Material {
   }
 }
 
-/** What else sounds in telephones: special information (ITU-T E.180), a machine's beep, fax (T.30), a modem (V.21), chimes. */
+/** Other signals on telephone lines: special information tones (ITU-T E.180), an answering machine's beep, fax (T.30), a modem (V.21), chimes. */
 const SIGNALS = [
   {
     segments: [
@@ -202,7 +202,7 @@ const SIGNALS = [
   LEAVE_CHIME,
 ]
 
-/** What callers ask, what documents say, what is said in calls. */
+/** The texts of a part: callers' questions, documents, and lines of calls. */
 function textsOf(part: Part): string[] {
   if (part === 'fresh') return [...SENTENCES.third, ...SENTENCES.fourth, ...CALLS]
   const isOurs = (n: number): boolean => (n % 2 === 0) === (part === 'seen')
@@ -217,7 +217,7 @@ function textsOf(part: Part): string[] {
 
 const CALLS = [...SEEN.calls, ...HELD.calls].flatMap(({ turns }) => turns.flatMap(({ lines }) => lines.map(textOf)))
 
-/** A voice, or a tune, played so much faster. */
+/** The samples played faster by a factor. */
 async function sized(samples: Int16Array, factor: number): Promise<Int16Array> {
   const rateHz = Math.round(NARROWBAND_HZ / factor / 50) * 50
   return resampleAll(samples, NARROWBAND_HZ, rateHz)
@@ -229,7 +229,7 @@ function wavOf(path: string): Int16Array {
   return wav.samples[0]!
 }
 
-/** Scaled so that its loudest sample has this level [dBov]. */
+/** Scales the samples so that the loudest one has this level [dBov]. */
 function atPeak(samples: Int16Array | Float64Array, levelDb: number): Int16Array {
   let peak = 1
   for (const sample of samples) peak = Math.max(peak, Math.abs(sample))

@@ -5,14 +5,14 @@ import { LEG_SAMPLES } from '../../media/rooms/leg.ts'
 import { table } from '../tables.ts'
 import { KINDS, type Kind, Material, PARTS, type Part } from './material.ts'
 
-/** What the detector made of one kind of sound in one part. */
+/** What the detector found in one kind of sound of a part. */
 export interface TalkOff {
   part: Part
   kind: Kind
   minutes: number
-  /** Keys that nobody has pressed. */
+  /** Keys that were detected, though none was pressed. */
   keys: string[]
-  /** Of a frame [µs]: the detector, and encoding and decoding the same frame by G.711 beside it. */
+  /** Time per frame for the detector, and to compare for encoding and decoding it by G.711 [µs]. */
   detectorUs: number
   g711Us: number
 }
@@ -21,7 +21,7 @@ const codes = new Uint8Array(LEG_SAMPLES)
 const frame = new Int16Array(LEG_SAMPLES)
 const microseconds = (): number => Number(process.hrtime.bigint()) / 1000
 
-/** `minutes` of speech, music and tones through G.711 and the detector of in-band keys, a third of them of each part. */
+/** Runs `minutes` of speech, music and tones, a third of them of each part, through G.711 and the detector of in-band keys. */
 export async function benchTones(minutes: number, say: (line: string) => void): Promise<TalkOff[]> {
   const results: TalkOff[] = []
   for (const part of PARTS) {
@@ -40,7 +40,7 @@ export async function benchTones(minutes: number, say: (line: string) => void): 
   return results
 }
 
-/** Sums up in `result`. */
+/** Runs the samples through the detector, and adds to `result`. */
 function listen(samples: Int16Array, law: G711, result: TalkOff): void {
   const detector = new DtmfDetector()
   let [coding, detecting] = [0, 0]

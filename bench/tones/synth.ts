@@ -8,10 +8,10 @@ const hertz = (note: number): number => 440 * 2 ** ((note - 69) / 12)
 const between = (random: Random, from: number, to: number): number => from + (to - from) * random()
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random() * from.length)]!
 
-/** What a note sounds like: amplitudes of its partials, how soon each fades [1/s], its attack [s], and its vibrato. */
+/** How notes sound: amplitudes of the partials, how fast they fade [1/s], attack [s], and vibrato. */
 interface Instrument {
   readonly partials: readonly number[]
-  /** Of the first partial; those above fade sooner. 0: held. */
+  /** Of the first partial; higher ones fade faster. 0: sustained. */
   readonly fade: number
   readonly attack: number
   /** Half of its width, as a share of the pitch. */
@@ -30,7 +30,7 @@ const INSTRUMENTS: readonly Instrument[] = [
   { partials: [1, 0, 0.33, 0, 0.2, 0, 0.14], fade: 0.5, attack: 0.001, vibrato: 0 }, // a square wave, of a toy
 ]
 
-/** Adds a note; what does not fit in is cut off. */
+/** Adds a note, cut off at the end of `out`. */
 function addNote(out: Float64Array, from: number, seconds: number, hz: number, level: number, how: Instrument): void {
   const samples = Math.min(out.length - from, Math.round(seconds * NARROWBAND_HZ))
   how.partials.forEach((amplitude, n) => {
@@ -52,7 +52,7 @@ const SCALES = [
   [0, 2, 4, 7, 9],
 ]
 
-/** A piece in some key: chords, a bass and a melody, of some of the instruments. Seldom exactly at 440 Hz. */
+/** A piece in a random key: chords, a bass and a melody, with random instruments, and seldom tuned to exactly 440 Hz. */
 export function music(seconds: number, random: Random): Float64Array {
   const out = new Float64Array(seconds * NARROWBAND_HZ)
   const scale = pick(random, SCALES)
@@ -81,7 +81,7 @@ export function music(seconds: number, random: Random): Float64Array {
   return out
 }
 
-/** Formants of vowels, of a grown man [Hz]. */
+/** Formants of vowels of an adult man [Hz]. */
 const VOWELS = [
   [730, 1090, 2440],
   [270, 2290, 3010],
@@ -93,7 +93,7 @@ const VOWELS = [
 ]
 const BANDWIDTHS = [70, 90, 130]
 
-/** Somebody sings: vowels with vibrato, long notes and runs, gliding from one to the next. */
+/** Singing: vowels with vibrato, long notes and runs that glide from one note to the next. */
 export function singing(seconds: number, random: Random): Float64Array {
   const out = new Float64Array(seconds * NARROWBAND_HZ)
   const tract = between(random, 0.95, 1.3)
@@ -116,7 +116,7 @@ export function singing(seconds: number, random: Random): Float64Array {
   return out
 }
 
-/** The flow of air through the vocal cords, differentiated. */
+/** Derivative of the glottal flow. */
 const glottis = (phase: number): number =>
   phase < 0.4 ? Math.sin((Math.PI * phase) / 0.4) : phase < 0.5 ? -3 * ((phase - 0.4) / 0.1) : 0
 
@@ -140,7 +140,7 @@ class Resonator {
   }
 }
 
-/** Somebody whistles: a sine that glides from note to note, and breath. */
+/** Whistling: a sine that glides from note to note, with breath noise. */
 export function whistling(seconds: number, random: Random): Float64Array {
   const out = new Float64Array(seconds * NARROWBAND_HZ)
   let [hz, phase, target, left] = [900, 0, 900, 0]

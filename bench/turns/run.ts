@@ -12,9 +12,9 @@ import { samplesOf } from '../voices.ts'
 
 /** What the caller says in each turn: "Please wait for the moderator." */
 const SAID = new URL('../../fixtures/prompts/wait-moderator.wav', import.meta.url)
-/** We speak for this long before the caller cuts in [ms]. */
+/** How long we speak before the caller interrupts [ms]. */
 const BEFORE_BARGE_IN_MS = 600
-/** The models load and code gets hot in these. */
+/** Turns that are not counted, in which models are loaded and code is compiled. */
 const WARM_UP_TURNS = 2
 const AFTER_MS = 100
 const END_OF_SPEECH_MS = 500
@@ -27,26 +27,26 @@ const LISTEN: ListenSpec = {
   bargeIn: { afterMs: AFTER_MS, resume: false, backChannels: [] },
 }
 
-/** All in ms. */
+/** All times in ms. */
 export interface TurnsReport {
   startedAt: string
   commit: string
   machine: Machine
   turns: number
   endOfSpeechMs: number
-  /** Voice activity was declared, until the first silent packet was at the caller. */
+  /** From the detection of voice to the first silent packet at the caller. */
   bargeIn: Percentiles
-  /** The silence that ends speech was over, until its text was there. */
+  /** From the end of the silence that ends an utterance to its text. */
   transcribe: Percentiles
-  /** The text was there, until the first sound of the answer was at the caller; an answer that was never spoken before. */
+  /** From the text to the first sound of the answer at the caller; every answer is a new text. */
   speak: Percentiles
-  /** The caller's last voice, until that first sound: a whole turn without a model. */
+  /** From the end of the caller's voice to that first sound: a whole turn without a language model. */
   turn: Percentiles
-  /** The text was this in each turn, or else. */
+  /** All different texts that the turns gave; one, if each was heard alike. */
   texts: string[]
 }
 
-/** How soon we fall silent, and how soon we answer, over real sockets. */
+/** Measures over real sockets how soon we fall silent, and how soon we answer. */
 export async function benchTurns(turns: number, say: (line: string) => void): Promise<TurnsReport> {
   const media = await MediaProcess.start()
   const phone = await Phone.open('caller')
@@ -80,7 +80,7 @@ export async function benchTurns(turns: number, say: (line: string) => void): Pr
   }
 }
 
-/** Of all values, however long they are. */
+/** Percentiles without the upper limit of `Histogram`. */
 function percentilesOf(times: number[]): Percentiles {
   const sorted = times.toSorted((a, b) => a - b)
   const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0
@@ -113,7 +113,7 @@ async function takeTurn(media: MediaProcess, call: PhoneCall, legId: string, n: 
   const finished = media.next('play.finished', ({ playId }) => playId === `answer ${n}`)
   await play(`answer ${n}`, { kind: 'speech', text: `This is answer number ${n}.`, voice: null, language: null }, false)
   await finished
-  // The last packets of it are on their way.
+  // The last packets are still on their way.
   await sleep(100)
   const soundAt = wallTimeOf(call.packets.slice(heardSoFar).find(({ payload }) => !isSilent(payload))!.at)
   return {
@@ -125,7 +125,7 @@ async function takeTurn(media: MediaProcess, call: PhoneCall, legId: string, n: 
   }
 }
 
-/** When the first silent packet after our last sound came. */
+/** When the first silent packet after our last sound arrived. */
 function firstAfterLastSound({ packets }: PhoneCall): number {
   const last = packets.findLastIndex(({ payload }) => !isSilent(payload))
   const next = packets[last + 1]

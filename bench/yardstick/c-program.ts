@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const COMPILERS = ['cc', 'gcc', 'clang']
 
-/** A program of one file of C, compiled for this machine. It prints a line when it is ready, and ends when its standard input does. */
+/** A C program in one file, compiled for this machine. It prints a line when it is ready, and exits when its standard input ends. */
 export class CProgram {
   readonly #directory: string
 
@@ -14,7 +14,7 @@ export class CProgram {
     this.#directory = directory
   }
 
-  /** Compiles; or says why not. */
+  /** Compiles the program. `missing`: why that is not possible. */
   static build(source: string): CProgram | { missing: string } {
     const compiler = COMPILERS.find(name => spawnSync(name, ['--version']).status === 0)
     if (compiler === undefined) return { missing: 'no C compiler here' }
@@ -31,7 +31,7 @@ export class CProgram {
     return join(this.#directory, 'program')
   }
 
-  /** null: it ended before it was ready. */
+  /** Starts the program; null: it exited before it was ready. */
   async start(args: readonly (string | number)[]): Promise<ChildProcess | null> {
     const child = spawn(this.#file, args.map(String), { stdio: ['pipe', 'pipe', 'ignore'] })
     const isReady = await Promise.race([

@@ -1,6 +1,6 @@
-/* A yardstick: the least that a program must do to hold a conference, so that what the engine costs can be said as a ratio.
+/* A yardstick: the minimum that a program must do for conferences. The engine's cost is stated as a ratio to it.
  *
- * One UDP socket per leg. What comes in is decoded from mu-law into the leg's frame, the newest one counts. Every 20 ms each
+ * One UDP socket per leg. A received packet is decoded from mu-law into the leg's frame and replaces the one before. Every 20 ms each
  * room is summed once; each leg gets the sum without itself, clamped, encoded and sent. Rooms are spread over four slots of
  * 5 ms. No signalling, no jitter buffer, no RTCP, no concealment, no check of who sends.
  *

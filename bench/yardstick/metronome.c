@@ -1,7 +1,7 @@
-/* A metronome: how late this machine wakes a thread that nothing of ours holds up, so that what lateness is the machine's can be told from what is ours.
+/* A metronome: how late this machine wakes a thread that only sleeps. That tells lateness of the machine from lateness of the product.
  *
- * It sleeps until every 5 ms of a monotonic clock, as a real-time thread (SCHED_RR) before all threads of the product where the system allows it, and counts how
- * often it was late.
+ * It sleeps until each multiple of 5 ms of a monotonic clock, with a higher real-time priority (SCHED_RR) than all threads of the product where the system
+ * allows it, and counts how often it was late.
  *
  *   cc -O3 -o metronome metronome.c
  *   ./metronome

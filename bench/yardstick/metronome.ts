@@ -6,17 +6,17 @@ import { CProgram } from './c-program.ts'
 
 const SOURCE = fileURLToPath(new URL('./metronome.c', import.meta.url))
 
-/** How often the machine woke a thread late that nothing of ours holds up: of all its ticks. */
+/** How often the machine woke a thread late that only sleeps. */
 export interface MachineLateness {
   ticks: number
-  /** More than 2 ms, more than 5 ms late. */
+  /** Number of ticks that were more than 2 ms and more than 5 ms late. */
   behind: number
   late: number
-  /** It was a real-time thread: what is late then is late by the machine below the system, as by a host that has given the core to others. */
+  /** The thread had real-time priority: then only something below the operating system makes it late, such as a host that gives the core to others. */
   isRealTime: boolean
 }
 
-/** The C program that is woken every 5 ms beside what is measured. */
+/** The C program that wakes every 5 ms beside the measured process (`metronome.c`). */
 export class Metronome {
   readonly pid: number
   readonly #child: ChildProcess
@@ -28,7 +28,7 @@ export class Metronome {
     this.pid = child.pid!
   }
 
-  /** null: there is no C compiler, or it does not start. */
+  /** Null: there is no C compiler, or the program does not start. */
   static async start(): Promise<Metronome | null> {
     const program = CProgram.build(SOURCE)
     if (!(program instanceof CProgram)) return null

@@ -6,7 +6,7 @@ const PORT_TRIES = 10
 const FIRST_PORT = 32_000
 const PORT_STEP = 2000
 
-/** The C program that does the least for a conference. */
+/** The C program that does the minimum for conferences (`conference.c`). */
 export class Yardstick {
   readonly #program: CProgram
   #port = FIRST_PORT
@@ -15,7 +15,7 @@ export class Yardstick {
     this.#program = program
   }
 
-  /** Compiles; or says why not. */
+  /** Compiles the program. `missing`: why that is not possible. */
   static build(): Yardstick | { missing: string } {
     const program = CProgram.build(SOURCE)
     return program instanceof CProgram
@@ -23,7 +23,7 @@ export class Yardstick {
       : { missing: `${program.missing}: the ratio to the yardstick is not measured` }
   }
 
-  /** Starts it with one port per leg; it ends with us. */
+  /** Starts the program with one port per leg. It exits with this process. */
   async start(legs: number, roomSize: number): Promise<{ pid: number; ports: number[]; stop(): void }> {
     for (let attempt = 0; attempt < PORT_TRIES; attempt++) {
       const first = this.#port

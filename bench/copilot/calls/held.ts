@@ -1,6 +1,6 @@
 import { agent, customer, type Half, over } from './labelled-call.ts'
 
-/** The half that nobody looks at while building: run it, quote it, tune nothing by it. */
+// The half that is held out: run it and quote its results, but do not develop or tune anything by it.
 
 const CLINIC = {
   name: 'Bright Dental',

@@ -1,7 +1,7 @@
-/** A sentence and what an attentive listener makes of it by the profile: nothing, or labels, `KIND:KEY`, of a field `field:KEY=VALUE`. */
+/** A sentence and the labels that the profile calls for: `KIND:KEY`, or for a field `field:KEY=VALUE`. */
 export type Line = string | readonly [text: string, ...labels: string[]]
 
-/** A few sentences of one party, one after the other. `over`: begins while the other one still speaks. */
+/** Successive sentences of one party. `over`: begins while the other party still speaks. */
 export interface Turn {
   party: 'agent' | 'customer'
   lines: readonly Line[]
@@ -10,24 +10,24 @@ export interface Turn {
 
 /** How a recorded call sounds. */
 export interface Sound {
-  /** Of flite, or of eSpeak NG. */
+  /** Voices of flite or eSpeak NG. */
   voices: { agent: string; customer: string }
-  /** Active levels [dBov]. */
+  /** Active speech levels [dBov]. */
   levels: { agent: number; customer: number }
-  /** On the customer's line [dBov]. */
+  /** Noise on the customer's line [dBov]. */
   noise: { kind: 'white' | 'car' | 'fan' | 'babble'; levelDb: number }
 }
 
 export interface LabelledCall {
   name: string
-  /** Of `PROFILES`. */
+  /** Name of one of the half's `profiles`. */
   profile: string
   turns: readonly Turn[]
-  /** Absent: text alone. */
+  /** Absent: the call exists only as text. */
   sound?: Sound
 }
 
-/** One half of what the copilot is measured by: profiles as teams may have them, and calls. */
+/** One half of the labelled calls, with profiles as teams may have them. */
 export interface Half {
   name: 'seen' | 'held'
   profiles: Readonly<Record<string, object>>
@@ -39,7 +39,7 @@ export const customer = (...lines: Line[]): Turn => ({ party: 'customer', lines 
 export const over = (turn: Turn): Turn => ({ ...turn, over: true })
 
 export const textOf = (line: Line): string => (typeof line === 'string' ? line : line[0])
-/** `{year}` and `{tomorrow}` stand for what they are on the day of the call. */
+/** The labels of a line, with `{year}` and `{tomorrow}` replaced for the day of the call. */
 export const labelsOf = (line: Line, today: Date): string[] =>
   typeof line === 'string'
     ? []

@@ -1,6 +1,6 @@
 import { agent, customer, type Half } from './labelled-call.ts'
 
-/** More of the seen half: as text alone, in the loose words of people who know no profile. */
+// More of the seen half, only as text, in the loose words of people who do not know the profile.
 
 const GYM = {
   name: 'Harbour Fitness',

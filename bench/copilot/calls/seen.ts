@@ -1,7 +1,7 @@
 import { agent, customer, type Half, over } from './labelled-call.ts'
 import { MORE } from './seen-more.ts'
 
-/** The half that the fast path and the recogniser's queue were built with. */
+// The half with which the fast path and the recogniser's queue were developed.
 
 const NET = {
   name: 'Clearline',

@@ -16,12 +16,12 @@ import { fileOf, type LineTime } from './recorded-call.ts'
 const MS = NARROWBAND_HZ / 1000
 const LEAD_IN = 800 * MS
 const TAIL = 1500 * MS
-/** Between two turns, and between two lines of one, at least and at most. */
+/** Minimum and maximum pause between two turns, and between two lines of a turn. */
 const TURN_GAP = [350 * MS, 900 * MS] as const
 const LINE_GAP = [120 * MS, 420 * MS] as const
-/** Who speaks over the other begins so long before the other's end. */
+/** How long before the end of the other party's turn an `over` turn begins. */
 const OVERLAP = 700 * MS
-/** No line is without any noise [dBov]. */
+/** Minimum noise of every line [dBov]. */
 const LINE_NOISE_DB = -66
 const LOWEST_HZ = 300
 const HIGHEST_HZ = 3400
@@ -35,7 +35,7 @@ async function speak(text: string, voice: string): Promise<Int16Array> {
   return made.samples.slice(from, to)
 }
 
-/** A place in the call for each line, as people take turns. */
+/** Decides when each line of the call is said. */
 async function layOut({ turns }: LabelledCall, { voices, levels }: Sound, random: () => number) {
   const between = ([least, most]: readonly [number, number]): number =>
     Math.round(least + ((random() + 1) / 2) * (most - least))
@@ -54,7 +54,7 @@ async function layOut({ turns }: LabelledCall, { voices, levels }: Sound, random
   return said
 }
 
-/** Second-order sections after the RBJ cookbook, both with the quality of Butterworth. */
+/** Filters to the band of a telephone: second-order sections of the RBJ cookbook, with the Q of Butterworth filters. */
 function overTelephone(samples: Float64Array): Float64Array {
   return filtered(filtered(samples, 'high', LOWEST_HZ), 'low', HIGHEST_HZ)
 }

@@ -13,7 +13,7 @@ export interface LineTime {
 export interface RecordedCall {
   call: LabelledCall
   samples: { agent: Int16Array; customer: Int16Array }
-  /** Of all its lines, in their order. */
+  /** Times of all its lines, in order. */
   times: readonly LineTime[]
 }
 
