@@ -17,12 +17,6 @@ interface Dialling {
   answered: (to: FarEnd | Error) => void
 }
 
-/** A call that was answered. */
-export interface Dialled {
-  sessionId: string
-  far: FarEnd
-}
-
 /** A call that was refused. */
 export class Refused extends Error {
   readonly status: number
@@ -50,7 +44,6 @@ export class Caller {
   readonly #agent: UserAgent
   readonly #dialling = new Map<string, Dialling>()
   readonly #sessions = new Set<string>()
-  readonly #hangingUp = new Map<string, () => void>()
   readonly #timer: NodeJS.Timeout
 
   private constructor(socket: Socket) {
@@ -74,7 +67,7 @@ export class Caller {
   }
 
   /** Calls. Resolves with the far end's media addresses and keys; throws if the call is not answered. */
-  async dial(call: Dial): Promise<Dialled> {
+  async dial(call: Dial): Promise<FarEnd> {
     const capabilities: Capabilities = {
       codecs: [PCMU],
       telephoneEvent: true,
@@ -97,16 +90,7 @@ export class Caller {
     this.#do(actions)
     const to = await answer
     if (to instanceof Error) throw to
-    return { sessionId, far: to }
-  }
-
-  /** Hangs up. Resolves when the far end has answered the BYE, or the attempt has timed out. */
-  async hangUp(sessionId: string): Promise<void> {
-    if (!this.#sessions.has(sessionId)) return
-    const ended = new Promise<void>(heard => this.#hangingUp.set(sessionId, heard))
-    this.#do(this.#agent.bye(sessionId, performance.now()))
-    await ended
-    this.#hangingUp.delete(sessionId)
+    return to
   }
 
   /** Ends all calls. Waits at most 2 s for the answers to the BYEs. */
@@ -138,7 +122,6 @@ export class Caller {
       dialling?.answered(new Refused(event.status, event.reason))
     } else if (event.kind === 'ended') {
       this.#sessions.delete(event.sessionId)
-      this.#hangingUp.get(event.sessionId)?.()
       dialling?.answered(new Error(`call ended: ${event.cause}`))
     }
   }

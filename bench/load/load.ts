@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Caller, type Dial, type Dialled, Refused } from './caller.ts'
+import { Caller, type Dial, Refused } from './caller.ts'
 import { Ledger } from './ledger.ts'
 import { LegSockets } from './leg-sockets.ts'
 import { Listeners } from './listener.ts'
@@ -132,14 +132,14 @@ async function connect(
         rtpPort: sockets.portOf(leg),
         isEncrypted,
       }
-      reach(leg, (await dialAgain(caller, call)).far)
+      reach(leg, await dialAgain(caller, call))
     }
   }
   await Promise.all(Array.from({ length: DIALLING }, dialOne))
   return { caller, farEnds }
 }
 
-async function dialAgain(caller: Caller, call: Dial): Promise<Dialled> {
+async function dialAgain(caller: Caller, call: Dial): Promise<FarEnd> {
   for (let left = AGAIN.tries; ; left--) {
     try {
       return await caller.dial(call)
