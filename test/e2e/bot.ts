@@ -18,9 +18,9 @@ export interface BotMessage {
   control?: Record<string, unknown>
 }
 
-/** A leg without a browser: plain `ws`, the messages of the call WebSocket, mu-law at 8 kHz. */
+/** A client of the call WebSocket without a browser, in µ-law at 8 kHz. */
 export class Bot {
-  /** All but `media`. */
+  /** All messages except `media`. */
   readonly messages: BotMessage[] = []
   /** What it heard, at 8 kHz. */
   readonly heard: Int16Array[] = []
@@ -37,7 +37,7 @@ export class Bot {
     })
   }
 
-  /** Connects; throws `{ status, body }` of a refusal. */
+  /** Connects; throws `{ status, body }` if it is refused. */
   static async connect(wsUrl: string, token: string, headers: Record<string, string> = {}): Promise<Bot> {
     const ws = new WebSocket(`${wsUrl}?client_token=${token}`, { headers })
     const bot = new Bot(ws)
@@ -66,7 +66,7 @@ export class Bot {
     this.#ws.emit('news')
   }
 
-  /** Resolves when it has heard of this. */
+  /** Resolves with the first message that fits. */
   async until(is: (message: BotMessage) => boolean): Promise<BotMessage> {
     for (;;) {
       const found = this.messages.find(is)
@@ -75,7 +75,7 @@ export class Bot {
     }
   }
 
-  /** What it hears in the next so many milliseconds. */
+  /** Resolves with what it hears in the next `ms`. */
   async listen(ms: number): Promise<Int16Array> {
     const from = this.heard.length
     while (this.heard.length < from + ms / FRAME_MS) await once(this.#ws, 'news')
@@ -98,7 +98,7 @@ export class Bot {
     clearInterval(this.#timer)
   }
 
-  /** Sends so much audio at once, to be spoken in turn. */
+  /** Sends `ms` of audio at once, which the product plays in real time. */
   queue(voice: Voice, ms: number): void {
     this.send({ event: 'media', media: { payload: payloadOf(voice, ms / FRAME_MS) } })
   }

@@ -7,7 +7,7 @@ import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { giveBack } from './shared-product.ts'
 
-/** A tone is sent at -12 dB of full scale: -15 dBov. Louder than this is heard, below `UNHEARD_DBOV` is not. */
+/** A tone is sent at -12 dB of full scale, -15 dBov. It is heard above this level, and not heard below `UNHEARD_DBOV`. */
 export const HEARD_DBOV = -20
 export const UNHEARD_DBOV = -40
 
@@ -16,14 +16,14 @@ export interface TestRoom {
   number: string
 }
 
-/** A prompt of the product, which serves as somebody's words. */
+/** A prompt of the product, used as what somebody says. */
 export function recorded(name: string): Int16Array {
   const wav = readWav(readFileSync(new URL(`../../fixtures/prompts/${name}.wav`, import.meta.url)))
   if ('error' in wav) throw new Error(wav.error)
   return wav.samples[0]!
 }
 
-/** One who is seated in a room. */
+/** A phone in a room. */
 export interface Seated {
   phone: Phone
   call: PhoneCall
@@ -36,7 +36,7 @@ export interface Seated {
 
 let nextNumber = 2000
 
-/** A room of its own for one test, and a number that leads there. No chimes unless asked for. */
+/** Creates a room for one test, and a number that leads there. No chimes by default. */
 export async function newRoom(product: Product, fields: object = {}, settings: object = {}): Promise<TestRoom> {
   const number = String(nextNumber++)
   const room = { name: `Room ${number}`, settings: { announce: false, ...settings }, ...fields }
@@ -45,14 +45,14 @@ export async function newRoom(product: Product, fields: object = {}, settings: o
   return { roomId: id, number }
 }
 
-/** A phone calls a room without PIN and is in it. */
+/** Lets a phone call a room without PIN; resolves when it is in the room. */
 export async function seat(product: Product, room: TestRoom, name: string, options: DialOptions = {}): Promise<Seated> {
   const phone = await Phone.open(name)
   const call = await phone.call(room.number, product.sip, options)
   return { phone, call, ...(await seatOf(product, room, name)) }
 }
 
-/** What REST knows of a phone that is, or soon will be, in a room. */
+/** Resolves with what REST shows of a phone, as soon as it is in the room. */
 export async function seatOf(
   product: Product,
   { roomId }: TestRoom,
@@ -66,13 +66,13 @@ export const callsOf = (seated: readonly Seated[]): PhoneCall[] => seated.map(({
 
 const kept: { close(): unknown }[] = []
 
-/** Closed at the end of the file: a test that fails does not get to it. */
+/** Closes something at the end of the file, since a test that fails does not. */
 export function keep<T extends { close(): unknown }>(one: T): T {
   kept.push(one)
   return one
 }
 
-/** The end of a test file, also when its start failed: nothing stays open or running. */
+/** Ends a test file, also if its start failed: nothing stays open or running. */
 export async function curtain(product: Product | undefined): Promise<void> {
   for (const one of kept.splice(0)) await one.close()
   await Phone.closeAll()
@@ -83,7 +83,7 @@ export async function leave(...seated: readonly { phone: Phone }[]): Promise<voi
   await Promise.all(seated.map(({ phone }) => phone.close()))
 }
 
-/** Somebody whom the API has dialled into a room, once it is seated. */
+/** Dials a phone into a room over the API; resolves when it is in the room. */
 export async function dialledIn(product: Product, room: TestRoom, name: string) {
   const phone = await Phone.open(name)
   const ringing = phone.next()
@@ -94,7 +94,7 @@ export async function dialledIn(product: Product, room: TestRoom, name: string) 
   return { phone, call, participantId }
 }
 
-/** A payer; the organisation's payment line, reached over a trunk, with card-payment mode on; and a published flow that leads there. */
+/** Sets up a payer's phone, the organisation's payment line over a trunk, card-payment mode, and a published flow that leads there. */
 export async function shopWith(product: Product, graph: object) {
   const [phone, line] = [await Phone.open('payer'), await Phone.open('line')]
   const [host = '', port = ''] = line.uri.replace(/^sip:[^@]*@/, '').split(':')
@@ -107,13 +107,13 @@ export async function shopWith(product: Product, graph: object) {
   return { phone, line, flowId: flowId as string }
 }
 
-/** The call of a phone by its name, as REST shows it. */
+/** Resolves with the call of the phone with this name, as REST shows it. */
 export const callFrom = (product: Product, name: string) =>
   product.until(`a call from ${name}`, async () =>
     (await product.all('/calls')).findLast(({ from, kind }) => kind === 'party' && from.includes(`:${name}@`)),
   )
 
-/** The call once it is over. */
+/** Resolves with the call once it has ended. */
 export const endedCall = (product: Product, callId: string) =>
   product.until(`${callId} ends`, async () => {
     const call = await product.ok('GET', `/calls/${callId}`)
@@ -121,19 +121,19 @@ export const endedCall = (product: Product, callId: string) =>
   })
 
 /**
- * All audio that was sent to a G.711 phone, packet by packet, from a packet on. Holes that the machine leaves when it stops for more than 100 ms
- * are left out: playback continues after them where it stopped.
+ * All audio that was sent to a G.711 phone, from a packet on, without gaps in time: after a stall of the machine of more than 100 ms, playback
+ * continues where it stopped.
  */
 export const octetsSent = ({ packets }: Pick<PhoneCall, 'packets'>, from = 0): Uint8Array =>
   Buffer.concat(packets.slice(from).flatMap(({ payload, payloadType }) => (payloadType === 0 ? [payload] : [])))
 
-/** A stretch of `heard` that stands in `said` too, octet by octet: where it begins there, and how long it is [samples]. */
+/** A part of `heard` that is also in `said`, octet by octet: where it begins there, and its length [samples]. */
 interface Copy {
   from: number
   length: number
 }
 
-/** Found by frames of 160 octets that are no repetition, so `said` must be noise or speech. */
+/** Finds all copies by frames of 160 octets, so `said` must be noise or speech, in which no frame repeats. */
 function* copies(said: Uint8Array, heard: Uint8Array): Generator<Copy> {
   const index = Buffer.from(said.buffer, said.byteOffset, said.length)
   for (let at = 0; at + 160 <= heard.length; ) {
@@ -145,21 +145,21 @@ function* copies(said: Uint8Array, heard: Uint8Array): Generator<Copy> {
   }
 }
 
-/** The longest stretch of `heard` that stands in `said` at one shift [samples]. */
+/** Length of the longest part of `heard` that is in `said` [samples]. */
 export const longestCopy = (said: Uint8Array, heard: Uint8Array): number =>
   Math.max(0, ...[...copies(said, heard)].map(({ length }) => length))
 
-/** How much of `said` was heard, octet by octet, in stretches of a frame at least: 0 to 1. */
+/** Share of `said` that was heard, octet by octet, in parts of at least a frame: 0 to 1. */
 function shareHeard(said: Uint8Array, heard: Uint8Array): number {
   const covered = new Uint8Array(said.length)
   for (const { from, length } of copies(said, heard)) covered.fill(1, from, from + length)
   return covered.reduce((sum, one) => sum + one, 0) / said.length
 }
 
-/** Of the octets of a sentence; a voice says it a little otherwise after another one. Of another sentence it is a quarter at most. */
+/** Minimum share of a sentence that was heard: a voice says it slightly differently after another one. Of another sentence, at most a quarter matches. */
 const HEARD_SHARE = 0.4
 
-/** How much of what a voice `said` is in what was `heard`, 0 to 1, and whether that is the whole sentence. */
+/** Share of what a voice `said` in what was `heard`, 0 to 1, and whether that counts as the whole sentence. */
 export function heardOf(said: Int16Array, heard: Int16Array): { share: number; isHeard: boolean } {
   const share = shareHeard(ulaw(said), ulaw(heard))
   return { share, isHeard: share > HEARD_SHARE }

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { Product } from '../../bench/product.ts'
 
 /**
- * What decides where calls go: what a file has made of it is gone when the next one begins. Who refers to others comes before them. Only a
- * number stays, which nobody can delete with a live key.
+ * Collections that decide where calls go: objects that a test file has created there are deleted before the next one begins, those that refer to others
+ * first. Only numbers stay, which cannot be deleted with a live key.
  */
 const ROUTING = ['/inbound_routes', '/phone_numbers', '/connections']
 
@@ -12,12 +12,12 @@ type Fields = Record<string, any>
 /** By their paths. */
 type Objects = Map<string, Fields>
 
-/** With what it came with. */
+/** The shared product, and the objects that it had at its start. */
 let shared: { product: Product; own: Objects } | null = null
 
 /**
- * A product as it comes, for a file that minds no calls and people of earlier ones: a start takes two seconds of a core, so that the files
- * that a process runs share it. `curtain` gives it back, with the organisation's settings, routes, numbers and connections as they were.
+ * A product with default settings, for a test file that does not mind calls and people of earlier ones. The files that a process runs share it, since a
+ * start takes two seconds of CPU. `curtain` gives it back, with the organisation's settings, routes, numbers and connections as they were.
  */
 export async function sharedProduct(): Promise<Product> {
   if (shared !== null && (await serves(shared.product))) return shared.product
@@ -27,10 +27,10 @@ export async function sharedProduct(): Promise<Product> {
   return product
 }
 
-/** Makes it ready for the next file; false: it is not the shared one, or this process runs no other file, or it stays changed. */
+/** Restores the product for the next file; false: it is not the shared one, this process runs no other file, or it could not be restored. */
 export async function giveBack(product: Product | undefined): Promise<boolean> {
   if (shared === null || shared.product !== product || !process.connected) return false
-  // Whoever has failed may have left it without a control.
+  // A failed file may have left it without a control process.
   if ((await serves(product)) && (await isRestored(product, shared.own))) return true
   shared = null
   return false

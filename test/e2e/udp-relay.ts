@@ -1,20 +1,20 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 
-/** A network between somebody and a port: what both send passes through it, as far as it is not lost, until it is cut. */
+/** A network between a client and a port: passes on what both send, unless it loses a packet or is cut. */
 export class UdpRelay {
   isCut = false
   readonly #sockets: Socket[] = []
   readonly #passes: (bytes: Buffer) => Buffer | null
   readonly #host: string
 
-  /** @param passes what becomes of a packet, of either direction; null: it is lost @param host of all three */
+  /** @param passes changes a packet of either direction; null: it is lost @param host address of client, relay and port */
   constructor(passes: (bytes: Buffer) => Buffer | null = bytes => bytes, host = '127.0.0.1') {
     this.#passes = passes
     this.#host = host
   }
 
-  /** The port by which this one is reached. */
+  /** Opens a port that leads to this one. */
   async before(port: number): Promise<number> {
     const [front, back] = await Promise.all([open(this.#host), open(this.#host)])
     this.#sockets.push(front, back)

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import type { HeardPacket } from '../../bench/phone/phone-audio.ts'
 import type { ProcessName, Product } from '../../bench/product.ts'
 
-/** Every packet came, in order, each beginning where the one before it ends: no gap, none lost, none twice. */
+/** Checks that all packets arrived once and in order, each beginning where the one before it ends. */
 export function assertGapless(packets: readonly HeardPacket[], label: string): void {
   assert.ok(packets.length > 0, `${label}: packets came`)
   for (let i = 1; i < packets.length; i++) {
@@ -19,7 +19,7 @@ export function assertGapless(packets: readonly HeardPacket[], label: string): v
   }
 }
 
-/** Kills a process of the product with -9 and resolves when another one has its place. */
+/** Kills processes of the product with SIGKILL, and resolves when others have replaced them. */
 export async function killAndWait(product: Product, ...names: Exclude<ProcessName, 'supervisor'>[]): Promise<void> {
   const before = product.pids
   for (const name of names) process.kill(before[name], 'SIGKILL')
@@ -31,7 +31,7 @@ export async function killAndWait(product: Product, ...names: Exclude<ProcessNam
 // biome-ignore lint/suspicious/noExplicitAny: events carry objects of every shape
 type Event = any
 
-/** How often each type of event came for each object: a call, a participant, a stream. */
+/** Number of events of each type for each object: a call, a participant, a stream. */
 export function countEvents(events: readonly Event[]): Map<string, Record<string, number>> {
   const counts = new Map<string, Record<string, number>>()
   for (const { type, data } of events) {
@@ -42,7 +42,7 @@ export function countEvents(events: readonly Event[]): Map<string, Record<string
   return counts
 }
 
-/** No event has come twice, and they are listed in the order of their IDs. */
+/** Checks that no event came twice, and that events are listed in the order of their IDs. */
 export function assertEventsOnce(events: readonly Event[]): void {
   const ids = events.map(({ id }) => id)
   assert.is(new Set(ids).size, ids.length, 'every event has an ID of its own')

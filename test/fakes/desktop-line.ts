@@ -6,7 +6,7 @@ export interface Sent {
   control?: Record<string, unknown>
 }
 
-/** The other end of a softphone's WebSocket, in the page's own browser: says to a page what control and media would. */
+/** The server's end of a softphone's WebSocket, within the page's browser: the test sends what control and media would send. */
 export class DesktopLine {
   readonly sent: Sent[] = []
   #socket: WebSocketRoute | null = null

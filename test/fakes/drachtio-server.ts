@@ -7,8 +7,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
  * A drachtio server (https://drachtio.org/docs, "drachtio-server"): SIP over UDP on one side, and on the other the connection of an application, in the
  * protocol of drachtio-srf's `wire-protocol.js` and `drachtio-agent.js`: `LENGTH#ID|authenticate|…`, `route|…`, `sip|TRANSACTION|DIALOG`. Like the real one, it
  * owns the transactions and the dialogs' tags. It makes Via, CSeq and a missing Max-Forwards, answers an INVITE with 100 and a CANCEL with 200 and 487, and
- * acknowledges final responses other than 2xx. Where an application may choose a From tag, this one takes its own: an application that believes its own would
- * be found out. It loses and repeats nothing; `test/interop/lossy` does.
+ * acknowledges final responses other than 2xx. Where an application may choose a From tag, it takes its own instead, which finds out an application that
+ * relies on its choice. It loses and repeats no messages; `test/interop/lossy` does.
  */
 export class DrachtioFake {
   readonly secret = randomBytes(6).toString('hex')
@@ -19,9 +19,9 @@ export class DrachtioFake {
   readonly #sip = createSocket('udp4')
   readonly #apps = createServer(socket => this.#joined(socket))
   #app: Socket | null = null
-  /** The network's transactions, by branch and method, and by their number. */
+  /** Transactions that the network has begun, by branch and method, and by their number. */
   readonly #served = new Map<string, Served>()
-  /** The application's transactions, by branch. */
+  /** Transactions that the application has begun, by branch. */
   readonly #asked = new Map<string, Asked>()
   readonly #legs = new Map<string, Leg>()
   #cseq = 1000
@@ -38,7 +38,7 @@ export class DrachtioFake {
     return server
   }
 
-  /** As `TANDEM_DRACHTIO_URL` has it. */
+  /** The value of `TANDEM_DRACHTIO_URL`. */
   get url(): string {
     return `tcp://:${this.secret}@127.0.0.1:${this.#appPort}`
   }
@@ -100,7 +100,7 @@ export class DrachtioFake {
     else answer('NOK', `no command ${command}`)
   }
 
-  /** A message of the application: a response to a transaction, or a request. */
+  /** Handles a message of the application: a response to a transaction, or a request. */
   #sent(
     text: string,
     [transaction = '', dialog = '', proxy = '']: string[],
@@ -223,7 +223,7 @@ export class DrachtioFake {
     }
     const invite = this.#served.get(`${branch} INVITE`)
     if (method === 'ACK') {
-      // For a response that is not 2xx: the transaction ends here.
+      // It acknowledges a response other than 2xx: the transaction ends here.
       if (invite !== undefined) return
     } else if (method === 'CANCEL') {
       const status = invite === undefined ? '481 Call/Transaction Does Not Exist' : '200 OK'
@@ -247,7 +247,7 @@ export class DrachtioFake {
     const branch = /;branch=([^;]+)/.exec(value(response, 'via'))?.[1] ?? ''
     const asked = this.#asked.get(branch)
     const [number = '', method] = value(response, 'cseq').split(' ')
-    // Nobody is told of an answer to a CANCEL.
+    // The application gets no answer to a CANCEL.
     if (asked === undefined || method === 'CANCEL') return
     const status = Number(response.start.split(' ')[1])
     const to = value(response, 'to')
@@ -326,7 +326,7 @@ interface Leg {
   invite: number
 }
 
-/** An application may not write them. */
+/** Headers that the server writes, not the application. */
 const SERVERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'record-route', 'content-length'])
 
 const COMPACT: Record<string, string> = {
@@ -359,7 +359,7 @@ const write = (start: string, fields: Field[], body: string): string =>
     body,
   ].join('\r\n')
 
-/** As the server writes them, whatever the application has written. */
+/** The header's name as the server writes it, however the application wrote it. */
 const named = (name: string): string =>
   name.toLowerCase() === 'call-id' ? 'Call-ID' : name.replaceAll(/(^|-)[a-z]/g, letter => letter.toUpperCase())
 

@@ -43,7 +43,7 @@ export class EmbeddingsProvider {
       const data = given.vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }))
       const tokens = asked.input.reduce((sum, text) => sum + text.split(' ').length, 0)
       const usage = { prompt_tokens: tokens, total_tokens: tokens }
-      // In whatever order: the index says whose it is.
+      // In another order than the texts: `index` says to which one a vector belongs.
       response.end(JSON.stringify({ object: 'list', data: data.reverse(), model: asked.model, usage }))
     })
   }

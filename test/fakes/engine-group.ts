@@ -6,12 +6,12 @@ import type { Failure, MediaEvent, MediaStats, Target } from '../../media/protoc
 
 type Name = keyof EngineCommands
 
-/** How many threads the engines of this process have where a test does not say: `two-threads.test.ts` changes it. */
+/** Number of threads of an engine if its test does not say; `two-threads.test.ts` changes it. */
 export const threadsOfTests = { count: 1 }
 
 /**
- * Differences when the legs of a room are on several threads: how long a pause lasts after its end, and how late a leg of another
- * thread is heard.
+ * What differs if the legs of a room are on several threads: how much longer a pause lasts, and how late a leg of another thread is
+ * heard.
  */
 export const crossing = {
   get lingerMs(): number {
@@ -23,22 +23,22 @@ export const crossing = {
 }
 
 /**
- * Several engine threads as one engine, on one virtual clock: what the main thread does with commands, carried out at once. Each new
- * leg begins on the next thread, so that those of a room are on all.
+ * Several engine threads as one engine, on one virtual clock. It passes on commands as the main thread does, but at once. Each new leg begins on the
+ * next thread, so that the legs of a room are on all threads.
  */
 export class EngineGroup {
   readonly #engines: readonly Engine[]
   readonly #crossings = new Crossings()
-  /** The thread where each was begun, by its ID. */
+  /** The thread on which each thing began, by its ID. */
   readonly #begun = new Map<string, number>()
   readonly #messages: CrossMessage[] = []
   #legs = 0
-  /** Messages between threads do not arrive yet. */
+  /** Whether messages between threads are held back. */
   holds = false
   /** The answer to the next command of this name is lost. */
   loses: Name | null = null
 
-  /** @param make makes an engine; it calls `note` with each event, and `cross` with what another one is to know */
+  /** @param make makes an engine; it calls `note` with each event, and `cross` with each message for another engine */
   constructor(count: number, make: (index: number) => Engine) {
     this.#engines = Array.from({ length: count }, (_, index) => make(index))
   }

@@ -39,33 +39,33 @@ const noResampler = (): never => {
   throw new Error('no stream of this test resamples')
 }
 
-/** Threads that several engines of a test may share. Absent: its own, and no ear. */
+/** What an engine of a test gets from outside, such as the threads that several engines share. Absent: its own, and no speech recognition. */
 export interface Given {
   prompts?: Prompts
   stt?: SpeechToText
-  /** In place of the real detector of voices. */
+  /** Instead of the real voice detector. */
   createVoiceDetector?: CreateVoiceDetector
-  /** In place of the far ends of `join`. */
+  /** Instead of the far ends of `join`. */
   openSocket?: () => Promise<LegSocket | null>
-  /** Hears what is over. */
+  /** Called with the kind and ID of whatever has ended. */
   over?: (kind: string, id: string) => void
   /** For streams at 16 kHz. */
   createResampler?: CreateResampler
-  /** All that may listen, in place of what the product has. */
+  /** All kinds of sinks, instead of the product's. */
   sinks?: readonly SinkNoun[]
-  /** How many threads it has; legs come to each in turn. */
+  /** Number of threads; legs are distributed in turn. */
   threads?: number
-  /** Gets its events too. */
+  /** Called with each event, too. */
   emit?: (event: MediaEvent) => void
 }
 
-/** Of all its legs. */
+/** Affinity of all legs. */
 const AFFINITY = 'org_test:live'
 
 /** An engine on a virtual clock with its sockets in memory; everything else is real. */
 export class TestEngine {
   readonly engine: EngineGroup
-  /** Of its first thread. */
+  /** Options of the first thread. */
   readonly options: EngineOptions
   readonly events: MediaEvent[] = []
   readonly ends: { legId: string; reason: string }[] = []
@@ -124,7 +124,7 @@ export class TestEngine {
     this.engine = new EngineGroup(count, index => new Engine(index === 0 ? this.options : optionsOf(index)))
   }
 
-  /** A leg in a room. */
+  /** Puts a new leg into a room. */
   async join(legId: string, room: Partial<RoomSpec> = {}, options: { telephoneEvent?: boolean } = {}): Promise<FarEnd> {
     const host = `192.0.2.${legId.length}`
     const farEnd = new FarEnd(host, () => this.now)
@@ -143,7 +143,7 @@ export class TestEngine {
     return farEnd
   }
 
-  /** Lets ticks of 20 ms pass; `before` runs before each, with the number of the tick. */
+  /** Runs ticks of 20 ms; `before` is called before each, with its number. */
   run(ticks: number, before: (tick: number) => void = () => {}): void {
     for (let i = 0; i < ticks; i++) {
       before(this.ticks++)
@@ -153,7 +153,7 @@ export class TestEngine {
     }
   }
 
-  /** Lets a party say these samples, silence behind them for so many ticks; `each` runs after each tick. */
+  /** Lets a party say these samples, followed by `silentTicks` of silence; `each` is called after each tick. */
   say(farEnd: FarEnd, samples: Int16Array, silentTicks = 0, each: (tick: number) => void = () => {}): void {
     const frames = Math.ceil(samples.length / LEG_SAMPLES)
     for (let i = 0; i < frames + silentTicks; i++) {
@@ -164,7 +164,7 @@ export class TestEngine {
     }
   }
 
-  /** Waits for what other threads are doing while the clock stands still. */
+  /** Waits for work of other threads, while the virtual clock stands still. */
   async until(isTrue: () => boolean): Promise<void> {
     const limit = performance.now() + UNTIL_MS
     while (!isTrue()) {

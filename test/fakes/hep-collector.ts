@@ -19,7 +19,7 @@ export interface HepPacket {
   payload: string
 }
 
-/** Reads a packet; throws when its lengths are wrong. */
+/** Reads a packet; throws if its lengths are wrong. */
 export function readHep(packet: Buffer): HepPacket {
   if (packet.toString('latin1', 0, 4) !== 'HEP3' || packet.readUInt16BE(4) !== packet.length)
     throw new Error('no HEP 3')
@@ -50,7 +50,7 @@ export function readHep(packet: Buffer): HepPacket {
   }
 }
 
-/** Cuts a stream into packets. */
+/** Splits a TCP stream into packets. */
 export class HepReader {
   readonly packets: HepPacket[] = []
   #rest = Buffer.alloc(0)
@@ -68,7 +68,7 @@ export class HepReader {
 /** A collector, like Homer's heplify-server, that keeps what it receives over UDP. */
 export class HepCollector {
   readonly packets: HepPacket[] = []
-  /** All that came, as it came. */
+  /** The bytes of each packet, as received. */
   readonly raw: Buffer[] = []
   readonly #socket: Socket
 

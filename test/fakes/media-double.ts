@@ -22,7 +22,7 @@ const notFound = (id: string): Failure => ({ failure: 'not_found', message: `no 
 const conflict = (message: string): Failure => ({ failure: 'conflict', message })
 const LATE: Failure = { failure: 'unanswered', message: 'no answer of the engine thread' }
 
-/** Does something with a leg that is there. */
+/** A handler that acts on the named leg; failure `not_found` if there is none. */
 const toLeg =
   <B extends { legId: string }>(act: (leg: ModelLeg, body: B, model: MediaModel) => unknown) =>
   (model: MediaModel, body: B) => {
@@ -32,7 +32,7 @@ const toLeg =
     return {}
   }
 
-/** The same, and its reply is the leg. */
+/** The same, with the leg's snapshot as reply. */
 const withLeg =
   <B extends { legId: string }>(act: (leg: ModelLeg, body: B, model: MediaModel) => Failure | undefined) =>
   (model: MediaModel, body: B) => {
@@ -47,7 +47,7 @@ const recording = (model: MediaModel, { recordingId }: { recordingId: string }) 
 const browser = (model: MediaModel, { browserId }: { browserId: string }) =>
   model.closedBrowsers.has(browserId) ? notFound(browserId) : {}
 
-/** One entry per command, so that a new one has its double. */
+/** One entry per command: the compiler asks for that of a new command. */
 const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
   'leg.answer': withLeg((leg, { room }, model) => {
     if (leg.state !== 'incoming') return conflict('answered already')
@@ -277,17 +277,17 @@ const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
 ])
 
 /**
- * The one double of media: it keeps legs, rooms, pauses and streams as the real one does, and raises its events. `test/media/contract.test.ts`
- * holds it to the real one.
+ * The only double of media: it keeps legs, rooms, pauses and streams as the real one does, and emits its events. `test/media/contract.test.ts` runs
+ * the same tests against both.
  */
 export class MediaDouble extends MediaModel {
   maxCalls = Number.POSITIVE_INFINITY
   /** The engine carries out commands, but its replies come too late. */
   isSilent = false
 
-  /** Does what a command says. */
+  /** Carries out a command. */
   carryOut<N extends CommandName>(name: N, body: Request<N>): Reply<N> | Failure {
-    // Without its audio nobody is called, and nothing is left of it.
+    // Media dials nobody unless the engine has made the audio half of the leg, and keeps nothing of the attempt.
     if (this.isSilent && name === 'leg.dial') return { ...LATE, failure: 'unavailable' }
     if (this.isSilent && name === 'leg.answer') this.hangUp((body as Request<'leg.answer'>).legId, 'internal_error')
     const reply = (COMMANDS[name as OwnCommandName] as unknown as Handler<N>)(this, body)

@@ -59,15 +59,15 @@ export const utteranceOf = (text: string): Utterance => ({
   engine: 'moonshine',
 })
 
-/** A leg as control knows it, with what its tests ask for. */
+/** A leg as control knows it, with more state for tests. */
 export interface ModelLeg extends LegSnapshot {
   /** The dialled party: a SIP URI, or a browser's ID. */
   dialled: string
   timeoutS: number
-  /** The room that it enters when it is answered. */
+  /** The room that the leg enters when it is answered. */
   room: RoomSpec | null
   playId: string | null
-  /** It is to be found out who has answered it, and is not yet. */
+  /** Settings of answering machine detection that has no result yet; null: none runs. */
   answering: AnsweringSpec | null
   /** Settings of its own audio. */
   sound: LegSound
@@ -94,29 +94,29 @@ const callRoom = (roomId: string): RoomSpec => ({
 })
 
 /**
- * The state of media, without audio, sockets and time. It numbers its events and keeps them until they are acknowledged. Tests decide what the parties do.
+ * The state of media, without audio, sockets and timers. It numbers events and keeps them until they are acknowledged. Tests decide what the parties do.
  */
 export class MediaModel {
   readonly legs = new Map<string, ModelLeg>()
   readonly rooms = new Map<string, Set<string>>()
-  /** How many each room takes, as who opened it has said. */
+  /** Maximum number of members of each room. */
   readonly #limits = new Map<string, number>()
   readonly streams = new Map<string, StreamSnapshot>()
   readonly pauses = new Map<string, CaptureState>()
   readonly recordings = new Set<string>()
   readonly closedBrowsers = new Set<string>()
-  /** REFERs that are open: accepted is true of those of far ends that control has accepted, or ours. */
+  /** Open REFERs. `accepted`: it is ours, or control has accepted it. */
   readonly refers = new Map<string, { legId: string; accepted: boolean }>()
-  /** Redirections that control has not decided on: their legs. */
+  /** Legs of redirections that control has not decided on yet. */
   readonly redirects = new Map<string, string>()
-  /** Legs that were dialled, running or not. */
+  /** Legs that were ever dialled. */
   readonly known = new Set<string>()
   /** The result of verifying signatures. */
   verification: Verification = { result: 'none', attestation: null, origId: null, number: null, cause: 'no_identity' }
   bootId = 'boot-1'
-  /** Time of the engine's clock, which cannot be set [ms]. */
+  /** Time of the engine's monotonic clock [ms]. */
   clockMs = 0
-  /** Whatever is played to a leg ends at once, for tests of what is said, not of when. */
+  /** Whether playback ends at once, for tests of what is said, not of when. */
   playsAtOnce = false
   #events: NumberedEvent[] = []
   #seq = 0
@@ -128,7 +128,7 @@ export class MediaModel {
     this.#at = at
   }
 
-  /** All it held is gone. */
+  /** Loses all state, as a restarted process. */
   forget(nextBootId: string): void {
     for (const state of [
       this.legs,
@@ -168,7 +168,7 @@ export class MediaModel {
     this.raised(numbered)
   }
 
-  /** An event goes out. */
+  /** Called with each event that is emitted. */
   protected raised(_numbered: NumberedEvent): void {}
 
   // ------------------------------------------------------------------ what the parties do
@@ -188,7 +188,7 @@ export class MediaModel {
     })
   }
 
-  /** The far end of a call of ours names others to call in its place. */
+  /** The far end of our call redirects it to others. */
   redirect(legId: string, to: readonly string[], connectionId: string | null = null): string {
     const redirectId = `redir_${++this.#referred}_${legId}`
     this.redirects.set(redirectId, legId)
@@ -196,7 +196,7 @@ export class MediaModel {
     return redirectId
   }
 
-  /** A party wants the other one called elsewhere; the ID of its REFER. */
+  /** A party transfers the other one by REFER. @returns the ID of the REFER */
   refer(legId: string, to: string, replaces: { legId: string | null; dialog: string } | null = null): string {
     const referId = `xfer_${++this.#referred}_${legId}`
     this.refers.set(referId, { legId, accepted: false })
@@ -204,7 +204,7 @@ export class MediaModel {
     return referId
   }
 
-  /** A caller whose call control has taken already, in a room of its own. */
+  /** Adds a caller whom control has answered already, in a room of its own. */
   incoming(legId: string, roomId: string): void {
     this.add(legId, { room: callRoom(roomId) })
     this.pickUp(legId)
@@ -222,7 +222,7 @@ export class MediaModel {
     if (leg.roomId === null) this.enter(leg, room)
   }
 
-  /** It is found out who has answered, of a leg of which somebody wants to know; once. */
+  /** Reports who has answered, once, if detection runs for the leg. */
   foundOut(legId: string, answer: Omit<Events['leg.answered_by'], 'legId'>): void {
     const leg = this.legs.get(legId)
     if (leg?.state !== 'answered' || leg.answering?.legId !== legId) return
@@ -230,7 +230,7 @@ export class MediaModel {
     this.emit('leg.answered_by', { legId, ...answer })
   }
 
-  /** Nobody has said a word for so long after the answer [ms]. */
+  /** Reports silence to all detections whose time for the first word is at most `ms` after the answer. */
   nobodySpeaks(ms: number): void {
     for (const { legId, answering } of this.legs.values()) {
       if (answering === null || ms < answering.initialSilenceMs) continue
@@ -248,7 +248,7 @@ export class MediaModel {
     this.emit('leg.ended', { legId, reason, sipCode, quality: QUALITY, ...(cause && { cause }) })
   }
 
-  /** The playback with this ID has been heard to its end. */
+  /** Ends a playback. */
   heard(legId: string, playId: string, ended: 'played' | 'interrupted' = 'played', heardMs = 1000): void {
     Object.assign(this.legs.get(legId)!, { playing: false, playId: null })
     this.emit('play.finished', { legId, playId, ended, heardMs })
@@ -325,7 +325,7 @@ export class MediaModel {
     return state
   }
 
-  /** Ends a pause, by a command or as its deadline does. */
+  /** Ends a pause, by a command or by its deadline. */
   resume(
     target: Target,
     by: Events['capture.changed']['by'],
@@ -336,7 +336,7 @@ export class MediaModel {
     return NOT_PAUSED
   }
 
-  /** The legs in a room with a paused party, or in a paused room. */
+  /** Whether a leg, its room or another leg in that room is paused. */
   isPaused({ legId, roomId }: ModelLeg): boolean {
     const here = roomId === null ? [legId] : [roomId, ...(this.rooms.get(roomId) ?? [])]
     return here.some(
@@ -367,7 +367,7 @@ export class MediaModel {
   }
 }
 
-/** The protocol's state of a leg. */
+/** The leg's snapshot, as the protocol has it. */
 export function snapshotOf(leg: ModelLeg): LegSnapshot {
   const { dialled: _dialled, timeoutS: _timeoutS, room: _room, playId: _playId, heardBy: _heardBy, ...told } = leg
   return told

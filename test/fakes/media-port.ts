@@ -2,7 +2,7 @@ import type { MediaPort } from '../../control/media-link/events.ts'
 import type { CommandName, Failure, Target } from '../../media/protocol.ts'
 import { MediaDouble } from './media-double.ts'
 
-/** Possible subjects of commands. */
+/** The IDs that a command may name. */
 interface About {
   legId?: string | null
   legIds?: string[]
@@ -14,9 +14,9 @@ interface About {
   streamIds?: string[]
 }
 
-/** The double of media in which all that is asked for is there: for what the API answers, where the calls themselves do not matter. */
+/** A double of media in which everything that a command names exists: for tests of the API's answers, where calls do not matter. */
 class WillingDouble extends MediaDouble {
-  /** Brings about what a command is about. */
+  /** Creates whatever a command names. */
   prepare(name: CommandName, body: About): void {
     if (name === 'leg.dial' || name === 'leg.reserve' || name === 'leg.release') return
     const { legId, legIds = [], target, roomId, room, recordingId, streamId, streamIds = [] } = body
@@ -54,7 +54,7 @@ class WillingDouble extends MediaDouble {
 
 export type WillingMedia = MediaPort & { state: 'ready'; counters: { eventsLost: number } }
 
-/** A media process with which all goes well at once. */
+/** A media process in which every command succeeds at once. */
 export function willingMedia(): WillingMedia {
   const double = new WillingDouble()
   return {

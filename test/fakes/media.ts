@@ -26,7 +26,7 @@ export class FakeMedia extends MediaDouble {
   /** Replaces the effect of a command; 'silence': no reply; undefined: the default. */
   readonly overrides = new Map<CommandName, Override>()
   acked = 0
-  /** Messages that acknowledge. */
+  /** Number of acknowledging messages. */
   acknowledgements = 0
   readonly #dir = mkdtempSync(join(tmpdir(), 'tandem-media-'))
   #server: Server | null = null
@@ -44,7 +44,7 @@ export class FakeMedia extends MediaDouble {
     return new Promise(resolve => server.listen(this.path, resolve))
   }
 
-  /** The process is gone, with all it held; the next `listen` is a new one. */
+  /** Ends the process with all its state; the next `listen` starts a new one. */
   async die(nextBootId: string): Promise<void> {
     const server = this.#server
     this.#server = null
@@ -66,7 +66,7 @@ export class FakeMedia extends MediaDouble {
 
   // ------------------------------------------------------------------ what a test waits for and asks
 
-  /** Resolves as soon as `done` holds; looked at after every message. */
+  /** Resolves as soon as `done` holds; checked after every message. */
   until(done: () => boolean): Promise<void> {
     if (done()) return Promise.resolve()
     return new Promise(resolve => this.#waiters.push({ done, resolve }))
@@ -77,7 +77,7 @@ export class FakeMedia extends MediaDouble {
     return this.handled.filter(one => one.name === name).map(one => one.body as Commands[N]['request'])
   }
 
-  /** Waits for a command for this leg (or of any) and returns the latest. */
+  /** Waits for `count` commands of this name, for this leg or any, and returns the latest. */
   async command<N extends CommandName>(name: N, legId?: string, count = 1): Promise<Commands[N]['request']> {
     const matching = () =>
       this.sent(name).filter(body => legId === undefined || (body as { legId?: string }).legId === legId)
@@ -85,7 +85,7 @@ export class FakeMedia extends MediaDouble {
     return matching()[count - 1]!
   }
 
-  /** Every event so far is committed by control. */
+  /** Resolves when control has committed every event so far. */
   committed(): Promise<void> {
     return this.until(() => this.acked >= this.seq)
   }
@@ -97,7 +97,7 @@ export class FakeMedia extends MediaDouble {
     this.#send({ type: 'event', seq, event })
   }
 
-  /** The party says this in answer to what it is asked. */
+  /** The party answers the running `leg.collect` with this text. */
   say(legId: string, text: string): void {
     const asked = this.sent('leg.collect').filter(body => body.legId === legId)
     this.legs.get(legId)!.collecting = false
@@ -111,7 +111,7 @@ export class FakeMedia extends MediaDouble {
     })
   }
 
-  /** The party says this while it is listened to. */
+  /** The party says this while `leg.listen` is active. */
   utter(legId: string, text: string, more: Partial<Utterance> = {}): void {
     const listenId = this.sent('leg.listen').findLast(body => body.legId === legId)?.listen.listenId ?? ''
     this.emit('leg.utterance', { legId, listenId, utterance: { ...utteranceOf(text), ...more } })

@@ -29,7 +29,7 @@ export class Network<T> {
   readonly #options: Required<NetworkOptions>
   readonly #random: () => number
   readonly #flying: { packet: T; arrivalMs: number }[] = []
-  /** Packets that the path has swallowed. */
+  /** Packets that were lost. */
   readonly lost: T[] = []
 
   constructor(options: NetworkOptions) {

@@ -11,7 +11,7 @@ export interface CapturedPacket {
   payload: Buffer
 }
 
-/** Reads a file of libpcap whose packets are UDP over IP, as a program of another make would; throws when it is none. */
+/** Reads a libpcap file with UDP packets over IP, independently of the product's writer; throws if it is none. */
 export function readPcap(file: Buffer): CapturedPacket[] {
   if (file.readUInt32LE(0) !== 0xa1b2c3d4 || file.readUInt32LE(20) !== 101) throw new Error('no capture of raw IP')
   const packets: CapturedPacket[] = []

@@ -4,12 +4,12 @@ import { MediaDouble } from './media-double.ts'
 
 export class Killed extends Error {}
 
-/** The double of media as a port, for models. A control that is to be killed dies at one of its commands, before or after it is carried out. */
+/** The double of media as a port, for tests with models. It can kill control at one of its commands, before or after that is carried out. */
 export class PocketMedia extends MediaDouble implements MediaPort {
-  /** Every command that was carried out, in order; one that is refused again and again, once. */
+  /** Every command that was carried out, in order; repeated refusals of the same command once. */
   readonly handled: { name: CommandName; body: unknown }[] = []
   readonly #refused = new Set<string>()
-  /** Commands until control dies. */
+  /** Number of commands until control dies. */
   #fuse = Number.POSITIVE_INFINITY
 
   constructor(now: () => Date) {
@@ -20,7 +20,7 @@ export class PocketMedia extends MediaDouble implements MediaPort {
     this.#fuse = commands
   }
 
-  /** Control has died at a command; what it does after that is nothing. */
+  /** Whether control has died at a command; further ones have no effect. */
   get isKilled(): boolean {
     return this.#fuse <= 0
   }
@@ -29,7 +29,7 @@ export class PocketMedia extends MediaDouble implements MediaPort {
     this.#fuse = Number.POSITIVE_INFINITY
   }
 
-  /** Its calls are gone with it. */
+  /** Restarts media, which loses its calls. */
   die(): void {
     this.forget(`boot-${Number(this.bootId.slice(5)) + 1}`)
   }

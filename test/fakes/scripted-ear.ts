@@ -1,19 +1,19 @@
 import type { Following, Manner, SpeechOwner, SpeechToText, Understood } from '../../media/speech/speech-engines.ts'
 
-/** An engine that understands what the test says, when the test says so: for what depends on the words and on their time. */
+/** A recogniser whose results, and when they come, the test decides. */
 export class ScriptedEar implements SpeechToText {
   /** The utterances that it was given. */
   readonly heard: Int16Array[] = []
   /** The speaker of each. */
   readonly owners: (SpeechOwner | undefined)[] = []
-  /** How they were to be understood. */
+  /** How each was to be recognised. */
   readonly manners: Manner[] = []
   readonly #waiting: ((answer: Understood | { error: string }) => void)[] = []
   prepared = 0
-  /** Audio that it gets before an utterance has ended. */
+  /** Whether it gets audio before an utterance has ended. */
   guesses = false
   follows = false
-  /** `+n`: so many samples were appended; then `end` or `drop`. */
+  /** For each utterance that it follows: `+n` for n appended samples, then `end` or `drop`. */
   readonly followed: string[] = []
 
   understands(language: string | null): boolean {
@@ -48,7 +48,7 @@ export class ScriptedEar implements SpeechToText {
     }
   }
 
-  /** Answers what is still open, so that nobody waits for it. */
+  /** Answers all open utterances, so that nobody waits for them. */
   close(): void {
     for (const resolve of this.#waiting.splice(0)) resolve({ error: 'closed' })
   }

@@ -16,9 +16,9 @@ export class SpeechProvider {
   readonly requests: ProviderRequest[] = []
   /** Messages of the realtime WebSocket. */
   readonly messages: Record<string, unknown>[] = []
-  /** Raw audio at 24 kHz that it speaks. */
+  /** The audio that it answers with, at 24 kHz. */
   audio: Buffer = Buffer.alloc(0)
-  /** What it recognises, in order. */
+  /** The texts that it recognises, in order. */
   texts: string[] = []
   /** `silent`: it never answers. `broken`: it closes the connection. A number: that HTTP status. */
   mood: 'well' | 'silent' | 'broken' | number = 'well'
@@ -40,7 +40,7 @@ export class SpeechProvider {
       if (typeof this.mood === 'number') response.writeHead(this.mood).end('{"error":{"message":"no"}}')
       else if (request.url === '/v1/audio/speech') {
         response.writeHead(200, { 'content-type': 'application/octet-stream' })
-        // In pieces that are no whole samples.
+        // In two chunks that split a sample.
         response.write(this.audio.subarray(0, 1001))
         response.end(this.audio.subarray(1001))
       } else {
@@ -72,13 +72,13 @@ export class SpeechProvider {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Over the WebSockets, decoded [bytes]. */
+  /** The audio that it got over WebSockets, decoded. */
   get appended(): Buffer {
     const parts = this.messages.filter(({ type }) => type === 'input_audio_buffer.append')
     return Buffer.concat(parts.map(({ audio }) => Buffer.from(String(audio), 'base64')))
   }
 
-  /** How often it was told this. */
+  /** Number of messages of this type. */
   told(type: string): number {
     return this.messages.filter(message => message.type === type).length
   }
@@ -100,7 +100,7 @@ export class SpeechProvider {
       const itemId = `item_${this.#nextItem++}`
       send({ type: 'input_audio_buffer.committed', item_id: itemId, previous_item_id: null })
       const text = this.texts.shift() ?? ''
-      // Short ones are understood first: answers come in another order than questions.
+      // Short utterances are recognised first, so answers come in another order than requests.
       setTimeout(() => {
         const about = { item_id: itemId, content_index: 0 }
         send({ type: 'conversation.item.input_audio_transcription.delta', ...about, delta: text.slice(0, 1) })

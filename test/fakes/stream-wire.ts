@@ -18,25 +18,25 @@ export interface StreamMessage {
 }
 
 /**
- * A connection in memory. Its kernel takes everything at once, or nothing while `stalled`; its receiver reads what has come
- * and answers every ping, or does neither while `reads` is false.
+ * A connection in memory. Its kernel accepts everything at once, or nothing while `stalled`. Its receiver reads what has arrived and answers every
+ * ping, or does neither while `reads` is false.
  */
 export class FakeWire implements Wire {
   readonly messages: StreamMessage[] = []
   pings = 0
-  /** How often something was written: what is sent while it is corked is one. */
+  /** Number of writes; everything that is sent while the socket is corked is one. */
   writes = 0
   closeCode: number | null = null
   terminated = false
   stalled = false
   reads = true
-  /** From a ping to its pong, when the receiver reads [ms]. */
+  /** Time from a ping to its pong if the receiver reads [ms]. */
   roundTripMs = 0
   /** Time that the receiver takes for each message that it reads [ms]. */
   msPerMessage = 0
-  /** When it has read each of the messages [ms]. */
+  /** When the receiver has read each message [ms]. */
   readonly readAt: number[] = []
-  /** Of pings that it finds together, the receiver answers only the last (RFC 6455 §5.5.3). */
+  /** The receiver answers only the last of several pings that it reads together (RFC 6455 §5.5.3). */
   answersLastOnly = false
   readonly #now: () => number
   readonly #pongs: { ping: number; at: number }[] = []
@@ -81,12 +81,12 @@ export class FakeWire implements Wire {
     return this.pings
   }
 
-  /** When the next pong comes [ms]; Infinity when none does. */
+  /** When the next pong comes [ms]; Infinity: none does. */
   get pongAt(): number {
     return this.reads && !this.stalled ? (this.#pongs[0]?.at ?? Infinity) : Infinity
   }
 
-  /** The pong that comes next: the number of its ping. */
+  /** Takes the next pong. @returns the number of its ping */
   pong(): number {
     if (this.answersLastOnly)
       this.#pongs.splice(
@@ -104,7 +104,7 @@ export class FakeWire implements Wire {
     this.terminated = true
   }
 
-  /** The kernel accepts what it had not, and continues to. */
+  /** The kernel accepts everything again. */
   release(): void {
     this.stalled = false
     this.#buffered = 0
@@ -141,7 +141,7 @@ const halver = (): Resampler => ({
   close: () => {},
 })
 
-/** A fork on a virtual clock, with every connection that it dials. */
+/** A fork on a virtual clock, with every connection that it opens. */
 export class ForkBench {
   readonly fork: StreamFork
   readonly wires: FakeWire[] = []
@@ -149,7 +149,7 @@ export class ForkBench {
   readonly changes: StreamSnapshot[] = []
   readonly frame = new Int16Array(160)
   onChange: (snapshot: StreamSnapshot) => void = () => {}
-  /** For a bidirectional stream: listens to its receiver. */
+  /** The handler of the receiver's messages, for a bidirectional stream. */
   receiver: StreamReceiver | null = null
   readonly pressed: string[] = []
   now = 1_000_000
@@ -215,12 +215,12 @@ export class ForkBench {
     return this
   }
 
-  /** The latest connection breaks, or cannot be made. */
+  /** Breaks the latest connection, or lets it fail to open. */
   break(code = 1006): void {
     this.fork.closed(this.wire, code)
   }
 
-  /** The receiver says this. */
+  /** The receiver sends this message. */
   say(message: object): void {
     this.fork.received(this.wire, Buffer.from(JSON.stringify(message)))
   }
@@ -236,7 +236,7 @@ export class ForkBench {
     this.now = until
   }
 
-  /** Lets the clock tick, a frame of each track at a time. The first sample of a frame is its tick. */
+  /** Runs ticks with a frame of each track. The first sample of a frame is the number of its tick. */
   run(ticks: number): void {
     for (let i = 0; i < ticks; i++) {
       this.frame[0] = ++this.ticks
@@ -246,7 +246,7 @@ export class ForkBench {
     }
   }
 
-  /** The kernel takes again what is sent. */
+  /** The latest connection's kernel accepts everything again. */
   release(): void {
     this.wire.release()
     this.fork.drained(this.wire)
@@ -258,7 +258,7 @@ export class ForkBench {
   }
 }
 
-/** Chunk numbers left out of a row that begins at 1. */
+/** Chunk numbers that are missing in a sequence from 1. */
 export const gaps = (chunks: { chunk: number }[]): number[] => {
   const seen = new Set(chunks.map(({ chunk }) => chunk))
   return Array.from({ length: Math.max(0, ...seen) }, (_, i) => i + 1).filter(chunk => !seen.has(chunk))

@@ -1,6 +1,6 @@
 /**
- * A receiver as the published examples for Twilio's Media Streams have it: one WebSocket server, one switch over `event`, and
- * nothing but the fields that Twilio documents. It knows nothing of this product; what works with it works with their receivers.
+ * A receiver like the published examples for Twilio's Media Streams: a WebSocket server, a switch over `event`, and only the fields that Twilio
+ * documents. It knows nothing of this product: what works with it works with receivers for Twilio.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,7 +44,7 @@ export class TwilioReceiver {
     return `ws://127.0.0.1:${(this.#http.address() as AddressInfo).port}/`
   }
 
-  /** Resolves when a connection has closed that had not when it was called. */
+  /** Resolves when the next connection closes. */
   ended(): Promise<void> {
     return new Promise(resolve => this.#ended.push(resolve))
   }

@@ -10,7 +10,7 @@ export interface Received {
 
 type Answerer = (response: ServerResponse, received: Received) => void
 
-/** A customer's server on loopback: keeps its requests, and answers as it is told. */
+/** A customer's server on loopback: keeps the requests that it gets, and answers as the test says. */
 export class WebhookReceiver {
   readonly received: Received[] = []
   answer: Answerer = response => response.writeHead(204).end()
@@ -45,7 +45,7 @@ export class WebhookReceiver {
     this.answer = response => response.writeHead(status, headers).end()
   }
 
-  /** The event types that arrived, in order; forgets them. */
+  /** Takes the event types that arrived, in order. */
   takeTypes(): string[] {
     return this.received.splice(0).map(({ body }) => JSON.parse(body).type)
   }

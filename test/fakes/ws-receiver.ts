@@ -7,9 +7,9 @@ import type { StreamMessage } from './stream-wire.ts'
 export type Behaviour =
   /** Reads everything. */
   | 'reads'
-  /** Takes the upgrade and never reads from the socket; `resume` makes it read again. */
+  /** Accepts the upgrade and never reads from the socket until `resume`. */
   | 'never reads'
-  /** Reads everything and answers no ping. */
+  /** Reads everything, and answers no pings. */
   | 'answers no pings'
   /** Resets the connection after a few messages. */
   | 'resets'
@@ -22,7 +22,7 @@ export type Behaviour =
   /** Closes after a few messages. */
   | 'closes with 1000'
   | 'closes with 1011'
-  /** Talks back: text, binary, no JSON, no UTF-8, pings. */
+  /** Sends text, binary, invalid JSON, invalid UTF-8 and pings. */
   | 'sends garbage'
   /** Sends one message of 65 KiB. */
   | 'sends a large message'
@@ -34,15 +34,15 @@ const FEW_MESSAGES = 10
 export interface ReceiverConnection {
   headers: IncomingHttpHeaders
   messages: StreamMessage[]
-  /** The raw messages were binary or no JSON: never ours. */
+  /** Number of messages that were binary or no JSON, which a stream never sends. */
   foreign: number
   closeCode: number | null
 }
 
-/** A stream receiver on a real socket that behaves, or misbehaves, per connection: the last behaviour repeats. */
+/** A stream receiver on a real socket with a behaviour for each connection; the last behaviour repeats. */
 export class WsReceiver {
   readonly connections: ReceiverConnection[] = []
-  /** Upgrade requests, answered or not. */
+  /** Number of upgrade requests, answered or not. */
   dials = 0
   readonly #behaviours: Behaviour[]
   readonly #http: Server
@@ -88,7 +88,7 @@ export class WsReceiver {
     return this.messages.flatMap(({ media }) => (media?.track === track ? [{ chunk: Number(media.chunk) }] : []))
   }
 
-  /** Resolves when `condition` holds; judged whenever something arrives. */
+  /** Resolves when `condition` holds; checked whenever something arrives. */
   until(condition: () => boolean): Promise<void> {
     if (condition()) return Promise.resolve()
     return new Promise(resolve => {
@@ -101,13 +101,13 @@ export class WsReceiver {
     })
   }
 
-  /** Stops to read from the latest connection, its raw socket included: pings are not answered either. */
+  /** Stops reading from the latest connection, including its raw socket, so that pings are not answered either. */
   pause(): void {
     this.#paused = this.#latest
     this.#paused?.pause()
   }
 
-  /** Reads again from the connection that it did not read from. */
+  /** Reads from the paused connection again. */
   resume(): void {
     this.#paused?.resume()
     this.#paused = null

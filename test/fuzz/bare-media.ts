@@ -10,7 +10,7 @@ import { OFFLINE_SPEECH } from '../../media/speech/speech-protocol.ts'
 
 const ENTRY = fileURLToPath(new URL('../../dist/media/main.js', import.meta.url))
 const HOST = '127.0.0.1'
-/** Of speech, offline. */
+/** Number of offline speech engines. */
 const ENGINES = 2
 
 type Message = Record<string, unknown>
@@ -18,7 +18,7 @@ type Message = Record<string, unknown>
 /** One connection to the channel of a media process, as control would open it. */
 export class RawControl {
   closed = false
-  /** Everything but the replies. */
+  /** All messages except replies. */
   readonly messages: Message[] = []
   onMessage: (message: Message) => void = () => {}
   readonly #socket: Socket
@@ -59,7 +59,7 @@ export class RawControl {
     this.send({ type: 'hello', version: PROTOCOL_VERSION, bootId: null, lastSeq: 0 })
   }
 
-  /** Any command with any body; resolves to the reply's body, or null when the channel closed first. */
+  /** Sends any command with any body; resolves with the reply's body, or null if the channel closed first. */
   ask(name: string, body: unknown): Promise<Message | null> {
     const id = this.#nextId++
     this.send({ type: 'request', id, name: name as never, body })
@@ -69,7 +69,7 @@ export class RawControl {
     })
   }
 
-  /** Resolves when `condition` holds; judged whenever something arrives. */
+  /** Resolves when `condition` holds; checked whenever something arrives. */
   until(condition: () => boolean): Promise<void> {
     if (condition()) return Promise.resolve()
     return new Promise(resolve => {
@@ -108,7 +108,7 @@ const answerOf = (legId: string): object => ({
   room: { roomId: `call_${legId}`, kind: 'echo', chimes: false, musicWhenAlone: false, maxMembers: 10 },
 })
 
-/** A media process of its own, without control: the test is its control. */
+/** A media process without a control process: the test takes that part. */
 export class BareMedia {
   readonly sip: { host: string; port: number }
   readonly socketPath: string
@@ -150,7 +150,7 @@ export class BareMedia {
       maxCalls: 200,
       sessionSeconds: 1800,
       drainSeconds: 1,
-      // Loaded at the start, so that what they take is no growth.
+      // Models are loaded at the start, so that their memory does not count as growth.
       speech: { ...OFFLINE_SPEECH, preload: true },
       logLevel: 'info',
       version: '0.0.0',

@@ -31,7 +31,7 @@ test.after(async () => {
   await media?.stop()
 })
 
-/** The next control process connects, and the next call is perfect. */
+/** Checks that a new control process can connect, and that the next call is flawless. */
 async function checkWithNewControl(label: string): Promise<void> {
   assert.ok(media.alive, `${label}: the media process is alive\n${media.output.slice(-2000)}`)
   const control = media.connect()
@@ -41,7 +41,7 @@ async function checkWithNewControl(label: string): Promise<void> {
   control.close()
 }
 
-/** JSON that no command expects at that place. */
+/** JSON values that no command expects in any place. */
 const ODD: unknown[] = [
   null,
   true,
@@ -84,7 +84,7 @@ const listen: Request<'leg.listen'>['listen'] = {
   bargeIn: { afterMs: 200, resume: true, backChannels: ['mm-hm'] },
 }
 
-/** A good body of every command, for a leg that is there. */
+/** A valid body for every command, for an existing leg. */
 const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> } => ({
   'leg.answer': { legId, room, affinity: 'one', codecs: ['PCMU'] },
   'leg.ring': { legId },
@@ -238,7 +238,7 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
 
 type Path = (string | number)[]
 
-/** Every place in a JSON value, the whole included. */
+/** The paths of all places in a JSON value, including the whole. */
 function places(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [path]
   return [path, ...Object.entries(value).flatMap(([key, inner]) => places(inner, [...path, key]))]
@@ -252,7 +252,7 @@ function withOdd(value: unknown, [key, ...rest]: Path, odd: unknown): unknown {
   return copy
 }
 
-/** Answers the next incoming call and gives its leg. */
+/** Answers the next incoming call. @returns the ID of its leg */
 async function nextLeg(control: RawControl): Promise<string> {
   const seen = control.messages.length
   const find = (): string | undefined =>

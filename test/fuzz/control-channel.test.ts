@@ -68,7 +68,7 @@ let server: Server
 let control: ChildProcess
 let rest: RestClient
 let output = ''
-/** What media says after hello and snapshot in each connection; the last one repeats. */
+/** What media sends after hello and snapshot, one script for each connection; without one, it behaves. */
 const scripts: Buffer[][] = []
 let connections = 0
 const snapshot: MediaSnapshot = {
@@ -84,13 +84,13 @@ const snapshot: MediaSnapshot = {
 const stats: MediaStats = { counters: {}, gauges: {}, histograms: {} }
 const sockets = new Set<Socket>()
 
-/** `/readyz` asks for the stats at every look; what else control asks has no answer to be read. */
+/** The reply to a command. `/readyz` asks for the stats each time; no other reply matters. */
 function answerTo(command: unknown): object {
   if (command === 'media.snapshot') return snapshot
   return command === 'media.stats' ? stats : {}
 }
 
-/** A media process that keeps to the protocol up to the point where its script begins. */
+/** Plays a media process that keeps to the protocol until its script begins. */
 function play(socket: Socket): void {
   connections++
   const script = scripts.length > 0 ? scripts.shift()! : []
@@ -151,7 +151,7 @@ function frame(text: string): Buffer {
   return Buffer.concat([length, json])
 }
 
-/** Plays every script in a connection of its own; afterwards media behaves, and control must be as good as new. */
+/** Plays every script in a connection of its own; afterwards media behaves, and control must work as before. */
 async function assertSurvives(label: string, ...parts: Buffer[][]): Promise<void> {
   scripts.push(...parts)
   for (const socket of sockets) socket.destroy()

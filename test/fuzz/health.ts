@@ -10,15 +10,15 @@ import { Random } from './random.ts'
 
 const FRAME = 160
 const SECOND = 8000
-/** The stretch in which that second must lie: a greeting may come first, and the jitter buffer finds its depth [samples]. */
+/** Within this time the flawless second must come: a greeting may be first, and the jitter buffer adapts [samples]. */
 const WITHIN = 8 * SECOND
-/** Heap and buffers that a process may add under attack, before its collector comes round [MiB]. */
+/** Maximum growth of a process under attack, before garbage is collected [MiB]. */
 const MAX_GROWTH_MIB = 160
-/** After a burst it may send callers away with 503; they call again, as its Retry-After says, and within this time they get through [ms]. */
+/** After a burst callers may be refused with 503. They call again, as Retry-After says, and must get through within this time [ms]. */
 const RUSH_MS = 10_000
 const AGAIN_MS = 1000
 
-/** Resident memory of a process [MiB]; 0 where the system does not tell. */
+/** Resident memory of a process [MiB]; 0: the system does not tell. */
 export function residentMib(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
@@ -36,7 +36,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Noise: every frame differs from every other, so that a lost or repeated one cannot hide. */
+/** Noise in which all frames differ, so that a lost or repeated one is noticed. */
 export function noise(seed: number): (frame: Int16Array) => void {
   const random = new Random(seed)
   return frame => {
@@ -57,7 +57,7 @@ function equal(a: Int16Array, from: number, b: Int16Array, at: number, length: n
   return true
 }
 
-/** How many samples of `heard`, from `at` on, are those of `said` in their order without a gap. */
+/** Number of samples of `heard`, from `at` on, that follow each other in `said` without a gap. */
 function flawless(said: Int16Array, heard: Int16Array, at: number): number {
   const from = find(said, heard, at)
   if (from < 0) return 0
@@ -66,13 +66,13 @@ function flawless(said: Int16Array, heard: Int16Array, at: number): number {
   return length
 }
 
-/** Audio that must arrive as it was said. */
+/** A path on which audio must arrive as it was said. */
 export interface Path {
   said: Timeline
   heard: Timeline
 }
 
-/** From now on, a whole second of the heard audio equals the sent audio, sample for sample. */
+/** Checks that, from now on, a whole second of the heard audio equals what was said, sample by sample. */
 export async function assertExact({ said, heard }: Path, label: string): Promise<void> {
   const start = heard.length
   let longest = 0
@@ -85,7 +85,7 @@ export async function assertExact({ said, heard }: Path, label: string): Promise
       const length = flawless(before, after, at)
       longest = Math.max(longest, length)
       if (length >= SECOND) return
-      // It is without a flaw so far: what comes decides.
+      // Flawless up to the end of what was heard: wait for more.
       if (length > 0 && at + length === after.length) break
       at += Math.max(FRAME, length - (length % FRAME))
     }
@@ -104,7 +104,7 @@ async function getThrough(phone: Phone, number: string, sip: SipAddress, options
   }
 }
 
-/** Places the call that must be perfect. */
+/** Places the call that must be flawless. */
 export type Witness = () => Promise<Path & { hangup(): Promise<void> }>
 
 /** A call to the echo. */
@@ -116,7 +116,7 @@ export function echoWitness(sip: SipAddress): Witness {
   }
 }
 
-/** One phone speaks, another one listens, in a room of their own. */
+/** One phone speaks and another one listens, in a room of their own. */
 export async function roomWitness(product: Product): Promise<Witness> {
   const { number } = await newRoom(product)
   return async () => {
@@ -130,7 +130,7 @@ export async function roomWitness(product: Product): Promise<Witness> {
   }
 }
 
-/** What must hold after every attack: the same processes, memory bounded, and the next call perfect. */
+/** Checks what must hold after every attack: the processes are the same, memory is bounded, and the next call is flawless. */
 export class Health {
   readonly #witness: Witness
   readonly #pids: () => Record<string, number>

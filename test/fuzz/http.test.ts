@@ -17,9 +17,9 @@ const test = suite('fuzz/http')
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 const TIMEOUT = { timeoutMs: 180_000 }
 const SEED = 401 + Number(process.env.FUZZ_SEED ?? 0)
-/** A request without an answer by then hangs. */
+/** A request that is not answered within this time hangs. */
 const ANSWER_MS = 8000
-/** Of each operation with a body, for each share of oddities. `TANDEM_FUZZ_RUNS=100 npm test -- fuzz/http` searches for longer, `FUZZ_SEED` elsewhere. */
+/** Runs of each operation with a body, for each share of oddities. `TANDEM_FUZZ_RUNS=100 npm test -- fuzz/http` runs more, `FUZZ_SEED` other ones. */
 const RUNS = Number(process.env.TANDEM_FUZZ_RUNS ?? 5)
 const GOOD: Record<string, object> = {
   'post /v1/calls': { to: 'sip:nobody@127.0.0.1:9' },
@@ -27,7 +27,7 @@ const GOOD: Record<string, object> = {
   'post /v1/conference_rooms/{id}/participants': { to: 'sip:nobody@127.0.0.1:9' },
 }
 const TRUNK = { name: 'fuzzed', kind: 'trunk', host: '127.0.0.1', port: 9, allowed_ips: ['192.0.2.1/32'] }
-/** Stays below the rate that one key may keep up. */
+/** Number of keys, so that none exceeds its rate limit. */
 const KEYS = 12
 
 let product: Product
@@ -35,9 +35,9 @@ let health: Health
 let operations: Operation[]
 /** Answers whatever the fuzzed organisation dials. */
 let callee: Phone
-/** Of an organisation of their own: what the witness needs cannot be changed or deleted through them. */
+/** Keys of another organisation, which cannot change or delete what the witness needs. */
 let keys: string[]
-/** IDs of objects that are there by their collection, so that handlers get past the first look-up. */
+/** IDs of existing objects by collection, so that handlers get past the first look-up. */
 const known = new Map<string, string[]>()
 
 test.before(async () => {
@@ -73,14 +73,14 @@ async function make(key: string, collection: string, body: object): Promise<stri
   return answer.body.id
 }
 
-/** The latest ones of each collection. */
+/** Keeps the latest IDs of each collection. */
 function remember(collection: string, id: string): void {
   known.set(collection, [id, ...(known.get(collection) ?? [])].slice(0, 3))
 }
 
 let running: PhoneCall | null = null
 
-/** A running call of the fuzzed organisation, in the place of the one before: its ID is known no more, and its audio would only cost. */
+/** Replaces the running call of the fuzzed organisation: the ID of the one before is forgotten, and its audio would only take CPU. */
 async function placeCall(): Promise<void> {
   void running?.hangup()
   const ringing = callee.next()
@@ -92,7 +92,7 @@ async function placeCall(): Promise<void> {
   running = call
 }
 
-/** What takes no parameters shows no body, but gets one. */
+/** An operation without parameters has no body in the document, but gets one. */
 const NO_PARAMETERS: Schema = { type: 'object', properties: {}, additionalProperties: false }
 
 async function readOperations(): Promise<Operation[]> {
@@ -120,7 +120,7 @@ async function readOperations(): Promise<Operation[]> {
 let turn = 0
 const nextKey = (): string => keys[turn++ % keys.length]!
 
-/** No answer of the 500s, none that hangs, and every refusal in the envelope. */
+/** Sends a request. It must not hang or be answered with a 5xx, and every error must have the API's form. */
 async function fire({ method, path, params }: Operation, shot: Shot): Promise<void> {
   let at = path
   for (const [n, { name }] of params.entries()) at = at.replace(`{${name}}`, shot.ids[n]!)
@@ -149,7 +149,7 @@ test(
         if (operation.path.startsWith('/v1/calls/{')) await placeCall()
         const shots = new Shots(known, oddShare).of(operation)
         const numRuns = operation.body === null ? Math.ceil(RUNS / 3) : RUNS
-        // What was found with a seed is found again with it; a shrunk example would meet another product.
+        // Without shrinking: a smaller example would meet a product in another state. The seed finds the same fault again.
         const property = fc.asyncProperty(shots, shot => fire(operation, shot))
         await fc.assert(property, { seed: SEED, numRuns, endOnFailure: true })
       }
@@ -159,7 +159,7 @@ test(
   TIMEOUT,
 )
 
-/** Sends raw bytes and resolves to what came back until the other side closed, or a while after the last byte. */
+/** Sends raw bytes; resolves with what came back until the other side closed, or for a while after the last byte. */
 function raw(bytes: Uint8Array): Promise<string> {
   return new Promise(resolve => {
     const { hostname, port } = new URL(product.baseUrl)

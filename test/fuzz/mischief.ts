@@ -3,7 +3,7 @@ import { type Address, headerOf, offer, RawSocket, type Template } from './raw-c
 
 const METHODS = ['INVITE', 'OPTIONS', 'BYE', 'CANCEL', 'ACK', 'INFO', 'REGISTER', 'SUBSCRIBE', 'PRACK', 'UPDATE', 'FOO']
 
-/** A sender of raw messages that hangs up whatever call it happens to get, as a careless caller would. */
+/** Opens a socket for raw messages, which hangs up every call that happens to be answered. */
 export async function careless(): Promise<RawSocket> {
   const socket = await RawSocket.open((bytes, from) => {
     const text = bytes.toString('latin1')
@@ -30,7 +30,7 @@ export async function careless(): Promise<RawSocket> {
   return socket
 }
 
-/** A request to `server` as a caller at `port` would write it, the n-th. */
+/** The n-th request to `server`, as a caller at `port` would write it. */
 export function template(random: Random, server: Address, port: number, n: number): Template {
   const method = random.chance(0.5) ? 'INVITE' : random.pick(METHODS)
   const hasOffer = method === 'INVITE' && random.chance(0.8)
@@ -48,7 +48,7 @@ export function template(random: Random, server: Address, port: number, n: numbe
   }
 }
 
-/** Descriptions that are well-formed enough to be answered, with numbers and addresses that are not. */
+/** Changes to SDP that leave it well-formed enough to be answered, with invalid numbers and addresses. */
 export const DESCRIPTIONS: ((sdp: string) => string)[] = [
   sdp => sdp.replace(/m=audio \d+/, 'm=audio 0'),
   sdp => sdp.replace(/m=audio \d+/, 'm=audio 65535'),

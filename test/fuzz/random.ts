@@ -1,6 +1,6 @@
-/** What a broken number looks like, in text. */
+/** Broken numbers, as text. */
 const NUMBERS = ['-1', '0', '65536', '4294967296', '99999999999999999999', '1e9', '0x10', 'NaN', '٣', '1.5', '']
-/** Bytes that parsers trip over: NUL, line ends, separators, no UTF-8, overlong and surrogate UTF-8. */
+/** Bytes that break parsers: NUL, line ends, separators, invalid UTF-8, overlong and surrogate UTF-8. */
 const POISON = [
   '\0',
   '\r\n',
@@ -26,7 +26,7 @@ const NO_UTF8 = [
   Buffer.from([0xf5]),
 ]
 
-/** A seeded source of mischief: the same seed makes the same bytes. `FUZZ_SEED` in the environment chooses another one. */
+/** A seeded generator of broken data: the same seed gives the same bytes. The variable `FUZZ_SEED` sets another seed. */
 export class Random {
   readonly seed: number
   #state: number
@@ -63,7 +63,7 @@ export class Random {
     return bytes
   }
 
-  /** `count` single changes of a valid message. */
+  /** Makes `count` single changes to a valid message. */
   mutate(bytes: Uint8Array, count = 1 + this.int(4)): Buffer {
     let mutant: Buffer = Buffer.from(bytes)
     for (let i = 0; i < count && mutant.length > 0; i++) mutant = this.#mutateOnce(mutant)
@@ -95,7 +95,7 @@ export class Random {
     }
   }
 
-  /** Puts another number in the place of the next one. */
+  /** Replaces the next number by a broken one. */
   #breakNumber(bytes: Buffer, from: number): Buffer {
     const isDigit = (at: number): boolean => bytes[at]! >= 0x30 && bytes[at]! <= 0x39
     let at = from

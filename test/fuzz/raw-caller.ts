@@ -7,10 +7,10 @@ export interface Address {
 }
 
 const T1_MS = 500
-/** An answer that takes longer does not come [ms]. */
+/** Time limit for an answer [ms]. */
 const ANSWER_MS = 20_000
 
-/** A UDP socket on the loopback address that says exactly the bytes that it is given and hands on what comes. */
+/** A UDP socket on the loopback address that sends exactly the given bytes, and passes on what it receives. */
 export class RawSocket {
   readonly port: number
   readonly #socket: Socket
@@ -28,7 +28,7 @@ export class RawSocket {
     return new RawSocket(socket, onBytes)
   }
 
-  /** Resolves when the kernel has taken it. */
+  /** Resolves when the kernel has accepted the datagram. */
   send(bytes: Uint8Array, { host, port }: Address): Promise<void> {
     return new Promise(sent => this.#socket.send(bytes, port, host, () => sent()))
   }
@@ -94,22 +94,22 @@ export const offer = (port: number): string =>
     '',
   ].join('\r\n')
 
-/** The value of the first header of that name, as it stands. */
+/** The unparsed value of the first header of that name. */
 export const headerOf = (message: string, name: string): string | null =>
   new RegExp(`^${name}:[ \\t]*(.*?)\\r?$`, 'im').exec(message)?.[1] ?? null
 
 /**
- * A call made of raw bytes, so that each of its messages can be broken: INVITE, ACK and BYE are as they should be unless the
- * test sends others. Its RTP socket is the one that the product latches onto.
+ * A call of raw bytes, so that each of its messages can be broken: INVITE, ACK and BYE are valid unless the test sends others. The product latches
+ * onto its RTP socket.
  */
 export class RawCall {
   readonly rtp: RawSocket
-  /** Every packet that came to the RTP socket. */
+  /** Every packet that the RTP socket received. */
   readonly heard: Buffer[]
   readonly dialog: Template
-  /** Where the product listens for this call's RTP. */
+  /** Where the product receives this call's RTP. */
   readonly media: Address
-  /** The 200, as it came. */
+  /** The 200, as received. */
   readonly answer: string
   readonly #sip: RawSocket
   readonly #server: Address
@@ -155,7 +155,7 @@ export class RawCall {
       body: body(rtp.port),
     }
     const invite = Buffer.from(request(template))
-    // A datagram that finds no room is lost (RFC 3261 §17.1.1.2).
+    // Retransmission, as a datagram may be lost in a full socket buffer (RFC 3261 §17.1.1.2).
     const again = setInterval(() => void sip.send(invite, server), T1_MS)
     const giveUp = setTimeout(() => answered('nothing'), ANSWER_MS)
     await sip.send(invite, server)

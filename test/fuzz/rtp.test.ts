@@ -40,7 +40,7 @@ interface Fields {
   ssrc?: number
 }
 
-/** RFC 3550 §5.1, with whatever the fields say about themselves. */
+/** An RTP packet (RFC 3550 §5.1) whose header fields may be wrong. */
 function packet(fields: Fields, payload: Uint8Array = Buffer.alloc(160, 0xff)): Buffer {
   const header = Buffer.alloc(12)
   const { version = 2, padding = false, extension = false, csrcs = 0, marker = false, payloadType = 0 } = fields
@@ -52,7 +52,7 @@ function packet(fields: Fields, payload: Uint8Array = Buffer.alloc(160, 0xff)): 
   return Buffer.concat([header, payload])
 }
 
-/** Packets whose header lies about itself, or that no codec can use. */
+/** A packet whose header contradicts its contents, or that no codec can decode. */
 function lying(random: Random, sequence: number): Buffer {
   const at = { sequence, timestamp: sequence * 160 }
   switch (random.int(12)) {
@@ -83,7 +83,7 @@ function lying(random: Random, sequence: number): Buffer {
   }
 }
 
-/** RFC 4733 §2.3 with payloads that are none. */
+/** A telephone event (RFC 4733 §2.3) with an invalid payload. */
 function oddEvent(random: Random, sequence: number): Buffer {
   const fields = {
     sequence,
@@ -99,7 +99,7 @@ function oddEvent(random: Random, sequence: number): Buffer {
   return packet(fields, length <= 4 ? payload.subarray(0, length) : Buffer.alloc(length, payload))
 }
 
-/** Compound packets of RFC 3550 §6 with counts, lengths and types that lie. */
+/** A compound RTCP packet (RFC 3550 §6) with wrong counts, lengths and types. */
 function oddReport(random: Random, ssrc: number): Buffer {
   const parts: Buffer[] = []
   for (let n = 1 + random.int(4); n > 0; n--) {
@@ -115,7 +115,7 @@ function oddReport(random: Random, ssrc: number): Buffer {
 
 const rtcpOf = ({ host, port }: Address): Address => ({ host, port: port + 1 })
 
-/** Speaks to a leg through the source that it is latched onto. */
+/** Sends packets to a leg from the source that it has latched onto. */
 async function attack(label: string, count: number, bytes: (n: number, call: RawCall) => [Buffer, Address]) {
   const call = await RawCall.open('1002', product.sip, label.replaceAll(' ', '-'))
   for (let n = 0; n < 5; n++) await call.rtp.send(packet({ sequence: n, timestamp: n * 160 }), call.media)
@@ -258,7 +258,7 @@ test(
   TIMEOUT,
 )
 
-/** Whether `count` of the payloads in a row are carried on, wherever in the packets the first of them begins. */
+/** Whether `count` successive payloads were passed on, wherever in a packet the first of them begins. */
 function holdsRun(packets: readonly Buffer[], payloads: readonly Buffer[], count: number): boolean {
   const carried = Buffer.concat(packets.map(bytes => bytes.subarray(12)))
   return payloads.some(

@@ -6,15 +6,15 @@ export type Schema = any
 export interface Operation {
   method: string
   path: string
-  /** For each parameter of the path the collection that it names an object of. */
+  /** The path's parameters, each with the collection of the object that it names. */
   params: { name: string; collection: string }[]
   query: Record<string, Schema>
   body: Schema | null
-  /** Fields that no generator guesses, put into half of the bodies. */
+  /** Valid fields that no generator would guess, for half of the bodies. */
   good: object
 }
 
-/** Everything of a request but its method and path. */
+/** Everything of a request except its method and path. */
 export interface Shot {
   ids: string[]
   query: string
@@ -57,18 +57,18 @@ const ODD: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 )
 
-/** Made once: to make one takes longer than to draw from it. */
+/** Made once, since making one takes longer than drawing from it. */
 const WORDS = fc.string({ maxLength: 20 })
 const OCTETS = fc.string({ unit: 'binary', maxLength: 100 })
 const STRANGE_IDS = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map(encodeURIComponent)
 const byPattern = new Map<string, fc.Arbitrary<string>>()
 
-/** Makes requests for operations: such that fit their schemas, or with something odd in a share of all places. */
+/** Makes requests for operations: valid ones, or with an odd value in a share of all places. */
 export class Shots {
   readonly #known: ReadonlyMap<string, string[]>
   readonly #oddShare: number
 
-  /** @param known IDs of objects that are there, by their collection; @param oddShare [0, 1) */
+  /** @param known IDs of existing objects, by collection @param oddShare share of odd values, [0, 1) */
   constructor(known: ReadonlyMap<string, string[]>, oddShare: number) {
     this.#known = known
     this.#oddShare = oddShare

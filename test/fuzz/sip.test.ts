@@ -199,7 +199,7 @@ test(
   TIMEOUT,
 )
 
-/** Sends all of it, whatever comes back, and resolves when the other side has closed or 300 ms after the last byte. */
+/** Sends all parts, whatever comes back; resolves when the other side has closed, or 300 ms after the last byte. */
 async function overTcp(parts: Uint8Array[]): Promise<void> {
   const socket: Socket = connect(product.sip.port, product.sip.host)
   socket.on('error', () => {})

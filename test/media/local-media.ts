@@ -32,7 +32,7 @@ const room = (roomId: string) => ({
   maxMembers: 8,
 })
 
-/** An engine, asked as a thread of its own is. */
+/** An engine that gets commands as an engine thread does. */
 class LocalThread implements EngineThread {
   /** It carries out commands, but its replies come too late. */
   isSilent = false
@@ -45,7 +45,7 @@ class LocalThread implements EngineThread {
     this.#engine = engine
   }
 
-  /** Holds the next command of this name, and all after it; the returned function lets them through, in order. */
+  /** Holds back the next command of this name, and all after it. @returns a function that passes them on, in order */
   hold(from: EngineCommandName): () => void {
     let go = (): void => {}
     const until = new Promise<void>(resolve => {
@@ -76,7 +76,7 @@ export class LocalMedia {
   readonly switchboard: Switchboard
   readonly tracer = new Tracer(null)
   readonly commands: CommandTable
-  /** Those whose sockets are open or were. */
+  /** All far ends whose sockets are or were open. */
   readonly farEnds: FarEnd[] = []
   #socketsOpen = Promise.resolve()
   readonly #sip: SipEndpoint
@@ -156,14 +156,14 @@ export class LocalMedia {
     return media
   }
 
-  /** Lets a control process connect, by a socket in this folder. */
+  /** Lets a control process connect. @returns the path of the socket */
   async listen(): Promise<{ path: string }> {
     const path = join(this.#dir, 'media.sock')
     await this.#channel.listen(path)
     return { path }
   }
 
-  /** From now on no socket is opened; what it returns opens those that wait. */
+  /** Opens no sockets from now on. @returns a function that opens those that wait */
   holdSockets(): () => void {
     let open = (): void => {}
     this.#socketsOpen = new Promise<void>(resolve => {
@@ -186,7 +186,7 @@ export class LocalMedia {
     return this.dialOver(legId, [phone], more, callerLegId)
   }
 
-  /** Calls the first of these, and the next one when that is of no use. */
+  /** Calls the first of these phones, and the next one if that fails. */
   dialOver(
     legId: string,
     phones: readonly Pick<RawSocket, 'port'>[],
@@ -221,7 +221,7 @@ export class LocalMedia {
     return this.events.flatMap(event => (event.name === name ? [event.body as never] : []))
   }
 
-  /** Nothing of this leg is open any more, on any side. */
+  /** Whether no leg is left, and all its sockets are closed. */
   get isIdle(): boolean {
     return this.switchboard.lines.size === 0 && this.farEnds.every(farEnd => farEnd.closed)
   }
@@ -238,15 +238,15 @@ export class LocalMedia {
 
 interface Response {
   port?: number
-  /** Its description, where it is no common one. */
+  /** Its SDP; absent: a common one. */
   body?: string
   headers?: string[]
-  /** URI of its Contact, where that is not its own. */
+  /** URI of its Contact; absent: its own address. */
   contact?: string
   tag?: string
 }
 
-/** A telephone that says what the test says, over UDP. */
+/** A telephone over UDP that sends what the test says. */
 export class RawPhone {
   readonly got: string[] = []
   #socket!: RawSocket
@@ -266,7 +266,7 @@ export class RawPhone {
     return this.#socket.port
   }
 
-  /** How many messages begin with this. */
+  /** Number of messages that begin with this. */
   count(start: string): number {
     return this.got.filter(text => text.startsWith(start)).length
   }
@@ -281,7 +281,7 @@ export class RawPhone {
     await this.#socket.send(Buffer.from(text, 'latin1'), { host: HOST, port: this.#media.sipPort })
   }
 
-  /** INVITE of ours; `isLate`: without an offer. */
+  /** Sends an INVITE; `isLate`: without an offer. */
   async call({
     isLate = false,
     headers = [] as string[],
@@ -292,7 +292,7 @@ export class RawPhone {
     await this.send(request({ ...this.#dialog, method: 'INVITE', headers, maxForwards, ...said }))
   }
 
-  /** A request inside the dialog of that INVITE. */
+  /** Sends a request within the dialog of that INVITE. */
   async inside(method: string, cseq: number, headers: string[] = [], body?: string): Promise<void> {
     const [answered] = this.got.filter(text => /^SIP\/2\.0 (18|2)/.test(text))
     const toTag = /\r\nTo: [^\r]*tag=([^\r;]+)/i.exec(answered ?? '')?.[1] ?? ''
@@ -306,7 +306,7 @@ export class RawPhone {
     await this.send(request({ ...this.#dialog, method: 'CANCEL' }))
   }
 
-  /** A response to the last INVITE that came; `port`: of the audio that its description names. */
+  /** Responds to the last received INVITE; `port`: the audio port in its SDP. */
   async respond(
     status: number,
     { port, headers = [] as string[], tag = 'far', body: own, contact: named }: Response = {},
@@ -324,7 +324,7 @@ export class RawPhone {
     await this.send([...head, '', body].join('\r\n'))
   }
 
-  /** ACK of the 200, with nothing in it. */
+  /** Acknowledges the 200, without a body. */
   async acknowledge(): Promise<void> {
     const toTag = /\r\nTo: [^\r]*tag=([^\r;]+)/i.exec(await this.expect('SIP/2.0 200'))?.[1] ?? ''
     await this.send(request({ ...this.#dialog, method: 'ACK', toTag }))

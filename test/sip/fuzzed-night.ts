@@ -2,11 +2,11 @@ import type { InviteRequest, UaEvent } from '../../sip/user-agent.ts'
 import { Random } from '../fuzz/random.ts'
 import { body, Party, Pipe, seeded } from './pipe.ts'
 
-/** Calls at a time, each way. */
+/** Number of calls at a time, in each direction. */
 const CALLS = 20
-/** Messages of before that may be said again, changed or not. */
+/** Maximum number of earlier messages that may be sent again, changed or not. */
 const MAX_OVERHEARD = 400
-/** Longer than any timer of a call: session timers, a REFER that nobody tells the end of. */
+/** Longer than any timer of a call: session timers, or a REFER whose end is never reported. */
 const UNTIL_QUIET_MS = 4_000_000
 const METHODS = [
   'INVITE',
@@ -25,7 +25,7 @@ const METHODS = [
   'X',
 ]
 
-/** What is left of a user agent's work. */
+/** The state that a user agent still holds. */
 export interface Left {
   sessions: number
   transactions: number
@@ -33,11 +33,11 @@ export interface Left {
 }
 
 /**
- * Two user agents that call each other over a network that changes, loses, doubles and makes up messages, on a clock of their own. The
- * same seed is the same night.
+ * Two user agents that call each other, on a virtual clock, over a network that changes, loses, duplicates and invents messages. The same seed gives
+ * the same run.
  */
 export class FuzzedNight {
-  /** Messages that reached a user agent. */
+  /** Number of messages that reached a user agent. */
   messages = 0
   /** Sessions without an end, or with two. */
   readonly wrong: string[] = []
@@ -74,7 +74,7 @@ export class FuzzedNight {
     else this.#overheard[this.#mischief.int(MAX_OVERHEARD)] = bytes
   }
 
-  /** A peer to whom anything may happen, and who does anything that a caller may do. */
+  /** Lets a user agent do anything that a caller may do, at random. */
   #behave(party: Party): void {
     const dice = this.#dice
     const now = () => this.#pipe.now
@@ -125,7 +125,7 @@ export class FuzzedNight {
     }
   }
 
-  /** Some calls each way, with all that may happen in them, until everybody has gone home. */
+  /** Runs some calls in each direction, with random actions in them, until nothing of them is left. */
   round(): void {
     const sessions: { party: Party; id: string }[] = []
     for (let n = 0; n < CALLS; n++) for (const party of this.parties) sessions.push(this.#call(party))
@@ -169,7 +169,7 @@ export class FuzzedNight {
     else party.do(agent.withdrawReinvite(id))
   }
 
-  /** Somebody who has listened says something again, changed, or in the name of another method. */
+  /** An eavesdropper sends an earlier message again, changed, or with another method. */
   #intrude(): void {
     const { now } = this.#pipe
     for (const party of this.parties) {
@@ -183,7 +183,7 @@ export class FuzzedNight {
     }
   }
 
-  /** Each session that began has ended once; then the logs are forgotten. */
+  /** Checks that each session that began has ended once, and clears the logs. */
   #judge(party: Party): void {
     const ends = new Map<string, number>()
     for (const { kind, sessionId } of party.events) {
@@ -196,7 +196,7 @@ export class FuzzedNight {
     for (const log of [party.events, party.sent, party.registers, party.waiting]) log.length = 0
   }
 
-  /** What the user agents still hold. */
+  /** The state that both user agents still hold. */
   left(): Left[] {
     return this.parties.map(({ agent }) => ({
       sessions: agent.sessionCount,

@@ -30,7 +30,7 @@ export interface Sent {
 
 type Handler = (event: UaEvent, party: Party) => void
 
-/** One user agent with a log of the messages it sent and the events it reported. */
+/** A user agent with a log of the messages that it sent and the events that it reported. */
 export class Party {
   readonly agent: UserAgent
   readonly peer: Peer
@@ -44,7 +44,7 @@ export class Party {
   readonly asks: AskEvent[] = []
   readonly unsubscribed: string[] = []
   readonly messages: MessageReport[] = []
-  /** What names lead to; null: the answer takes its time, see `waiting`. */
+  /** Resolves a name; null: the answer comes later, see `waiting`. */
   locate: (target: Destination) => Peer[] | null = ({ transport, host, port, ...marks }) => [
     { ...marks, transport: transport ?? 'udp', host, port: port ?? 5060 },
   ]
@@ -100,7 +100,7 @@ export class Party {
     return found[0] as Extract<UaEvent, { kind: K }>
   }
 
-  /** Messages sent whose first line starts so. */
+  /** Sent messages whose first line starts with this. */
   sentLike(start: string): Sent[] {
     return this.sent.filter(({ text }) => text.startsWith(start))
   }
@@ -113,7 +113,7 @@ interface Flight {
   to: Peer
 }
 
-/** A network and a clock in memory: datagrams take `delayMs`, and `lose` or `jitterMs` may harm them. */
+/** A network and a clock in memory: datagrams take `delayMs`, and may be lost (`lose`) or delayed further (`jitterMs`). */
 export class Pipe {
   now = 0
   readonly parties: Party[] = []
@@ -131,7 +131,7 @@ export class Pipe {
     this.#flights.push({ at: this.now + this.delayMs + this.jitterMs(), bytes: altered, from, to })
   }
 
-  /** Lets the time pass, with everything that falls due on the way. */
+  /** Moves the clock on, and does everything that falls due meanwhile. */
   run(untilMs: number): void {
     for (;;) {
       const flight = this.#flights.reduce<Flight | null>((a, b) => (a === null || b.at < a.at ? b : a), null)
@@ -149,12 +149,12 @@ export class Pipe {
   }
 }
 
-/** An `alter` for far ends that take no UPDATE. */
+/** An `alter` for far ends that do not support UPDATE. */
 export const withoutUpdate = (text: string): string => text.replace(/, UPDATE\b/, '')
 
 export const body = (text: string) => ({ type: 'application/sdp', bytes: Buffer.from(text) })
 export const textOf = (one: { bytes: Uint8Array } | null): string | null =>
   one === null ? null : Buffer.from(one.bytes).toString()
 
-/** A message out of lines, with CRLF. */
+/** Joins lines to a message, with CRLF. */
 export const message = (...lines: string[]): Uint8Array => Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'utf8')

@@ -7,7 +7,7 @@ import { type SipMessage, toText } from '../../sip/message/message.ts'
 import { parseMessage } from '../../sip/message/parse.ts'
 import { bracketed, parseUri, userOf } from '../../sip/message/uri.ts'
 
-/** What sip.js, written by others out of the RFC's grammar, reads in a message; a test fails with its complaint. */
+/** Parses a message with sip.js, an independent implementation of the RFC's grammar; a test fails with its complaints. */
 export function sipJsReads(text: string): IncomingRequestMessage | IncomingResponseMessage {
   const complaints: string[] = []
   const complain = (one: string): number => complaints.push(one)
@@ -22,7 +22,7 @@ export function weRead(bytes: Uint8Array): SipMessage {
   return message as SipMessage
 }
 
-/** User, host and port of a URI as we read it: what a call is routed by. */
+/** User, host and port of a URI as we parse it, by which calls are routed. */
 export function ourParts(text: string): unknown[] | null {
   const uri = parseUri(toText(text))
   if ('error' in uri || uri.scheme === 'tel' || uri.scheme === 'other') return null
@@ -37,19 +37,19 @@ interface SipJsUri {
   port?: number
 }
 
-/** The same of a URI as sip.js reads it. */
+/** The same as sip.js parses it. */
 export function theirParts(uri: SipJsUri): unknown[] {
   const user = uri.user === undefined || uri.user === '' ? null : uri.user
   return [uri.scheme, user, uri.host.toLowerCase(), uri.port ?? null]
 }
 
-/** The grammar's own reading of a URI; null when it is none. */
+/** A URI as the grammar of sip.js parses it; null: it is none. */
 export function theirUri(text: string): unknown[] | null {
   const uri = Grammar.URIParse(text)
   return uri === undefined ? null : theirParts(uri)
 }
 
-/** Both readers find the same message in these bytes: start line, addresses, tags, Via, CSeq, every other header, body. */
+/** Checks that both parsers read the same message: start line, addresses, tags, Via, CSeq, every other header, body. */
 export function agree(bytes: Uint8Array): void {
   const text = Buffer.from(bytes).toString('utf8')
   const [ours, theirs] = [weRead(bytes), sipJsReads(text)]
@@ -84,7 +84,7 @@ export function agree(bytes: Uint8Array): void {
   )
   for (const [name, values] of Object.entries(theirs.headers)) {
     const key = name.toLowerCase()
-    // These sip.js takes apart at their commas.
+    // sip.js splits these headers at their commas.
     const mine = key === 'contact' || key === 'record-route' ? ours.headers.list(key) : ours.headers.all(key)
     assert.equal(
       mine.map(toText),

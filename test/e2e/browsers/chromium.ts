@@ -6,7 +6,7 @@ import wavefile from 'wavefile'
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import { readWav } from '../../../codecs/wav.ts'
 
-/** The same engine: what has no window needs a quarter of the processor for a page. */
+/** The headless shell has the same engine, and takes a quarter of the CPU for a page. */
 const PATH = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync)
 
 /** Why tests that need a browser cannot run here, or null. */
@@ -54,7 +54,7 @@ async function launch(microphone: Microphone): Promise<Launched> {
   return { browser, close }
 }
 
-/** They serve all files that this process runs: to launch one takes a second and a half of a core. */
+/** Browsers for all test files of this process, since launching one takes one and a half seconds of CPU. */
 const launched = new Map<Microphone, Promise<Launched>>()
 
 async function closeAll(): Promise<void> {
@@ -81,7 +81,7 @@ export class Chromium {
     return new Chromium((await running).browser)
   }
 
-  /** A page of its own, on a telephone's screen; reports external resources and errors. */
+  /** Opens a page in its own context, with the screen of a telephone; reports external resources and errors. */
   async open(
     url: string,
     before: (page: Page) => Promise<void> = async () => {},
@@ -109,7 +109,7 @@ export class Chromium {
 
   async close(): Promise<void> {
     for (const context of this.#contexts) await context.close()
-    // A process that was given one file hears of no end of them.
+    // A process that was started for a single file gets no message that there are no more.
     if (!process.connected) await closeAll()
   }
 }

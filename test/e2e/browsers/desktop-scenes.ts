@@ -3,7 +3,7 @@ import type { Product } from '../../../bench/product.ts'
 import { DesktopLine } from '../../fakes/desktop-line.ts'
 import type { Chromium } from './chromium.ts'
 
-/** What a desktop shows in the middle of a call, with something of everything. */
+// The agent's desktop in the middle of a call, with something in every part of it.
 
 interface Words {
   stage: string
@@ -128,7 +128,7 @@ export interface Desk {
   line: DesktopLine
 }
 
-/** A page whose line the test speaks on, connected and without a call. */
+/** Opens a page whose WebSocket the test serves, connected and without a call. */
 export async function openDesk(chromium: Chromium, product: Product, path: string): Promise<Desk> {
   let line: DesktopLine | undefined
   const { page } = await chromium.open(`${product.baseUrl}${path}#client_token=t`, async fresh => {
@@ -144,13 +144,13 @@ export async function ring({ page, line }: Desk): Promise<void> {
   await page.waitForSelector('#ringing:not([hidden])')
 }
 
-/** In a call with something of everything on the desktop. */
+/** Begins a call with something in every part of the desktop. */
 export async function beginCall(desk: Desk, language: Language = 'en'): Promise<Page> {
   const { page, line } = desk
   await ring(desk)
   line.start()
   await page.waitForSelector('#call:not([hidden])')
-  // A desktop that was closed is not opened again by the session that it has shown last.
+  // A copilot that the agent has closed is not opened again by the session that it showed last.
   openCopilot(line, language)
   await page.waitForSelector('#copilot:not([hidden]) #alerts .hint.warning')
   return page
@@ -161,7 +161,7 @@ export function openCopilot(line: DesktopLine, language: Language): void {
   for (const { type, data } of messages(WORDS[language])) tell(line, language, type, data)
 }
 
-/** A contact that the agent looks at before it is called; null: none, and no campaign. */
+/** Shows a contact to preview before it is called; null: none, and no campaign. */
 export function showPreview(line: DesktopLine, name: string | null): void {
   const contact = {
     ...{

@@ -6,10 +6,10 @@ import { loudness } from '../../../bench/spectrum.ts'
 import type { Suite } from '../../harness.ts'
 import { type Chromium, missingBrowser } from './chromium.ts'
 
-/** Speech is louder than this, what a muted microphone leaves is not. */
+/** Speech is louder than this, and a muted microphone is not. */
 export const SPOKEN_DBOV = -45
 
-/** Tests that need a browser: skipped, with the reason, where there is none. */
+/** Adds tests that need a browser; they are skipped, with the reason, if there is none. */
 export const pageTests =
   (test: Suite, timeoutMs = 90_000) =>
   (sentence: string, run: () => unknown): void => {
@@ -18,7 +18,7 @@ export const pageTests =
     else test.skip(sentence, missing)
   }
 
-/** Whether the phone hears somebody speak within some seconds; a recording has its pauses. */
+/** Whether the phone hears speech within some seconds, since a recording has pauses. */
 export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean> {
   for (let half = 0; half < 2 * seconds; half++) {
     if (loudness(await call.heard.next(500)) > SPOKEN_DBOV) return true
@@ -26,10 +26,10 @@ export async function hearsSpeech(call: PhoneCall, seconds = 6): Promise<boolean
   return false
 }
 
-/** As long as for a selector [ms]. */
+/** Time limit for `has`, as for a selector [ms]. */
 const FIELD_MS = 30_000
 
-/** Resolves when this is in a field. The page's policy does not let a condition be looked at within the page again and again. */
+/** Resolves when a field has this value. Polls from outside, since the page's content security policy forbids evaluating a condition within the page. */
 export async function has(page: Page, selector: string, value: string): Promise<void> {
   for (const from = performance.now(); ; ) {
     const found = await page.inputValue(selector)
@@ -60,7 +60,7 @@ export async function newMember(product: RestClient, fields: { role?: string; na
   return { userId, token, wsUrl }
 }
 
-/** A page of the product with such a token, started, while there is no call. */
+/** Opens and starts a page of the product with a member's token, without a call. */
 export async function startPage(
   chromium: Chromium,
   product: Product,
@@ -72,7 +72,7 @@ export async function startPage(
   return opened
 }
 
-/** A new member at a page. */
+/** Opens a page for a new member. */
 export async function openAs(
   chromium: Chromium,
   product: Product,

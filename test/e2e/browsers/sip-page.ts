@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 
-/** A softphone of sip.js alone, for `page.evaluate`. What it is called with is taken by `phone.answer()`. */
+/** A softphone that consists only of sip.js, for `page.evaluate`. `phone.answer()` answers an incoming call. */
 const SOURCE = `
 import { Inviter, Registerer, UserAgent, Web } from 'sip.js'
 
@@ -67,7 +67,7 @@ globalThis.phone = {
 }
 `
 
-/** A page of another origin, as a customer's CRM has one, with sip.js on it. */
+/** A page of another origin, such as a customer's CRM, with sip.js. */
 export class SipPage {
   readonly url: string
   readonly #server: Server

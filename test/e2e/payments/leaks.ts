@@ -1,4 +1,4 @@
-/** Where what was typed in a card-payment pause might have been left: nowhere. */
+// Searches everything that the product writes for keys of a card-payment pause, which must be nowhere.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -6,8 +6,8 @@ import type { Product } from '../../../bench/product.ts'
 import { openVault } from '../../../control/kernel/vault.ts'
 
 /**
- * What holds digits and by its grammar is nothing that was typed: in what a product says in a minute, some ten of these
- * hold four of a secret by chance. Eight in a row are looked for in them too.
+ * Text with digits that, by its form, cannot be pressed keys: in the output of one minute, about ten of these contain four digits of a secret by
+ * chance. They are searched only for eight in a row.
  */
 const NO_KEYS = new RegExp(
   [
@@ -34,7 +34,7 @@ const partsOf = (secrets: readonly string[], length: number): string[] =>
     Array.from({ length: Math.max(0, secret.length - length + 1) }, (_, at) => secret.slice(at, at + length)),
   )
 
-/** Eight of a secret in a row anywhere, and four in what may hold keys, with what stands around them. */
+/** Finds eight digits of a secret in a row anywhere, and four in text that may hold keys, with the text around them. */
 function piecesIn(text: string, secrets: readonly string[]): string[] {
   const rest = text.replace(NO_KEYS, ' ')
   const fours = partsOf(secrets, 4).flatMap(part => {
@@ -44,23 +44,23 @@ function piecesIn(text: string, secrets: readonly string[]): string[] {
   return [...partsOf(secrets, 8).filter(part => text.includes(part)), ...fours]
 }
 
-/** Pieces of secrets, and single keys where keys are told. Keys that are no secret are ones. */
+/** Finds pieces of secrets, and single keys in fields for keys. Keys that are no secret are ones. */
 export const leaksIn = (text: string, secrets: readonly string[]): string[] => [
   ...piecesIn(text, secrets),
   ...(text.match(/"(digit|digits|key|dtmf)":\s*"[0-9A-D*#]*[02-9][0-9A-D*#]*"|Signal *= *[02-9]/g) ?? []),
 ]
 
-/** The pieces of secrets in the files of the product, its database and recordings among them. Keys of settings are in those too. */
+/** Finds pieces of secrets in the product's files, including its database and recordings; not single keys, which settings have too. */
 export function leaksInFiles(product: Product, secrets: readonly string[]): string[] {
   const files = readdirSync(product.dataDir, { recursive: true, withFileTypes: true })
-  // The number of a process is all that is in the last.
+  // A `.pid` file contains only the ID of a process.
   const searched = files.filter(file => file.isFile() && !file.name.endsWith('.pid'))
   return searched.flatMap(({ name, parentPath }) =>
     piecesIn(readFileSync(join(parentPath, name), 'latin1'), secrets).map(piece => `${name} holds ${piece}`),
   )
 }
 
-/** All rows of all tables, and what is sealed in them. */
+/** All rows of all tables, with encrypted values decrypted. */
 export function rowsOf(product: Product): [table: string, rows: string][] {
   const db = new Database(join(product.dataDir, 'tandem.db'), { readonly: true })
   const vault = openVault(product.dataDir)

@@ -14,23 +14,23 @@ import { toneFile } from './tone-file.ts'
 const HOST = '127.0.0.1'
 const POLL_MS = 20
 const START_MS = 10_000
-/** One that waits for an answer to its last words waits no longer. */
+/** Time limit for its end, since it waits for answers to its last requests [ms]. */
 const STOP_MS = 5000
 
-/** As baresip names them: with the rate of samples, and channels. */
+/** Names of codecs in baresip: with sample rate and channels. */
 export type BaresipCodec = 'PCMU' | 'PCMA' | 'G722/16000/1' | 'opus/48000/2' | 'L16/16000/1' | 'L16/8000/1'
 
 export interface BaresipOptions {
-  /** What it says, all the time [Hz]. */
+  /** The tone that it sends all the time [Hz]. */
   toneHz: number
   codec?: BaresipCodec
-  /** Whom it answers for; absent: `baresip`. */
+  /** Its user name; absent: `baresip`. */
   user?: string
-  /** Takes calls by itself. */
+  /** Whether it answers calls by itself. */
   answers?: boolean
-  /** Encrypts by SRTP with keys in SDP: offers it beside plain RTP, or insists on it. */
+  /** SRTP with keys in SDP (SDES), offered besides plain RTP or required. */
   srtp?: 'optional' | 'required'
-  /** Registers there, and again after so many seconds. */
+  /** Where it registers, and how often. */
   account?: { username: string; password: string; registrar: string; transport: 'udp' | 'tcp'; everyS: number }
 }
 
@@ -42,7 +42,7 @@ interface BaresipEvent {
 
 const TRIES = 3
 
-/** Debian's baresip without a screen: says a tone from a file, dumps what it hears, obeys its control port. */
+/** Debian's baresip without a screen: sends a tone from a file, dumps what it hears, and is controlled over its control port. */
 export class Baresip {
   readonly uri: string
   /** What it has reported, in order. */
@@ -64,7 +64,7 @@ export class Baresip {
     socket.on('data', text => this.#read(String(text)))
   }
 
-  /** Starts it; once more when one of its ports, of which it takes one more than it is told, was taken in the meantime. */
+  /** Starts it; again if one of its ports, of which it uses one more than configured, was taken in the meantime. */
   static async start(options: BaresipOptions): Promise<Baresip> {
     for (let tries = 1; ; tries++) {
       try {
@@ -119,7 +119,7 @@ export class Baresip {
     }
   }
 
-  /** What it has heard in its call, at its codec's rate; to be asked after the call. */
+  /** What it heard in its call, at its codec's rate; available after the call. */
   heard(): Int16Array {
     return this.dump().samples
   }
@@ -133,7 +133,7 @@ export class Baresip {
     return { samples: wav.samples[0]!, rateHz: wav.sampleRateHz }
   }
 
-  /** Ends it. Its dumps are gone afterwards. */
+  /** Stops it, and removes its dumps. */
   async stop(): Promise<void> {
     this.#command('quit')
     const timer = setTimeout(() => this.#kill(), STOP_MS)
@@ -148,7 +148,7 @@ export class Baresip {
     this.#socket.write(`${Buffer.byteLength(text)}:${text},`)
   }
 
-  /** Netstrings with JSON: events, and answers to commands. */
+  /** Reads netstrings with JSON: events, and answers to commands. */
   #read(text: string): void {
     this.#unread += text
     for (;;) {
@@ -178,7 +178,7 @@ async function control(port: number): Promise<Socket | null> {
   return null
 }
 
-/** `sndfile` dumps what is decoded; version 1.0 has no player for files, and without one it plays nowhere. */
+/** Writes its configuration. `sndfile` dumps decoded audio; without a player module it plays to no device. */
 function writeConfig(directory: string, sipPort: number, controlPort: number, options: BaresipOptions): void {
   const write = (name: string, content: string | Uint8Array): void => writeFileSync(join(directory, name), content)
   const codec = options.codec ?? 'PCMU'

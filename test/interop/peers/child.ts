@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 
 const children = new Set<ChildProcess>()
 
-/** A peer that must not outlive the test that started it. */
+/** Makes sure that a peer does not outlive the test process. */
 export function childOfTest(child: ChildProcess): void {
   children.add(child)
   child.once('exit', () => children.delete(child))

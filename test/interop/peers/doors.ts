@@ -7,7 +7,7 @@ import { connect, createServer as createTlsServer } from 'node:tls'
 import { StreamFramer } from '../../../sip/message/framer.ts'
 import type { Sipp } from './sipp.ts'
 
-/** Debian's SIPp speaks no TLS: what it says over TCP passes through doors that do. A door may also lose a message, as who stands between may. */
+// A door is a proxy between a SIPp and the product, which converts between TCP and TLS, as Debian's SIPp has no TLS. It may also lose messages.
 
 export interface Door {
   port: number
@@ -20,7 +20,7 @@ export interface CertificateFiles {
   key: string
 }
 
-/** A certificate of our own for these addresses, in a folder. */
+/** Makes a self-signed certificate for these addresses, in a folder. */
 export function makeCertificate(folder: string, hosts: readonly string[], name = 'tandem'): CertificateFiles {
   const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
@@ -29,12 +29,12 @@ export function makeCertificate(folder: string, hosts: readonly string[], name =
   return { cert, key }
 }
 
-/** What becomes of a message that passes, of either direction; null: it is lost. */
+/** Changes a message of either direction; null: it is lost. */
 export type Passes = (message: Buffer) => Buffer | null
 
 const ALL: Passes = message => message
 
-/** By which a SIPp that calls over TCP reaches a server, over TLS or TCP. */
+/** Opens a door for a SIPp that calls: it connects over TCP, and the door connects to a server over TLS or TCP. */
 export function doorTo(server: { host: string; port: number }, way: 'tls' | 'tcp', passes = ALL): Promise<Door> {
   const door = createServer(near => {
     const far = way === 'tls' ? connect({ ...server, rejectUnauthorized: false }) : createConnection(server)
@@ -43,7 +43,7 @@ export function doorTo(server: { host: string; port: number }, way: 'tls' | 'tcp
   return opened(door, server.host)
 }
 
-/** By which a SIPp that is called over TCP is reached, over TLS or TCP; its Contact names the door. */
+/** Opens a door for a SIPp that is called: the product connects over TLS or TCP, and the door to the SIPp over TCP. Its Contact names the door. */
 export async function doorFrom(
   { host, port: inside }: Sipp,
   { cert, key }: CertificateFiles,
@@ -76,7 +76,7 @@ function connectBoth(one: Duplex, other: Duplex, there: Passes, back: Passes): v
   one.pipe(messages(there)).pipe(other).pipe(messages(back)).pipe(one)
 }
 
-/** Message by message, since reads do not end where they do. */
+/** Splits the stream into messages, since reads do not end where messages do. */
 function messages(passes: Passes): Transform {
   const framer = new StreamFramer()
   return new Transform({

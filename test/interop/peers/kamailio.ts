@@ -10,7 +10,7 @@ const CONFIGURATION = fileURLToPath(new URL('../../../deploy/kamailio/kamailio.c
 const POLL_MS = 10
 const running = new Set<number>()
 
-// It has children of its own, which a test that dies must not leave behind.
+// Kamailio forks children, which must not outlive a test that dies.
 process.on('exit', () => {
   for (const group of running) killGroup(group, 'SIGKILL')
 })
@@ -23,7 +23,7 @@ function killGroup(group: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Debian's Kamailio with the configuration of `deploy/kamailio/`, before nodes of the test. */
+/** Debian's Kamailio with the configuration of `deploy/kamailio/`, in front of the test's nodes. */
 export class Kamailio {
   readonly host: string
   readonly port: number
@@ -45,7 +45,7 @@ export class Kamailio {
     for (const stream of [this.#child.stdout!, this.#child.stderr!]) stream.on('data', text => (this.output += text))
   }
 
-  /** Starts it on free ports of a loopback address and resolves when it listens. */
+  /** Starts it on free ports of a loopback address, and resolves when it listens. */
   static async start(host: string, nodes: readonly { host: string; port: number }[]): Promise<Kamailio> {
     const directory = mkdtempSync(join(tmpdir(), 'kamailio-'))
     const ports: [number, number] = [await freePort(host), await freePort(host)]

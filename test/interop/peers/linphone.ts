@@ -8,26 +8,26 @@ import { childOfTest } from './child.ts'
 import { toneFile } from './tone-file.ts'
 
 const HOST = '127.0.0.1'
-/** One that waits for an answer to its last words waits no longer [ms]. */
+/** Time limit for its end, since it waits for answers to its last requests [ms]. */
 const STOP_MS = 5000
 
 export interface LinphoneOptions {
-  /** What it says in its calls [Hz]. */
+  /** The tone that it sends in calls [Hz]. */
   toneHz: number
-  /** Takes calls by itself. */
+  /** Whether it answers calls by itself. */
   answers?: boolean
-  /** Offers SRTP with keys in SDP, and nothing else. */
+  /** Whether it offers only SRTP, with keys in SDP (SDES). */
   srtp?: boolean
 }
 
-/** Debian's Linphone without a screen and without a sound card: obeys its standard input, says a tone from a file. */
+/** Debian's Linphone without a screen and without a sound card: controlled over its standard input, sends a tone from a file. */
 export class Linphone {
   readonly #child: ChildProcessWithoutNullStreams
   readonly #directory: string
   readonly #news = new EventEmitter()
-  /** The last state of each of its calls, by its number for it, without `LinphoneCall`. */
+  /** The last state of each call, without the prefix `LinphoneCall`, by Linphone's number of the call. */
   readonly #states = new Map<string, string>()
-  /** Status lines that belong to nobody's command yet. */
+  /** Status lines that no command has taken yet. */
   #statuses: string[] = []
   #unread = ''
   #event = ''
@@ -59,13 +59,13 @@ export class Linphone {
     return phone
   }
 
-  /** Registers there. */
+  /** Registers at a registrar. */
   async register(account: { username: string; password: string; registrar: string }): Promise<void> {
     const { username, password, registrar } = account
     await this.command(`register sip:${username}@${registrar} sip:${registrar} ${password}`)
   }
 
-  /** Calls, and says its tone once it is answered. @returns its number for the call */
+  /** Calls, and sends its tone once the call is answered. @returns Linphone's number of the call */
   async call(uri: string): Promise<string> {
     const before = new Set(this.#states.keys())
     await this.command(`call ${uri}`)
@@ -81,12 +81,12 @@ export class Linphone {
     await this.command(`incall-player-start ${join(this.#directory, 'tone.wav')} ${id}`)
   }
 
-  /** Resolves when it says that of a call. */
+  /** Resolves when a call has this state. */
   async until(id: string, state: string): Promise<void> {
     while (this.#states.get(id) !== state) await once(this.#news, 'event')
   }
 
-  /** Resolves with its number for a call that it has taken by itself. */
+  /** Resolves with the number of a call that it has answered by itself. */
   async taken(): Promise<string> {
     for (;;) {
       for (const [id, state] of this.#states) if (state === 'StreamsRunning') return id
@@ -94,7 +94,7 @@ export class Linphone {
     }
   }
 
-  /** Says it a command. Throws when it says that this has failed. */
+  /** Sends a command. Throws if it fails. */
   async command(text: string): Promise<void> {
     this.#child.stdin.write(`${text}\n`)
     while (this.#statuses.length === 0) await once(this.#news, 'status')
@@ -102,7 +102,7 @@ export class Linphone {
     if (status !== 'Ok') throw new Error(`linphone, ${text}: ${status}`)
   }
 
-  /** Ends it. */
+  /** Stops it. */
   async stop(): Promise<void> {
     const exited = once(this.#child, 'exit')
     this.#child.stdin.write('quit\n')

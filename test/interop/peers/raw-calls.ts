@@ -5,18 +5,18 @@ const NUMBER = '+15551234567'
 
 let requests = 0
 
-/** Calls between a product and far ends that write each byte themselves. */
+/** Calls between a product and far ends (`RawPeer`) whose bytes the test writes. */
 export class RawCalls {
   readonly #product: Product
   readonly #open: RawPeer[] = []
-  /** Connections of a test, which the next one must not find. */
+  /** IDs of connections, to be deleted after each test. */
   readonly #connections: string[] = []
 
   constructor(product: Product) {
     this.#product = product
   }
 
-  /** @param host where it listens; its datagrams leave from 127.0.0.1 for us there */
+  /** Opens a far end. @param host where it listens; its datagrams are sent from 127.0.0.1 if we are there */
   async peer(transport: 'udp' | 'tcp' = 'udp', host?: string): Promise<RawPeer> {
     const peer = await RawPeer[transport](host)
     this.#open.push(peer)
@@ -41,7 +41,7 @@ export class RawCalls {
     ].join('\r\n')
   }
 
-  /** A connection whose far end is this peer. */
+  /** Creates a connection whose far end is this peer. */
   async connection(peer: RawPeer, fields: object = {}): Promise<string> {
     const trunk = { name: 'Raw', kind: 'trunk', host: '127.0.0.1', port: peer.port, transport: 'udp', ...fields }
     const { id } = await this.#product.ok('POST', '/connections', trunk)
@@ -49,7 +49,7 @@ export class RawCalls {
     return id
   }
 
-  /** A call of ours, over a connection whose far end is this peer. */
+  /** Places a call over a new connection whose far end is this peer. */
   async callOver(peer: RawPeer, fields: object = {}, to = NUMBER): Promise<string> {
     await this.connection(peer, fields)
     return (await this.#product.ok('POST', '/calls', { to })).id
@@ -63,14 +63,14 @@ export class RawCalls {
     })
   }
 
-  /** Nothing of the test is left for the next. */
+  /** Deletes connections and closes peers at the end of a test. */
   async leave(): Promise<void> {
     for (const id of this.#connections.splice(0)) await this.#product.ok('DELETE', `/connections/${id}`)
     for (const peer of this.#open.splice(0)) peer.close()
   }
 }
 
-/** ACK, or another request of the dialog that an answer has begun. */
+/** An ACK or another request within the dialog that an answer has established. */
 export const inside = (
   answer: Pick<Raw, 'text'>,
   method: string,

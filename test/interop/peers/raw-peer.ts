@@ -5,12 +5,12 @@ import { connect, createServer, type Socket } from 'node:net'
 const HOST = '127.0.0.1'
 const PATIENCE_MS = 10_000
 
-/** What a peer of another make has received, as it came. */
+/** A message that the peer received, unparsed. */
 export interface Raw {
   text: string
   /** The request's method, or the response's status. */
   what: string
-  /** The address that it came from; empty: over a connection. */
+  /** The address from which it came; empty: over a TCP connection. */
   from: string
   reply: (text: string) => void
 }
@@ -21,7 +21,7 @@ export const field = (text: string, name: string): string =>
 
 const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
 
-/** A far end that says what its test writes, byte by byte, over UDP or TCP. */
+/** A far end over UDP or TCP that sends exactly what the test writes. */
 export class RawPeer {
   readonly port: number
   readonly received: Raw[] = []
@@ -50,7 +50,7 @@ export class RawPeer {
     return peer
   }
 
-  /** Listens, and takes what comes over any connection. */
+  /** Listens, and receives messages over all connections. */
   static async tcp(host = HOST): Promise<RawPeer> {
     const sockets = new Set<Socket>()
     const server = createServer(socket => peer.#adopt(socket, sockets)).listen(0, host)
@@ -99,7 +99,7 @@ export class RawPeer {
     this.#send(text, port, host)
   }
 
-  /** The next message of this kind, which was not asked for yet; what came before it is passed over. */
+  /** Resolves with the next message of this kind that was not taken yet; skips those before it. */
   async next(what: string | RegExp): Promise<Raw> {
     const limit = AbortSignal.timeout(PATIENCE_MS)
     for (;;) {
@@ -147,7 +147,7 @@ export function responseTo(
   ].join('\r\n')
 }
 
-/** A description with one audio line. */
+/** SDP with one audio line. */
 export const audioAt = (port: number, formats = '0', more: string[] = []): string =>
   [
     'v=0',

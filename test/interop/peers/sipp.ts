@@ -11,11 +11,11 @@ import { childOfTest } from './child.ts'
 
 const HOST = '127.0.0.1'
 const SCENARIOS = fileURLToPath(new URL('../../../fixtures/sip/sipp', import.meta.url))
-/** Of SIPp itself: what hangs fails, with its trace. */
+/** Time limit of a run, so that a hanging one fails with its trace. */
 const LIMIT_S = 45
 const POLL_MS = 5
 const TRIES = 3
-/** As much of a trace as a failed test shows [characters]. */
+/** Maximum length of the trace that a failed test shows [characters]. */
 const SHOWN = 6000
 
 export interface SippOptions {
@@ -29,17 +29,17 @@ export interface SippOptions {
   lengthMs?: number
   /** Share of the messages that get lost in either direction [%]. */
   lostPct?: number
-  /** What it answers a challenge with. */
+  /** Credentials with which it answers a challenge. */
   account?: { username: string; password: string }
-  /** Of SIP, when it must be this one. */
+  /** SIP port; absent: a free one. */
   port?: number
-  /** Sends the audio back that it gets. */
+  /** Whether it sends received audio back. */
   echo?: boolean
-  /** Words that the scenario has in brackets. */
+  /** Values of the scenario's keywords in brackets. */
   keys?: Record<string, string>
   /** Its own address. Default 127.0.0.1. */
   host?: string
-  /** Where it is started; what the scenario plays is looked for here. */
+  /** Working directory, with the files that the scenario plays. */
   directory?: string
 }
 
@@ -61,7 +61,7 @@ export class Sipp {
   readonly #directory = mkdtempSync(join(tmpdir(), 'sipp-'))
   readonly #exited: Promise<number | null>
   #output = ''
-  /** The trace of a run that is over. */
+  /** The trace of a finished run. */
   #kept: string | null = null
 
   private constructor(scenario: string, ports: Ports, args: string[], options: SippOptions) {
@@ -105,7 +105,7 @@ export class Sipp {
     return new Sipp(scenario, await freePorts(options), args, options)
   }
 
-  /** Starts SIPp as the one who is called, and resolves when it listens. */
+  /** Starts SIPp as the called party, and resolves when it listens. */
   static async callee(scenario: string, options: SippOptions = {}): Promise<Sipp> {
     const table = `/proc/net/${options.transport === 'tcp' ? 'tcp' : 'udp'}${isIPv6(options.host ?? HOST) ? '6' : ''}`
     for (let tries = 1; ; tries++) {
@@ -144,7 +144,7 @@ export class Sipp {
     return this.messages.filter(message => !message.sent && message.startLine.startsWith(startLine))
   }
 
-  /** Resolves when every call of the run went as the scenario says. Throws with SIPp's own words when one did not. */
+  /** Resolves if every call of the run went as the scenario says. Throws with SIPp's own messages otherwise. */
   async passed(): Promise<void> {
     const code = await this.#exited
     const errors = this.#read('errors')
@@ -169,7 +169,7 @@ export class Sipp {
 interface Ports {
   sip: number
   control: number
-  /** Of the audio that it echoes. */
+  /** Port of the audio that it echoes. */
   media: number
 }
 

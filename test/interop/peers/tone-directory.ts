@@ -5,7 +5,7 @@ import { tone } from '../../../bench/voices.ts'
 import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 import { PCMA } from '../../../codecs/g711.ts'
 
-/** A directory with the `tone.pcma` that SIPp's scenario `rtp-tone` plays over and over: a second, so whole periods of a whole `hz`. */
+/** A directory with `tone.pcma`, which SIPp's scenario `rtp-tone` repeats: one second, so that it has whole periods of an integer `hz`. */
 export function toneDirectory(hz: number): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'tone-'))
   const samples = new Int16Array(NARROWBAND_HZ)

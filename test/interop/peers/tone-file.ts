@@ -4,10 +4,10 @@ import { NARROWBAND_HZ } from '../../../codecs/audio.ts'
 
 const TONE_SECONDS = 60
 
-/** A minute of a sine, longer than any test, in the plainest WAV there is: baresip reads no chunk that it does not know. */
+/** A minute of a sine, longer than any test, in a WAV file without optional chunks, which baresip cannot read. */
 export function toneFile(hz: number, rateHz: number): Uint8Array {
   const samples = new Int16Array(TONE_SECONDS * rateHz)
-  // A voice is of 8 kHz: at another rate the same samples are another tone.
+  // `tone` makes samples for 8 kHz; at another rate they have another frequency.
   tone((hz * NARROWBAND_HZ) / rateHz)(samples)
   const file = new wavefile.WaveFile()
   file.fromScratch(1, rateHz, '16', samples)

@@ -5,8 +5,8 @@ import type { Sipp } from './sipp.ts'
 const HOST = '127.0.0.1'
 
 /**
- * A door before a SIPp that is called, which lets everything through but OPTIONS: that a connection is asked whether it is there would
- * else be its call, when it comes first.
+ * A proxy in front of a SIPp that is called, which drops OPTIONS: otherwise SIPp could take the OPTIONS by which the product checks a connection
+ * for the beginning of its call.
  */
 export async function withoutOptions({ port: sippPort }: Pick<Sipp, 'port'>): Promise<{ port: number; close(): void }> {
   const [outside, inside] = [createSocket('udp4'), createSocket('udp4')]

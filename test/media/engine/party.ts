@@ -11,13 +11,13 @@ import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 const TELEPHONE_EVENT = 101
 const COMFORT_NOISE = 13
 
-/** What came out of a leg towards its far end. */
+/** What a leg has sent to its far end. */
 export class Received {
   /** The µ-law payload of each audio packet. */
   readonly payloads: Uint8Array[] = []
   /** Telephone events (RFC 4733). */
   readonly events: { code: number; end: boolean }[] = []
-  /** Of the same. */
+  /** Timestamps, markers and sequence numbers of all packets. */
   readonly timestamps: number[] = []
   readonly markers: boolean[] = []
   readonly sequences: number[] = []
@@ -36,7 +36,7 @@ export class Received {
     }
   }
 
-  /** What was heard in these ticks, decoded. */
+  /** The decoded audio of these ticks. */
   heard(from = 0, to = this.payloads.length): Int16Array {
     const samples = new Int16Array((to - from) * LEG_SAMPLES)
     for (let i = from; i < to; i++) PCMU.decode(this.payloads[i]!, samples.subarray((i - from) * LEG_SAMPLES))
@@ -54,19 +54,19 @@ export class Speaker {
     this.#deliver = deliver
   }
 
-  /** One frame of audio. */
+  /** Sends a frame of audio. */
   speak(frame: Frame, now: number): void {
     PCMU.encode(frame, this.#sender.packet.subarray(12))
     this.#send(0, LEG_SAMPLES, undefined, now)
   }
 
-  /** It falls silent: one packet of comfort noise of minus so many dBov (RFC 3389). */
+  /** Falls silent: sends one packet of comfort noise at minus `level` dBov (RFC 3389). */
   rest(level: number, now: number): void {
     this.#sender.packet[12] = level
     this.#send(COMFORT_NOISE, 1, undefined, now)
   }
 
-  /** One packet of a telephone event (RFC 4733); `units` is its duration so far. */
+  /** Sends one packet of a telephone event (RFC 4733); `units`: its duration so far. */
   press(code: number, step: 'start' | 'middle' | 'end', units: number, now: number): void {
     if (step === 'start') this.#timestampOfEvent = this.#sender.timestamp
     this.#sender.packet.set([code, step === 'end' ? 0x8a : 0x0a, units >> 8, units & 0xff], 12)
@@ -80,7 +80,7 @@ export class Speaker {
   }
 }
 
-/** What SDP would have agreed on with a far end at this host. */
+/** Media as SDP would have negotiated it with a far end at this host. */
 export const mediaOf = (
   host: string,
   options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf']; srtp?: LegMedia['srtp'] } = {},
@@ -165,7 +165,7 @@ export class Party {
   }
 }
 
-/** Frame `n` of a sine of this frequency, level −12 dBov unless told otherwise. */
+/** Frame `n` of a sine of this frequency, by default at −12 dBov. */
 export function toneFrame(hz: number, n: number, amplitude = 11_600): Int16Array {
   return Int16Array.from({ length: LEG_SAMPLES }, (_, i) =>
     Math.round(amplitude * Math.sin((2 * Math.PI * hz * (n * LEG_SAMPLES + i)) / 8000)),
@@ -176,7 +176,7 @@ export function toneFrame(hz: number, n: number, amplitude = 11_600): Int16Array
 export const levelOf = (hz: number, samples: Int16Array): number =>
   goertzelDbov(goertzelPower(samples, goertzelCoefficient(hz, 8000)), samples.length)
 
-/** Somebody who listens to a room, so that it is mixed whoever is in it. */
+/** A listener of a room, so that the room is mixed whoever is in it. */
 export const LISTENER: RoomTap = { played: () => {}, tick: () => {} }
 
 /** Runs a room for a number of ticks on a virtual clock; `speak` is called before each tick. */

@@ -9,8 +9,8 @@ const SOUNDS: readonly Way[] = ['both', 'inband', 'info and tone']
 const CODES = '0123456789*#ABCD'
 
 /**
- * How a key goes out: as an event in the place of audio; as an event with its tone in the audio beside it, as bad gateways do; as a tone
- * alone; by SIP INFO, alone or with its tone.
+ * How a key is sent: as an event instead of audio; as an event with its tone in the audio too, as bad gateways do; only as a tone; by SIP INFO,
+ * alone or with its tone.
  */
 export type Way = 'event' | 'both' | 'inband' | 'info' | 'info and tone'
 
@@ -27,15 +27,15 @@ interface Flying {
   arrive: () => void
 }
 
-/** A party that types by a timetable over a network with delays of its own. */
+/** A party that presses keys by a timetable, over a network with delays. */
 export class Typist {
-  /** [ms] that what is sent in this tick takes. */
+  /** Delay of what is sent in this tick [ms]. */
   delayOf: (tick: number, what: 'audio' | 'event' | 'info') => number = () => 30
-  /** What it says while it types, or null. */
+  /** What the party says meanwhile; null: nothing. */
   voice: ((tick: number) => Int16Array) | null = null
-  /** Of its tones, beside what a phone's keypad has [dB]; null: they are not sent at all. */
+  /** Level of its tones, relative to that of a phone's keypad [dB]; null: no tones are sent. */
   toneDb: number | null = 0
-  /** When the first packet of each key came to the engine [ms], or will. */
+  /** When the first packet of each key arrives at the engine [ms]. */
   readonly arrivals = new Map<Press, number>()
   readonly #engine: TestEngine
   readonly #legId: string
@@ -53,7 +53,7 @@ export class Typist {
     this.#sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 4_294_900_000, maxPayload: LEG_SAMPLES })
   }
 
-  /** To be called before each tick of the engine. @param isRead the engine reads what has come */
+  /** To be called before each tick of the engine. @param isRead whether the engine reads what has arrived */
   tick(tick: number, isRead = true): void {
     const press = this.#presses.find(({ from, ticks }) => tick >= from && tick < from + ticks + 2)
     const at = press === undefined ? 0 : tick - press.from
@@ -114,7 +114,7 @@ export class Typist {
     this.#flying.push({ arrivesAt: this.#engine.now + delayMs, arrive })
   }
 
-  /** What has come by now. */
+  /** Delivers what has arrived by now. */
   deliver(): void {
     const due = this.#flying.filter(({ arrivesAt }) => arrivesAt <= this.#engine.now)
     due.sort((a, b) => a.arrivesAt - b.arrivesAt)

@@ -9,11 +9,11 @@ import { join } from 'node:path'
 export interface Credential {
   keyFile: string
   key: Buffer
-  /** PEM, the certificate and what leads from it to the authority. */
+  /** PEM of the certificate and of the chain to the authority. */
   chain: string
 }
 
-/** An authority, an intermediate of it, and certificates for providers, by OpenSSL in a directory of its own. */
+/** A certificate authority with an intermediate, which issues certificates for providers, made by OpenSSL in a directory. */
 export class Authority {
   readonly directory = mkdtempSync(join(tmpdir(), 'authority-'))
   readonly anchorsFile = join(this.directory, 'root.pem')
@@ -62,10 +62,10 @@ export class Authority {
   }
 }
 
-/** The server of certificates: paths and their contents; `null` never answers. */
+/** A server of certificates: paths and their contents; for `null` it never answers. */
 export class CertificateServer {
   readonly files = new Map<string, string | null>()
-  /** Paths that were asked for. */
+  /** Requested paths. */
   readonly asked: string[] = []
   readonly #server: Server
 
@@ -85,7 +85,7 @@ export class CertificateServer {
     return server
   }
 
-  /** The URL under which a file is found from now on. */
+  /** Serves a file. @returns its URL */
   serve(path: string, file: string | null): string {
     this.files.set(path, file)
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${path}`

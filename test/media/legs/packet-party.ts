@@ -7,19 +7,19 @@ import { mediaOf, seeded } from '../engine/party.ts'
 
 export type PacketCodecName = Parameters<typeof packetCodec>[0]
 
-/** Of what is sent and received here. */
+/** Payload type in both directions. */
 export const PAYLOAD_TYPE = 100
 
 const EVENT_PAYLOAD_TYPE = 101
 
-/** A leg of a codec whose packets are decoded whole, and its far end, all in memory. */
+/** A leg with a codec that decodes a whole packet at once, and its far end, all in memory. */
 export class PacketParty {
   readonly leg: RtpLeg
   readonly packets: { payloadType: number; timestamp: number; length: number }[] = []
   readonly reports: Uint8Array[] = []
   readonly events: { timestamp: number; payload: Uint8Array }[] = []
   readonly coder: PacketCodec
-  /** Samples of a frame that it speaks and hears. */
+  /** Samples of a frame, in both directions. */
   readonly frame: number
   readonly #heard: number[] = []
   readonly codec: PacketCodecName
@@ -40,7 +40,7 @@ export class PacketParty {
     this.leg.connect({ ...mediaFor(this), ...media }, 0)
   }
 
-  /** A frame of the codec's rate; `isLost`: it does not come. */
+  /** Sends a frame at the codec's rate; `isLost`: its packet is lost. */
   speak(frame: Int16Array, now: number, isLost = false): void {
     const length = this.coder.encode(frame, this.#sender.packet.subarray(12))
     const packet = this.#sender.write(PAYLOAD_TYPE, length).slice(0, 12 + length)
@@ -48,7 +48,7 @@ export class PacketParty {
     if (!isLost) this.leg.rtp(packet, this.host, 4000, now)
   }
 
-  /** What came out towards its far end, decoded. */
+  /** The decoded audio that the leg has sent to its far end. */
   heard(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
     return Int16Array.from(this.#heard.slice(from * this.frame, to * this.frame))
   }
@@ -75,7 +75,7 @@ export class PacketParty {
   }
 }
 
-/** What was agreed on with a party at first. */
+/** Media as first negotiated with a party. */
 export const mediaFor = ({ codec, host }: Pick<PacketParty, 'codec' | 'host'>): LegMedia => ({
   ...mediaOf(host),
   codec,

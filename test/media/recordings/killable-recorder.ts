@@ -1,4 +1,4 @@
-/** Records to a data directory, encrypted, as fast as the disk takes it, to be killed at any moment. */
+/** Records to a data directory, encrypted, as fast as the disk accepts it; to be killed at any moment. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Seal } from '../../../media/protocol.ts'
@@ -25,7 +25,7 @@ export async function main(): Promise<void> {
       sink.write('inbound', samples)
       recorder.tick()
     }
-    // No faster than the disk: what it does not take in time would be left out.
+    // No faster than the disk: audio that it does not accept in time would be left out.
     while (sizeOf(raw) < seal.offsetOf(at / FRAME / 50 - 1)) await new Promise(resolve => setImmediate(resolve))
   }
 }

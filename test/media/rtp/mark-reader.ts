@@ -1,14 +1,14 @@
 import koffi from 'koffi'
 import { AF_INET, AF_INET6, Libc, MSG_DONTWAIT, SharedMemory } from '../../../media/rtp/datagrams/libc.ts'
 
-/** Of Linux: how received packets are marked is told in control messages (ip(7), ipv6(7)). */
+/** Socket options and control messages by which Linux reports the mark of a received packet (ip(7), ipv6(7)). */
 const RECEIVE = { [AF_INET]: [0, 13], [AF_INET6]: [41, 66] } as const
 const MARK = { [AF_INET]: [0, 1], [AF_INET6]: [41, 67] } as const
 
 const libc = new Libc()
 const setsockopt = koffi.load(null).func('int setsockopt(int, int, int, uintptr_t, uint32_t)')
 
-/** A socket at a loopback address; `next` gives the class (DSCP) of the next packet that it has received, or null. */
+/** A socket at a loopback address. `next`: the DSCP mark of the next received packet, or null. */
 export function markReader(host: '127.0.0.1' | '::1', port: number): { next: () => number | null; close: () => void } {
   const family = host === '::1' ? AF_INET6 : AF_INET
   const fd = libc.socket(family)

@@ -5,8 +5,8 @@ import { headerOf, offer, request } from '../../../fuzz/raw-caller.ts'
 import { LocalMedia } from '../../local-media.ts'
 
 /**
- * What far ends in several networks are told of us, who listen on `::`. Arguments: our address in each network, and a far end's there. It runs in a
- * machine of its own (network_namespaces(7)), and prints for each the hosts of our answer and of our call.
+ * Shows which of our addresses far ends in several networks are told while we listen on `::`. Arguments: our address and a far end's in each network. It
+ * runs in a network namespace of its own (network_namespaces(7)), and prints for each far end the hosts in our answer and in our call.
  */
 const [, , ...pairs] = process.argv
 const media = await LocalMedia.open({}, { addresses: new OwnAddresses(['::'], []) })
