@@ -23,7 +23,7 @@ import { parseDeltaSeconds, parseNameAddr } from './message/headers.ts'
 import { Headers, type SipResponse, toText } from './message/message.ts'
 import { paramValue, quote } from './message/params.ts'
 import { ELSEWHERE, parseReasons, q850, reasonFields } from './message/reason.ts'
-import { parseUri } from './message/uri.ts'
+import { parseUri, withoutHeaders } from './message/uri.ts'
 import { noteAllow, runSessionTimer } from './own-reinvite.ts'
 import { agreedSessionTimer, askSessionTimer, minSe } from './session-timer.ts'
 import type { ClientTransaction, ClientUser } from './transaction/transactions.ts'
@@ -311,7 +311,7 @@ function onFailure(on: Attempt, response: SipResponse, now: number): void {
 function contactsOf({ headers }: SipResponse): string[] {
   const contacts = headers.list('contact').flatMap(value => parseNameAddr(value) ?? [])
   const wish = ({ params }: (typeof contacts)[number]): number => Number(paramValue(params, 'q') ?? 1) || 0
-  return contacts.sort((a, b) => wish(b) - wish(a)).map(({ uri }) => toText(uri))
+  return contacts.sort((a, b) => wish(b) - wish(a)).map(({ uri }) => toText(withoutHeaders(uri)))
 }
 
 /** Sends a new INVITE after a challenge (RFC 3261 §22) or a session interval that was too small (RFC 4028 §7.3). */

@@ -334,7 +334,11 @@ export class Switchboard {
     // nor if the call ends for another reason.
     const isToldOn = line.answeredMs !== null ? LEFT.has(request.reason) : line.direction === 'inbound'
     const headers = [...fieldsOfReason(request.reason, q850 ?? undefined), ...(isToldOn ? line.returned : [])]
-    if (q850 !== null) line.cause ??= { ...causeOfOurs(request.reason, null), q850 }
+    // What a caller is told is what is shown of it, also beside a status that stands for another cause.
+    if (q850 !== null || line.direction === 'inbound') {
+      const cause = causeOfOurs(request.reason, null)
+      line.cause ??= { ...cause, q850: q850 ?? cause.q850 }
+    }
     // The status of its INVITE tells an unanswered caller why it reaches nobody.
     const refusal = line.isOutOfHops ? 483 : (passedOn(sipCode) ?? statusOfReason(line.endReason))
     if (line.direction === 'inbound') line.refusedWith = refusal

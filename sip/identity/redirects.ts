@@ -1,7 +1,7 @@
 import { parseNameAddr } from '../message/headers.ts'
 import { type Headers, toText } from '../message/message.ts'
 import { paramValue, quote, unquote } from '../message/params.ts'
-import { parseUri, type Uri, uriParam } from '../message/uri.ts'
+import { parseUri, type Uri, uriParam, withoutHeaders } from '../message/uri.ts'
 
 /** The reason of a redirection (RFC 5806 §4.1). */
 export const REDIRECT_REASONS = [
@@ -45,7 +45,7 @@ function diversionOf(value: string): Redirect | null {
   const address = parseNameAddr(value)
   if (address === null) return null
   const { params } = address
-  const uri = withoutHeaders(address.uri)
+  const uri = toText(withoutHeaders(address.uri))
   const reason = unquote(paramValue(params, 'reason') ?? '').toLowerCase()
   const privacy = unquote(paramValue(params, 'privacy') ?? 'off').toLowerCase()
   return {
@@ -55,8 +55,6 @@ function diversionOf(value: string): Redirect | null {
     isPrivate: privacy === 'full' || privacy === 'uri',
   }
 }
-
-const withoutHeaders = (uri: string): string => toText(uri.split('?')[0] ?? '')
 
 /** RFC 7544 §7.3: reasons as causes of RFC 4458. Of several reasons with a cause, the first is used in reading. */
 const CAUSES: readonly (readonly [RedirectReason, number])[] = [
@@ -104,14 +102,13 @@ function entryOf(value: string): Entry | null {
   const address = parseNameAddr(value)
   const uri = address === null ? null : parseUri(address.uri)
   if (address === null || uri === null || 'error' in uri) return null
-  const query = address.uri.split('?')[1] ?? ''
-  const fields = new URLSearchParams(query)
+  const fields = new URLSearchParams('headers' in uri && uri.headers !== null ? uri.headers : '')
   const field = (name: string): string | null => [...fields].find(([own]) => own.toLowerCase() === name)?.[1] ?? null
   const index = paramValue(address.params, 'index') ?? ''
   const made = paramValue(address.params, 'rc') ?? paramValue(address.params, 'mp') ?? ''
   return {
     uri,
-    text: withoutHeaders(address.uri),
+    text: toText(withoutHeaders(address.uri)),
     index,
     from: made !== '' ? made : index.includes('.') ? index.slice(0, index.lastIndexOf('.')) : null,
     cause: Number(/cause\s*=\s*([0-9]{3})/i.exec(field('reason') ?? '')?.[1]) || null,

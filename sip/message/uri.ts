@@ -37,6 +37,13 @@ const IPV6 = /^[0-9A-Fa-f:.]+$/
 const FORBIDDEN = /[^!-~\u0080-\uffff]|[<>"]/
 const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/
 
+/** Without its headers, which only address a request to come and are no part of a Request-URI or To (RFC 3261 §19.1.1). */
+export function withoutHeaders(text: string): string {
+  const uri = parseUri(text)
+  const headers = 'headers' in uri ? uri.headers : null
+  return headers === null ? text : text.slice(0, text.length - headers.length - 1)
+}
+
 /** Parses a URI of any scheme. Never throws. */
 export function parseUri(text: string): Uri | UriError {
   const scheme = SCHEME.exec(text)?.[1]?.toLowerCase()

@@ -1,7 +1,7 @@
 import type { NamedDialog } from '../agent-types.ts'
 import { parseNameAddr } from '../message/headers.ts'
 import type { SipRequest } from '../message/message.ts'
-import { parseUri, unescapeUser } from '../message/uri.ts'
+import { parseUri, unescapeUser, withoutHeaders } from '../message/uri.ts'
 import { parseReplaces } from './replaces.ts'
 
 /** The target of a REFER: the URI, and the dialog to be replaced there. */
@@ -24,9 +24,8 @@ export function referTarget(request: SipRequest): ReferTarget | null {
   if (uri.scheme === 'tel') return { uri: address.uri, replaces: null }
   const method = /;method=([^;?]*)/i.exec(uri.params)?.[1] ?? 'INVITE'
   if (method.toUpperCase() !== 'INVITE') return null
-  const bare = uri.headers === null ? address.uri : address.uri.slice(0, address.uri.length - uri.headers.length - 1)
   const replaces = replacesIn(uri.headers ?? '')
-  return replaces === undefined ? null : { uri: bare, replaces }
+  return replaces === undefined ? null : { uri: withoutHeaders(address.uri), replaces }
 }
 
 /** Undefined: it is malformed. */

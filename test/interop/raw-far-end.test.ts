@@ -78,9 +78,12 @@ test('where a contact of a 302 is silent, or sends on to somebody busy, the next
   const at = ({ port }: { port: number }): string => `<sip:bob@127.0.0.1:${port}>`
   const id = await calls.callOver(carrier!, { follow_redirects: true })
   const first = await carrier!.next('INVITE')
-  const contacts = `Contact: ${at(last!)};q=0.1, ${at(moved!)};q=0.5, ${at(silent!)}`
+  const contacts = `Contact: ${at(last!)};q=0.1, ${at(moved!)};q=0.5, ${at(silent!).replace('>', '?Subject=x&Replaces=y>')}`
   first.reply(responseTo(first, '302 Moved Temporarily', [contacts]))
-  await silent!.next('INVITE')
+  const named = await silent!.next('INVITE')
+  // Headers are no part of a Request-URI or To (§19.1.1), and none of ours are a stranger's words.
+  const uri = at(silent!).slice(1, -1)
+  assert.equal([named.text.split(' ')[1], field(named.text, 'to')], [uri, `<${uri}>`])
   const second = await moved!.next('INVITE')
   second.reply(responseTo(second, '302 Moved Temporarily', [`Contact: ${at(busy!)}`]))
   const third = await busy!.next('INVITE')
@@ -325,6 +328,23 @@ test('what the called user says for the caller goes back with the answer, the re
   last.reply(responseTo(last, '486 Busy Here', [uui('dd')]))
   const refused = await peer.next('[2-6]\\d\\d')
   assert.is(told(refused.text), 'dd')
+  await product.ok('DELETE', `/inbound_routes/${id}`)
+})
+
+test('a caller who has heard an announcement before the answer is refused with the cause that its call shows', async () => {
+  const peer = await calls.peer()
+  const to = '+49309876546'
+  const target = { type: 'announcement' }
+  const { id } = await product.ok('POST', '/inbound_routes', { match: { to }, target, answer: 'early_media' })
+  peer.send(
+    calls.inviteFrom(peer, 'UDP', audioAt(6004)).replace(/^INVITE \S+/, `INVITE sip:${to}@127.0.0.1`),
+    product.sip.port,
+  )
+  const refused = await peer.next('[3-6]\\d\\d')
+  assert.is(refused.what, '480')
+  const [call] = (await product.ok('GET', '/calls?limit=1')).data
+  const { cause } = await calls.endOf(call.id)
+  assert.match(field(refused.text, 'reason'), `Q.850;cause=${cause.q850};`)
   await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
