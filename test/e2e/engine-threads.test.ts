@@ -12,7 +12,7 @@ const test = suite('e2e/engine-threads')
 const LIMIT = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../dist/control/wiring/cli.js', import.meta.url))
 const TONE_HZ = 440
-/** Placed one by one, they are on both threads: each goes to the one that has less to do. */
+/** Placed one after the other, the calls are on both threads, since each goes to the less loaded one. */
 const CALLS = 6
 
 let product: Product
@@ -21,7 +21,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** Calls that know nothing of each other are placed with this key, and led into one room; returns who of them is heard by the last. */
+/** Places unrelated calls with this API key, and leads them into one room. @returns how many of the others hear the first one */
 async function meetInRoom(key: string): Promise<number> {
   const ask = async (method: string, path: string, body?: object) => {
     const answer = await product.api(method, path, body, { key })

@@ -21,7 +21,7 @@ let product: Product
 let text: string
 const dir = mkdtempSync(join(tmpdir(), 'tandem-metrics-'))
 
-/** A certificate of its own for TLS, which it trusts for callers too: some series are those of certificates. */
+/** Settings with a certificate for TLS that the product also trusts for callers, since some series are about certificates. */
 async function certificate(): Promise<Record<string, string>> {
   if (missing !== null) return {}
   const [cert, key] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
@@ -48,7 +48,7 @@ test.after(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-/** The names of what `/metrics` holds: of a histogram those of its parts. */
+/** The names of all series of `/metrics`, including the parts of histograms. */
 function series(): Set<string> {
   const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type!] as const)
   return new Set(

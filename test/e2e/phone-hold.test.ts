@@ -8,14 +8,14 @@ import { suite } from '../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from './scene.ts'
 import { sharedProduct } from './shared-product.ts'
 
-/** A member's own phone holds: whoever is at the other end hears our music, and the call is held as by the API. */
+// A member holds by the phone itself: the other end hears our music, and the call is held as by the API.
 
 const test = suite('e2e/phone-hold')
 const LIMIT = { timeoutMs: 60_000, together: true }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 const COLLEAGUE_HZ = 900
-/** Of our music, at least; a line on which nobody is heard is far below. */
+/** Minimum level of our music; a line on which nobody is heard is far below. */
 const MUSIC_DBOV = -45
 
 let product: Product
@@ -62,7 +62,7 @@ async function talk(name: string) {
   return { agent, atCaller, atAgent, callId: (await callFrom(product, from)).id as string }
 }
 
-/** Until this tone is heard for half a second. */
+/** Waits until this tone is heard for half a second. */
 async function hears(call: PhoneCall, hz: number): Promise<void> {
   let level = 0
   for (let tries = 0; tries < 24; tries++) {
@@ -72,7 +72,7 @@ async function hears(call: PhoneCall, hz: number): Promise<void> {
   assert.unreachable(`${hz} Hz is not heard: ${level} dBov`)
 }
 
-/** Music, and nobody's voice, over a whole second. */
+/** Waits until music and nobody's voice is heard for a whole second. */
 async function hearsMusic(call: PhoneCall): Promise<void> {
   let seen: unknown
   for (let tries = 0; tries < 12; tries++) {
@@ -266,7 +266,7 @@ test(
     await hears(atCaller, COLLEAGUE_HZ)
     await hears(atBob, CALLER_HZ)
     assert.equal(await holds(callId), ['call.held', 'call.resumed'])
-    // Who has the call now calls the first agent, who holds.
+    // Whoever has the call now calls the first agent, who holds.
     const calling = bob.phone.call(agent.extension, product.sip, { account: bob.account })
     const again = await agent.phone.next()
     again.answer()
@@ -309,7 +309,7 @@ test(
     await isNow(callId, 'in_progress')
     await hears(atCaller, AGENT_HZ)
     assert.equal(await holds(callId), ['call.held', 'call.resumed'])
-    // Some phones answer our hold so, and hold nobody.
+    // Some phones answer our hold like this, without holding anybody.
     atCaller.direction = 'inactive'
     await product.ok('POST', `/calls/${callId}/hold`)
     await product.until('the phone was told', async () => (atCaller.remoteDirection === 'sendonly' ? true : null))

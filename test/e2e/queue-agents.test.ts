@@ -15,7 +15,7 @@ const WAITING = { timeoutMs: 60_000, together: true }
 const CALLER_HZ = 440
 const AGENT_HZ = 700
 const SUPERVISOR_HZ = 900
-/** Of ringing and busy tone, and how loud they are at least. */
+/** Frequency of ringing and busy tone, and their minimum level. */
 const TONE_HZ = 425
 const TONE_DBOV = -25
 
@@ -72,7 +72,7 @@ const typesOf = async (callId: string): Promise<string[]> =>
 type Heard = Record<string, PhoneCall>
 const VOICES: Record<string, number> = { caller: CALLER_HZ, agent: AGENT_HZ, supervisor: SUPERVISOR_HZ }
 
-/** Until each hears whom it is to hear, and nobody else, over a whole second. */
+/** Waits until each hears whom it is to hear, and nobody else, for a whole second. */
 async function hearing(calls: Heard, expected: Record<string, string[]>): Promise<void> {
   let found: Record<string, string[]> = {}
   for (let tries = 0; tries < 12; tries++) {

@@ -20,7 +20,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** Until the call hears the tone, or hears it no more. */
+/** Waits until the call hears the tone, or no longer hears it. */
 async function hears(call: PhoneCall, toneHz: number, isHeard: boolean): Promise<void> {
   let level = 0
   for (let tries = 0; tries < 20; tries++) {

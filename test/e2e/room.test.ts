@@ -41,7 +41,7 @@ const PARTIES: { name: string; hz: number; codec: PhoneCodec }[] = [
   { name: 'cleo', hz: 550, codec: 'PCMU' },
 ]
 
-/** Three in a room of their own, silent and quiet. */
+/** Puts three silent phones into a room of their own, and waits until it is quiet. */
 async function threeSeated(): Promise<Seated[]> {
   const room = await newRoom(product)
   const seated = await Promise.all(PARTIES.map(({ name, codec }) => seat(product, room, name, { codecs: [codec] })))
@@ -53,10 +53,10 @@ const speak = (seated: readonly Seated[]): void => {
   for (const [i, { call }] of seated.entries()) call.say(tone(PARTIES[i]!.hz))
 }
 
-/** Seconds that may pass until one is as it has to be: where the machine is busy we ourselves send frames too late. */
+/** Maximum number of seconds until one is as it must be: on a busy machine the test itself sends frames too late. */
 const TRIES = 12
 
-/** Until one of them hears these parties, and no other, over a whole second. */
+/** Waits until a listener hears these parties, and no other, for a whole second. */
 async function hears(listener: Pick<Seated, 'phone' | 'call'>, ...expected: string[]): Promise<void> {
   let levels: number[] = []
   for (let tries = 0; tries < TRIES; tries++) {
@@ -69,7 +69,7 @@ async function hears(listener: Pick<Seated, 'phone' | 'call'>, ...expected: stri
   assert.unreachable(`${listener.phone.name} hears ${levels.map(level => level.toFixed(1))} dBov, not ${expected}`)
 }
 
-/** Until so many octets in a row are heard as they were said. */
+/** Waits until this number of octets in a row is heard as it was said. */
 async function arriveExactly(from: PhoneCall, to: PhoneCall, octets: number): Promise<void> {
   let longest = 0
   for (let tries = 0; tries < TRIES && longest < octets; tries++) {
@@ -122,7 +122,7 @@ test(
     const phone = await Phone.open('echo-caller')
     const call = await phone.call('1002', product.sip)
     await call.heard.next(500)
-    // Past the greeting of the echo: what comes back then is the caller alone.
+    // Until the echo's greeting is over: after it, only the caller's audio comes back.
     await untilQuiet([call])
     call.say(noise(7))
     await arriveExactly(call, call, 8000)

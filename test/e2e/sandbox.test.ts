@@ -117,7 +117,7 @@ until grep -q Listening ${heard}; do sleep 0.1; done`
     .replace('npx tandem listen 9000 & sleep 3', listen)
     .replaceAll('npx tandem', 'node dist/control/wiring/cli.js')
     .replace('127.0.0.1:9000', `127.0.0.1:${port}`)
-  // A call that is over is none that can be streamed, however new it is.
+  // An ended call cannot be streamed, even if it is the latest one.
   const before = await Phone.open('before')
   const phone = await Phone.open('reader')
   await phone.call('1002', product.sip)

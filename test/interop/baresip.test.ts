@@ -29,7 +29,7 @@ const eventOf = (type: string, callId: string) =>
     (await product.events()).find(event => event.type === type && event.data.object.id === callId),
   )
 
-/** Until the media engine has had so much audio from the caller [ms]. */
+/** Waits until the engine has received this much audio from the caller [ms]. */
 const talked = (callId: string, ms: number) =>
   product.until(`${ms} ms of audio`, async () => {
     const { quality } = await product.ok('GET', `/calls/${callId}`)

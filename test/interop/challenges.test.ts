@@ -7,7 +7,7 @@ import { suite } from '../harness.ts'
 import { inside, RawCalls } from './peers/raw-calls.ts'
 import { audioAt, field, type Raw, type RawPeer, responseTo } from './peers/raw-peer.ts'
 
-/** Far ends that ask for our password, in ways that the programs of this machine do not. */
+// Far ends that challenge us in ways that none of the installed SIP programs does.
 
 const test = suite('interop/challenges')
 const ACCOUNT = { username: 'tandem', password: 'a secret of both' }
@@ -38,7 +38,7 @@ function isRight(request: Raw, name = 'authorization'): boolean {
   return part('response') === hash(`${ha1}:${part('nonce')}:${part('nc')}:${part('cnonce')}:auth:${ha2}`)
 }
 
-/** A call over a connection with a password, which this far end has answered without asking for it. */
+/** Places a call over a connection with a password, which this far end answers without a challenge. */
 async function answered(carrier: RawPeer, more: string[] = []): Promise<string> {
   const id = await calls.callOver(carrier, { auth: ACCOUNT })
   const invite = await carrier.next('INVITE')
@@ -77,7 +77,7 @@ test('a BYE is answered a proxy, a far end, and a nonce that is too old (RFC 326
   )
 })
 
-/** Refuses a request for want of a password. */
+/** Answers a request with a challenge. */
 const challenge = (request: Raw, more: string): void =>
   request.reply(responseTo(request, '401 Unauthorized', [`WWW-Authenticate: ${digest(more)}`]))
 
@@ -110,7 +110,7 @@ test('a hold is answered a challenge and a nonce that is too old; a wrong passwo
   bye.reply(responseTo(bye, '200 OK'))
 })
 
-/** Hangs up the call that runs, once it does. Returns its ID. */
+/** Hangs up the call as soon as it runs. @returns its ID */
 async function hangUpLatest(): Promise<string> {
   const id = await product.until('its call', async () => {
     const [latest] = (await product.ok('GET', '/calls?status=in_progress')).data
@@ -166,7 +166,7 @@ test('a call that a trunk has made is hung up with the password of the connectio
       again.reply(responseTo(again, '200 OK'))
     } else {
       await calls.endOf(id)
-      // Whatever we send next to it would come behind a second BYE.
+      // A second BYE would arrive before anything that we send to it later.
       await carrier.next('OPTIONS')
       assert.is(carrier.received.filter(({ what }) => what === 'BYE').length, 1, `${allowed} ${contactHost}`)
     }
@@ -180,7 +180,7 @@ for (const algorithm of ['MD5-sess', 'SHA-256-sess', 'SHA-512-256']) {
     const id = await calls.callOver(carrier, { auth: ACCOUNT })
     const first = await carrier.next('INVITE')
     const asked = `WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=${algorithm}, nonce="n"`
-    // The favourite of a server that offers several is the first; what nobody knows is passed over (RFC 8760 §2.4).
+    // A server that offers several algorithms prefers the first; an unknown one is skipped (RFC 8760 §2.4).
     const unknown = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=SHA3-512, nonce="n"'
     const last = 'WWW-Authenticate: Digest realm="carrier", qop="auth", algorithm=MD5, nonce="n"'
     first.reply(responseTo(first, '401 Unauthorized', [unknown, asked, last]))

@@ -9,7 +9,7 @@ import { Baresip, type BaresipCodec } from './peers/baresip.ts'
 const test = suite('interop/codecs')
 const missing = missingPrograms('baresip')
 
-/** Who is in the room: what each is shown as, and its tone. */
+/** The parties in the room: codec as REST shows it, and tone. */
 const PARTIES: { codec: BaresipCodec; user: string; shown: string; toneHz: number }[] = [
   { codec: 'G722/16000/1', user: 'g722', shown: 'G722', toneHz: 5000 },
   { codec: 'opus/48000/2', user: 'opus', shown: 'opus', toneHz: 900 },
@@ -28,7 +28,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** Dials, and ends when three seconds of its audio have come. */
+/** Dials, and hangs up after three seconds of its audio. */
 async function talk(baresip: Baresip, room: TestRoom, { user, shown }: (typeof PARTIES)[number]): Promise<string> {
   baresip.dial(`sip:${room.number}@${product.sip.host}:${product.sip.port}`)
   await baresip.until('CALL_ESTABLISHED')
@@ -41,7 +41,7 @@ async function talk(baresip: Baresip, room: TestRoom, { user, shown }: (typeof P
   return call.id
 }
 
-/** Pieces of 50 ms in which somebody hears all others: by how much their tones are above all else, the best first [dB]. */
+/** For each 50 ms in which a party hears all others: how far their tones are above everything else, the best first [dB]. */
 function purities({ samples, rateHz }: { samples: Int16Array; rateHz: number }, tonesHz: readonly number[]): number[] {
   const length = rateHz / 20
   const found: number[] = []
@@ -55,9 +55,9 @@ function purities({ samples, rateHz }: { samples: Int16Array; rateHz: number }, 
   return found.sort((a, b) => b - a)
 }
 
-/** By which the others stand above all else that is heard: what Opus adds to its tone, and little beside [dB]. */
+/** Minimum by which the others' tones are above everything else: Opus adds some noise to its tone [dB]. */
 const CLEAN_DB = 8
-/** On a busy machine a phase jumps now and then: what is clean in so many pieces is clean. */
+/** Number of clean pieces that suffice, since on a busy machine a phase jumps now and then. */
 const ENOUGH = 8
 
 async function meeting(): Promise<void> {

@@ -12,8 +12,8 @@ import { Sipp, type SippOptions } from './peers/sipp.ts'
 import { withoutOptions } from './peers/without-options.ts'
 
 /**
- * The same calls by way of a drachtio server as over sockets of our own: always against the fake, which says what the real one says, and
- * against a real one where `TANDEM_TEST_DRACHTIO_URL` (as `TANDEM_DRACHTIO_URL`) and `TANDEM_TEST_DRACHTIO_SIP` (`HOST:PORT`) name it.
+ * The same calls through a drachtio server as over our own sockets: always with the fake, which behaves as the real one, and also with a real one if
+ * `TANDEM_TEST_DRACHTIO_URL` (as `TANDEM_DRACHTIO_URL`) and `TANDEM_TEST_DRACHTIO_SIP` (`HOST:PORT`) name it.
  */
 const test = suite('interop/drachtio')
 const missing = missingPrograms('sipp', 'baresip')
@@ -78,7 +78,7 @@ function contract(name: string, open: () => Promise<Edge>): void {
       return call.status === 'in_progress' ? call : null
     })
 
-  /** SIPp waits with this scenario, is dialled, and does its part. */
+  /** Dials a SIPp that plays this scenario, and waits for its end. */
   async function outcome(name: string, fields: object = {}) {
     const sipp = await Sipp.callee(name)
     const { id } = await product.ok('POST', '/calls', { to: sipp.uri, ...fields })

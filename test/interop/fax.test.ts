@@ -10,7 +10,7 @@ import { WebhookReceiver } from '../fakes/webhook-receiver.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
-/** T.38 between two gateways: SIPp speaks for them, and the test sends and receives their UDPTL. */
+// T.38 between two gateways: SIPp does their signalling, and the test sends and receives their UDPTL.
 
 const test = suite('interop/fax')
 const missing = missingPrograms('sipp')
@@ -59,7 +59,7 @@ class Gateway {
   }
 }
 
-/** Where the product receives, as its last description of a fax to this SIPp says. */
+/** The product's UDPTL port, by its last T.38 description to this SIPp. */
 const faxPort = (sipp: Sipp): number | null => {
   const ports = sipp.messages.flatMap(({ sent, text }) => (sent ? [] : [/m=image (\d+) udptl/.exec(text)?.[1]]))
   const port = Number(ports.findLast(found => found !== undefined))
@@ -97,7 +97,7 @@ wireTest(
       const ports = [faxPort(asks), faxPort(takes)]
       return ports[0] != null && ports[1] != null ? (ports as [number, number]) : null
     })
-    // A stranger who has found the port is no party, whatever it sends.
+    // Packets from any other address are ignored.
     stranger.send(0, 'not yours', near)
     for (let n = 0; n < 20; n++) {
       ours.send(n, `page ${n}`, near)
@@ -116,7 +116,7 @@ wireTest(
     )
     await asks.passed()
     await takes.passed()
-    // Each is told the other's capabilities, not ours.
+    // Each gateway gets the other's capabilities, not ours.
     assert.match(asks.received('SIP/2.0 200')[1]!.text, /a=T38FaxMaxBuffer:2048/)
     assert.match(takes.received('INVITE')[0]!.text, /a=T38FaxMaxBuffer:1536/)
     assert.equal(await typesOf(), ['call.fax.started', 'call.fax.ended'])
@@ -143,7 +143,7 @@ wireTest('T.38: who is alone, or speaks with the product, is answered 488', asyn
   await (await Sipp.caller('fax-refused', product.sip, { to: 'bridge', keys })).passed()
 })
 
-/** A sine, and then it is quiet for as long as a calling machine is (T.30 §4.3.3.1). */
+/** A sine, followed by as much silence as a calling machine leaves (T.30 §4.3.3.1). */
 function beep(hz: number, seconds: number): Int16Array {
   const samples = new Int16Array((seconds + 3) * 8000)
   for (let i = 0; i < seconds * 8000; i++) samples[i] = 8000 * Math.sin((2 * Math.PI * hz * i) / 8000)

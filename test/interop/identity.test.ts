@@ -15,9 +15,9 @@ import { withoutOptions } from './peers/without-options.ts'
 const test = suite('interop/identity')
 const missing = missingPrograms('sipp', 'openssl')
 const HOST = '127.0.0.1'
-/** What the far end is called in URIs. */
+/** The far end's host in URIs. */
 const NAME = '127.0.0.9'
-/** SIPp as a carrier that is believed, one that is not, and one whose calls are to be signed. */
+/** Addresses of SIPp as a trusted carrier, as an untrusted one, and as carriers whose calls are signed or show the caller. */
 const [CARRIER, STRANGER, SIGNING, SHOWING] = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5']
 const NOBODY = '"Anonymous" <sip:anonymous@anonymous.invalid>'
 const ANONYMOUS = 'sip:anonymous@anonymous.invalid'
@@ -27,7 +27,7 @@ let product: Product
 let authority: Authority
 let certificates: CertificateServer
 let signer: Signer
-/** Its certificate is not where it says. */
+/** A signer whose certificate is not found at its URL. */
 let lost: Signer
 test.before(async () => {
   if (missing !== null) return
@@ -51,7 +51,7 @@ test.before(async () => {
   await product.ok('POST', '/connections', { ...peer, allowed_ips: [STRANGER] })
   await product.ok('POST', '/connections', { ...peer, allowed_ips: [SIGNING], verify_calls: 'require' })
   await product.ok('POST', '/connections', { ...peer, allowed_ips: [SHOWING], verify_calls: 'show' })
-  // On a busy machine a certificate may take longer than a call waits; the calls after it find it.
+  // On a busy machine fetching a certificate may take longer than a call waits; later calls find it in the cache.
   await product.until('the certificate is there', async () => {
     const { call } = await incoming(`<sip:${ANN}@gw>`, to => signed(to, ANN), { from: SHOWING })
     return call.identity.verification === 'verified' ? true : null
@@ -71,7 +71,7 @@ const sippTest = (sentence: string, run: () => Promise<void>): void => {
 }
 
 let called = 15550000
-/** The call that an INVITE with these header lines becomes, as the API shows it, and its first event. */
+/** Sends an INVITE with these header lines. @returns the call as the API shows it, and its first event */
 async function incoming(
   caller: string,
   said: string[] | ((to: string) => Promise<string[]>),
@@ -216,7 +216,7 @@ sippTest('a call that is sent on outside carries the number that was called, and
     `<sip:${to}@127.0.0.9;cause=486>;index=1.1;mp=1, ` +
     `<sip:${onward}@127.0.0.9;cause=302>;index=1.1.1;mp=1.1`
   assert.ok(text.includes(history), text)
-  // Whoever was called has hung up; the caller may be gone with it.
+  // The called party has hung up, which may already have ended the caller's leg.
   await product.ok('POST', `/calls/${call.id}/hangup`).catch(() => {})
   await caller.passed().catch(() => {})
 })
@@ -263,7 +263,7 @@ const verifierOfTheirs = (): Verifier => {
 const fieldsOf = (text: string, name: string): string[] =>
   [...text.matchAll(new RegExp(`^${name}: (.*?)\\r?$`, 'gm'))].map(([, value = '']) => value)
 
-/** What a far end finds out of an INVITE of ours from and to these numbers. */
+/** How a far end verifies our INVITE from and to these numbers. */
 const verdictOn = (text: string, from: string, to: string) =>
   verifierOfTheirs().verify({
     signatures: fieldsOf(text, 'Identity'),

@@ -13,7 +13,7 @@ import { Sipp } from './peers/sipp.ts'
 
 const test = suite('interop/kamailio')
 const missing = missingPrograms('kamailio', 'sipp', 'openssl')
-/** Credentials of the edge, and of its callers: a carrier, and a PBX with a password. */
+/** Addresses of the edge and of its callers: a carrier, and a PBX with a password. */
 const EDGE = '127.0.0.5'
 const CARRIER = '127.0.0.9'
 const PBX = '127.0.0.8'
@@ -53,7 +53,7 @@ const callsAt = async (node: Product, from = 'sipp'): Promise<Shown[]> => {
 }
 const numbers = async (): Promise<number[]> => Promise.all(nodes.map(async node => (await callsAt(node)).length))
 
-/** Once the edge has seen each node's answer to an OPTIONS, calls go to both. */
+/** Waits until the edge has seen these nodes' answers to OPTIONS, so that calls go to them. */
 async function untilServed(...expected: Product[]): Promise<void> {
   const phones: Phone[] = []
   await nodes[0].until('the edge has found the nodes', async () => {
@@ -87,7 +87,7 @@ edgeTest(
 edgeTest('a phone registers by Path through the edge, and is called back through it', async () => {
   const [node] = nodes
   const phone = await Phone.open('behind', {}, CARRIER)
-  // The edge knows accounts by a hash: half of them belong to the other node, which does not have them.
+  // The edge distributes accounts by a hash. Half of them go to the other node, which does not have them.
   let userId = ''
   await node.until('an account of this node', async () => {
     const email = `agent${Math.random()}@example.com`
@@ -163,7 +163,7 @@ edgeTest('a trunk that is challenged through the edge answers at the node that h
   const inbound = { inbound_credentials: { username: 'pbx', password: 'a long password' }, inbound_auth: 'both' }
   const trunk = { name: 'PBX', kind: 'trunk', host: PBX, port: 5060, allowed_ips: [`${PBX}/32`], ...inbound }
   for (const node of nodes) {
-    // The demo's lets everybody of this machine in.
+    // The demo connection allows every address of this machine.
     const { data } = (await node.ok('GET', '/connections')) as { data: { id: string; name: string }[] }
     for (const { id, name } of data) if (name !== 'Carrier') await node.ok('DELETE', `/connections/${id}`)
     await node.ok('POST', '/connections', trunk)

@@ -17,7 +17,7 @@ const NUMBER = '+15557654321'
 const OTHER = '+493055555555'
 
 let product: Product
-/** Who is called over the trunk. */
+/** The party that is called over the trunk. */
 let carrier: Phone
 test.before(async () => {
   if (missing !== null) return
@@ -62,7 +62,7 @@ async function withPhone(
 
 const addressed = (to: string): string => `sip:${to}@127.0.0.1:${product.sip.port}`
 
-/** Until the level of a tone in what it hears is above (or below) what counts as heard. */
+/** Whether a tone is heard, or with `isThere` false no longer heard, within some time. */
 async function hears(call: PhoneCall, hz: number, isThere = true): Promise<boolean> {
   for (let tries = 0; tries < 30; tries++) {
     if (levelAt(hz, await call.heard.next(300)) > HEARD_DBOV === isThere) return true
@@ -70,7 +70,7 @@ async function hears(call: PhoneCall, hz: number, isThere = true): Promise<boole
   return false
 }
 
-/** A call of the phone over the trunk: its own number for it, and the other end. */
+/** Lets the phone call over the trunk. @returns Linphone's number of the call, and the other end */
 async function talk(phone: Linphone, to: string, hz: number): Promise<{ id: string; outside: PhoneCall }> {
   const calling = phone.call(addressed(to))
   const outside = await carrier.next()
@@ -176,7 +176,7 @@ for (const [sentence, isFirst] of [
         const [first, second] = isFirst ? [withBob, id] : [id, withBob]
         await phone.command(`call-transfer ${first} ${second}`)
         if (isFirst) {
-          // Off hold, what it says is to be begun again.
+          // After a hold, Linphone has to be told to play its file again.
           await bob.until(ofBob, 'StreamsRunning')
           await bob.speak(ofBob)
         }

@@ -8,11 +8,11 @@ import { UdpRelay } from '../e2e/udp-relay.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Sipp } from './peers/sipp.ts'
 
-/** A network that loses each message of a call once: whoever has sent it must send it again (RFC 3261 §17, §13.3.1.4, RFC 3262 §3). */
+// A network that loses each message of a call once, so that its sender must retransmit it (RFC 3261 §17, §13.3.1.4, RFC 3262 §3).
 
 const test = suite('interop/lossy')
 const missing = missingPrograms('sipp')
-/** Of both families, with numbers of its own: one to the echo, one that rings with audio. */
+/** Both address families, each with its own numbers: one for the echo, and one that rings with early media. */
 const FAMILIES = [
   { name: 'IPv4', host: '127.0.0.1', echo: '4001', rings: '4002' },
   { name: 'IPv6', host: '::1', echo: '6001', rings: '6002' },
@@ -28,7 +28,7 @@ test.before(async () => {
       TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8,::1/128',
     },
   })
-  // The demo knows who calls from this machine by IPv4.
+  // The demo connection allows callers from this machine only by IPv4.
   await product.ok('POST', '/connections', { name: 'Six', kind: 'peer', allowed_ips: ['::1/128'] })
   const queue = await product.ok('POST', '/queues', { name: 'Nobody', overflow: { when_no_agents: false } })
   const target = { type: 'queue', id: queue.id }
@@ -39,7 +39,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** What the network has lost, by the start of its first line and its CSeq. */
+/** Messages that the network has lost, by the beginning of their first line and their CSeq. */
 class Loss {
   readonly lost = new Set<string>()
   readonly relay: UdpRelay
@@ -52,10 +52,10 @@ class Loss {
     const text = bytes.toString('latin1')
     const [, status, method] = /^(?:SIP\/2\.0 (\d+)|([A-Z]+) )/.exec(text) ?? []
     const name = `${status ?? method} of ${/^CSeq: (.*)\r$/m.exec(text)?.[1]}`
-    // The scenario wants the 200 of its CANCEL before the 487.
+    // SIPp's scenario expects the 200 for CANCEL before the 487.
     const isFirst = !this.lost.has(name) && name !== '200 of 1 CANCEL'
     if (isFirst) this.lost.add(name)
-    // SIPp asks for no answers to where it sends from (RFC 3581), and they would pass the network by.
+    // SIPp sends no `rport` (RFC 3581), without which answers would bypass this network.
     return isFirst ? null : Buffer.from(text.replace(/^(Via: .*;branch=[^;\r]+)\r$/m, '$1;rport\r'), 'latin1')
   }
 }
@@ -79,7 +79,7 @@ const lossTest = (sentence: string, run: (loss: Loss, family: Family) => Promise
   }
 }
 
-/** The one call to this number, over. */
+/** Resolves with the only call to this number, once it has ended. */
 const callTo = (to: string) =>
   product.until('the call has ended', async () => {
     const found = (await product.all('/calls')).filter(one => one.to.startsWith(`sip:${to}@`))

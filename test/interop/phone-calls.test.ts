@@ -20,7 +20,7 @@ let product: Product
 let trunk: Phone
 test.before(async () => {
   if (missing !== null) return
-  // A number of its own: those of other files stay, and the first is shown.
+  // Not the shared product: numbers of other files stay there, and the first one is shown.
   product = await Product.start()
   trunk = await Phone.open('trunk')
   const { port } = new URL(trunk.uri.replace(/^sip:/, 'sip://'))

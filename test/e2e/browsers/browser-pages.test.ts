@@ -27,7 +27,7 @@ const pageTest = pageTests(test)
 
 const textOf = async (url: string): Promise<string> => String(await (await chromium.open(url)).page.textContent('main'))
 
-/** One of the page's two level meters shows sound within some seconds. */
+/** Whether one of the page's two level meters shows sound within some seconds. */
 async function meterMoves(page: Page, id: 'level' | 'heard'): Promise<boolean> {
   for (let tries = 0; tries < 50; tries++) {
     if ((await page.locator(`#${id}`).evaluate(meter => (meter as unknown as { value: number }).value)) > 0.2)
@@ -78,7 +78,7 @@ pageTest('a room with a PIN asks for it; a wrong one is told, with the tries tha
   await page.waitForSelector('#call[data-state=waiting]')
   assert.match(String(await page.textContent('#state')), /Waiting for the moderator/)
   await page.click('#leave')
-  // The browser itself reports every answer of 400 as an error.
+  // The browser itself logs every answer with 400 as an error.
   assert.equal(
     faults.filter(fault => !/status of 400/.test(fault)),
     [],

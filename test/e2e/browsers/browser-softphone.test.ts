@@ -27,7 +27,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-/** A phone that is called and put through to the member. */
+/** Calls a phone, and puts it through to the member. */
 async function callFor(userId: string): Promise<{ phone: Phone; call: PhoneCall; callId: string }> {
   const phone = await Phone.open('caller')
   const { id: callId } = await product.ok('POST', '/calls', { to: phone.uri, user_id: userId })
@@ -36,7 +36,7 @@ async function callFor(userId: string): Promise<{ phone: Phone; call: PhoneCall;
   return { phone, call, callId }
 }
 
-/** A phone that waits in a queue of the member's. */
+/** Lets a phone wait in a queue of the member. */
 async function waiterFor(userId: string): Promise<{ phone: Phone; call: PhoneCall; callId: string }> {
   const fields = { name: 'Softphones', member_user_ids: [userId], wrap_up_seconds: 60 }
   const { id: queueId } = await product.ok('POST', '/queues', fields)

@@ -29,7 +29,7 @@ const pageTest = pageTests(test)
 const WEBRTC = 'Audio over WebRTC'
 const WEBSOCKET = 'Audio over the WebSocket'
 
-/** Its connections are kept in `made`. */
+/** A script that keeps the page's connections in `made`. */
 const KEEPS = `globalThis.made = []
   globalThis.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(...options) { super(...options); made.push(this) }
@@ -96,7 +96,7 @@ pageTest('a page talks over WebRTC where the network allows it, and its micropho
 pageTest(
   'a page whose browser has no WebRTC, or whose network lets it not through, talks over the WebSocket',
   async () => {
-    // As a firewall has it: nothing that is sent there arrives.
+    // As behind a firewall: nothing that is sent there arrives.
     const walled = `${KEEPS}
     const take = RTCPeerConnection.prototype.setRemoteDescription
     RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {

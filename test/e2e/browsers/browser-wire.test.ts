@@ -30,7 +30,7 @@ interface Answer {
   client_token?: string
 }
 
-/** The guest page's own request. */
+/** Requests a ticket, as the guest page does. */
 async function ticketFor(joinUrl: string, body: object): Promise<Ticket> {
   const response = await fetch(joinUrl, {
     method: 'POST',
@@ -46,7 +46,7 @@ async function linkOf(roomId: string): Promise<string> {
   return (await product.ok('POST', `/conference_rooms/${roomId}/links`)).join_url
 }
 
-/** A bot and a phone in a room of their own. */
+/** Puts a bot and a phone into a room of their own. */
 async function together(): Promise<{ bot: Bot; phone: Seated; ticket: Ticket }> {
   const room = await newRoom(product)
   const phone = await seat(product, room, 'phone')
@@ -61,7 +61,7 @@ async function together(): Promise<{ bot: Bot; phone: Seated; ticket: Ticket }> 
   return { bot, phone, ticket }
 }
 
-/** A machine under load has its gaps: half a second without one, within some seconds. */
+/** Whether a tone is heard for half a second without a gap, within some seconds: a busy machine causes gaps. */
 async function hears(hz: number, listen: (ms: number) => Promise<Int16Array>): Promise<boolean> {
   for (let tries = 0; tries < 10; tries++) if (levelAt(hz, await listen(500)) > HEARD_DBOV) return true
   return false

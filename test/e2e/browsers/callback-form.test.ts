@@ -11,7 +11,7 @@ import { pageTests } from './pages.ts'
 const test = suite('e2e/browsers/callback-form')
 const missing = missingBrowser()
 
-/** A website that shows the form; what stands between its tags is its own. */
+/** A website that shows the form; its other content is the test's. */
 class Website {
   html = ''
   readonly #server: Server
@@ -68,7 +68,7 @@ interface Site {
 const newSite = (fields: object = {}): Promise<Site> =>
   product.ok('POST', '/sites', { name: 'Shop', origins: [shop.origin], ...fields })
 
-/** The page with the tag that docs/web.md says. */
+/** Opens a page with the script tag of docs/web.md. */
 async function visit(site: Site, { at = shop, lang = 'en' } = {}): Promise<{ page: Page; faults: string[] }> {
   const tag = `<script src="${site.script_url}" data-site="${site.id}" async></script>`
   at.html = `<!doctype html><html lang="${lang}"><title>Prices</title><h1>Prices</h1>${tag}</html>`
@@ -153,7 +153,7 @@ pageTest('a robot that fills in every field is refused, and so is one that sends
   await page.click('.tandem-callback button')
   await page.getByText('Thank you.').waitFor()
   const body = (await sent).postData()
-  // From elsewhere: five requests of one address are the limit.
+  // From another address, since five requests of one address are the limit.
   const headers = { 'content-type': 'application/json', origin: shop.origin, 'x-forwarded-for': '203.0.113.9' }
   const again = await fetch(`${product.baseUrl}/sites/${site.id}/callbacks`, { method: 'POST', headers, body })
   const { error } = (await again.json()) as { error: { param: string } }

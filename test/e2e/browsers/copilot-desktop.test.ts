@@ -14,7 +14,7 @@ import { has, openAs, pageTests } from './pages.ts'
 
 const test = suite('e2e/browsers/copilot-desktop')
 const missing = missingBrowser()
-/** The offline ear loads, on a busy machine. */
+/** Time limit that allows the offline recogniser to load on a busy machine. */
 const LOADING_MS = 150_000
 const HEARD_MS = 60_000
 

@@ -19,7 +19,7 @@ const CONTRAST = ['color-contrast']
 
 let product: Product
 let chromium: Chromium | undefined
-/** One page of each kind for all tests: each brings it into the state that it looks at. */
+/** One page of each kind for all tests; each test brings it into the state that it needs. */
 let desk: Desk
 let floor: Desk
 test.before(async () => {
@@ -54,7 +54,7 @@ async function onFloor(): Promise<Page> {
   return floor.page
 }
 
-/** What the rules of WCAG 2.2 AA, and good practice, find wrong: contrast too, by the colours as they are painted. */
+/** Violations of WCAG 2.2 AA and of good practice, including contrast of the rendered colours. */
 async function faultsOf(page: Page, rules?: string[]): Promise<string[]> {
   await page.evaluate(`window.axe === undefined && (() => { ${AXE} })()`)
   const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
@@ -68,7 +68,7 @@ async function faultsOf(page: Page, rules?: string[]): Promise<string[]> {
   )
 }
 
-/** Controls that cannot be reached on a screen of this width: beside it, or under something else. */
+/** Controls that are outside of the screen, or covered by something else. */
 const unreachable = (page: Page): Promise<string[]> =>
   page.evaluate(`(() => {
     const wrong = []
@@ -89,7 +89,7 @@ const unreachable = (page: Page): Promise<string[]> =>
     return wrong
   })()`)
 
-/** Of the accessibility tree: what can have the focus, by role and name. */
+/** Role and name of everything focusable in the accessibility tree. */
 async function focusable(page: Page): Promise<{ role: string; name: string }[]> {
   const session = await page.context().newCDPSession(page)
   const { nodes } = await session.send('Accessibility.getFullAXTree')
@@ -102,7 +102,7 @@ async function focusable(page: Page): Promise<{ role: string; name: string }[]> 
     .filter(({ role }) => role !== 'RootWebArea')
 }
 
-/** Live regions with what they hold. */
+/** Live regions and their text. */
 async function live(page: Page): Promise<{ live: string; text: string }[]> {
   const session = await page.context().newCDPSession(page)
   const { nodes } = await session.send('Accessibility.getFullAXTree')
@@ -263,7 +263,7 @@ pageTest(
   },
 )
 
-/** The keyboard alone: until the focus is there. */
+/** Presses Tab until an element has the focus. */
 async function tabTo(page: Page, selector: string): Promise<void> {
   for (let i = 0; i < 80; i++) {
     if (await page.evaluate(`document.activeElement?.matches(${JSON.stringify(selector)})`)) return

@@ -35,7 +35,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-/** Those that are not visible on the screen without scrolling, or are covered. */
+/** The elements that are not visible without scrolling, or are covered. */
 const notOnScreen = (page: Page, selectors: string[]): Promise<string[]> =>
   page.evaluate(`${JSON.stringify(selectors)}.filter(selector => {
     const element = document.querySelector(selector)
@@ -63,7 +63,7 @@ const REST = [
   '#said li:last-child',
 ]
 
-/** What comes in the middle of a call, the longest first. */
+/** Sends everything that may come in the middle of a call, in its longest form. */
 function flood(): void {
   for (let n = 0; n < 5; n++) {
     tell(desk.line, 'en', 'alert', {

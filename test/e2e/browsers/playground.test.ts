@@ -24,7 +24,7 @@ test.after(async () => {
 
 const pageTest = pageTests(test)
 
-/** Fills in and sends the form of an operation; what it shows. */
+/** Fills in and sends the form of an operation. @returns what the page shows */
 async function attempt(page: Page, operation: string, fields: Record<string, string> = {}): Promise<string> {
   const section = page.locator(`section#${operation}`)
   const details = section.locator('details.try')
@@ -54,7 +54,7 @@ pageTest('/docs tries operations with a test key, and loads nothing from elsewhe
     await attempt(page, 'createTeam', { body: '{"name": "x", "nam": "y"}' }),
     /^400 [\s\S]*Did you mean name/,
   )
-  // A browser tells of each answer of 4xx; that is no fault of the page.
+  // A browser logs each answer with 4xx, which is no error of the page.
   assert.equal(
     faults.filter(fault => !/status of 4/.test(fault)),
     [],

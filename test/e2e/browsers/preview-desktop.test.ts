@@ -35,7 +35,7 @@ interface Desk {
   campaignId: string
 }
 
-/** An agent at a page, who is available, and a campaign whose contacts the agent sees first. */
+/** Opens a page for an available agent, and starts a campaign whose contacts the agent previews. */
 async function open(name: string, contacts: object[], settings: object = {}): Promise<Desk> {
   const { page, userId } = await openAs(chromium!, product, { path: '/softphone', role: 'agent', name })
   const queue = { name: `Queue of ${name}`, member_user_ids: [userId], wrap_up_seconds: 0 }
@@ -45,7 +45,7 @@ async function open(name: string, contacts: object[], settings: object = {}): Pr
   const { id: campaignId } = await product.ok('POST', '/campaigns', fields)
   await product.ok('POST', `/campaigns/${campaignId}/contacts`, { contacts })
   await product.ok('POST', `/campaigns/${campaignId}/start`, {})
-  // What campaigns there are a page asks now and then; a status that is set shows that it is connected.
+  // A page asks for campaigns only now and then; a status that it has set shows that it is connected.
   await product.until('the agent is available', async () =>
     (await product.ok('GET', `/agents/${userId}/status`)).status === 'available' ? true : null,
   )
@@ -79,7 +79,7 @@ desktopTest(
     assert.match(String(await page.textContent('#preview-left')), /^Yours for [12]:\d\d$/)
     assert.is((await contactOf(desk, ann)).claimed_by, userId)
     assert.ok(await page.evaluate(`document.activeElement.id === 'preview-call'`), 'the keyboard stands at Call')
-    // A caller of the queue waits for the agent, who has something else in hand.
+    // A caller of the queue waits for the agent, who is busy with a preview.
     await product.ok('POST', '/inbound_routes', { match: { to: '4700' }, target: { type: 'queue', id: queueId } })
     const caller = await Phone.open('waiter')
     const waiting = await caller.call('4700', product.sip)
@@ -100,7 +100,7 @@ desktopTest(
     await becomes(desk, ann, 'connected')
     await page.click('#leave')
     await becomes(desk, ann, 'completed')
-    // Now the agent is free, and the one who has waited rings.
+    // Now the agent is free, and the waiting caller rings.
     await page.waitForSelector('#ringing:not([hidden])')
     assert.match(String(await page.textContent('#caller')), 'sip:waiter@')
     waiting.hangup()

@@ -63,7 +63,7 @@ const untilHeard = (page: Page, hz: number): Promise<unknown> =>
     return heard.db > -50 && Math.abs(heard.hz - hz) < 30 ? true : null
   })
 
-/** Types in a card-payment pause: the keys come as telephone-events of WebRTC, and all that is told of them is that they were keys. */
+/** Presses keys in a card-payment pause: they arrive as telephone events over WebRTC, and are reported only masked. */
 async function keysOfPause(page: Page, callId: string): Promise<void> {
   const keys = '49865'
   await product.ok('PATCH', '/organisation', { pci: { enabled: true, mask_dtmf: true } })

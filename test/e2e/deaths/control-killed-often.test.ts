@@ -4,7 +4,7 @@ import { describeKills, runKills } from '../../../bench/kills/run.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('e2e/deaths/control-killed-often')
-/** A fast machine does all within this; on a slower one fewer are done, and said. Each is at another moment; `npm run bench -- --kills 100` finds more of them. */
+/** Time for the kills: a slow machine does fewer, which the test reports. `npm run bench -- --kills 100` tries more moments. */
 const BUDGET_MS = 40_000
 const KILLS = 12
 

@@ -13,9 +13,9 @@ const test = suite('e2e/deaths/control-killed')
 const SLOW = { timeoutMs: 60_000 }
 /** The supervisor waits longer before each restart of a process that keeps dying, up to two seconds. */
 const ROUNDS = 3
-/** Media refuses a call that no control has decided on for four seconds; on a busy machine the restart takes longer [ms]. */
+/** Media refuses a call that control has not decided on within four seconds. On a busy machine the restart may take longer than this [ms]. */
 const DECISION_MS = 3500
-/** A frame that the test itself sends this late may miss its turn: nothing can be said about that round then [ms]. */
+/** A frame that the test itself sends this late may miss its slot, so that the round proves nothing [ms]. */
 const TEST_LATE_MS = 35
 
 let product: Product
@@ -26,7 +26,7 @@ let listener: Seated
 let longestPauseMs = 0
 let lastFrameAt = performance.now()
 
-/** A product, a room, and one who listens to another there. */
+/** Starts a product with a room, in which one phone speaks and another listens. */
 async function setScene(): Promise<void> {
   product = await Product.start()
   room = await newRoom(product)
@@ -44,13 +44,13 @@ async function setScene(): Promise<void> {
 test.afterEach(() => curtain(product))
 
 const FRAME = 160
-/** So much of a frame tells where it is from [samples]. */
+/** Length of the beginning of a frame by which it is found in what was said [samples]. */
 const HEAD = 8
-/** The jitter buffer changes its depth by a piece of this length at the most: two frames hold the joint [samples]. */
+/** Maximum step of the jitter buffer's depth; the joint is within two frames [samples]. */
 const MAX_SHIFT = 160
 const MAX_JOINT_FRAMES = 2
 
-/** The positions in what was said of every frame that was heard from `from` on [samples]; -1: never said like this. */
+/** For every frame heard from `from` on, its position in what was said; -1: it was not said like this [samples]. */
 function positions(from: number): number[] {
   const said = speaker.call.said.samples()
   const heard = listener.call.heard.samples()
@@ -64,8 +64,8 @@ function positions(from: number): number[] {
 }
 
 /**
- * The first frame that is not the next one said, or -1. A joint, where a jitter buffer shifts slightly, is no gap: a lost frame would leave
- * its successor in its place, and a repeated one would have no joint.
+ * The first frame that does not follow the one before it in what was said, or -1. A joint, where the jitter buffer changes its depth slightly, is no
+ * gap: after a lost frame its successor would be in its place, and a repeated frame has no joint.
  */
 function brokenAt(heard: readonly number[]): number {
   let last = heard.findIndex(place => place >= 0)
@@ -131,7 +131,7 @@ test(
       const leavingId = (await callFrom(product, leaving.name)).id
       for (const phone of [staying, leaving]) await memberNamed(product, room.roomId, phone.name)
       const early = await Phone.open(name('early'))
-      // One call is on its way when control dies, one begins and one ends while it is away.
+      // One call waits for an answer when control dies; one begins and one ends while control is down.
       const earlyCall = await early.dial('1002', product.sip)
       if (round % 2 === 1) await earlyCall.outcome
       const begun = performance.now()

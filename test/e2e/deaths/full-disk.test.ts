@@ -13,7 +13,7 @@ const test = suite('e2e/deaths/full-disk')
 const SLOW = { timeoutMs: 90_000 }
 
 const folder = mkdtempSync(join(tmpdir(), 'tandem-disk-'))
-/** Why nothing can be mounted here, or null. */
+/** Why no file system can be mounted here; null: it is mounted. */
 const missing = mount()
 const filler = join(folder, 'filler')
 
@@ -36,7 +36,7 @@ function fill(): void {
 
 test.after(async () => {
   await curtain(undefined)
-  // A test that has failed leaves its product there.
+  // Lazily, since the product of a failed test may still use it.
   if (missing === null) execFileSync('umount', ['-l', folder])
   rmSync(folder, { recursive: true })
 })
@@ -66,7 +66,7 @@ async function fullDisk(): Promise<void> {
   const late = await (await Phone.open('full-b')).dial(room.number, product.sip)
   assert.is((await late.outcome).status, 503)
   await storeIs(false)
-  // Who talks goes on talking, while the failure of the recording waits to be stored.
+  // The call goes on, while the failure of its recording waits to be stored.
   await call.heard.next(3000)
   rmSync(filler)
   await storeIs(true)

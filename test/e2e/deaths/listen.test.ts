@@ -16,7 +16,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** Makes an event happen, once, however often it has to be asked for while nobody is there. */
+/** Causes an event once, however often the request has to be repeated while control is down. */
 async function happen(product: Product, number: number): Promise<string> {
   for (;;) {
     const answer = await fetch(`${product.baseUrl}/v1/test_helpers/events`, {
@@ -45,7 +45,7 @@ test(
     for (let death = 0; death < DEATHS; death++) {
       sent.push(await happen(product, sent.length))
       const dying = killAndWait(product, 'control')
-      // Among them those that are written while control dies, and those that are asked for while there is none.
+      // Some of them are written as control dies, and some are requested while it is down.
       for (let i = 0; i < 5; i++) sent.push(await happen(product, sent.length))
       await dying
       await product.ready()

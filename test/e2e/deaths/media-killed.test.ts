@@ -26,7 +26,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-/** A room of two with all that can be attached: a recording, a stream, a pause, and a phone that still rings. */
+/** Fills a room: two phones, a recording, a stream, a pause, and a phone that still rings. */
 async function fullHouse(name: string) {
   const room = await newRoom(product, {}, { record: true })
   const seated = [await seat(product, room, `${name}-a`), await seat(product, room, `${name}-b`, { voice: noise(1) })]
@@ -44,7 +44,7 @@ async function fullHouse(name: string) {
   return { room, seated, anna, stream, callee, dialled }
 }
 
-/** Calls again and again until one is answered; how long that took [ms]. */
+/** Calls until a call is answered. @returns how long that took [ms] */
 async function untilAnswered(since: number): Promise<number> {
   for (;;) {
     const phone = await Phone.open('impatient')

@@ -12,9 +12,9 @@ import { killAndWait } from '../witness.ts'
 const test = suite('e2e/deaths/payment-killed')
 const CARD = '4929876543207986'
 const CALLER_HZ = 440
-/** What the caller says while the capture is paused. */
+/** The tone that the caller sends while capture is paused. */
 const SECRET_HZ = 1900
-/** Of keys in-band (ITU-T Q.23). */
+/** Frequencies of in-band keys (ITU-T Q.23). */
 const KEY_HZ = [697, 770, 852, 941, 1209, 1336, 1477]
 /** 100 ms, as long as a key lasts [samples]. */
 const PIECE = 800
@@ -101,7 +101,7 @@ for (const killed of [['media'], ['media', 'control']] as ('media' | 'control')[
       assert.is(recording.status, 'ready')
       const wav = readWav(await product.download(`/calls/${id}/recording/content`))
       if ('error' in wav) throw new Error(wav.error)
-      // The other channel is what we play ourselves: a chime comes near to a key.
+      // The other channel is what we play: a chime has frequencies near those of keys.
       const [caller, played] = wav.samples as [Int16Array, Int16Array]
       assert.ok(loudest(CALLER_HZ, caller) > HEARD_DBOV)
       for (const hz of [SECRET_HZ, ...KEY_HZ]) assert.ok(loudest(hz, caller) < UNHEARD_DBOV, `${hz} Hz was recorded`)
@@ -113,7 +113,7 @@ for (const killed of [['media'], ['media', 'control']] as ('media' | 'control')[
   )
 }
 
-/** The level of a frequency in that piece of a channel where it is loudest [dBov]. */
+/** The highest level of a frequency in any piece of a channel [dBov]. */
 function loudest(hz: number, channel: Int16Array): number {
   let most = Number.NEGATIVE_INFINITY
   for (let from = 0; from + PIECE <= channel.length; from += PIECE) {

@@ -19,12 +19,12 @@ const test = suite('e2e/deaths/shutdown')
 const SLOW = { timeoutMs: 60_000 }
 const CLI = fileURLToPath(new URL('../../../dist/control/wiring/cli.js', import.meta.url))
 
-/** The tests hand it on, and each says in what state: a start takes a second and a half of a core. */
+/** The tests pass the product on, and each says in what state, since a start takes one and a half seconds of CPU. */
 let running: Product | null = null
-/** Of an installation that is ended and started again. */
+/** Data directory of an installation that is stopped and started again. */
 const dataDir = mkdtempSync(join(tmpdir(), 'tandem-again-'))
 
-/** The one that runs, for a test that ends it; where the test before has failed, a new one. */
+/** The running product, for a test that stops it; a new one if the test before has failed. */
 async function last(options: ProductOptions): Promise<Product> {
   const product = running ?? (await Product.start(options))
   running = null
@@ -43,7 +43,7 @@ test.after(async () => {
 const gone = (product: Product, pids: Record<string, number>) =>
   product.until('no process is left', async () => (Object.values(pids).some(isAlive) ? null : true))
 
-/** `tandem start` that must refuse. */
+/** Runs `tandem start` with settings that it must refuse. */
 async function refused(env: Record<string, string>): Promise<{ code: number | null; lines: string[] }> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TANDEM_')))
   const child: ChildProcess = spawn(process.execPath, [CLI, 'start'], { env: { ...inherited, ...env } })
@@ -69,7 +69,7 @@ test(
       TANDEM_SIP_PORT: String(await freePort()),
       TANDEM_WS_PORT: String(await freePort()),
       TANDEM_RTP_PORTS: '33000-33099',
-      // What media would begin until it is ended takes a core.
+      // Loading models would take CPU until the stop.
       TANDEM_SPEECH_PRELOAD: 'no',
       TANDEM_WARM_UP: 'no',
     }
@@ -154,7 +154,7 @@ test(
 test(
   'a drain ends with the last call, long before the limit, and what happened in it is stored',
   async () => {
-    // As an operator makes it.
+    // The mode of a directory that an operator has created.
     chmodSync(dataDir, 0o755)
     const product = await Product.start({ dataDir, env: { TANDEM_DRAIN_SECONDS: '30' } })
     assert.is(statSync(join(dataDir, 'tandem.db')).mode & 0o007, 0, 'the database is of no concern to others')

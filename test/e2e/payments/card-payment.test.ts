@@ -15,7 +15,7 @@ import { HepCollector } from '../../fakes/hep-collector.ts'
 import { suite } from '../../harness.ts'
 import { callsOf, curtain, dialledIn, HEARD_DBOV, leave, newRoom, type Seated, seat, type TestRoom } from '../scene.ts'
 
-/** The card's keys by RFC 4733, in the audio, and by SIP INFO: sequences that stand nowhere by chance. */
+/** The keys pressed as RFC 4733 events, in-band and by SIP INFO: sequences that occur nowhere by chance. */
 const CARD = '4929876543210987'
 const TONES = '8642097531'
 const INFO = '73519'
@@ -30,7 +30,7 @@ let product: Product
 let receiver: StreamReceiver
 let collector: HepCollector
 let room: TestRoom
-/** Types RFC 4733 and INFO; types tones; only listens. */
+/** Presses keys by RFC 4733 and INFO; presses them in-band; only listens. */
 let anna: Seated
 let cleo: Seated
 let ben: Seated
@@ -39,7 +39,7 @@ let line: PhoneCall
 let lineId: string
 let streams: { stream: ReceivedStream; callId: string }[]
 
-/** How much of everything there was when the pause began and when it ended. */
+/** Lengths of all audio and streams when the pause began and when it ended. */
 interface Marks {
   heard: number[]
   frames: Record<StreamTrack, number>[]
@@ -84,7 +84,7 @@ test.after(async () => {
   await curtain(product)
 })
 
-/** A stream of every format on every call, and one on the session. */
+/** Starts a stream of every format on every call, and one on the session. */
 async function openStreams(): Promise<void> {
   const targets = [anna.callId, cleo.callId, ben.callId, anna.sessionId]
   streams = await Promise.all(
@@ -96,7 +96,7 @@ async function openStreams(): Promise<void> {
   )
 }
 
-/** Before the pause the same keys are seen by all that will have to show none: the measurement can fail. */
+/** Checks that, before the pause, the same keys are seen wherever none must be seen later: so the measurement can fail. */
 async function control(): Promise<void> {
   await anna.call.press('1', { as: 'rfc4733' })
   await cleo.call.press('2', { as: 'inband' })
@@ -110,12 +110,12 @@ async function pause(): Promise<void> {
   })
   begin = await marks()
   await anna.call.press(CARD, { as: 'rfc4733', gapMs: 60 })
-  // Keys are relayed at the pace of a keypad, in the place of audio: the last of them are still on their way.
+  // Keys are relayed at the speed of a keypad, instead of audio, so the last ones are still on their way.
   await line.heard.next(400)
   await cleo.call.press(TONES, { as: 'inband', toneMs: 80 })
   await anna.call.press(INFO, { as: 'info' })
   await line.heard.next(INFO.length * 200)
-  // The last tone still sounds when the pause ends: its rest is a key of the payment too.
+  // The last tone still sounds when the pause ends: the rest of it is part of the payment, too.
   const held = cleo.call.press('5', { as: 'inband', toneMs: 800 })
   await cleo.call.heard.next(400)
   await product.ok('POST', `/calls/${anna.callId}/pci`, { action: 'resume' })
@@ -139,7 +139,7 @@ async function afterwards(): Promise<void> {
   recording = { wav: wav.samples, segments: ready.segments }
 }
 
-/** What a stream got between the marks, and how it sounds at 8 kHz. */
+/** The audio at 8 kHz that a stream got between the marks. */
 function framesInPause(i: number, track: StreamTrack): Int16Array {
   const { stream } = streams[i]!
   return audioOf(stream, stream.tracks[track].slice(begin.frames[i]![track], end.frames[i]![track]))

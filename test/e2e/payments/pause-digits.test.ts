@@ -13,13 +13,13 @@ import { Bot } from '../bot.ts'
 import { callFrom, curtain, newRoom, type Seated, seat, type TestRoom } from '../scene.ts'
 import { leaksIn, leaksInFiles, rowsOf } from './leaks.ts'
 
-/** Typed as events, tones, INFO, and in a browser: sequences that stand nowhere by chance, and no ones among them. */
+/** Keys pressed as events, tones, INFO and in a browser: sequences that occur nowhere by chance, without ones. */
 const CARD = '4929836543207986'
 const TONES = '8642097538'
 const INFO = '735962'
 const PAGE = '908273'
 const SECRETS = [CARD, TONES, INFO, PAGE]
-/** What is typed once all is over, for whoever waited for keys all the while. */
+/** Keys pressed after the pause, for whatever has waited for keys meanwhile. */
 const AFTERWARDS = '1111'
 /** Longer than what is still taken for a key of the pause [ms]. */
 const CALM_MS = 2500
@@ -29,7 +29,7 @@ const test = suite('e2e/payments/pause-digits')
 
 const to = (next: string, condition: object = { kind: 'always' }) => ({ condition, next })
 const dtmf = (digits: string) => ({ kind: 'dtmf', digits })
-/** A flow of one question; what comes of it is kept and told. */
+/** A flow with one question, whose answer is stored and reported. */
 const asking = (node: object) => ({
   kind: 'ivr',
   variables: [{ name: 'heard' }],
@@ -75,7 +75,7 @@ const payers: Payer[] = []
 const recorded: string[] = []
 let paidBy: { payer: Payer; line: PhoneCall }
 
-/** What each heard from when to when: the pause, and its shadow. */
+/** Where in each party's audio the pause begins [samples]. */
 const from: number[] = []
 let botFrom = 0
 let agentFrom = 0
@@ -91,7 +91,7 @@ async function streamOf(callId: string): Promise<ReceivedStream> {
   return streams.stream(id)
 }
 
-/** Streamed, and in the list of those who type. */
+/** Adds a caller who presses keys, and streams the call. */
 async function payer(name: string, call: PhoneCall, callId: string, types = typeEvents): Promise<Payer> {
   const one: Payer = { name, call, callId, stream: await streamOf(callId), types }
   payers.push(one)
@@ -124,7 +124,7 @@ async function calledOut(name: string, flowId: string): Promise<Payer> {
   return payer(name, call, id)
 }
 
-/** Is asked whether the call may be recorded, in the middle of it: by what leads it then. */
+/** Adds a caller who is asked for consent to the recording in the middle of the call, by whatever leads it then. */
 async function askedToAgree(): Promise<void> {
   const phone = await Phone.open('agrees')
   const ringing = phone.next()
@@ -140,7 +140,7 @@ async function askedToAgree(): Promise<void> {
   await product.ok('POST', `/calls/${id}/transfer`, { queue_id: queue.id })
 }
 
-/** Each that may wait for keys, with somebody who types there. */
+/** Sets up everything that may wait for keys, each with a caller who presses some. */
 async function consumers(): Promise<void> {
   for (const [index, [name, graph]] of Object.entries(FLOWS).entries()) {
     const id = await flowOf(graph)
@@ -166,7 +166,7 @@ async function consumers(): Promise<void> {
   await askedToAgree()
 }
 
-/** A conference: two who type, a browser that types, one who only listens, and the payment line. */
+/** A conference: two phones and a browser that press keys, one phone that only listens, and the payment line. */
 async function conference(): Promise<void> {
   room = await newRoom(product, {}, { record: true })
   for (const [name, options] of [
@@ -215,7 +215,7 @@ async function payment(): Promise<void> {
   paidBy = { payer: one, line: atLine }
 }
 
-/** Everybody who has a pause of his own, and one of the conference. */
+/** The calls that each have a pause of their own, with only one of the conference. */
 const paused = (): string[] => payers.filter(({ name }) => name !== 'member-tones').map(({ callId }) => callId)
 
 async function pci(action: 'pause' | 'resume'): Promise<void> {
@@ -259,7 +259,7 @@ test(
     for (const digit of PAGE) bot.send({ event: 'dtmf', dtmf: { digit } })
     await Promise.all(typing)
     await terminal.heard.next(500)
-    // The last key of each is still down when the pause ends.
+    // The last key of each caller is still pressed when the pause ends.
     const held = payers.map(({ call, types }) =>
       types === typeTones
         ? call.press('7', { as: 'inband', toneMs: 500 })
@@ -297,7 +297,7 @@ test('no leg heard a key of the pause but the payment lines', async () => {
 
 test('the payment lines got all that came as keys', () => {
   assert.ok(paidBy.line.keysHeard.startsWith(CARD), paidBy.line.keysHeard)
-  // Those of two who type at once are mixed.
+  // The keys of two callers who press at once are interleaved.
   for (const key of new Set(CARD + INFO + PAGE)) assert.match(terminal.keysHeard, key)
   assert.ok(terminal.keysHeard.length >= (CARD + INFO + PAGE).length)
 })

@@ -13,20 +13,20 @@ import { suite } from '../../harness.ts'
 import { callFrom, curtain, recorded } from '../scene.ts'
 import { leaksIn, leaksInFiles, rowsOf } from './leaks.ts'
 
-/** Typed as events, tones and INFO; pressed by the receiver of a stream, by the API and by a model. No ones among them. */
+/** Keys pressed as events, tones and INFO, by the receiver of a stream, by the API and by a model; without ones. */
 const CARD = '4929836543207986'
 const TONES = '8642097538'
 const INFO = '735962'
 const RECEIVER = '908273'
 const API = '520864'
-/** Pressed by a model that was asked before the pause and answers in it. */
+/** Keys pressed by a model that was asked before the pause and answers during it. */
 const MODEL = '639407'
 const TYPED = [CARD, TONES, INFO, RECEIVER, API]
 const SECRETS = [...TYPED, MODEL]
 /** Longer than what is still taken for a key of the pause [ms]. */
 const CALM_MS = 2500
 const SLOW = { timeoutMs: 90_000 }
-/** Of the provider's voice, which is quiet and holds no key. */
+/** The provider's voice, which is quiet and contains no key. */
 const VOICE = { hz: 300, rate: 24_000, seconds: 0.3 }
 
 const test = suite('e2e/payments/pause-others')
@@ -52,7 +52,7 @@ const from: number[] = []
 let agentFrom = 0
 let asked = 0
 let heardBefore = 0
-/** Lets the model answer who is waiting for it. */
+/** Lets the model answer everybody who waits for it. */
 let answers = (): void => {}
 let isAsked: Promise<void>
 
@@ -81,7 +81,7 @@ async function dialIn(name: string, number: string, telephoneEvent = true): Prom
 
 const KEPT = { record: true, recording_announcement: '', transcribe: true }
 
-/** Callers of an assistant that hears, asks a model, and may press keys itself. */
+/** Callers of an assistant that transcribes, asks a model, and may press keys itself. */
 async function assistant(): Promise<void> {
   const tool = await product.ok('POST', '/tools', { kind: 'press_keys', name: 'press_keys' })
   const settings = { name: 'Desk', greeting: 'Hello.', tool_ids: [tool.id] }

@@ -11,7 +11,7 @@ import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, longestCopy, newRoom, octetsSent, type TestRoom } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 
-// Seven keys and more: four are found by chance in any log that tells the time in milliseconds.
+// Seven keys or more: a sequence of four occurs by chance in any log with times in milliseconds.
 const PIN = '4711471'
 const MODERATOR_PIN = '99887766'
 const WRONG_PINS = ['5555012', '6666012', '7777012']
@@ -30,7 +30,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** A phone that hears the greeting begin. */
+/** Lets a phone call; resolves when it hears the beginning of the greeting. */
 async function callIn(name: string, options: DialOptions = {}): Promise<{ phone: Phone; call: PhoneCall }> {
   const phone = await Phone.open(name)
   const call = await phone.call(room.number, product.sip, options)
@@ -40,7 +40,7 @@ async function callIn(name: string, options: DialOptions = {}): Promise<{ phone:
 
 const roleOf = async (name: string): Promise<string> => (await memberNamed(product, room.roomId, name)).role
 
-/** Most of a recorded phrase can be heard in a PCMU call, from a packet on. */
+/** Whether most of a recorded phrase was heard in a PCMU call, from a packet on. */
 function heardPhrase(call: PhoneCall, name: string, from = 0): boolean {
   const wav = readWav(readFileSync(new URL(`../../../fixtures/prompts/${name}.wav`, import.meta.url)))
   if ('error' in wav) throw new Error(wav.error)
@@ -109,7 +109,7 @@ test(
   'three wrong PINs are told and end the call; no digit of a PIN is in an event or log',
   async () => {
     const { phone, call } = await callIn('wrong')
-    // A key ends what is being said: it is pressed when that has been heard, however late it comes.
+    // A key stops the prompt, so it is pressed only after the prompt was heard, however late it comes.
     for (const pin of WRONG_PINS.slice(0, 2)) {
       const from = call.packets.length
       await call.press(`${pin}#`)

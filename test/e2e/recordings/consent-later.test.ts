@@ -12,7 +12,7 @@ import { suite } from '../../harness.ts'
 import { curtain, endedCall, HEARD_DBOV, heardOf, UNHEARD_DBOV } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 
-/** A consent to be recorded that is given, and taken back, while the call runs: what is in the file, the stream and the transcript. */
+/** Consent to recording that is given and withdrawn during a call: what the file, the stream and the transcript contain. */
 const test = suite('e2e/recordings/consent-later')
 const LOADING = { timeoutMs: 120_000 }
 const SECOND = 8000

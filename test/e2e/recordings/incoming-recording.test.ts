@@ -15,21 +15,21 @@ import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, heardOf, UNHEARD_DBOV } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 
-/** What is kept of calls that come in: by whose settings, from which sample on, and in which channel. */
+/** Recordings of inbound calls: by whose settings, from which sample on, and in which channel. */
 const test = suite('e2e/recordings/incoming-recording')
 const LOADING = { timeoutMs: 120_000 }
 const TOGETHER = { ...LOADING, together: true }
 const SECOND = 8000
 const CALLER_HZ = 440
 const AGENT_HZ = 700
-/** What is said while nobody has agreed. */
+/** The tone that is sent before anybody has consented. */
 const BEFORE_HZ = 1500
 
 let product: Product
 let receiver: StreamReceiver
 const silent = { info: () => {}, warn: () => {} }
 const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
-/** The voice of the one who calls, and the one of the product, to compare with. */
+/** The voices of the caller and, to compare, of the product. */
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 test.before(async () => {
@@ -48,7 +48,7 @@ async function spoken(text: string): Promise<Int16Array> {
   return made.samples
 }
 
-/** The channels of a call's file, once it is there, and what they are said to be. */
+/** Resolves with the channels of a call's recording once it is ready, and the kinds that the API gives them. */
 async function recordingOf(id: string): Promise<{ channels: Int16Array[]; kinds: string[] }> {
   const info = await product.until('the recording is ready', async () => {
     const found = await product.ok('GET', `/calls/${id}/recording`)
@@ -63,7 +63,7 @@ async function recordingOf(id: string): Promise<{ channels: Int16Array[]; kinds:
 const linesOf = async (id: string) =>
   (await product.all(`/calls/${id}/events`)).filter(({ type }) => type === 'call.transcript.segment')
 
-/** Until a line with these words was told of the running call. */
+/** Waits until the transcript of the running call has a line with these words. */
 async function untilWritten(id: string, words: RegExp): Promise<void> {
   let texts: string[] = []
   const isThere = async (): Promise<true | null> => {
@@ -134,7 +134,7 @@ test(
   LOADING,
 )
 
-/** A number with a consent key, and an echo behind it. */
+/** Creates a route to the echo that asks for consent by a key. */
 async function askingRoute(number: string, more: object = {}): Promise<void> {
   await product.ok('POST', '/inbound_routes', {
     match: { to: number },
@@ -148,7 +148,7 @@ async function askingRoute(number: string, more: object = {}): Promise<void> {
   })
 }
 
-/** The first sample of a tone in what was kept; -1: it is not there. */
+/** The first sample of a tone in a recording; -1: it is not there. */
 function onsetOf(samples: Int16Array, hz: number): number {
   for (let at = 0; at + 160 <= samples.length; at += 160) {
     if (levelAt(hz, samples, at, at + 160) > HEARD_DBOV) return at

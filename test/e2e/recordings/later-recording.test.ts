@@ -8,7 +8,7 @@ import { suite } from '../../harness.ts'
 import { callFrom, curtain, endedCall, HEARD_DBOV, UNHEARD_DBOV } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 
-/** What is kept of a call from a moment in its middle on: since something else leads it, or somebody asks for it. */
+/** Recordings that begin in the middle of a call, because something else leads it then, or because the API asks for it. */
 const test = suite('e2e/recordings/later-recording')
 const LOADING = { together: true, timeoutMs: 120_000 }
 const SECOND = 8000
@@ -21,7 +21,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** A recording, once it is there. */
+/** Resolves with a recording once it is ready. */
 async function recordingOf(id: string) {
   const info = await product.until('the recording is ready', async () => {
     const found = await product.ok('GET', `/calls/${id}/recording`)
@@ -36,7 +36,7 @@ async function recordingOf(id: string) {
   }
 }
 
-/** Somebody calls an echo, of which nothing is kept, and speaks. */
+/** Lets a phone call an echo that is not recorded, and speak. */
 async function talking(name: string) {
   const phone = await Phone.open(name)
   const call = await phone.call('4201', product.sip)

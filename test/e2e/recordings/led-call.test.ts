@@ -56,7 +56,7 @@ const SHOP = {
   variables: [{ name: 'last' }],
 }
 
-/** Calls the phone, and has it answer. */
+/** Calls the phone, which answers. */
 async function called(phone: Phone, more: object): Promise<{ id: string; call: PhoneCall }> {
   const ringing = phone.next()
   const { id } = await product.ok('POST', '/calls', { to: phone.uri, ...more })
@@ -65,7 +65,7 @@ async function called(phone: Phone, more: object): Promise<{ id: string; call: P
   return { id, call }
 }
 
-/** Once the flow of a call stands at this node. */
+/** Resolves when the flow of a call is at this node. */
 const at = (id: string, key: string) =>
   product.until(`the flow is at ${key}`, async () => {
     const run = await product.ok('GET', `/calls/${id}/flow_run`)
@@ -98,7 +98,7 @@ test(
     await atLine.heard.next(500)
     await call.press(CARD, { as: 'rfc4733', gapMs: 60 })
     await untilKeys(atLine, CARD)
-    // What is left of the last key comes first.
+    // The rest of the last key comes first.
     await product.until('the payment line hears the caller', async () =>
       levelAt(CALLER_HZ, await atLine.heard.next(500)) > HEARD_DBOV ? true : null,
     )
@@ -121,7 +121,7 @@ test(
       const found = await product.ok('GET', path)
       return found.status === 'recording' ? null : found
     })
-    // Not before: until the recording is made, its unfinished files come and go while they are read.
+    // Not earlier: until the recording is ready, its unfinished files come and go while they are searched.
     await assertNowhere(CARD)
     assert.is(segments.length, 1)
     const wav = readWav(await product.download(`${path}/content`))
@@ -174,8 +174,8 @@ const wavOf = (samples: Int16Array): Buffer =>
   ])
 
 /**
- * No file of the data directory holds it, and nothing that the processes wrote. Media may remove a part of a recording while it is
- * searched: then all is searched anew.
+ * Checks that neither a file of the data directory nor the output of the processes contains the secret. If media removes a part of a recording
+ * meanwhile, the search is repeated.
  */
 async function assertNowhere(secret: string): Promise<void> {
   const isSearched = await product.until('all files are searched', async () => searchFiles(secret))
@@ -183,7 +183,7 @@ async function assertNowhere(secret: string): Promise<void> {
   assert.not.ok(product.output.includes(secret))
 }
 
-/** null: a file went away meanwhile. */
+/** Null: a file was removed meanwhile. */
 function searchFiles(secret: string): true | null {
   const found: string[] = []
   try {

@@ -12,7 +12,7 @@ import { sharedProduct } from '../shared-product.ts'
 
 const SLOW = { timeoutMs: 60_000 }
 const HZ = [330, 440, 550]
-/** One frame of each leg's jitter buffer, and one of the clock [samples]. */
+/** Tolerance of the alignment: a frame of each leg's jitter buffer, and one of the clock [samples]. */
 const ALIGNED_WITHIN = 8 * 60
 
 const test = suite('e2e/recordings/recording')

@@ -19,7 +19,7 @@ test.before(async () => {
 test.after(() => curtain(product))
 
 const BEEP = { hz: 1000, ms: 500 }
-/** Of the message, one after the other [Hz], a second each. */
+/** Tones of the message, one after the other, for a second each [Hz]. */
 const SAID_HZ = [440, 700]
 
 const toneOf = (hz: number, samples: number): number[] =>
@@ -33,7 +33,7 @@ async function messageAsset(): Promise<string> {
   return (await product.ok('POST', '/audio_assets', { file, kind: 'prompt' })).id
 }
 
-/** Tenths of a second in which a tone is heard, by their number from the answer on. */
+/** The tenths of a second in which a tone is heard, numbered from the answer. */
 function tenthsOf(hz: number, heard: Int16Array): number[] {
   const tenth = NARROWBAND_HZ / 10
   const all = Array.from({ length: Math.floor(heard.length / tenth) }, (_, i) => i)

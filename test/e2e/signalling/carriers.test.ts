@@ -8,10 +8,10 @@ import { inside, RawCalls } from '../../interop/peers/raw-calls.ts'
 import { audioAt, bodyOf, field, type Raw, type RawPeer, responseTo } from '../../interop/peers/raw-peer.ts'
 import { curtain } from '../scene.ts'
 
-/** Several carriers, and several addresses of ours: which of them gets a call, in which form, and how many. */
+// Several carriers, and several addresses of ours: which of them gets a call, in which form, and how many calls it gets.
 
 const test = suite('e2e/signalling/carriers')
-/** The first one is not where the system sends from. */
+/** Our addresses; the first one is not the system's default source address. */
 const OURS = ['127.0.0.2', '127.0.0.1'] as const
 const CALLER = '+4930200300'
 
@@ -34,7 +34,7 @@ const audioFrom = async (): Promise<{ port: number; heard: Promise<string>; clos
   return { port: socket.address().port, heard, close: () => socket.close() }
 }
 
-/** The call that has come in. */
+/** Resolves with the inbound call. */
 const running = () =>
   product.until('the call', async () =>
     (await product.all('/calls?direction=inbound')).find(({ status }) => status === 'in_progress'),
@@ -73,7 +73,7 @@ test('who is called gets an INVITE from the address of ours that leads there, an
   await calls.endOf(id)
 })
 
-/** Connections for numbers of this prefix, the first one cheapest; a call over them. */
+/** Creates connections for numbers of this prefix, the first one the cheapest, and places a call over them. */
 async function overAll(prefix: string, ways: [RawPeer, object][]): Promise<{ id: string; connections: string[] }> {
   const connections: string[] = []
   for (const [cost, [peer, fields]] of ways.entries()) {
@@ -164,7 +164,7 @@ test('the cheapest connection by its longest prefix comes first, and each is tol
   }
 })
 
-/** A trunk's INVITE, from an address of its own. */
+/** Sends the INVITE of a trunk, from its own address. */
 const callIn = (trunk: RawPeer, host: string): void =>
   trunk.send(
     calls.inviteFrom(trunk, 'UDP', audioAt(6000)).replaceAll(`127.0.0.1:${trunk.port}`, `${host}:${trunk.port}`),
@@ -228,7 +228,7 @@ test('a connection begins as many calls as its `calls_per_second`: what would wa
   assert.ok(over.slice(8 - refused.length).includes(next))
 })
 
-/** Until nobody calls any more. */
+/** Refuses calls until no more come. */
 async function refusesAll(peer: RawPeer): Promise<void> {
   for (;;) {
     const invite = await peer.next('INVITE').catch(() => null)

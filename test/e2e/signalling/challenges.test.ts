@@ -32,7 +32,7 @@ test.after(async () => {
 })
 
 let cSeq = 0
-/** What a node answers to a REGISTER. */
+/** Sends a REGISTER. @returns the node's answer */
 async function register(at: Product, authorization: readonly string[] = []): Promise<string> {
   let answered: (text: string) => void = () => {}
   const answer = new Promise<string>(resolve => (answered = resolve))

@@ -23,7 +23,7 @@ const statusBecomes = (id: string, status: string) =>
 const eventTypes = async (id: string): Promise<string[]> =>
   (await product.events()).filter(event => event.data.object.id === id).map(event => event.type)
 
-/** An account of the product's own registrar: the registrar that the connection registers at, over real sockets. */
+/** Creates an account at the product's own registrar, at which the connection registers over real sockets. */
 async function newAccount() {
   const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'trunk@example.com' })
   await product.ok('PATCH', `/users/${userId}`, { status: 'active' })

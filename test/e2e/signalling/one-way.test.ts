@@ -30,7 +30,7 @@ test(
     const call = await silent.call('1002', product.sip, { voice: tone(440) })
     const { id } = await callFrom(product, 'silent')
     await call.heard.next(500, 0)
-    // Its sockets are gone, as behind a firewall that has forgotten it; signalling goes on.
+    // Its RTP sockets are closed, as behind a firewall that has forgotten it; signalling goes on.
     call.audio.close()
     const oneWay = async () => {
       const told = await product.all('/events?type=call.audio.one_way')

@@ -11,7 +11,7 @@ import { audioAt, bodyOf, field, type Raw, RawPeer, responseTo } from '../../int
 import { callFrom, curtain, endedCall, HEARD_DBOV, keep } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 
-/** Members' phones that write each byte themselves: their lamps, and their calls while they register again. */
+// Members' phones whose bytes the tests write: their lamps (BLF), and their calls while they register again.
 
 const test = suite('e2e/signalling/phones')
 const LIMIT = { timeoutMs: 60_000, together: true }
@@ -42,7 +42,7 @@ async function newMember(): Promise<Member> {
 let requests = 0
 const HEAD = () => `127.0.0.1:${product.sip.port}`
 
-/** A phone asks for something as a member, and proves who it is. */
+/** Sends a member's request, and answers the challenge. */
 async function ask(peer: RawPeer, { account }: Member, method: string, user: string, more: string[]): Promise<Raw> {
   const uri = method === 'REGISTER' ? `sip:${HEAD()}` : `sip:${user}@${HEAD()}`
   const [tag, callId] = [`t${++requests}`, `phone-${requests}-${peer.port}`]
@@ -73,7 +73,7 @@ async function ask(peer: RawPeer, { account }: Member, method: string, user: str
 const newPeer = async (): Promise<RawPeer> => keep(await RawPeer.udp())
 const contact = ({ port }: RawPeer): string => `<sip:desk@127.0.0.1:${port}>`
 
-/** What a phone that subscribes is told next. */
+/** Subscribes. @returns a function that resolves with the body of the next NOTIFY */
 async function subscribes(member: Member, user: string, event: string): Promise<() => Promise<string>> {
   const peer = await newPeer()
   const accepted = await ask(peer, member, 'SUBSCRIBE', user, [
@@ -209,7 +209,7 @@ test(
     await goesOn()
     await registers(desk, contact(desk))
     await goesOn()
-    // A router has given it another port: it takes its former contact back.
+    // A router has given the phone another port: it removes its former contact.
     await registers(moved, contact(moved), `${contact(desk)};expires=0`)
     await goesOn()
     const inCall = (method: string, cseq: number, more: string[], body = ''): string =>

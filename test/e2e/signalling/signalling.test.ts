@@ -93,7 +93,7 @@ for (const transport of ['udp', 'tcp'] as const) {
   )
 }
 
-/** On a busy machine the tone of a test comes late, and has gaps. Answers what was heard. */
+/** Waits until a tone is heard, since on a busy machine it comes late and has gaps. @returns what was heard */
 const untilHeard = (what: string, call: PhoneCall, hz: number): Promise<Int16Array> =>
   product.until(what, async () => {
     const heard = await call.heard.next(500, 300)

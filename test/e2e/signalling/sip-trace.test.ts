@@ -30,7 +30,7 @@ interface Shown {
   remote: { host: string; port: number }
 }
 
-/** Oldest first, each as direction and start line. */
+/** The messages of a call, oldest first, each as direction and start line. */
 async function messagesOf(callId: string): Promise<Shown[]> {
   const { data } = await product.ok('GET', `/calls/${callId}/sip?limit=100`)
   return data.reverse()
@@ -46,7 +46,7 @@ const WHOLE = [
   'received BYE',
   'sent SIP/2.0 200 OK',
 ]
-/** A 180 stands between, where control was not at once. */
+/** Without a 180, which is sent if control does not decide at once. */
 const withoutRinging = (lines: string[]): string[] => lines.filter(line => !/ 18\d /.test(line))
 
 for (const transport of ['udp', 'tcp'] as const) {

@@ -13,13 +13,13 @@ import { callFrom, curtain, endedCall, heardOf } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
-/** Offline models load in two processes, on a busy machine. */
+/** Allows offline models to load in two processes on a busy machine. */
 const LOADING = { timeoutMs: 90_000 }
 
 let product: Product
 const silent = { info: () => {}, warn: () => {} }
 const host = new SpeechHost(OFFLINE_SPEECH, silent as never)
-/** The voice of the one who calls, and the one of the product, to compare with. */
+/** The voices of the caller and, to compare, of the product. */
 const caller = new SpeechClient(host.port(), abilitiesOf(OFFLINE_SPEECH))
 
 const test = suite('e2e/speech/assistant')
@@ -38,7 +38,7 @@ async function spoken(text: string): Promise<Int16Array> {
   return made.samples
 }
 
-/** Waits until this sentence was heard in the product's voice: a turn is told while its answer is still spoken. */
+/** Waits until this sentence was heard in the product's voice: a turn is reported while its answer is still being spoken. */
 async function isHeard(sentence: string, heard: () => Int16Array): Promise<void> {
   const said = await spoken(sentence)
   let share = 0
@@ -51,7 +51,7 @@ async function isHeard(sentence: string, heard: () => Int16Array): Promise<void>
     .catch(() => assert.unreachable(`${(100 * share).toFixed(0)} % of "${sentence}"`))
 }
 
-/** The turns of a call, oldest first, once there are so many. */
+/** Resolves with the turns of a call, oldest first, once there are `count`. */
 const turnsOf = (callId: string, count: number) =>
   product.until(
     `${count} turns`,

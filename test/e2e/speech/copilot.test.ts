@@ -11,7 +11,7 @@ import { callFrom, curtain, keep } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 import { killAndWait } from '../witness.ts'
 
-/** The offline ear loads, on a busy machine. */
+/** Allows the offline recogniser to load on a busy machine. */
 const LOADING = { timeoutMs: 120_000 }
 const HEARD_MS = 60_000
 
@@ -41,7 +41,7 @@ const PROFILE = {
   compliance: { required_disclosures: [], forbidden_phrases: [] },
 }
 
-/** Who says what: few words that the offline ear hears well. */
+/** Who says what: few words, which the offline recogniser understands well. */
 const LINES: { party: 'agent' | 'customer'; text: string }[] = [
   { party: 'agent', text: 'Good morning. How can I help you today?' },
   { party: 'customer', text: 'My name is John Smith.' },
@@ -69,7 +69,7 @@ interface Told {
   withdraws: string | null
 }
 
-/** Messages of a stream; after a break it continues behind the last one. */
+/** Receives the messages of a stream; after an interruption it continues after the last one. */
 class Desktop {
   readonly told: Told[] = []
   readonly #url: string
@@ -130,7 +130,7 @@ async function spoken(text: string): Promise<Int16Array> {
   return made.samples
 }
 
-/** A customer and an agent of a queue with the profile, talking. */
+/** Connects a customer with an agent of a queue that has the profile. */
 async function conversation(
   name: string,
   number: string,
@@ -159,7 +159,7 @@ const sessionOf = (callId: string) =>
     async () => (await product.ok('GET', `/copilot_sessions?call_id=${callId}`)).data[0],
   )
 
-/** What is known in the end: items, fields and alerts. */
+/** What the copilot knows at the end: items, fields and alerts. */
 const knowledgeOf = (session: { stages: never[]; fields: never[] }) => ({
   done: (session.stages as { checklist: { key: string; done: boolean }[] }[]).flatMap(({ checklist }) =>
     checklist.filter(({ done }) => done).map(({ key }) => key),
@@ -167,7 +167,7 @@ const knowledgeOf = (session: { stages: never[]; fields: never[] }) => ({
   fields: (session.fields as { key: string; value: string | null }[]).map(({ key, value }) => [key, value]),
 })
 
-/** Feeds the same lines as text, with the test key, beside a call of the sandbox. */
+/** Feeds the same lines as text, with the test key, for a call of the sandbox. */
 async function fedAsText() {
   const { rest, id } = await copilotInSandbox(product, PROFILE)
   const session = await rest.ok('POST', `/test_helpers/copilot/${id}/utterances`, { utterances: LINES })
@@ -196,7 +196,7 @@ test(
       const [type = '', key = ''] = expected[at] ?? []
       const message = await product.until(`${key} is told`, async () => desktop.has(type, key), HEARD_MS)
       assert.type(message.latency_ms, 'number')
-      // What follows at once would be of the same utterance, and supervisors are told of no words that may still change.
+      // A line that follows at once would belong to the same utterance, and supervisors get only words that can no longer change.
       await product.until('its words are final', async () => desktop.isFinal(message.utterance_ids) || null, HEARD_MS)
     }
     const heard = knowledgeOf(await product.ok('GET', `/copilot_sessions/${id}`))
@@ -250,7 +250,7 @@ test(
     await product.ok('PATCH', '/organisation', { pci: { enabled: true } })
     await product.ok('POST', `/calls/${callId}/pci`, { action: 'pause', max_seconds: 120 })
     customer.say(samplesOf(await spoken('My name is John Smith.')))
-    // It is over when three seconds more were heard at the other end.
+    // The line is over when the other end has heard three more seconds.
     await agent.heard.next(3000)
     const refused = await fetch(`${product.baseUrl}/v1/copilot_sessions/${id}/fields/name`, {
       method: 'POST',

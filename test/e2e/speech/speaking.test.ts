@@ -10,7 +10,7 @@ const test = suite('e2e/speech/speaking')
 let product: Product
 
 test.before(async () => {
-  // With its hot paths compiled, as operators start it.
+  // With the warm-up, as operators start it.
   product = await Product.start({ env: { TANDEM_WARM_UP: 'yes' } })
 })
 test.after(() => curtain(product))
@@ -37,7 +37,7 @@ test(
     assert.is(shown.live.active_speaker_id, anna.participantId)
     const [stopped] = await product.until('she has ended', () => told('call.speaking.stopped'))
     assert.is(stopped.participant_id, anna.participantId)
-    // Between two sentences it may have begun once more.
+    // Speaking may have been reported once more between two sentences.
     await product.until('both are silent', async () => {
       const { data } = await product.ok('GET', `/conference_rooms/${room.roomId}/participants`)
       const isSilent = ({ audio }: { audio: { speaking: boolean; level_dbov: number } }): boolean =>

@@ -8,9 +8,9 @@ import { PCMU } from '../../../codecs/g711.ts'
 import { suite } from '../../harness.ts'
 import { HEARD_DBOV, recorded, UNHEARD_DBOV } from '../scene.ts'
 
-/** Two offline models load, on a busy machine. */
+/** Allows two offline models to load on a busy machine. */
 const LOADING = { timeoutMs: 60_000 }
-/** Of the product's beep. */
+/** Frequency of the product's beep. */
 const BEEP_HZ = 1000
 
 let media: MediaProcess
@@ -37,7 +37,7 @@ async function call(): Promise<{ call: PhoneCall; legId: string; roomId: string 
   return { call: await calling, legId, roomId }
 }
 
-/** Resolves when the phone was told this direction as the last thing. */
+/** Resolves when the last SDP that the phone got has this direction. */
 async function told(phoneCall: PhoneCall, direction: string): Promise<void> {
   while (phoneCall.remoteDirection !== direction) await new Promise(later => setTimeout(later, 5))
 }

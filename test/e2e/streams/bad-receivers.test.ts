@@ -41,7 +41,7 @@ test(
     const bad = await Promise.all(BEHAVIOURS.map(async behaviour => keep(await WsReceiver.listen(behaviour))))
     const marks = seated.map(({ call }) => call.packets.length)
     const streams: { id: string; ofCall: string }[] = []
-    // A call takes four tracks: one of its own leg each, the rest on the session.
+    // Since a call may have only four tracks, each call's leg has one, and the session has the rest.
     for (const [n, { url }] of bad.entries()) {
       const ofCall = n < 4 ? anna.callId : anna.sessionId
       const stream = await product.ok('POST', `/calls/${ofCall}/streams`, { url, tracks: 'inbound' })

@@ -28,7 +28,7 @@ test.before(async () => {
 })
 test.after(() => curtain(product))
 
-/** The program of `docs/streams.md`, as it stands there. */
+/** The program of `docs/streams.md`, unchanged. */
 class DocumentedBot {
   readonly lines: string[] = []
   readonly #child: ChildProcess
@@ -57,10 +57,10 @@ interface Message {
   dtmf?: { digit: string }
 }
 
-/** A receiver that sends what it is told to. */
+/** A receiver that sends what the test says. */
 class Receiver {
   readonly messages: Message[] = []
-  /** Of its inbound track. */
+  /** Audio of its inbound track. */
   readonly heard: Int16Array[] = []
   readonly #server = new WebSocketServer({ host: '127.0.0.1', port: 0 })
   #ws: WebSocket | null = null
@@ -100,7 +100,7 @@ class Receiver {
     this.#ws!.send(JSON.stringify(message))
   }
 
-  /** A tone of so many seconds, at once. */
+  /** Sends a tone of this duration at once. */
   play(hz: number, seconds: number): void {
     const samples = Int16Array.from(
       { length: seconds * SECOND },
@@ -124,7 +124,7 @@ const streamOf = (callId: string, id: string) => product.ok('GET', `/calls/${cal
 const until = (what: string, fact: () => unknown): Promise<unknown> =>
   product.until(what, async () => (fact() ? true : null))
 
-/** One who is alone in a room, and a receiver of its call that is connected. */
+/** Puts a phone into a room alone, and connects a receiver to its call. */
 async function joined(name: string, fields: object = {}): Promise<{ anna: Seated; bot: Receiver; streamId: string }> {
   const anna = await seat(product, await newRoom(product), name)
   const bot = keep(new Receiver())
@@ -133,7 +133,7 @@ async function joined(name: string, fields: object = {}): Promise<{ anna: Seated
   return { anna, bot, streamId: id }
 }
 
-/** The whole next half second is this tone, or has none of it; it may take a while until it is. */
+/** Waits until a whole half second is this tone, or has none of it. */
 async function hears(call: Seated['call'], hz: number, isHeard: boolean): Promise<void> {
   await product.until(`${hz} Hz ${isHeard ? 'is' : 'is not'} heard`, async () => {
     const level = levelAt(hz, await call.heard.next(500))

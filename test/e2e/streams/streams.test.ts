@@ -14,7 +14,7 @@ import { sharedProduct } from '../shared-product.ts'
 const SLOW = { timeoutMs: 60_000 }
 /** 2 s (stream-protocol.md, "Loss and reconnection"). */
 const MAX_WAITING = 100
-/** Frames that are on their way, or read and not yet told, when the stall begins and ends. */
+/** Frames that are on their way, or read but not yet reported, when the stall begins and ends. */
 const IN_FLIGHT = 8
 const TRACKS: StreamTrack[] = ['inbound', 'outbound']
 
@@ -200,11 +200,11 @@ for (const format of ['mulaw_8000', 'l16_16000'] as const) {
 const gapsIn = (chunks: readonly { chunk: number }[]): number =>
   chunks.filter(({ chunk }, i) => i > 0 && chunk !== chunks[i - 1]!.chunk + 1).length
 
-/** Chunks that are missing between two that came. */
+/** Number of chunks that are missing between received ones. */
 const gapOf = (chunks: readonly { chunk: number }[]): number =>
   chunks.reduce((sum, { chunk }, i) => sum + (i === 0 ? 0 : chunk - chunks[i - 1]!.chunk - 1), 0)
 
-/** Every packet of a call came, each 20 ms after the one before. */
+/** Checks that every packet of a call arrived, each 20 ms after the one before by its timestamp. */
 function assertUnmoved(packets: readonly { sequence: number; timestamp: number }[]): void {
   assert.ok(packets.length > 200)
   for (let i = 1; i < packets.length; i++) {
