@@ -24,6 +24,14 @@ export function addTo(samples: Int16Array, frame: Frame, from = 0): void {
 /** Length of a cross-fade: 5 ms at 8 kHz [samples]. */
 const FADE_SAMPLES = 40
 
+/** A copy of a frame that begins from silence, or falls silent, within 5 ms. */
+export function faded(frame: Frame, how: 'in' | 'out'): Frame {
+  return frame.map((sample, i) => {
+    const share = Math.min(1, (i + 1) / (FADE_SAMPLES + 1))
+    return Math.round(sample * (how === 'in' ? share : 1 - share))
+  })
+}
+
 /** Cross-fades the start of a frame, or its part from a sample on, from what would have come in its place. */
 export function fadeInto(frame: Frame, before: Frame, from = 0): void {
   for (let i = 0; i < from + FADE_SAMPLES; i++) {

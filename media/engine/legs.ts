@@ -309,7 +309,7 @@ export class Legs implements LegHooks {
       if (member.leg instanceof RtpLeg) member.leg.leaveFax()
       member.dialogue.leaveRoom()
       rooms.leave(member)
-      member.leg.muted = muted
+      member.leg.comes(muted)
       member.leg.heardBy = null
       member.leg.hears = null
       if (link === undefined) rooms.enter(member, spec)

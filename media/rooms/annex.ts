@@ -85,8 +85,8 @@ export class Annex extends Room {
 
   #flagsOf(leg: Leg): number {
     return (
-      (leg.muted ? LINK.muted : 0) |
-      (leg.onHold ? LINK.onHold : 0) |
+      (leg.muted && leg.isSilenced ? LINK.muted : 0) |
+      (leg.onHold && leg.isSilenced ? LINK.onHold : 0) |
       (leg.deaf ? LINK.deaf : 0) |
       (this.pause?.maskDtmf === true ? LINK.masked : 0) |
       (leg.isWide ? LINK.wide : 0) |

@@ -90,12 +90,14 @@ export class GuestLeg extends Leg implements RoomTap {
     this.said = this.plain = this.raw = this.saidUpper = null
     this.#isPlayed = this.#isComfort = false
     if (flags === -1) {
+      this.isSilenced = this.muted || this.onHold
       this.said = this.plain = this.raw = this.#link.makeUp(!paused)
       return
     }
     this.#isComfort = (flags & LINK.comfort) !== 0
     this.muted = (flags & LINK.muted) !== 0
     this.onHold = (flags & LINK.onHold) !== 0
+    this.isSilenced = this.muted || this.onHold
     this.deaf = (flags & LINK.deaf) !== 0
     if ((flags & LINK.voice) !== 0) {
       copy(this.#said, this.#link.said)

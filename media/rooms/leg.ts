@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { type Frame, faded } from '../../codecs/audio.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import type { LawName } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -41,6 +41,9 @@ export interface Voice {
   readonly levelDbov: number
 }
 
+/** When a relay of packets ends, what they continue is in the mix within so many ticks. */
+const FADE_WITHIN = 3
+
 /** Needs time-outs: called at each tick. */
 export interface Waiter {
   /** `isPaused`: a card-payment pause is on. */
@@ -55,6 +58,10 @@ export abstract class Leg {
   readonly id: string
   muted = false
   deaf = false
+  /** Nobody hears it in this tick, because it is muted or on hold: it is from the tick on after the one in which it has faded out. */
+  isSilenced = false
+  /** Ticks in which there may still be something to fade out once it is muted or on hold; 0: it has faded out. */
+  #toFade = FADE_WITHIN
   /** Only these legs of the room hear it; null: all. */
   heardBy: ReadonlySet<string> | null = null
   /** It hears only these legs of the room; null: all. */
@@ -183,6 +190,32 @@ export abstract class Leg {
     if (this.sound !== null && !this.isLeftAlone) this.said = this.#processed(this.sound, paused)
     // After processing only the lower band is right.
     this.saidUpper = this.said === received && received !== null ? this.upper : null
+    this.#fadeEdges()
+  }
+
+  /** A cut would be a click. */
+  #fadeEdges(): void {
+    if (!this.muted && !this.onHold) {
+      if (this.#toFade < FADE_WITHIN) this.#fade('in')
+      this.#toFade = FADE_WITHIN
+      this.isSilenced = false
+      return
+    }
+    this.isSilenced = this.#toFade === 0
+    if (this.isSilenced) return
+    this.#toFade = this.said === null ? this.#toFade - 1 : 0
+    this.#fade('out')
+  }
+
+  #fade(how: 'in' | 'out'): void {
+    if (this.said !== null) this.said = faded(this.said, how)
+    if (this.saidUpper !== null) this.saidUpper = faded(this.saidUpper, how)
+  }
+
+  /** Before it comes into a room: who is muted there from the beginning is not heard fading out. */
+  comes(isMuted: boolean): void {
+    this.muted = isMuted
+    if (isMuted) this.#toFade = 0
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {
@@ -265,7 +298,7 @@ export abstract class Leg {
     for (const sink of this.sinks) {
       if (paused && sink.onPause === 'nothing') continue
       const said = sink.hearsPlain === true ? this.plain : this.said
-      sink.write('inbound', paused || said === null || this.isUnheard ? SILENCE : said, this.isComfort)
+      sink.write('inbound', paused || said === null || this.#isHeardByNone ? SILENCE : said, this.isComfort)
     }
   }
 
@@ -277,7 +310,11 @@ export abstract class Leg {
     }
   }
 
-  /** Nobody in the room hears it: muted, on hold, or a monitor. */
+  get #isHeardByNone(): boolean {
+    return this.isSilenced || this.heardBy?.size === 0
+  }
+
+  /** Nobody in the room is to hear it: muted, on hold, or a monitor. */
   protected get isUnheard(): boolean {
     return this.muted || this.onHold || this.heardBy?.size === 0
   }

@@ -296,7 +296,7 @@ export class Room {
 
   #reaches(speaker: Leg, listener: Leg): boolean {
     if (speaker === listener) return this.spec.kind === 'echo'
-    if (speaker.muted || speaker.onHold) return false
+    if (speaker.isSilenced) return false
     return speaker.heardBy?.has(listener.id) !== false && listener.hears?.has(speaker.id) !== false
   }
 
@@ -328,4 +328,4 @@ export class Room {
 const TAPPED: Frame = new Int16Array(LEG_SAMPLES)
 
 /** Its voice is in the mix of the room. */
-const isHeardByAll = (leg: Leg): boolean => !leg.muted && !leg.onHold && leg.heardBy === null
+const isHeardByAll = (leg: Leg): boolean => !leg.isSilenced && leg.heardBy === null

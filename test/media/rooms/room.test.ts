@@ -52,6 +52,30 @@ test('three parties hear each other and not themselves over a whole second', () 
   assertHears(parties, (listener, speaker) => listener !== speaker)
 })
 
+/** How sharply samples bend at most: a cut is a bend. */
+const sharpest = (samples: Int16Array): number =>
+  samples.reduce((most, sample, n) => Math.max(most, Math.abs(sample - 2 * samples[n - 1]! + samples[n - 2]!) || 0), 0)
+
+for (const count of [2, 3]) {
+  for (const state of ['muted', 'onHold'] as const) {
+    test(`of ${count}, who is ${state} in the middle of a tone falls silent and comes back without a click`, () => {
+      const { room, parties } = roomOf(count)
+      const [{ leg }, listener] = [parties[0]!, parties[1]!]
+      for (let tick = 0; tick < 200; tick++) {
+        // The tone is elsewhere in its period each time.
+        leg[state] = tick > 60 && tick % 33 > 15
+        run(room, 1, (at, now) => parties[0]!.speak(toneFrame(415, at), now), tick)
+      }
+      assert.ok(levelOf(415, listener.heard(40, 60)) > -13)
+      assert.ok(levelOf(415, listener.heard(88, 98)) < -90)
+      assert.ok(levelOf(415, listener.heard(104, 112)) > -13)
+      const whole = listener.heard(40, 60)
+      const all = listener.heard(SETTLED)
+      assert.ok(sharpest(all) < 2 * sharpest(whole), `${sharpest(all)} in place of ${sharpest(whole)}`)
+    })
+  }
+}
+
 test('a muted party is heard by nobody and hears all others', () => {
   const { room, parties } = roomOf(3)
   parties[1]!.leg.muted = true
