@@ -17,13 +17,13 @@ const test = suite('media/contract')
 interface Party {
   run<N extends CommandName>(name: N, body: Commands[N]['request']): Promise<object>
   events(): MediaEvent[]
-  /** Somebody calls; the leg's ID. */
+  /** Lets somebody call. @returns the leg's ID */
   callIn(): Promise<string>
-  /** From now on, the engine carries out commands, but its replies come too late. */
+  /** Makes the engine carry out commands, but reply too late. */
   fallSilent(isSilent: boolean): void
-  /** So long nobody says a word [ms]. */
+  /** Lets everybody be silent for this time. */
   nobodySpeaks(ms: number): void
-  /** Whoever is called on this leg names somebody to call in its place. */
+  /** The called party of this leg redirects the call. */
   redirect(legId: string, to: string): Promise<void>
   port: number
   close(): Promise<void>
@@ -64,7 +64,7 @@ async function real(): Promise<Party> {
   }
 }
 
-/** The one double, as each of its two doors gives it. */
+/** The double as a party, whichever way it is reached. */
 function double(media: MediaDouble, run: Party['run'], close: () => Promise<void>): Party {
   media.maxCalls = MAX_CALLS
   let calls = 0
@@ -81,7 +81,7 @@ function double(media: MediaDouble, run: Party['run'], close: () => Promise<void
   return { run, events, callIn, fallSilent, nobodySpeaks: ms => media.nobodySpeaks(ms), redirect, port: 5060, close }
 }
 
-/** Over its Unix socket, as control's tests ask it. */
+/** The double over its Unix socket, as control's tests use it. */
 async function overSocket(): Promise<Party> {
   const media = new FakeMedia()
   await media.listen()
@@ -103,7 +103,7 @@ async function overSocket(): Promise<Party> {
   })
 }
 
-/** In control's own process, as models ask it. */
+/** The double within the process, as tests with models use it. */
 async function inProcess(): Promise<Party> {
   const media = new PocketMedia(() => new Date())
   return double(
@@ -162,13 +162,13 @@ async function answered(party: Party, roomId: string, maxMembers = 8): Promise<s
 }
 const snapshotOf = async (party: Party) =>
   (await party.run('media.snapshot', {})) as Commands['media.snapshot']['reply']
-/** Of which legs the end was told, and why. */
+/** Legs whose end was reported, with the reason. */
 const ends = (party: Party): [string, string][] =>
   party.events().flatMap(({ name, body }) => (name === 'leg.ended' ? [[body.legId, body.reason]] : []))
 /** Events of rooms and legs, in order. */
 const told = (party: Party): string[] => party.events().map(({ name }) => name)
 
-// What control relies on, of the media process's own parts and of the double that its tests use.
+// What control relies on must hold for media's real parts and for the double that control's tests use.
 for (const [name, open] of [
   ['the real one', real],
   ['the double over its socket', overSocket],
@@ -336,7 +336,7 @@ for (const [name, open] of [
     'capacity: a room that is full takes nobody more, who stays where he is; who is in it is in it',
     async party => {
       const [first, second] = [await answered(party, 'call_1', 1), await answered(party, 'call_2')]
-      // Its limit is of who has opened it.
+      // The room's limit is that of the command that opened it.
       const full = { room, mustExist: false, muted: false }
       const before = told(party).length
       assert.is(failureOf(await party.run('leg.move', { legId: second, ...full })), 'capacity')

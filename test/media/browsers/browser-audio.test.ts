@@ -13,7 +13,7 @@ const test = suite('media/browsers/browser-audio')
 
 const frameOf = (value: number): Int16Array => new Int16Array(LEG_SAMPLES).fill(value)
 
-/** Payload of so many samples of one value. */
+/** A payload of `samples` equal samples. */
 function payloadOf(value: number, samples: number): string {
   const bytes = new Uint8Array(samples)
   PCMU.encode(new Int16Array(samples).fill(value), bytes)
@@ -26,7 +26,7 @@ function page() {
   return { ring, facts, audio: new PageAudio(ring, facts, 'mulaw_8000', null) }
 }
 
-/** What the engine takes, frame by frame. */
+/** The frames that the engine takes from the ring. */
 function taken(ring: FrameRing): number[] {
   const frame = frameOf(0)
   const values: number[] = []
@@ -141,7 +141,7 @@ test('a page whose clock is faster, or that was stalled, is caught up with witho
     if (i > 499 * LEG_SAMPLES && i < 523 * LEG_SAMPLES) continue
     sharpest = Math.max(sharpest, Math.abs(heard[i]! - 2 * heard[i - 1]! + heard[i - 2]!))
   }
-  // Of the tone itself.
+  // The maximum second difference of the tone itself.
   const slope = 8000 * ((2 * Math.PI * 410) / 8000) ** 2
   assert.ok(sharpest < 1.6 * slope, `${sharpest}, the tone alone has ${slope}`)
 })

@@ -81,7 +81,7 @@ test('a page that is refused and keeps its half of the connection open holds not
   for (const [path, status] of cases) {
     const socket = await knock(server, path, KEY)
     assert.is(await statusOf(socket), status)
-    // What is written to a connection that is gone is answered by a reset.
+    // Writing to a connection that is gone causes a reset.
     socket.on('error', () => {})
     const timer = setInterval(() => socket.write('more'), 5)
     await new Promise(resolve => socket.once('close', resolve))

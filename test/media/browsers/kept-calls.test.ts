@@ -14,7 +14,7 @@ const test = suite('media/browsers/kept-calls')
 const ANN = { agent: 'org_1:true:usr_ann', device: 'brw_1' }
 const ROOM = { roomId: 'call_1', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 2 }
 
-/** A board between real WebSockets and an engine thread that only keeps the memory it was given. */
+/** The board of browser calls, with real WebSockets and an engine thread that only keeps the memory it gets. */
 class Scene {
   readonly events: MediaEvent[] = []
   readonly board: BrowserBoard
@@ -137,7 +137,7 @@ const closed = async (page: Page, code = 1001): Promise<void> => {
   while (scene.named('browser.closed').length === before) await new Promise(resolve => setImmediate(resolve))
 }
 
-/** Rings a page; gives what it was told. */
+/** Rings a page. @returns the message that it gets */
 async function ringing(browserId: string, page: Page): Promise<Message> {
   await scene.board.dial({
     legId: 'part_1',

@@ -27,7 +27,7 @@ const OFFER = [
   '',
 ].join('\r\n')
 
-/** A page in a call, what its leg's thread was asked, and what the page was told. */
+/** A page in a call, the commands to its leg's thread, and the messages to the page. */
 function page() {
   const asked: { name: string; body: { media?: { codec: string; dtmf: string } } }[] = []
   const told: { webrtc: { sdp: string | null } }[] = []

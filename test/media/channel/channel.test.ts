@@ -21,7 +21,7 @@ let path: string
 let channel: Channel
 let clients: Client[]
 
-/** A control process as far as the socket goes. */
+/** The socket of a control process. */
 class Client {
   readonly received: FromMedia[] = []
   closed = false

@@ -32,7 +32,7 @@ test('a leg with `answering` is listened to from its answer on, wherever it goes
   const both = (samples: Int16Array, silentTicks: number): void =>
     engine.say(machine, samples, silentTicks, () => other.speaker.speak(new Int16Array(160), engine.now))
   both(prompt('announcement').subarray(0, 8000), 0)
-  // It goes over into another room in the middle of the greeting.
+  // The leg moves to another room in the middle of the greeting.
   const spec = { roomId: 'call_2', kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 10 }
   await engine.engine.do('leg.move', { legId: 'part_1', room: spec, mustExist: true, muted: false })
   both(prompt('announcement').subarray(8000, 28_000), 20)
@@ -48,7 +48,7 @@ test('a leg with `answering` is listened to from its answer on, wherever it goes
   rmSync(dataDir, { recursive: true })
 })
 
-/** The level of the comfort noise, told anew every 400 ms, goes up and down by 10 dB. */
+/** Sends comfort noise, whose level is updated every 400 ms and varies by 10 dB. */
 const rest = (engine: TestEngine, { speaker }: FarEnd, level: number, ticks: number): void =>
   engine.run(ticks, tick => {
     if (tick % 20 === 0) speaker.rest(level - (tick % 40 === 0 ? 10 : 0), engine.now)

@@ -15,7 +15,7 @@ const test = suite('media/engine: legs of several threads')
 const SETTLED = 10
 const SECOND = 50
 const FRAME_MS = 20
-/** What is sent at about -12 dBov is heard above this, and not at all below the other [dBov]. */
+/** A tone that is sent at about -12 dBov is heard above the first level, and not heard below the second [dBov]. */
 const HEARD = -15
 const UNHEARD = -50
 
@@ -43,7 +43,7 @@ interface Party {
   hz: number
 }
 
-/** Three on three threads, each in a room of its own. */
+/** Three parties on three threads, each in a room of its own. */
 async function three(): Promise<[Party, Party, Party]> {
   const parties = []
   for (const [legId, hz] of [
@@ -56,13 +56,13 @@ async function three(): Promise<[Party, Party, Party]> {
   return parties as [Party, Party, Party]
 }
 
-/** All of them speak, each its own tone. */
+/** Lets all parties speak, each with its own tone. */
 const speak = (parties: readonly Party[], ticks: number): void =>
   engine.run(ticks, tick => {
     for (const { farEnd, hz } of parties) farEnd.speaker.speak(toneFrame(hz, tick), engine.now)
   })
 
-/** Who is heard by whom over a second, by their places: "0<12" is that the first hears the others. */
+/** Who hears whom over a second, by index: "0<12" means that the first party hears the two others. */
 function hearing(parties: readonly Party[]): string[] {
   speak(parties, SETTLED)
   const from = parties.map(({ farEnd }) => farEnd.received.payloads.length)
@@ -78,11 +78,11 @@ function hearing(parties: readonly Party[]): string[] {
   })
 }
 
-/** The parts of what a sink was told. */
+/** The runs of equal values in what a sink was told. */
 const parts = (heard: readonly boolean[]): string[] =>
   heard.flatMap((isComfort, i) => (isComfort === heard[i - 1] ? [] : [isComfort ? 'rested' : 'spoke']))
 
-/** Names of events of legs and rooms since the last time, with whom they are of. */
+/** The events of legs and rooms since the last call, each with its leg or room. */
 function happened(): string[] {
   const told = engine.events.splice(0)
   return told.flatMap(({ name, body }) => {
@@ -205,7 +205,7 @@ test(
   },
 )
 
-/** Two on two threads, whose clocks are wrong by 400 ppm, speak for three minutes, with a breath every five seconds. */
+/** Two parties on two threads, whose clocks differ by 400 ppm, speak for three minutes with a short pause every five seconds. */
 async function talkOn(): Promise<void> {
   const [a, b] = await three()
   move('part_bb', roomOf('call_of_part_a'))
@@ -236,7 +236,7 @@ async function talkOn(): Promise<void> {
   }
 }
 
-/** Where a tone that lasts for seconds is missing for less than a breath [ms]. */
+/** Gaps in a tone that are shorter than these pauses [ms]. */
 function holesIn(samples: Int16Array, hz: number): number[] {
   const found: number[] = []
   let lastHeard = Number.NEGATIVE_INFINITY
@@ -249,7 +249,7 @@ function holesIn(samples: Int16Array, hz: number): number[] {
 }
 
 test('comfort noise is told as such where it is heard from another thread, and behind who has gone back to its own', async () => {
-  /** Of each thread: what a sink was told of each frame of the leg. */
+  /** For each thread: what a sink was told about each frame of the leg. */
   const told: boolean[][] = []
   const ears: SinkNoun = {
     create: () => {

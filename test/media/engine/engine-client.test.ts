@@ -8,7 +8,7 @@ import { suite } from '../../harness.ts'
 /** Own process: its timers are mocked for all who share one. */
 const test = suite('media/engine/engine-client')
 
-/** A thread that answers when the test says so. */
+/** A thread that replies when the test says so. */
 class SlowThread extends EventEmitter {
   readonly asked: { id: number; name: string }[] = []
 

@@ -14,7 +14,7 @@ const CALLER = 'part_a'
 const AGENT = 'part_ag'
 const PAYMENT = 'part_pay'
 const SETTLED = 10
-/** What is left of a tone must be below this [dBov]; the tones are sent at about −15. */
+/** A suppressed tone must be below this; the tones are sent at about −15 [dBov]. */
 const NOTHING = -70
 
 let dataDir: string
@@ -48,7 +48,7 @@ const pause = (changes: Partial<Request<'capture.pause'>> = {}) =>
     ...changes,
   })
 
-/** The caller, or somebody else, holds a key for some ticks, as a tone in the audio. */
+/** Lets the caller, or another party, press a key for some ticks as an in-band tone. */
 function holdKey(key: DtmfKey, ticks: number, who = caller): void {
   const tone = createTone(dtmfPlan(key, ticks * 20), 8000)
   const frame = new Int16Array(160)
@@ -62,7 +62,7 @@ function silence(ticks: number): void {
   engine.run(ticks, () => caller.speaker.speak(new Int16Array(160), engine.now))
 }
 
-/** The caller, or somebody else, presses a key as a telephone event: five packets and three ends. */
+/** Lets the caller, or another party, press a key as a telephone event: five packets, and three with the E bit. */
 function pressKey(code: number, who = caller): void {
   for (let i = 0; i < 5; i++)
     engine.run(1, () => who.speaker.press(code, i === 0 ? 'start' : 'middle', 160 * i, engine.now))
@@ -281,7 +281,7 @@ test("where two pay, nobody else's keys reach their lines, nor do those of who h
   const lines = [lineOfOne, lineOfTwo, lineOfAll]
   pause({ target: { legId: ids[0] }, destinationLegId: ids[1] })
   pause({ target: { legId: ids[2] }, destinationLegId: ids[3] })
-  /** Whose lines hear the keys of each: as events, and as tones. */
+  /** Who gets the keys of each party, as events and as tones. */
   const heardBy = () =>
     [one, two, neither].map(who => {
       const before = lines.map(({ received }) => [received.events.length, received.payloads.length] as const)

@@ -8,7 +8,7 @@ import { TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf } from './party.ts'
 
-/** T.38 between two legs, on one engine thread and on two, over a network in memory. */
+// T.38 between two legs, on one engine thread and on two, over a network in memory.
 
 const test = suite('media/engine/fax-threads')
 const OURS = '10.0.0.1'
@@ -19,7 +19,7 @@ const FAX_PORT = 6000
 
 let dataDir: string
 let engine: TestEngine
-/** Our sockets by port, and what has left for others, as `address text`. */
+/** Our sockets by port, and what they have sent, as `address text`. */
 const sockets = new Map<number, RtpReceiver>()
 const left: string[] = []
 const packet = (sequence: number, text: string): Uint8Array =>
@@ -65,7 +65,7 @@ const goOver = (more: object = {}) =>
     sockets: { own: { host: OURS, port: FIRST }, partner: { host: OURS, port: SECOND } },
     ...more,
   })
-/** A gateway sends something to our socket. */
+/** Lets a gateway send to our socket. */
 const says = (legId: keyof typeof GATEWAYS, sequence: number, text: string, host: string = GATEWAYS[legId]): void =>
   sockets.get(legId === CALLER ? FIRST : SECOND)!.rtp(packet(sequence, text), host, FAX_PORT, engine.now)
 

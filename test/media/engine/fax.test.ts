@@ -55,12 +55,12 @@ test('a fax that calls and one that answers are told of, each once', () => {
   assert.equal(told(), [`${CALLER} cng`, `${CALLED} ced`])
 })
 
-/** All octets of both signs, in the linear values that they stand for: what passes untouched comes out the same. */
+/** All µ-law octets: audio that is passed on unchanged has the same octets. */
 const octets = Uint8Array.from({ length: 60 * 160 }, (_, i) => (i * 37 + (i >> 8)) & 0xff)
 const signal = new Int16Array(octets.length)
 PCMU.decode(octets, signal)
 
-/** What the other one hears of the signal, a frame of it lost; from its first sample. */
+/** What the other party hears of the signal, of which a frame is lost, from its first sample on. */
 function passed(): Int16Array {
   const from = called.received.payloads.length
   say(caller, signal, 75, tick => tick === 40)

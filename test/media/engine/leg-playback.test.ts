@@ -5,7 +5,7 @@ import type { PlaySource } from '../../../media/protocol.ts'
 import type { Spoken, TextToSpeech } from '../../../media/speech/speech-engines.ts'
 import { suite } from '../../harness.ts'
 
-/** A voice whose sentences are as many frames as they have words, each as loud as the number of the sentence, made when told. */
+/** A voice whose sentences have a frame per word, with the number of the sentence as sample value. The test decides when they are ready. */
 class SlowVoice implements TextToSpeech {
   readonly asked: string[] = []
   readonly #made: (() => void)[] = []
@@ -23,7 +23,7 @@ class SlowVoice implements TextToSpeech {
     })
   }
 
-  /** Finishes the sentence that was asked for first. */
+  /** Finishes the oldest requested sentence. */
   async make(): Promise<void> {
     this.#made.shift()!()
     await new Promise(resolve => setImmediate(resolve))

@@ -29,11 +29,11 @@ const test = suite('media/engine/packet-files')
 const HOST = '127.0.0.1'
 const FOLDERS = ['media', 'codecs']
 /**
- * The first packets of a source are over then, and what the first one left waiting, two seconds; a group of packets has just been judged for the playout
- * delay; its first packet is in no group.
+ * After these packets everything special about a new source is over, which takes up to two seconds, and a group of packets has just been evaluated for
+ * the playout delay. The first packet belongs to no group.
  */
 const WARM_UP = 15 * GROUP_PACKETS + 1
-/** They lie between two looks at what is not looked at with each packet, and before the first RTCP report. */
+/** These packets are between two evaluations that do not happen with each packet, and before the first RTCP report. */
 const PACKETS = GROUP_PACKETS - 1
 
 /** A party on a real socket that talks noise. */
@@ -70,7 +70,7 @@ class Talker {
 /** The sockets that the product would have here. */
 const { datagrams } = await chooseDatagrams('auto')
 
-/** An engine on real sockets, and three who talk in a room. Time stands still until each packet has come and gone. */
+/** An engine on real sockets with three parties that talk in a room. The virtual clock waits until each packet has been received and sent. */
 class Conversation {
   readonly faults: unknown[] = []
   readonly engine: Engine
@@ -113,7 +113,7 @@ class Conversation {
     })
   }
 
-  /** The socket, with its packets counted as they come. */
+  /** Wraps a socket to count received packets. */
   #counted(socket: RtpSocket): LegSocket {
     const listen = socket.listen.bind(socket)
     return Object.assign(socket, {
@@ -147,7 +147,7 @@ class Conversation {
     }
   }
 
-  /** Everybody says so many packets, and hears as many. */
+  /** Lets everybody send `packets`, and receive as many. */
   async talk(packets: number): Promise<void> {
     for (let i = 0; i < packets; i++) {
       const arrived = this.#arrived + this.talkers.length

@@ -14,12 +14,12 @@ const CALLER = 'part_a'
 const SECOND = 'part_se'
 const AGENT = 'part_age'
 const PAYMENT = 'part_paym'
-/** Whoever types outside of the pause types ones; a card number has none here. */
+/** A card number without ones, since keys that are pressed outside of the pause are ones. */
 const CARD = '4929876543207986'
 const SECRET = /[02-9]/
 const PAUSE = 60
 const RESUME = 260
-/** So late nothing is a key of the payment any more. */
+/** From this tick on, no key counts as one of the payment. */
 const CALM = RESUME + 150
 const END = CALM + 60
 const SEEDS = 10
@@ -57,7 +57,7 @@ interface World {
   dir: string
 }
 
-/** A timetable of keys: ones around the pause, a card number in it, the last keys across its end. */
+/** A timetable of keys: ones before and after the pause, a card number in it, and its last keys across the end of the pause. */
 function timetable(random: () => number, ways: readonly Way[]): Press[] {
   const presses: Press[] = []
   const pick = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
@@ -93,7 +93,7 @@ async function makeWorld(seed: number, consumer: Consumer): Promise<World> {
     new Typist(engine, CALLER, farEnds[CALLER]!, ofCaller),
     new Typist(engine, SECOND, farEnds[SECOND]!, ofSecond),
   ]
-  // Each has a network of its own; one that stalls around the resume, and delivers then all at once.
+  // Each typist has a network of its own. One of them stalls around the resume, and then delivers everything at once.
   for (const typist of typists) {
     const [base, jitter, stall] = [10 + 60 * random(), 40 * random(), random() < 0.5 ? 380 * random() : 0]
     const stallFrom = RESUME - Math.ceil(stall / 20)
@@ -158,7 +158,7 @@ for (const [name, consumer] of Object.entries(CONSUMERS)) {
   )
 }
 
-/** A key that begins so long before the resume, and takes so long to come, ends a menu that waits, or does not. */
+/** Presses a key `beforeMs` before the resume, which arrives after `delayMs`. @returns what a waiting menu gets */
 async function lateKey(way: Way, beforeMs: number, delayMs: number): Promise<{ keys: string; collected: string }> {
   const world = await makeWorld(1, () => null)
   const { engine, farEnds } = world

@@ -16,7 +16,7 @@ const CARD = '4929876543207986'
 
 const test = suite('media/engine: silence while a key is down')
 
-/** Somebody who never stops speaking, at the prompts' level of -17 dBov. */
+/** Speech without any pause, at the prompts' level of -17 dBov. */
 const SPEECH = Int16Array.from(
   ['announcement', 'welcome', 'enter-pin', 'wait-moderator'].flatMap(name => [...prompt(name)]),
 )
@@ -28,7 +28,7 @@ const speechAt = (tick: number): Int16Array => {
 const typed = (way: Way, ticks: number, gap: number): Press[] =>
   [...CARD].map((key, n) => ({ key, from: PAUSE + 10 + n * (ticks + gap), ticks, way }))
 
-/** What the agent hears of a caller who types a card number while he speaks. */
+/** What the agent hears of a caller who presses a card number while speaking. */
 async function heardOf(
   presses: Press[],
   toneDb: number | null,
@@ -56,7 +56,7 @@ async function heardOf(
   return agent.received.heard()
 }
 
-/** Silence is no trace. */
+/** Number of samples that differ, without those that are silent. */
 const differences = (one: Int16Array, other: Int16Array): number =>
   one.filter((sample, i) => sample !== 0 && sample !== other[i]).length
 const audible = (samples: Int16Array): number => samples.filter(sample => Math.abs(sample) > 100).length

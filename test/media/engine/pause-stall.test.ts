@@ -17,14 +17,14 @@ const CALLER = 'part_a'
 const AGENT = 'part_ag'
 const PAUSE = 60
 const RESUME = 120
-/** So late nothing is held back any more, after the longest stall. */
+/** From this tick on, nothing is held back any more, even after the longest stall. */
 const CALM = RESUME + 160
 const END = CALM + 60
 const SEEDS = 24
-/** As quiet as comfort noise. */
+/** Maximum level of a suppressed key, which is that of comfort noise. */
 const NO_TRACE_DBOV = -60
 
-/** Who stands still around the resume: packets on their way, the phone itself, or we; or packets are lost. */
+/** What stalls around the resume: the network, the phone, or our thread; or packets are lost. */
 const STALLS = ['network', 'phone', 'ours', 'loss'] as const
 type Stall = (typeof STALLS)[number]
 
@@ -47,7 +47,7 @@ function makeCase(seed: number, stall: Stall): Case {
   return { stall, from: pick(pressed - 4, RESUME + 4), ticks: pick(5, 70), key }
 }
 
-/** What the agent hears of the caller, and what control is told. */
+/** Runs a case. @returns what the agent hears of the caller, and the keys reported to control */
 async function played({ stall, from, ticks, key }: Case): Promise<{ heard: Int16Array; keys: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const engine = new TestEngine(dir)
@@ -69,7 +69,7 @@ async function played({ stall, from, ticks, key }: Case): Promise<{ heard: Int16
     }
     const resume = (): unknown => engine.engine.do('capture.resume', { target: { legId: CALLER } })
     if (stall === 'ours' && isStill(tick)) {
-      // Nothing is read and no tick runs, until all is done at once: packets and commands first, then what the clock catches up.
+      // Nothing is read and no tick runs. Then everything happens at once: packets and commands first, then the ticks that the clock catches up on.
       typist.tick(phoneTick++, false)
       engine.now += 20
       if (tick === end - 1) {
@@ -105,7 +105,7 @@ for (const stall of STALLS) {
   })
 }
 
-/** What others hear of a page on its WebSocket, in a pause that ends at `RESUME`. `framesAt`: how many come in each tick. */
+/** What others hear of a page on its WebSocket, in a pause that ends at `RESUME`. `framesAt`: number of frames that arrive in each tick. */
 function heardOfPage(isLive: boolean, framesAt: (tick: number) => number): Int16Array {
   const rings = [new FrameRing(), new FrameRing()]
   const facts = new SharedArrayBuffer(4 * FACTS.count)
@@ -142,7 +142,7 @@ test('the same of a page whose connection stalls, and of a caller on a WebSocket
     const late = (tick: number): number => (tick === to ? to - from + 1 : tick >= from && tick < to ? 0 : 1)
     assert.is(keysIn(heardOfPage(true, late)), '', `nothing comes from ${from} to ${to}`)
   }
-  // The ring holds 32 frames: 30 of silence, and the tone behind them, which plays long after the resume.
+  // The ring holds 32 frames: 30 of silence, followed by the tone, which is played long after the resume.
   const early = (tick: number): number =>
     tick === RESUME - 1 ? 30 : tick >= TONE_FRAME - 30 && tick < RESUME - 1 ? 0 : 1
   assert.is(keysIn(heardOfPage(false, early)), '')

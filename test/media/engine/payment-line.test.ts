@@ -45,7 +45,7 @@ const connect = (change: Partial<Request<'leg.move'>> = {}) =>
     ...change,
   })
 
-/** A caller who types on and on while the line comes and goes. */
+/** Lets a caller press keys all the time while the payment line joins and leaves. */
 function typeThrough(way: Way, ticks: number, at: (tick: number) => void): void {
   const presses: Press[] = []
   for (let from = 0; from < ticks; from += 12) {

@@ -6,7 +6,7 @@ const test = suite('media/engine/player')
 
 const FRAME = 160
 
-/** Samples `first`, `first + 1` and so on: each says where it is from. */
+/** Samples `first`, `first + 1` and so on, each of which identifies its position. */
 const ramp = (first: number, length: number): Clip => ({
   samples: Int16Array.from({ length }, (_, i) => first + i),
   length,

@@ -11,13 +11,13 @@ const SLOT_MS = 5
 
 interface Course {
   driftPpm?: number
-  /** When the last of them comes [ms]. */
+  /** When the last of the party's packets arrives [ms]. */
   lastAt?: number
   /** Until then every fifth packet is 9 ms late. */
   stormUntil?: number
 }
 
-/** A tick of each room of a slot. */
+/** Runs a tick of each room in a slot. */
 function mix(slots: RoomSlots, slot: number, now: number, tick: () => void): void {
   for (const place of slots.bySlot[slot]!) {
     if (now < place.dueAt) continue
@@ -26,7 +26,7 @@ function mix(slots: RoomSlots, slot: number, now: number, tick: () => void): voi
   }
 }
 
-/** A room of parties whose packets come at these times of each 20 ms, for so long. */
+/** Runs a room whose parties' packets arrive at these times within each 20 ms. */
 function converse(
   phases: readonly number[],
   seconds: number,
@@ -133,7 +133,7 @@ test('frames that our clock has left out are missing in the timestamps too: nobo
   const [speaker, listener] = [new Party('a', '192.0.2.1'), new Party('b', '192.0.2.2')]
   room.legs.push(speaker.leg, listener.leg)
   const at: number[] = []
-  // What the clock does after 300 ms: ten frames are left out, five made up for.
+  // As the clock does after a stall of 300 ms: ten frames are skipped, and five caught up on.
   for (let frame = 0; frame < 100; frame++) {
     speaker.speak(toneFrame(440, frame), frame * 20 + 5)
     if (frame > 50 && frame <= 60) continue

@@ -1,8 +1,8 @@
 import { threadsOfTests } from '../../fakes/engine-group.ts'
 
 /**
- * Own process: what is promised of legs, rooms, pauses, keys and recordings holds when the legs of a room are on two engine threads, each
- * next one on the other. The same tests, with nothing changed.
+ * Own process: it runs the unchanged tests of legs, rooms, pauses, keys and recordings with the legs of a room on two engine threads,
+ * alternately.
  */
 threadsOfTests.count = 2
 

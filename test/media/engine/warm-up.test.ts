@@ -22,7 +22,7 @@ import { suite } from '../../harness.ts'
 
 const test = suite('media/engine/warm-up')
 
-/** What a packet passes, but for its socket: each law, encrypted or not, lost or not, a key or audio, alone or mixed. */
+/** The code that packets pass, except sockets: both laws, encrypted or not, lost or not, keys and audio, alone or mixed. */
 const HOT = [
   'codecs/detectors/dtmf-detector.ts',
   'codecs/plc.ts',
@@ -51,7 +51,7 @@ const HOT = [
   'media/streams/stream-track.ts',
   'media/streams/stream-wire.ts',
 ]
-/** Of every packet and every frame of a fork. */
+/** Classes whose objects every packet, and every frame of a fork, passes. */
 const KEPT = [RtpLeg, JitterBuffer, Room, StreamFork, StreamOutbox, StreamTrack, ClientFrames]
 
 /** The sockets that the product would have here. */
@@ -84,9 +84,9 @@ test('what every packet and every frame of a fork passes is run before the first
   assert.equal([world.events, world.faults, world.ends], [[], [], []])
   assert.equal(world.engine.snapshot().legs, [])
   assert.is(world.clockRuns, false)
-  // To wait for each packet for good keeps a process without calls busy, and costs each leg.
+  // No effect remains: attending to datagrams would keep a process without calls busy.
   assert.equal(done, [])
-  // What V8 has compiled is worth little once the last object of a class is gone.
+  // V8 discards much of what it has compiled when the last object of a class is collected.
   for (const one of KEPT) assert.ok(Number(queryObjects(one)) >= 3, one.name)
   if (connections !== null) assert.is(Number(queryObjects(StreamLane)), 3)
   await world.close()

@@ -12,7 +12,7 @@ import { Authority, CertificateServer, type Credential } from './authority.ts'
 const test = suite('media/identity/verifier')
 const missing = missingPrograms('openssl')
 const [ANN, BOB, CAROL] = ['12125550142', '442071838750', '12125550199']
-/** Certificates are of today: the time of day goes on, from later on where a test wants it. */
+/** Offset of the tests' clock, for tests of expiry: certificates are valid from now on. */
 let laterMs = 0
 const now = (): number => Date.now() + laterMs
 const nowS = (): number => Math.floor(now() / 1000)
@@ -42,7 +42,7 @@ const stirTest = (sentence: string, run: () => Promise<void>): void => {
   else test.skip(sentence, missing)
 }
 
-/** The machine may be busy: a call waits for long, where that is not what is tested. */
+/** A verifier with a long time limit, unless that is what is tested: the machine may be busy. */
 const newVerifier = ({ allowed = ['127.0.0.0/8'], limitMs = 20_000 } = {}) => {
   const certificates = new Certificates({
     anchors: [new X509Certificate(readFileSync(authority.anchorsFile))],
@@ -63,7 +63,7 @@ interface Wanted {
   header?: object
 }
 
-/** An Identity header as some provider writes it. */
+/** An Identity header as a provider writes it. */
 async function signature({ by = provider, at = x5u, ppt = 'shaken', ...call }: Wanted = {}): Promise<string> {
   const { from = ANN, to = BOB, iat = nowS(), more = { attest: 'A', origid: 'here' }, header = {} } = call
   const token = await new CompactSign(Buffer.from(canonicalJson(claimsOf({ from, to, iat }, more))))
@@ -136,7 +136,7 @@ stirTest(
     )
     assert.match(sent[1]!, /;ppt=div$/)
     assert.equal(await judge(sent, { to: [CAROL] }), { result: 'verified', attestation: 'A', cause: null, number: ANN })
-    // Once more, by somebody who was sent that.
+    // Diverted once more, by the party that got that call.
     const further = await signer.sign({ ...wanted, div: CAROL, to: '12125550111' }, sent)
     const again = further.flatMap(([name, value]) => (name === 'Identity' ? [value] : []))
     assert.is(again.length, 3)

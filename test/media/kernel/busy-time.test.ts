@@ -6,13 +6,13 @@ import { suite } from '../../harness.ts'
 
 const test = suite('media/kernel/busy-time')
 
-/** What the processor has done for this process [s]. */
+/** CPU that this process has used [s]. */
 const worked = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
 }
 
-/** The tries are for a machine on which others want the core, too. */
+/** Several tries, since other processes may use the core too. */
 const inOneOf = (tries: number, isTrue: () => boolean): boolean => Array.from({ length: tries }).some(isTrue)
 
 test('a thread that works is busy for as long', () => {

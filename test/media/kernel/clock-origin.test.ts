@@ -5,7 +5,7 @@ import { suite } from '../../harness.ts'
 
 const test = suite('media/kernel/clock-origin')
 
-/** Of rounding [ms]. */
+/** Tolerance for rounding [ms]. */
 const SLACK_MS = 0.001
 
 /** A thread that notes the common clock's time whenever it is its turn; it reads its own clock for the first time for that. */

@@ -4,7 +4,7 @@ import { suite } from '../../harness.ts'
 
 const test = suite('media/kernel/worker-jobs')
 
-/** A thread that doubles numbers, and dies of 13. */
+/** A thread that doubles numbers, and crashes at 13. */
 const DOUBLER = `
   import { parentPort } from 'node:worker_threads'
   parentPort.on('message', ({ id, job }) => {
@@ -79,7 +79,7 @@ test('a thread that hangs over a job is ended, and the next job starts another',
       parentPort.postMessage({ id, answer: { doubled: 2 * job } })
     })`
   const url = new URL(`data:text/javascript,${encodeURIComponent(hanging)}`)
-  // Who does not hang has all the time that a thread needs to start on a busy machine.
+  // Long enough for a thread to start on a busy machine.
   let maxMs = 30_000
   const jobs = new WorkerJobs<number, Answer>({ url, execArgv: [] }, { maxJobMs: () => maxMs })
   assert.equal(await jobs.run(1), { doubled: 2 })

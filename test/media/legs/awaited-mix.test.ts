@@ -17,7 +17,7 @@ class Return {
   readonly #mix = new AwaitedMix(this.#sender, this.speaker, 0)
 
   constructor() {
-    // A packet that was relayed: none behind it is the first one of all.
+    // A relayed packet, so that none after it is the first one of the stream.
     this.#sender.write(0, UNITS)
   }
 
@@ -25,7 +25,7 @@ class Return {
     return this.#mix.isHere(frame, isKey, frames * FRAME_MS)
   }
 
-  /** Frames that the timestamps leave out, and whether the next packet is marked as the first one behind a silence. */
+  /** Number of frames that the timestamps skip, and whether the next packet has the marker bit, as the first one after silence. */
   get leftOut(): [frames: number, isMarked: boolean] {
     const { timestamp } = this.#sender
     return [timestamp / UNITS, (this.#sender.write(0, UNITS)[1]! & 0x80) !== 0]

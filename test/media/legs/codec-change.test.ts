@@ -14,10 +14,10 @@ import { mediaOf, run, Speaker, seeded, toneFrame } from '../engine/party.ts'
 
 const test = suite('media/legs/codec-change')
 
-/** Not a whole number of periods in a frame: a frame too much or too few is seen. */
+/** A frame does not have a whole number of periods, so that a frame too many or too few is noticed. */
 const HZ = 1015
 const LAWS: Record<number, G711> = { 0: PCMU, 8: PCMA }
-/** Of 16 bits, at this level and after both laws. */
+/** Maximum quantisation noise at this level after both laws [of 32768]. */
 const CODEC_NOISE = 1100
 const SSRC = 7
 
@@ -46,7 +46,7 @@ class FarEnd {
     this.#speaker = new Speaker(packet => this.#deliver(packet))
   }
 
-  /** What was agreed on in place of what was. */
+  /** Renegotiates the media. */
   agree(changes: Partial<LegMedia>, now: number): void {
     this.leg.connect({ ...mediaOf(this.#host), ...changes }, now)
   }
@@ -92,7 +92,7 @@ function scene(): { a: FarEnd; b: FarEnd; room: Room } {
   return { a, b, room }
 }
 
-/** The furthest that samples are from the sine that their first half second is. */
+/** Maximum distance of samples from the sine of their first half second. */
 function furthest(samples: Int16Array): number {
   const w = (2 * Math.PI * HZ) / 8000
   const fitted = 4000
@@ -108,7 +108,7 @@ function furthest(samples: Int16Array): number {
   )
 }
 
-/** Far from the first frames, before which there is nothing to hear. */
+/** Well after the first frames, before which nothing is heard. */
 const SETTLED = 10 * LEG_SAMPLES
 const law = (tick: number): G711 => (tick < 60 ? PCMU : PCMA)
 
@@ -116,7 +116,7 @@ test('a 1 kHz tone goes through a room without a jump while its sender changes t
   const { a, b, room } = scene()
   run(room, 120, (tick, now) => {
     if (tick === 60) a.agree({ codec: 'PCMA', payloadType: 8, receivePayloadTypes: [8] }, now)
-    // The last packets of before arrive after the change was agreed on.
+    // The last packets of the old codec arrive after the change was negotiated.
     a.say(tick, now, law(tick - 3))
   })
   assert.ok(furthest(b.heard().slice(SETTLED)) < CODEC_NOISE)
@@ -182,7 +182,7 @@ for (const [ptimeMs, frames] of [
   })
 }
 
-/** How loud a tone is in the softest 5 ms, where its sender goes over to Opus in frame 50 with an encoder that begins there [dBov]. */
+/** Level of a tone in its quietest 5 ms if its sender changes to Opus in frame 50, with an encoder that starts there [dBov]. */
 async function softestIntoOpus(hz: number): Promise<number> {
   const { leg } = new FarEnd('part_a', '192.0.2.1')
   leg.useOpus(await OpusCodec.open())
@@ -230,7 +230,7 @@ const codecOf = (codec: LegMedia['codec'], payloadType: number): Partial<LegMedi
   receivePayloadTypes: [payloadType],
 })
 
-/** A leg of ours that says a tone, another one that hears it, and what goes between them. */
+/** A leg that sends a tone, another one that hears it, and the packets between them. */
 class Wire {
   readonly packets: RtpPacket[] = []
   readonly reports: RtcpCompound[] = []
@@ -306,7 +306,7 @@ test('RFC 7160 §4.1: each clock rate has an SSRC of its own, also one of before
   assert.ok(Math.min(...levels) > -16, `${Math.min(...levels)} dBov`)
 })
 
-/** RTCP with a goodbye of this source. */
+/** RTCP with a BYE of this source. */
 function goodbye(ssrc: number): Uint8Array {
   const bytes = new Uint8Array(RTCP_BUFFER_BYTES)
   return bytes.subarray(0, writeBye(bytes, writeReport(bytes, ssrc, null, null, 'a'), ssrc))
