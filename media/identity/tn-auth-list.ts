@@ -2,6 +2,7 @@ import { elementsOf } from './der.ts'
 
 /** 1.3.6.1.5.5.7.1.26 (RFC 8226 §9), as DER has it. */
 const OID = Buffer.from([0x06, 0x08, 0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x1a])
+const NOTHING = new Uint8Array()
 const [SEQUENCE, OCTET_STRING] = [0x30, 0x04]
 /** Tags of `TNEntry` and of the version, the fields before the extensions of a certificate. */
 const [SPC, RANGE, ONE, EXTENSIONS] = [0xa0, 0xa1, 0xa2, 0xa3]
@@ -11,11 +12,11 @@ export type TnAuthList =
   /** A provider by its code, which covers no particular numbers. */
   { kind: 'provider' } | { kind: 'numbers'; includes: (number: string) => boolean }
 
-/** A certificate's TNAuthList; null: none, or unreadable. */
+/** A certificate's TNAuthList; null: none. An unreadable one covers no number. */
 export function tnAuthListOf(certificate: Uint8Array): TnAuthList | null {
   const list = extensionOf(certificate)
-  const entries = list === null ? null : elementsOf(list)
-  if (entries === null || entries.length === 0) return null
+  if (list === null) return null
+  const entries = elementsOf(list) ?? []
   if (entries.some(({ tag }) => tag === SPC)) return { kind: 'provider' }
   const tests = entries.flatMap(({ tag, content }) => {
     const [first, second] = elementsOf(content) ?? []
@@ -39,7 +40,7 @@ const inRange =
     Number(number) >= Number(start) &&
     Number(number) < Number(start) + count
 
-/** The content of the extension's SEQUENCE OF TNEntry. */
+/** The content of the extension's SEQUENCE OF TNEntry; null: the certificate has no such extension. */
 function extensionOf(certificate: Uint8Array): Uint8Array | null {
   const whole = elementsOf(certificate)?.[0]
   const toBeSigned = whole === undefined ? undefined : elementsOf(whole.content)?.[0]
@@ -50,7 +51,7 @@ function extensionOf(certificate: Uint8Array): Uint8Array | null {
     if (OID.compare(content, 0, OID.length) !== 0) continue
     const value = elementsOf(content)?.findLast(({ tag }) => tag === OCTET_STRING)
     const list = value === undefined ? undefined : elementsOf(value.content)?.[0]
-    return list?.tag === SEQUENCE ? list.content : null
+    return list?.tag === SEQUENCE ? list.content : NOTHING
   }
   return null
 }

@@ -78,7 +78,7 @@ export const q850 = (cause: number): Reason => ({ protocol: 'Q.850', cause, text
 /** With this reason, a phone that rang beside the answered one shows no missed call (RFC 3326 §2). */
 export const ELSEWHERE: Reason = { protocol: 'SIP', cause: 200, text: 'Call completed elsewhere' }
 
-/** The causes for final statuses of an INVITE (RFC 3398 §8.2.6.1; 488 and 606: by their Warning). */
+/** The causes for final statuses of an INVITE (RFC 3398 §8.2.6.1; 488 and 606: by their Warning; later statuses that reject: as 603). */
 const OF_STATUS: Record<number, number> = {
   400: 41,
   401: 21,
@@ -97,6 +97,11 @@ const OF_STATUS: Record<number, number> = {
   420: 127,
   421: 127,
   423: 127,
+  428: 21,
+  433: 21,
+  436: 21,
+  437: 21,
+  438: 21,
   480: 18,
   481: 41,
   482: 25,
@@ -117,6 +122,8 @@ const OF_STATUS: Record<number, number> = {
   603: 21,
   604: 1,
   606: 88,
+  607: 21,
+  608: 21,
 }
 
 /** Null: it is not the end of a call. */

@@ -245,7 +245,9 @@ for (const [sentence, status, said] of [
     const keys = { caller: `<sip:${ANN}@gw>`, said: (await said(to)).join('\r\n') }
     const sipp = await Sipp.caller('identified', product.sip, { to, host: SIGNING, keys })
     await sipp.passed().catch(() => {})
-    assert.is(sipp.received('SIP/2.0 4')[0]?.startLine, `SIP/2.0 ${status}`)
+    const [refusal] = sipp.received('SIP/2.0 4')
+    assert.is(refusal?.startLine, `SIP/2.0 ${status}`)
+    assert.match(refusal!.text, 'Reason: Q.850;cause=21;text="Call rejected"')
   })
 }
 

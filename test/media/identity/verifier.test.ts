@@ -258,6 +258,9 @@ stirTest('a TNAuthList of numbers vouches for these alone, one of a provider cod
   assert.equal([await judged(one, ANN), await judged(one, CAROL)], ['verified', 'certificate_untrusted'])
   assert.equal([await judged(range, CAROL), await judged(range, '12125550200')], ['verified', 'certificate_untrusted'])
   assert.is(await judged(code, CAROL), 'verified')
+  for (const unreadable of ['30:00', '04:01:00', '30:02:a2:05']) {
+    assert.is(await judged(unreadable, ANN), 'certificate_untrusted', unreadable)
+  }
 })
 
 stirTest('the compact form is made anew from the numbers and the Date of the request', async () => {
