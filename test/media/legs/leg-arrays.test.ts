@@ -40,7 +40,7 @@ function talk(world: TestEngine, farEnd: FarEnd, loudness: number): void {
   })
 }
 
-/** A call of a leg with itself; what the far end has heard. */
+/** A call in an echo. @returns the packets that the far end received */
 async function call(world: TestEngine, legId: string, loudness: number): Promise<Uint8Array[]> {
   const farEnd = await world.join(legId, { roomId: `call_${legId}`, kind: 'echo' })
   talk(world, farEnd, loudness)

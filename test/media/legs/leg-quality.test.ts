@@ -14,7 +14,7 @@ const test = suite('media/legs/leg-quality')
 const HOST = '192.0.2.2'
 const NOWHERE = { sendRtp: () => {}, sendRtcp: () => {} }
 
-/** What the network does with a packet: how long it takes [ms], or null: it is lost. */
+/** The delay of a packet [ms]; null: it is lost. */
 type Network = (packet: number) => number | null
 
 /** A far end that speaks for some seconds to a leg with its real jitter buffer, on its own clock. `pace`: that clock relative to ours. */
@@ -188,7 +188,7 @@ test('who falls silent without a word about it has lost nothing', () => {
 
 test('a network that stalls has made a hole as long as the stall, though the packets come in the end', () => {
   for (const ms of [200, 300, 600]) {
-    // Every ten seconds nothing comes for so long, and then all of it at once.
+    // Every ten seconds no packets arrive for `ms`, and then all of them at once.
     const { quality } = call(120, n => 20 + Math.max(0, ms - ((n * 20 + 5000) % 10_000)))
     const share = ms / 100
     assert.is(quality.packetsLost, 0)

@@ -12,7 +12,7 @@ const newReports = (): { reports: LegReports; sender: RtpSender } => {
   return { reports: new LegReports(sender, seeded(3)), sender }
 }
 
-/** The far end sends packets 0 to count-1, without those that are named as lost. */
+/** Lets the far end send packets 0 to count-1, without those in `lost`. */
 function receive(reports: LegReports, count: number, lost: number[]): void {
   for (let i = 0; i < count; i++) {
     if (!lost.includes(i)) reports.stats.receive(0x9999, 100 + i, 160 * i, 20 * i)

@@ -84,7 +84,7 @@ function* conversation(): Generator<Int16Array> {
   }
 }
 
-/** What an Opus sender's conversation is in the room, by tick, and whether it is told as comfort noise. */
+/** Level of an Opus sender's conversation in the room at each tick, and whether sinks are told that it is comfort noise. */
 async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort: boolean[]; isOver: boolean }> {
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
   const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
@@ -107,7 +107,7 @@ async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort:
   }
   for (const frame of conversation()) {
     const packet = encoder.encode(frame, { maxPacketBytes: 160 })
-    // So libopus says that nothing need be sent.
+    // libopus returns at most 2 bytes for a frame that need not be sent (DTX).
     if (!leavesOut || packet.length > 2) {
       sender.packet.set(packet, 12)
       leg.rtp(sender.write(111, packet.length).slice(0, 12 + packet.length), '10.0.0.1', 4000, now)

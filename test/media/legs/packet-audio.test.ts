@@ -20,7 +20,7 @@ const CODECS: PacketCodecName[] = ['G722', 'L16/16000', 'L16/8000']
 const HZ = 1015
 const SPEC = { roomId: 'room', kind: 'conference' as const, chimes: false, musicWhenAlone: false, maxMembers: 3 }
 
-/** How far a tone stands above all else [dB]. */
+/** How far a tone is above everything else [dB]. */
 function purity(samples: Int16Array, rateHz: number): number {
   const tone = 10 ** (levelAt(HZ, samples, 0, samples.length, rateHz) / 10)
   const all = 10 ** (loudness(samples) / 10)
@@ -191,7 +191,7 @@ test('a sender of G.722 that changes its clock is followed, and a pause of a pac
   assert.ok(leg.quality.jitterMs < 1, `${leg.quality.jitterMs} ms`)
 })
 
-/** Opus with FEC over a calm network; `isLost`: which packets do not come. Its figures every ten seconds. */
+/** Plays Opus with FEC over a calm network that loses some packets. @returns the quality every ten seconds */
 async function playOpus(packets: number, isLost: (packet: number) => boolean): Promise<Quality[]> {
   const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
   const leg = new RtpLeg('leg_a', { sendRtp: () => {}, sendRtcp: () => {} }, hooks, seeded(3), () => {})
@@ -318,7 +318,7 @@ test('another codec in mid-call: from G.711 to G.722 and back, and both are hear
   assert.ok(loudness(phone.heard(50, 60)) > -16)
 })
 
-/** How loud the tone is in the softest 10 ms that a telephone hears, where its speaker goes over to another codec or payload type in frame 100 [dBov]. */
+/** Level of the tone in the quietest 10 ms that a telephone hears if its speaker changes the codec or payload type in frame 100 [dBov]. */
 function softest(from: LegMedia, to: LegMedia, onTheWay: number, comesAtMs: number): number {
   const room = new Room(SPEC)
   const phone = new Party('leg_b', '10.0.0.2')
@@ -330,7 +330,7 @@ function softest(from: LegMedia, to: LegMedia, onTheWay: number, comesAtMs: numb
   const flying: Uint8Array[] = []
   run(room, 200, (tick, now) => {
     if (tick === 100) party.leg.connect(to, now)
-    // It hears of the agreement half a round trip later, and its packets take as long.
+    // It learns of the change half a round trip later, and its packets take as long.
     const n = tick < 100 + onTheWay ? 0 : 1
     const { rateHz, clockRateHz, encode } = coders[n]!
     const samples = rateHz / 50

@@ -14,10 +14,10 @@ const test = suite('media/legs/playout')
 interface Call {
   seconds: number
   audio: (sample: number) => number
-  /** When the packet of frame `n` comes, after its sending [ms]; NaN: never. */
+  /** Delay of the packet of frame `n`; NaN: it is lost [ms]. */
   network?: (frame: number) => number
   driftPpm?: number
-  /** Of the sender against our ticks [ms]. */
+  /** Phase of the sender relative to our ticks [ms]. */
   phaseMs?: number
   /** Ticks that our clock left out, and after which tick. */
   stall?: { after: number; ticks: number }
@@ -25,9 +25,9 @@ interface Call {
 
 interface Run {
   out: Int16Array
-  /** Of each tick, how long ago the packets that it plays came, as the buffer knows [ms]. */
+  /** For each tick: how long ago the packets that it plays arrived, by the buffer's knowledge [ms]. */
   delays: number[]
-  /** The same with what is decoded and waits [ms]. */
+  /** The same, including decoded audio that waits [ms]. */
   waits: number[]
   audio: LawAudio
 }
@@ -100,7 +100,7 @@ function longestZeroRun(samples: Int16Array): number {
   return longest
 }
 
-/** Of blocks of 10 ms of a tone, the worst ratio of the tone of this frequency to what is left without it [dB]. */
+/** Worst ratio of the tone to everything else in any block of 10 ms [dB]. */
 function worstSnr(samples: Int16Array, hz: number): number {
   let worst = Number.POSITIVE_INFINITY
   for (let from = 0; from + 80 <= samples.length; from += 80) {
@@ -133,10 +133,10 @@ const snr = (out: Int16Array, wanted: (i: number) => number): number => {
   return 10 * Math.log10(signal / error)
 }
 
-/** Late by a frame or two for a while: the delay has to grow, and to shrink again. */
+/** Packets are late by a frame or two for a while, so that the delay has to grow and to shrink again. */
 const routeChange = (frame: number): number => (frame > 250 && frame < 500 ? 45 : 0)
 
-/** What is left of samples behind G.711. */
+/** The samples after encoding and decoding by G.711. */
 function law(samples: Int16Array): Int16Array {
   const [octets, own] = [new Uint8Array(samples.length), new Int16Array(samples.length)]
   PCMU.encode(samples, octets)
@@ -169,7 +169,7 @@ for (const driftPpm of [300, -300]) {
   }
 }
 
-/** Of a tone that is heard now and then, the blocks of 10 ms that are at least 100 ms behind its beginning and not its last. */
+/** The blocks of 10 ms of an intermittent tone that are at least 100 ms after its beginning, and not its last. */
 function loudBlocks(samples: Int16Array): Int16Array {
   const kept: number[] = []
   let loud = 0
@@ -232,7 +232,7 @@ test('the delay grows at once with a slower route and shrinks within four second
 
 for (const hz of [330, 440, 1000]) {
   test(`packets of a tone of ${hz} Hz that come too late leave its phase as it is, however often`, () => {
-    // A sender or a network that stands still for 30 ms now and then: a frame or two is made up, and what was waited for follows in step.
+    // A sender or a network that stalls for 30 ms now and then: a frame or two is concealed, and the delayed audio follows in phase.
     const network = (n: number): number => (n % 700 === 100 ? 31 : n % 700 === 101 ? 11 : 0)
     const { out, audio } = play({ seconds: 70, audio: tone(hz), network })
     const { inserted, discarded, lost, late } = audio.jitter.counters

@@ -21,7 +21,7 @@ interface Call {
   ownMs?: number
   everyMs?: number
   lossPct?: number
-  /** So many packets in a hundred are overtaken by the next one. */
+  /** Percentage of packets that are overtaken by the next one. */
   overtakenPct?: number
   /** Samples of a packet. Default 160 */
   packet?: number
@@ -43,7 +43,7 @@ function line(): Int16Array {
 
 const TIMELINE = line()
 
-/** When each of so many frames is `due`, and sent or played, on a clock that stalls: 100 ms are caught up with, older frames are left out. */
+/** When each frame is due, and when it is sent or played, on a clock that stalls: it catches up on 100 ms, and skips older frames. */
 function times(count: number, longestMs: number, everyMs: number, phaseMs: number, random: () => number): Time[] {
   const all: Time[] = []
   let now = phaseMs
@@ -62,7 +62,7 @@ function times(count: number, longestMs: number, everyMs: number, phaseMs: numbe
   return all
 }
 
-/** What a leg takes for keys. */
+/** The keys that a leg detects. */
 function keysOf(call: Call): string {
   const { seed, senderMs = 0, ownMs = 0, everyMs = 500, lossPct = 0, overtakenPct = 0, packet = 160 } = call
   const random = seeded(seed)
@@ -110,7 +110,7 @@ function keysOf(call: Call): string {
 
 const SEEDS = Array.from({ length: 30 }, (_, n) => n + 1)
 
-/** Each key once, in all of 30 calls. */
+/** Checks that each key is detected once, in all of 30 calls. */
 function allRead(call: Omit<Call, 'seed'>): void {
   for (const seed of SEEDS) assert.is(keysOf({ ...call, seed }), KEYS, `seed ${seed}`)
 }

@@ -13,7 +13,7 @@ const FRAME = 320
 const TICKETS = 160
 const HZ = 440
 
-/** What a browser says: a tone at 48 kHz in packets of so many milliseconds. */
+/** What a browser sends: a tone at 48 kHz in packets of `ms`. */
 async function packets(count: number, ms: 10 | 20 | 40 | 60): Promise<Uint8Array[]> {
   const samples = 48 * ms
   const encoder = await createEncoder({
@@ -42,7 +42,7 @@ interface Heard {
   audio: TicketedPackets
 }
 
-/** Plays packets as they come, each `ms` after the one before, with a pull every 20 ms; `order` says which comes when, null: none. */
+/** Plays packets that arrive every `ms`, with a pull every 20 ms. `order`: which packet arrives at each time; null: none. */
 async function play(sent: readonly Uint8Array[], ms: number, order: readonly (number | null)[]): Promise<Heard> {
   const codec = await OpusCodec.open()
   const audio = new TicketedPackets(codec)
@@ -68,7 +68,7 @@ async function play(sent: readonly Uint8Array[], ms: number, order: readonly (nu
   return { samples: Int16Array.from(heard), jitter, audio }
 }
 
-/** Whether the tone, and hardly anything else, is in the part after the beginning: in each tenth of a second, as its phase may jump. */
+/** Whether there is almost nothing but the tone after the beginning; judged by tenths of a second, as its phase may jump. */
 function isTone(samples: Int16Array): boolean {
   const tenth = WIDEBAND_HZ / 10
   for (let at = WIDEBAND_HZ / 4; at + tenth <= samples.length; at += tenth) {

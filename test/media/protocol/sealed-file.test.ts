@@ -93,7 +93,7 @@ const SECOND = 50
 const part = () => join(dir, 'recordings', '.partial', ID)
 const frame = (value: number): Int16Array => new Int16Array(160).fill(value)
 
-/** Two seconds and a half of one party, of a process that dies then. */
+/** Records two and a half seconds of one party by a process that then dies. */
 async function brokenOff(): Promise<void> {
   const writer = new RecordingWriter(dir)
   const recorder = writer.open(ID, () => {}, true)
@@ -132,7 +132,7 @@ test('while a call goes on nothing of an encrypted recording is on the disk in t
     const raw = readFileSync(join(part(), name))
     for (const value of [1000, 1040, -1000]) assert.not(raw.includes(samplesOf(value).subarray(0, 32)), name)
   }
-  // And the one that was to finish it was killed over it.
+  // The process that was to finish it was killed meanwhile, too.
   writeFileSync(join(part(), 'recording.wav'), 'half of it')
   const { ready, failed } = await recoverRecordings(dir)
   assert.equal(failed, [])

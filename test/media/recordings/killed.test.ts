@@ -29,7 +29,7 @@ const offsetOf = (index: number): number => new Seal(Buffer.alloc(32), RECORDING
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** Records until so many blocks are on the disk, and is killed with -9. */
+/** Records in a process, which is killed with SIGKILL when `blocks` blocks are on the disk. */
 async function killedAfter(blocks: number): Promise<void> {
   const recorder = forkFile(ENTRY, [dataDir])
   await once(recorder, 'message')
@@ -38,7 +38,7 @@ async function killedAfter(blocks: number): Promise<void> {
   await once(recorder, 'exit')
 }
 
-/** How many seconds the recovered file holds, each sample of which is what was said then. */
+/** Checks every sample of the recovered file. @returns its length [s] */
 async function recovered(): Promise<number> {
   const { ready, failed } = await recoverRecordings(dataDir)
   assert.equal(failed, [])

@@ -11,7 +11,7 @@ import { levelOf, toneFrame } from '../engine/party.ts'
 
 const SECOND = 8000
 const TICKS = 50
-/** Behind the jitter buffer, and before the last frame. */
+/** Samples left out at the beginning of each second, because of the jitter buffer's delay. */
 const SETTLED = 1600
 const CALLER_HZ = 440
 const AGENT_HZ = 2000
@@ -69,7 +69,7 @@ async function finished() {
   return { ready: ready!, samples: wav.samples }
 }
 
-/** Who is heard in this second of a channel, and nobody else. */
+/** Checks that only this tone is heard in a second of a channel. */
 function assertHolds(channel: Int16Array, second: number, hz: number | null): void {
   const part = channel.subarray(second * SECOND + SETTLED, (second + 1) * SECOND)
   for (const each of [CALLER_HZ, AGENT_HZ, PRODUCT_HZ]) {
@@ -106,7 +106,7 @@ test("a bridged call's recording has a channel for each party and one for the pr
   for (const at of [1, 2]) assertHolds(second, at, AGENT_HZ)
   assertHolds(product, 0, PRODUCT_HZ)
   for (const at of [1, 2, 3]) assertHolds(product, at, null)
-  // To the sample: what plays begins with the room, and both parties pass the same jitter buffer.
+  // Exact to the sample: playback begins with the room, and both parties have the same jitter buffer.
   assert.is(
     product.findIndex(sample => sample !== 0),
     1,

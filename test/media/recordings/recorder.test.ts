@@ -99,7 +99,7 @@ const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 test('each participant starts at the frame in which it came, and is silent when away', async () => {
   const { store, recorder } = setUp()
   const sinks = new Map<string, Sink>()
-  // Comes at, goes at, comes again at, goes again at [frames]: none of them on the edge of a chunk.
+  // When each joins, leaves, joins again and leaves again: never at the edge of a chunk [frames].
   const plan: Record<string, [number, number, number, number]> = {
     leg_a: [0, 400, 999, 999],
     leg_b: [37, 113, 201, 349],
@@ -114,7 +114,7 @@ test('each participant starts at the frame in which it came, and is silent when 
       if (n === to || n === end) sinks.get(legId)!.close()
       if (n === from || n === again) sinks.set(legId, recorder.track(legId))
       if (n === from && !order.includes(legId)) order.push(legId)
-      // Who is away says something too, so that its closed sink is seen to be deaf.
+      // Those who are away speak too, which proves that a closed sink records nothing.
       const sink = sinks.get(legId)
       if (sink !== undefined) say(sink, channel * 1000 + n + 1)
       expected[channel]![n] = isHere ? channel * 1000 + n + 1 : 0

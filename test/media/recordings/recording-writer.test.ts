@@ -73,7 +73,7 @@ function channelsOf(path: string): { channels: Int16Array[]; sampleRateHz: numbe
   return { channels, sampleRateHz: bytes.readUInt32LE(60) }
 }
 
-/** What a participant says: each sample tells whose it is and when. */
+/** A sample that identifies the participant and the time. */
 const voice = (channel: number, at: number): number => ((channel * 7919 + at * 31) % 60_000) - 30_000
 
 const frame = new Int16Array(FRAME)
@@ -82,7 +82,7 @@ function say(sink: Sink, channel: number, frameNumber: number): void {
   sink.write('inbound', frame)
 }
 
-/** Lays down what a crash leaves behind. */
+/** Creates the files that a crash leaves. */
 function leave(id: string, manifest: object | string, raws: Int16Array[] = []): void {
   const dir = partialDir(dataDir, id)
   mkdirSync(dir, { recursive: true })
@@ -433,7 +433,7 @@ test('above 4 GiB the file is RF64 (EBU Tech 3306)', async () => {
   truncateSync(recording(), 0)
 })
 
-/** Waits for another thread's or the pool's write, turn by turn; the test's time-out ends it when it never comes. */
+/** Waits for a write of another thread or of the thread pool; the test's time-out ends a wait in vain. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(resolve => setImmediate(resolve))
 }

@@ -11,7 +11,7 @@ const test = suite('media/rooms/chorus')
 const SECOND = 50
 const SETTLED = 10
 
-/** Gives a tone, and counts how often it was asked. */
+/** A source of a tone that counts its pulls. */
 class ToneSource implements Source {
   pulls = 0
   readonly #hz: number

@@ -12,26 +12,26 @@ const MINUTES = 30
 const TICKS = (MINUTES * 60_000) / FRAME_MS
 /** How much faster or slower than ours the far ends' clocks are. */
 const PPM = 200
-/** No whole number of periods in a frame, so that one that is left out or repeated is a click; in a second there is one [Hz]. */
+/** A frame has no whole number of periods, so that a missing or repeated frame causes a click; a second has one [Hz]. */
 const TONES = [423, 517] as const
 const AMPLITUDE = 8000
-/** Every ten seconds the tone is softer for so many frames, so that its delay can be measured. */
+/** Every ten seconds the tone is quieter for some frames (a mark), so that its delay can be measured [frames]. */
 const MARK_EVERY = 500
 const MARK_FRAMES = 3
-/** Around a mark the tone breaks by itself [ticks]. */
+/** Ticks around a mark in which the tone itself changes. */
 const MARK_TICKS = 8
 /** Until the first packets are heard [ticks]. */
 const BEGUN = 50
-/** When in a frame of ours its tick comes [ms]. */
+/** When the tick is within our frame [ms]. */
 const TICK_AT = 7
-/** A frame of ours, one that waits for it, and one by which a mark may be told late. */
+/** A frame of ours, one that waits for it, and one by which a mark may be noticed late. */
 const MOST_DELAY_MS = 3 * FRAME_MS
 /** Share of the amplitude; both laws on the way make half of it. */
 const CLICK = 0.1
 
 const spec: RoomSpec = { roomId: 'call_1', kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 9 }
 
-/** A far end with a clock of its own, which says one tone. */
+/** A far end that sends one tone, by its own clock. */
 class Drifting {
   readonly party: Party
   readonly #frameMs: number
@@ -46,12 +46,12 @@ class Drifting {
     this.#tone = Float64Array.from({ length: 8000 }, (_, i) => Math.sin((2 * Math.PI * hz * i) / 8000))
   }
 
-  /** When it says frame `n` [ms]. */
+  /** When it sends a frame [ms]. */
   sentAt(frame: number): number {
     return (frame + 1) * this.#frameMs
   }
 
-  /** Says all that is due by now. */
+  /** Sends everything that is due by now. */
   speakUntil(now: number): void {
     for (; this.sentAt(this.#frame) <= now; this.#frame++) {
       const isMark = this.#frame % MARK_EVERY < MARK_FRAMES
@@ -63,7 +63,7 @@ class Drifting {
   }
 }
 
-/** What a sine is not, by its recurrence: a click, a repeated or a missing piece. As a share of its amplitude, in each frame. */
+/** Deviation from the recurrence of a sine in each frame, as a share of its amplitude: a click, or a repeated or missing part. */
 function breaks(samples: Int16Array, hz: number): Float64Array {
   const turn = 2 * Math.cos((2 * Math.PI * hz) / 8000)
   const worst = new Float64Array(samples.length / LEG_SAMPLES)

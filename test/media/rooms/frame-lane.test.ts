@@ -8,10 +8,10 @@ const test = suite('media/rooms/frame-lane')
 
 const HZ = 410
 const AMPLITUDE = 8000
-/** More than the tone itself changes its slope from sample to sample. */
+/** A larger second difference than that of the tone itself is a click. */
 const CLICK = 1.6 * AMPLITUDE * ((2 * Math.PI * HZ) / 8000) ** 2
 
-/** The largest change of slope: where something clicks [samples]. */
+/** The largest second difference of the samples. */
 function sharpest(samples: readonly number[]): number {
   let most = 0
   for (let i = 2; i < samples.length; i++) {
@@ -20,7 +20,7 @@ function sharpest(samples: readonly number[]): number {
   return most
 }
 
-/** Both ends of a link. The leg says a tone in each tick, later than the room asks for it from tick `late` on. */
+/** Both ends of a link. The leg sends a frame of a tone in each tick; from tick `late` on, only after the room asks for it. */
 function link(late: number) {
   const memory = newLegLink()
   const [leg, room] = [new LegEnd(memory), new RoomEnd(memory)]

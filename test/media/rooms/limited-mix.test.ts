@@ -13,7 +13,7 @@ const LOUD = 32_767
 const TONES = [400, 700, 1150]
 const SECOND = 50
 
-/** What is in `samples` beside these tones, compared with them: harmonics, intermodulation, noise [dB]. */
+/** Level of everything except these tones, relative to them: harmonics, intermodulation, noise [dB]. */
 function distortionDb(samples: ArrayLike<number>, tones: readonly number[]): number {
   let total = 0
   let wanted = 0

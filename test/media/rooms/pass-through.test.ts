@@ -10,7 +10,7 @@ import { KeepingSink, LISTENER, mediaOf, Party, toneFrame } from '../engine/part
 const test = suite('media/rooms/pass-through')
 
 const FRAME_MS = 20
-/** Into each frame of ours: when a party's packet comes, and when the room is mixed [ms]. */
+/** When a party's packet arrives within our frame, and when the room is mixed [ms]. */
 const COMES_AT = 3
 const TICK_AT = 15
 /** Until packets pass [frames]. */
@@ -54,7 +54,7 @@ class Pair {
     return this.other.payloads.map(payload => spoken.indexOf(payload.join()))
   }
 
-  /** Speaks so many frames; `before` each tick. */
+  /** Sends `frames` frames; `before` is called before each tick. */
   talk(
     frames: number,
     { isLost = () => false, before = () => {}, rewrite = () => {}, comesAt = COMES_AT }: Talk = {},
@@ -95,7 +95,7 @@ interface Talk {
 
 const upTo = (last: number): number[] => Array.from({ length: last + 1 }, (_, n) => n)
 
-/** Each packet goes on from the one before, in number and time. */
+/** Checks that each packet continues the one before in sequence number and timestamp. */
 function assertGoesOn({ sequences, timestamps }: Party): void {
   for (let i = 1; i < sequences.length; i++) {
     assert.is((sequences[i]! - sequences[i - 1]!) & 0xffff, 1, `packet ${i}`)
@@ -103,13 +103,13 @@ function assertGoesOn({ sequences, timestamps }: Party): void {
   }
 }
 
-/** How much later than the time that has passed the end of what the other one was sent is, by its timestamps [ms]. */
+/** How far the timestamps of what the other party was sent are ahead of the time that has passed [ms]. */
 function aheadOf({ other, frames }: Pair): number {
   const { timestamps } = other
   return (timestamps.at(-1)! + LEG_SAMPLES - timestamps[0]!) / 8 - frames * FRAME_MS
 }
 
-/** Without what is heard before anything is said. */
+/** What was heard, without what came before anything was said. */
 const said = (heard: readonly number[]): number[] => heard.filter(n => n >= 0)
 
 test('of two parties whom nobody else hears each packet goes on when it comes, as it came', () => {
@@ -175,7 +175,7 @@ test('it begins a second after the last that had to be mixed, not before', () =>
   assert.equal(pair.changes, [true])
 })
 
-/** What there is to hear or to be heard by somebody else, or what is done with the audio. */
+/** Reasons not to pass packets through: other audio, other listeners, or processing. */
 const OTHERS: Record<string, (pair: Pair) => void> = {
   'a sink of a leg': ({ one }) => one.leg.sinks.push(new KeepingSink()),
   'a sink of the room': ({ room }) => room.sinks.push(new KeepingSink()),
@@ -277,7 +277,7 @@ test('who falls silent for 200 ms is mixed: the other one hears silence, and its
   pair.talk(50, { isLost: () => true })
   assert.equal(pair.changes, [true, false])
   assert.ok(other.payloads.length >= before + 35)
-  // Again and again: otherwise each silence would make all that follows it later for a receiver that goes by the timestamps.
+  // Repeatedly: otherwise each silence would delay everything after it at a receiver that plays by the timestamps.
   for (let n = 0; n < 5; n++) pair.talk(150).talk(50, { isLost: () => true })
   assert.ok(Math.abs(aheadOf(pair)) <= 2 * FRAME_MS, `${aheadOf(pair)} ms`)
   const isStep = ({ timestamps }: Party, i: number): boolean => timestamps[i]! - timestamps[i - 1]! !== LEG_SAMPLES

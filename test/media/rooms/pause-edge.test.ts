@@ -11,10 +11,10 @@ const test = suite('media/rooms: edges of keys in a pause')
 const SPEC = { roomId: 'call_1', kind: 'call' as const, maxMembers: 8, musicWhenAlone: false, chimes: false }
 const PAUSE = 20
 const KEY_SAMPLES = 640
-/** Of the listeners' outputs, after codec and mask; the tones come at about -13 dBov. */
+/** Maximum level in the listeners' outputs, after codec and mask; the tones arrive at about -13 dBov. */
 const NOTHING_DBOV = -50
 
-/** The most that any stretch of `window` samples has at either frequency of the key [dBov]. `shape`: of the window. */
+/** The highest level of either frequency of the key in any `window` samples [dBov]. `shape`: window function. */
 function most(
   samples: Int16Array,
   key: (typeof KEYS)[number],
@@ -32,7 +32,7 @@ function most(
   return goertzelDbov(power + 1e-9, window)
 }
 
-/** Tells a sine from a voice beside it (Hann, of the same gain). */
+/** A Hann window, which separates a sine from a voice. */
 const narrow = (x: number): number => 1 - Math.cos(2 * Math.PI * x)
 
 /** All that comes out while one party presses a key, under words or alone, in a pause with masking. */

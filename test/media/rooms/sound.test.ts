@@ -18,7 +18,7 @@ const SECOND = 50
 const [A, B, C] = ['part_a', 'part_bb', 'part_ccc'] as const
 const ROOM = { kind: 'conference' as const }
 
-/** What somebody says: sentences of the product's prompts, with the pauses that they have. */
+/** Speech: sentences of the product's prompts, with their pauses. */
 const SPOKEN = ['announcement', 'apology', 'consent-before', 'call-back'].flatMap(name => {
   const wav = readWav(readFileSync(new URL(`../../../fixtures/prompts/${name}.wav`, import.meta.url)))
   if ('error' in wav) throw new Error(wav.error)
@@ -35,7 +35,7 @@ function voiceDbov(samples: ArrayLike<number>): number {
   return 10 * Math.log10(active.reduce((sum, level) => sum + 10 ** (level / 10), 0) / active.length)
 }
 
-/** So long of speech at this level, round and round, over noise at that level. */
+/** Repeated speech of this duration and level, with noise. */
 function speech(seconds: number, levelDb: number, noiseDb = -75): Int16Array {
   const gain = 10 ** ((levelDb - voiceDbov(SPOKEN)) / 20)
   const noise = noiseOf(seconds, noiseDb)
@@ -75,7 +75,7 @@ const update = (legId: string, sound: LegSound): void => {
 
 const voiceOf = (legId: string) => engine.engine.snapshot().legs.find(leg => leg.legId === legId)?.voice
 
-/** What `to` heard in the last so many seconds. */
+/** What `to` heard in the last `seconds`. */
 const heardBy = (to: FarEnd, seconds: number): Int16Array => {
   const { payloads } = to.received
   return to.received.heard(payloads.length - seconds * SECOND, payloads.length)

@@ -111,7 +111,7 @@ test('who is muted, on hold, deaf, or heard by others only is neither heard nor 
   assert.equal(heard(), [true, false])
 })
 
-/** A room whose last member is on another thread: both take turns, either may be the first. */
+/** A room whose last member is on another thread. Both threads run alternately, and either may be first. */
 function spread(codecs: readonly PacketCodecName[], isAnnexFirst: boolean) {
   const { room, parties } = gather(codecs)
   const [far] = room.legs.splice(-1) as [Leg]

@@ -13,7 +13,7 @@ import { suite } from '../../harness.ts'
 const test = suite('media/rtp/datagrams')
 
 const { datagrams: chosen, problem } = await chooseDatagrams('auto')
-/** Each way of native sockets that this system has; null: it does not have it. */
+/** Native sockets with this kind of calls; null: the system does not have it. */
 const native = async (calls: CallKind): Promise<Datagrams | null> => {
   if (chosen.kind !== 'native') return null
   const { NativeDatagrams } = await import('../../../media/rtp/datagrams/native-datagrams.ts')
@@ -60,7 +60,7 @@ async function until(datagrams: Datagrams, isTrue: () => boolean): Promise<void>
   assert.ok(isTrue())
 }
 
-/** Nothing of these tests throws. */
+/** For errors, of which there must be none. */
 const thrown = (error: unknown): void => {
   throw error
 }

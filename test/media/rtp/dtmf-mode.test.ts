@@ -33,7 +33,7 @@ function legOf(options: { telephoneEvent?: boolean; dtmf?: LegMedia['dtmf'] }) {
   return { leg, sent, heard, infos }
 }
 
-/** Keys that stand in the audio that a leg has sent. */
+/** In-band keys in the audio that a leg has sent. */
 function tonesIn(packets: readonly Buffer[]): string {
   const detector = new DtmfDetector()
   const frame = new Int16Array(160)
@@ -58,7 +58,7 @@ function press(options: Parameters<typeof legOf>[0], keys: string) {
 /** One tick of a far end: a frame of its audio, or a telephone event of a key that began so many frames ago. */
 type Tick = { tone: Int16Array } | { event: number; frames: number }
 
-/** What a leg makes of what comes, tick by tick. */
+/** The keys that a leg detects in what arrives tick by tick. */
 function hearAll(
   options: Parameters<typeof legOf>[0],
   ticks: readonly Tick[],
@@ -91,7 +91,7 @@ const toneOf = (key: DtmfKey, count: number): Tick[] => {
 const eventOf = (code: number, count: number): Tick[] =>
   Array.from({ length: count }, (_, frames) => ({ event: code, frames }))
 
-/** What a leg makes of a key that comes as a tone. */
+/** The keys that a leg detects when one arrives as a tone. */
 const hear = (options: Parameters<typeof legOf>[0]): string[] => hearAll(options, [...toneOf('5', 10), ...silence(10)])
 
 test('auto: keys go out by RFC 4733 where that was agreed on, else as tones', () => {

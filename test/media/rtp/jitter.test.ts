@@ -64,7 +64,7 @@ function locate(out: Uint8Array, near: number): number {
   return Number.NaN
 }
 
-/** A frame less or more is left out or waited for at once: what makes that unheard is not of this file. */
+/** Pulls, and skips or inserts a frame at once if the buffer asks for that: how the leg makes it inaudible is not tested here. */
 function pullAsWanted(buffer: JitterBuffer, out: Uint8Array, nowMs: number): PullResult | 'stay' {
   if (buffer.excess < 0) {
     buffer.stay(nowMs)
@@ -162,7 +162,7 @@ test('packets that overtake each other within the delay are put in order', () =>
   assert.ok(result.samples.slice(200).every((sample, i, all) => i === 0 || sample === all[i - 1]! + FRAME))
 })
 
-/** A steady network, but for packets that come 4 ms behind their successors. @returns frames by which the delay grew, and the last delay [ms] */
+/** A steady network, except for packets that arrive 4 ms after their successors. @returns frames by which the delay grew, and the last delay [ms] */
 function withOvertaken(...overtaken: number[]): { inserted: number; delayMs: number; late: number } {
   const buffer = new JitterBuffer()
   const out = new Uint8Array(FRAME)

@@ -16,7 +16,7 @@ const latched = (more: object = {}): SourceLatch => {
   return latch
 }
 
-/** Offers packets in sequence from `at` on, 20 ms apart; how many of them were taken. */
+/** Offers packets in sequence from `at` on, 20 ms apart. @returns number of accepted ones */
 function offer(
   latch: SourceLatch,
   from: { host: string; port?: number; ssrc?: number },

@@ -6,11 +6,11 @@ import { suite } from '../../harness.ts'
 
 const PLAN = { legs: 300, roomSize: 3 }
 /**
- * Of what is alive [KB]. A call's signalling, and what is not collected yet, take as much and half as much again: of the process a leg is to take
- * less than 100.
+ * Maximum memory in use by a leg [KB]. With the call's signalling and garbage that is not collected yet, which take as much and half as much again, a leg
+ * is to take less than 100 of the process.
  */
 const MOST = { plain: 26, encrypted: 34 }
-/** Of all together: some blocks are kept for whoever comes next [KB]. */
+/** Maximum for all legs together, since some blocks are kept for later legs [KB]. */
 const MOST_AFTER_STALL = 2500
 
 const test = suite('media/rtp/leg-memory')

@@ -119,7 +119,7 @@ test('after a late packet half a second goes by before the delay is cut', () => 
   assert.is(delay.excess, 2)
 })
 
-/** Ticks until a frame is too much. */
+/** Number of ticks until a frame is to be skipped. */
 function untilCut(delay: PlayoutDelay): number {
   for (let ticks = 1; ; ticks++) {
     packets(delay, 1, 25)

@@ -18,7 +18,7 @@ const test = suite('media/rtp/rtp-takeover')
 const SILENT: Frame = new Int16Array(160)
 const [PHONE, NAT, STRANGER] = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
 
-/** A host of its own on loopback, with what it got. */
+/** A host with its own loopback address, and the packets that it received. */
 class Host {
   got = 0
   readonly socket: Socket
@@ -53,7 +53,7 @@ class Host {
 
 const { datagrams: chosen } = await chooseDatagrams('auto')
 
-/** Packets that were sent have come, over either kind of sockets. */
+/** Waits until sent packets have arrived, over either kind of sockets. */
 async function settled(): Promise<void> {
   await sleep(30)
   chosen.poll()

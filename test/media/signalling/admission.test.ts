@@ -25,7 +25,7 @@ function makeWorld() {
   }
   const passing: string[] = []
   let passed = 0
-  /** Calls come and are taken, `perSecond` each, for `ms`; each waits for `waitMs`. Those of the end are still waiting. */
+  /** Lets calls arrive and be decided, `perSecond` each, for `ms`; each waits for `waitMs`. The last ones still wait at the end. */
   const pass = (perSecond: number, waitMs: number, ms: number): void => {
     const gapMs = 1000 / perSecond
     for (let n = 0; n * gapMs < ms; n++) {
@@ -110,7 +110,7 @@ test('in a rush the queue is short: those are let in that control takes in time,
     waits.push(world.now - taken.since)
   }
   const longest = Math.max(...waits)
-  // From its beginning on: it is noticed within 50 + 100 ms, in which three times as many come as can be taken.
+  // From the beginning of the rush: it is noticed within 50 + 100 ms, in which three times as many calls arrive as can be decided.
   assert.ok(longest < 450, `one waited for ${longest} ms`)
   waits.sort((one, another) => one - another)
   const p99 = waits[Math.floor(waits.length * 0.99)]!

@@ -7,13 +7,13 @@ const test = suite('media/signalling/call-pace')
 
 const trunk = (callsPerSecond: number, id = 'conn_a') => [{ id, callsPerSecond }]
 
-/** A pace, and time that passes when it is told to. */
+/** A pace with a virtual clock. */
 function scene() {
   let now = 0
   let timers: { at: number; run: () => void }[] = []
   const later = (run: () => void, afterMs: number) => void timers.push({ at: now + afterMs, run })
   const pace = new CallPace({ now: () => now, later })
-  /** Millisecond by millisecond; `busy`: nothing is heard of timers meanwhile. */
+  /** Moves the clock on by milliseconds; `busy`: timers do not run meanwhile. */
   const pass = async (ms: number, busy = false) => {
     await setImmediate()
     for (const end = now + ms; now < end; now++) {

@@ -31,7 +31,7 @@ const TONE: Pick<Request<'leg.play'>, 'sources' | 'loop' | 'hangupAfter'> = {
 }
 const sdpIn = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
 
-/** A caller whose call waits to be judged. */
+/** Lets a phone call; the call waits for control's decision. @returns the leg's ID */
 async function incoming(call: { isLate?: boolean; headers?: string[] } = {}): Promise<string> {
   await phone.call(call)
   await media.engine.until(() => media.of('leg.incoming').length === 1)

@@ -98,7 +98,7 @@ test('who is named in the place of who was called is dialled when control says s
   await media.engine.until(() => media.of('leg.redirected').length === 1)
   assert.is(new Set(invites()).size, 1)
   const [{ redirectId } = { redirectId: '' }] = media.of('leg.redirected')
-  // Whom the far end has not named is called by nobody.
+  // A party that the far end has not named is not called.
   const to = [named('+14155550199'), named('+14155550100')]
   await media.run('leg.redirect_answer', { legId: 'part_a', redirectId, to, reason: 'redirect_refused' })
   await media.engine.until(() => invites().includes(named('+14155550199')))
@@ -111,7 +111,7 @@ test('who is named in the place of who was called is dialled when control says s
 
 const hopsOf = (text: string): string | undefined => /^Max-Forwards: (\d+)/m.exec(text)?.[1]
 
-/** A caller whose call waits to be judged. */
+/** Lets a phone call; the call waits for control's decision. @returns the leg's ID */
 async function incoming(maxForwards: number): Promise<string> {
   await phone.call({ maxForwards })
   await media.engine.until(() => media.of('leg.incoming').length === 1)

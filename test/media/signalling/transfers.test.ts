@@ -8,7 +8,7 @@ const test = suite('media/signalling/transfers')
 const BY = 'sip:+4930111@trunk.example'
 const TO = { uri: 'sip:+4930222@trunk.example', hosts: [], publicOnly: false, credentials: null }
 
-/** A far end asks for a transfer; who has asked is told to whom is called, or asked in turn. */
+/** Lets a far end ask for a transfer. `told`: the Referred-By that a called party, or another far end that is asked in turn, gets. */
 function asked(line: Partial<Line>) {
   const told: unknown[] = []
   const asker = { legId: 'one', sessionId: 's1', state: 'answered', endReason: null, isPrivate: false, ...line } as Line

@@ -48,7 +48,7 @@ function scene(
   return { ways, located, resting }
 }
 
-/** Where it goes, one after the other, when each attempt ends so. */
+/** The destinations that are tried one after the other if each attempt ends with `outcome`. */
 async function tries(ways: Ways, outcome: (way: Way) => Refusal): Promise<string[]> {
   const tried: string[] = []
   for (let way = await ways.next(); way !== null; way = await ways.next()) {

@@ -10,7 +10,7 @@ import { ScriptedEar } from '../../fakes/scripted-ear.ts'
 import { suite } from '../../harness.ts'
 
 const LEG = 'part_a'
-/** Of an echo: a round trip and two jitter buffers [ticks]. */
+/** Delay of an echo: a round trip and two jitter buffers [ticks]. */
 const DELAY_TICKS = 8
 /** Silence that ends an utterance, with some for the jitter buffer and the detector's own hangover [ticks]. */
 const END_OF_SPEECH = 60

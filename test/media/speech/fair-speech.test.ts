@@ -7,7 +7,7 @@ import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protoc
 import { SpeechProvider } from '../../fakes/speech-provider.ts'
 import { suite } from '../../harness.ts'
 
-/** Processes start, on a busy machine. */
+/** Allows processes to start on a busy machine. */
 const STARTING = { timeoutMs: 60_000 }
 const ownerOf = (affinity: string) => ({ legId: `part_${affinity}`, callId: null, affinity })
 

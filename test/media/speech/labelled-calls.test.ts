@@ -8,10 +8,10 @@ import { CallMaker, CONDITIONS, EMPTY_CONDITIONS, type LabelledCall } from '../.
 import { Prompts } from '../../../media/engine/prompts.ts'
 import { suite } from '../../harness.ts'
 
-/** Of the calls of each condition; `npm run bench -- --hearing` has more of them, and a recogniser. */
+/** Numbers of the calls of each condition; `npm run bench -- --hearing` runs more of them, with a recogniser. */
 const CALLS = [0, 5]
 const LIMIT = { timeoutMs: 120_000 }
-/** So little of a word may be missing [samples]: the lips before a "b", the air behind an "s". */
+/** Maximum part of a word that may be missing: the closed lips before a "b", or the air after an "s" [samples]. */
 const ALLOWED = 8 * 140
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
@@ -36,7 +36,7 @@ async function* casesOf(conditions: typeof CONDITIONS): AsyncGenerator<Case> {
   }
 }
 
-/** One utterance is what was said, from its first word to its last. */
+/** Checks that there is one utterance, with everything that was said. */
 function assertWhole({ name, call, heard }: Case): void {
   assert.is(heard.utterances.length, 1, name)
   const { from, to } = heard.utterances[0]!

@@ -12,7 +12,7 @@ import { TestEngine } from '../../fakes/engine.ts'
 import { suite } from '../../harness.ts'
 
 const LEG = 'part_a'
-/** Loading a model of 28 MB on a busy machine. */
+/** Allows a model of 28 MB to load on a busy machine. */
 const LOADING = { timeoutMs: 60_000 }
 
 type Line = SpeechUse & SpeechOwner

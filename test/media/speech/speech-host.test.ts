@@ -5,7 +5,7 @@ import { SpeechHost } from '../../../media/speech/speech-host.ts'
 import { abilitiesOf, OFFLINE_SPEECH } from '../../../media/speech/speech-protocol.ts'
 import { suite } from '../../harness.ts'
 
-/** Processes start, on a busy machine. */
+/** Allows processes to start on a busy machine. */
 const STARTING = { timeoutMs: 60_000 }
 
 let lines: { message: string; fields: Record<string, unknown> }[]

@@ -19,7 +19,7 @@ const crossed = ({ suite: name, sendKey, receiveKey }: SrtpKeys): SrtpKeys => ({
   receiveKey: sendKey,
 })
 
-/** An encrypted leg and its far end; what the leg sends is on `wire` as it is, and in `received` as the far end opens it. */
+/** An encrypted leg and its far end. What the leg sends is in `wire` encrypted, and in `received` as the far end decrypts it. */
 function scene() {
   const keys = { suite: NAME, sendKey: keyOf(1), receiveKey: keyOf(2) }
   const wire: Uint8Array[] = []

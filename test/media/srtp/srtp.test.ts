@@ -16,7 +16,7 @@ const hexOf = (bytes: Uint8Array | null): string => Buffer.from(bytes ?? []).toS
 
 const keyOf = (name: CryptoSuite, seed: number): string => newKey(name, bytes => new Random(seed).bytes(bytes))
 
-/** A packet whose payload tells its number. */
+/** A packet whose payload identifies its number. */
 function packet(sequence: number, options: { ssrc?: number; csrcs?: number } = {}): Uint8Array {
   const { ssrc = SSRC, csrcs = 0 } = options
   const bytes = new Uint8Array(12 + csrcs * 4 + PAYLOAD).fill(sequence & 0xff)

@@ -47,7 +47,7 @@ test('RFC 2202: HMAC-SHA1', () => {
   assert.is(of(Buffer.from('Jefe'), 'what do ya want for nothing?'), 'effcdf6ae5eb2fa2d27416d5f184df9c259a7c79')
 })
 
-/** Both ways: `plain` becomes `sealed`, and back; `sealed` with any one bit changed does not open. */
+/** Checks both directions: `plain` becomes `sealed`, and back; `sealed` with any single bit changed is rejected. */
 function proves(
   cipher: PacketCipher,
   packet: { clear: number; ssrc: number; index: number; plain: string; sealed: string },

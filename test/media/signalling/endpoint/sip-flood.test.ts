@@ -14,10 +14,10 @@ import { suite } from '../../../harness.ts'
 const test = suite('media/signalling/sip-flood')
 
 const HOST = '127.0.0.1'
-/** What one host sends in ten seconds of the flood that was seen to shut the port. */
+/** Packets of one host in ten seconds of the flood that once made the port unreachable. */
 const FLOOD = 16_000
 
-/** A host of its own on loopback. */
+/** A host with its own loopback address. */
 class Host {
   readonly got: string[] = []
   readonly #socket: Socket

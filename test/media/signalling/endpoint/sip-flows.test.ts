@@ -15,10 +15,10 @@ import { body } from '../../../sip/pipe.ts'
 const test = suite('media/signalling/sip-flows')
 const HOST = '127.0.0.1'
 const ACCOUNT = { username: 'ann', password: 'correct horse' }
-/** It listens nowhere. */
+/** An address at which nobody listens. */
 const CONTACT = 'sip:ann@127.0.0.9:9;transport=tcp'
 
-/** A user agent whose registrar takes everybody with the password. */
+/** A user agent whose registrar accepts everybody with the password. */
 async function scene() {
   const port = await freePort(HOST)
   const events: UaEvent[] = []

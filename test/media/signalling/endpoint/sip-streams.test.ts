@@ -38,7 +38,7 @@ async function listening(more: Partial<SipStreamsOptions> = {}) {
   return { streams, counters, received, open }
 }
 
-/** Closed in order or by a reset: what was still on its way decides which. */
+/** Resolves when the connection is closed, by FIN or reset; data in flight decides which. */
 const closed = (socket: Socket): Promise<unknown> =>
   socket.closed ? Promise.resolve() : new Promise(resolve => socket.once('close', resolve))
 
@@ -180,7 +180,7 @@ test('a connection that we opened is given up when it answers no keep-alive any 
   for (let times = 0; times < 3; times++) {
     const socket = await ping()
     socket.write('\r\n')
-    // Two answers are no question of theirs: nothing comes back.
+    // Two responses are not to be answered.
     const asked = await Promise.race([once(socket, 'data'), new Promise(later => setTimeout(later, 150, null))])
     assert.is(asked, null)
   }

@@ -123,7 +123,7 @@ test('who says nothing is closed and counted, and who does not answer pings is g
   live.send(MESSAGE)
   await once(silent, 'close')
   assert.is(counters.connectionsStalled, 1)
-  // One that has spoken, and then reads nothing: no WebSocket library, which would answer pings by itself.
+  // A client that has sent something, and then reads nothing. Not a WebSocket library, which would answer pings by itself.
   const deaf = await deafClient(server.port)
   await until(() => gone.length === 1)
   assert.is(received.length, 2)

@@ -9,7 +9,7 @@ const RULES = { afterMs: 100, endOfSpeechMs: 200, maxUtteranceMs: 1000 }
 
 const VOICES: Record<string, Voice> = { v: 'voice', '?': 'perhaps', '-': 'none' }
 
-/** Feeds frames, `v` with and `-` without a voice, `?` perhaps with one, and tells what changed at which frame. */
+/** Feeds frames: `v` with voice, `-` without, `?` uncertain. @returns what changed at which frame */
 function run(endpointer: Endpointer, frames: string): [number, Endpoint][] {
   const changes: [number, Endpoint][] = []
   ;[...frames].forEach((frame, i) => {

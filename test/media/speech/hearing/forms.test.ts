@@ -8,7 +8,7 @@ const test = suite('media/speech/hearing/forms')
 
 const MS = MODEL_HZ / 1000
 
-/** A word: a soft hiss, and a vowel that is 20 dB louder; in so much silence, with the line's faint hum. */
+/** A word, of a soft hiss and a vowel that is 20 dB louder, between silences with the line's faint hum. */
 function said(beforeMs: number, afterMs: number, gain: number): Float32Array {
   return Float32Array.from({ length: (beforeMs + 500 + afterMs) * MS }, (_, i) => {
     const ms = i / MS - beforeMs

@@ -7,7 +7,7 @@ const test = suite('media/speech/hearing/live-words')
 
 const SECOND = 8000
 
-/** An engine that answers when the test says so. */
+/** A recogniser that answers when the test says so. */
 class Ear {
   readonly asked: { manner: Manner; seconds: number; answer: (answer: Understood | { error: string }) => void }[] = []
   readonly told: string[] = []
@@ -37,7 +37,7 @@ class Ear {
     await new Promise(resolve => setImmediate(resolve))
   }
 
-  /** What is being asked: in which manner, and for so many seconds of speech. */
+  /** Open requests: their manner, and their length of speech [s]. */
   get open(): [Manner, number][] {
     return this.asked.map(({ manner, seconds }) => [manner, seconds])
   }

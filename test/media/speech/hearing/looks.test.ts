@@ -5,7 +5,7 @@ import { suite } from '../../../harness.ts'
 
 const test = suite('media/speech/hearing/looks')
 
-/** A recogniser that makes this of what it is shown, one after the other. */
+/** A recogniser that returns given results, one after the other. */
 class Ear {
   readonly shown: Float32Array[] = []
   readonly drafts: string[] = []

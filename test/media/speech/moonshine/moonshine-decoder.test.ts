@@ -16,7 +16,7 @@ const CACHES = ['decoder', 'encoder'].flatMap(half =>
 )
 const STATES = new Tensor('float32', new Float32Array(1), [1, 1, 1])
 
-/** A model whose next token follows from all before it; its cache holds just these, in each of its heads. */
+/** A model whose next token depends on all before it; each head of its cache holds exactly these. */
 class Model {
   runs = 0
   readonly outputNames = ['logits', ...CACHES]
@@ -99,7 +99,7 @@ test('whatever the draft, the tokens and how sure the model is are its own', asy
   const token = fc.nat(WORDS - 1)
   await fc.assert(
     fc.asyncProperty(fc.array(token, { maxLength: 40 }), fc.nat(1000), async (draft, seed) => {
-      // No text by heart: each token hangs on all before it.
+      // Not a fixed text: each token depends on all before it.
       const next = (before: readonly number[]): number =>
         before.reduce((sum, one, i) => (sum * 31 + one * (i + 7)) % 1009, seed) % WORDS
       const own = await decoded(next, [])

@@ -13,7 +13,7 @@ import { SpeechProvider } from '../../../fakes/speech-provider.ts'
 import { suite } from '../../../harness.ts'
 import { levelOf } from '../../engine/party.ts'
 
-/** Longer than any answer of the fake takes, short enough to wait for in vain. */
+/** Time limit: longer than any answer of the fake takes, and short enough for tests without an answer. */
 const PATIENCE_MS = 2000
 const IMPATIENCE_MS = 100
 
