@@ -5,7 +5,7 @@ import { body, message, Party, Pipe, seeded, withoutUpdate } from './pipe.ts'
 const test = suite('sip/chaos')
 const LAST = new Set(['ended', 'rejected'])
 
-/** One call each way over a bad network, with re-INVITEs and hang-ups at seeded times from both sides. */
+/** One call in each direction over a bad network, with re-INVITEs and hang-ups by both sides at seeded times. */
 function badNight(seed: number): { alice: Party; bob: Party; talked: boolean } {
   const random = seeded(seed)
   const pipe = new Pipe()

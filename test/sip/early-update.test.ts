@@ -2,13 +2,13 @@ import * as assert from 'uvu/assert'
 import { suite } from '../harness.ts'
 import { body, message, Party, Pipe, textOf } from './pipe.ts'
 
-/** UPDATE before the answer (RFC 3311 §5), and what a 2xx agrees on after what was said before it. */
+// UPDATE before the answer (RFC 3311 §5), and what a 2xx negotiates after an earlier offer and answer.
 
 const test = suite('sip/early-update')
 const FAR = { transport: 'udp', host: '192.0.2.2', port: 5060 } as const
 const CALL = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
 
-/** Alice's call to somebody whose every message is written by hand. */
+/** Alice's call to a far end whose messages the test writes. */
 function dialled() {
   const alice = new Party(new Pipe(), '192.0.2.1')
   const { sessionId, actions } = alice.agent.invite(CALL, 0)
@@ -109,7 +109,7 @@ test('a 200 without a description means that of its own 183, whatever another fo
   assert.is(plain.alice.event('answered').body, null, 'nobody has described that fork')
 })
 
-/** A caller by hand, that has a reliable 183 of Bob acknowledged. */
+/** A caller whose messages the test writes, and who has acknowledged a reliable 183 of Bob. */
 function early(status: number) {
   const bob = new Party(new Pipe(), '192.0.2.2')
   const request = (method: string, cseq: number, to: string, more: string[], content: string): string => {

@@ -6,7 +6,7 @@ import { FuzzedNight } from './fuzzed-night.ts'
 
 const test = suite('sip/fuzz')
 
-/** `TANDEM_FUZZ_MESSAGES=1000000 npm test -- sip/fuzz` is the long night; `FUZZ_SEED` chooses another one. */
+/** `TANDEM_FUZZ_MESSAGES=1000000 npm test -- sip/fuzz` is a long run; `FUZZ_SEED` sets another seed. */
 const MESSAGES = Number(process.env.TANDEM_FUZZ_MESSAGES ?? 20_000)
 
 setFlagsFromString('--expose-gc')
@@ -32,7 +32,7 @@ test(
     }
     const after = heapMb()
     console.log(`${night.messages} messages; heap ${before.toFixed(1)} MB, then ${after.toFixed(1)} MB`)
-    // What is bounded (nonces, addresses that rest) may fill up; a leak of 100 bytes a message would be 100 MB in a million.
+    // Bounded tables (nonces, addresses that failed) may fill up; a leak of 100 bytes per message would be 100 MB in a million messages.
     assert.ok(after - before < 8, `${before} MB, then ${after} MB`)
   },
   { timeoutMs: 30 * 60_000 },

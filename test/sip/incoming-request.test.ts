@@ -35,7 +35,7 @@ function party(options: Partial<UserAgentOptions> = {}): Party {
   return new Party(new Pipe(), '192.0.2.2', options)
 }
 
-/** Feeds a request and returns the texts of what was sent because of it. */
+/** Feeds a request. @returns the messages that are sent because of it */
 function feed(bob: Party, bytes: Uint8Array, from = PHONE, now = 0): string[] {
   const before = bob.sent.length
   bob.do(bob.agent.receive(bytes, from, now))
@@ -90,7 +90,7 @@ test('an INVITE gets 100 at once, and Record-Route comes back in 180 and 200', (
   assert.is(toOf(bob.sent[1]!.text), toOf(bob.sent[2]!.text))
 })
 
-/** A call that is up, its To with our tag. */
+/** A confirmed call, with our tag in its To. */
 function confirmed(extra: string[] = [], options: Partial<UserAgentOptions> = {}, from = PHONE) {
   const bob = party(options)
   feed(bob, raw('INVITE', { extra }), from)
@@ -182,7 +182,7 @@ test('a `sips:` Contact of a call that never was secure is reached as the call c
     const { sessionId } = bob.event('incoming')
     bob.do(bob.agent.accept(sessionId, body('answer'), 0))
     const to = toOf(bob.sent.at(-1)!.text)
-    // Whatever comes by another way moves it nowhere else.
+    // Requests over another transport do not change by which one the far end is reached.
     feed(bob, raw('ACK', { to }))
     feed(bob, raw('OPTIONS', { to, cseq: 2 }))
     bob.do(bob.agent.bye(sessionId, 0))

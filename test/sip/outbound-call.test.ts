@@ -17,7 +17,7 @@ function dial(
   return { alice, sessionId }
 }
 
-/** A response to the last INVITE that Alice sent, or to the last request that starts so. */
+/** Answers the last INVITE that Alice sent, or her last request that begins with the given text. */
 function answer(
   alice: Party,
   status: number,

@@ -12,7 +12,7 @@ const BUSY = { package: 'dialog', dialogs: [{ id: 'r1', direction: 'recipient', 
 const FREE = { package: 'dialog', dialogs: [] } as const
 const OK = (state: AskReply['state']): AskReply => ({ status: 200, retryAfterS: null, state })
 
-/** A product, and a phone made of text. */
+/** The product's user agent, and a phone whose messages are text of the test. */
 class Scene {
   readonly pipe = new Pipe()
   readonly server = new Party(this.pipe, '192.0.2.2', { registrarRealm: 'tandem' })
@@ -48,7 +48,7 @@ class Scene {
       .join('')
   }
 
-  /** The right password; answers the last thing asked. */
+  /** Answers the last request for a decision, with the right password. */
   grant(reply: AskReply): string | null {
     const { askId } = this.server.asks.at(-1)!
     const judged = this.server.agent.checkAsk(askId, HA1, this.pipe.now)

@@ -16,7 +16,7 @@ const WATCH: Watch = {
   credentials: { username: 'ann', password: 'correct horse' },
 }
 
-/** A user agent that registers, with the registrar's answers written by the test. */
+/** A user agent that registers at a registrar whose answers the test writes. */
 class Desk {
   readonly pipe = new Pipe()
   readonly party = new Party(this.pipe, '192.0.2.1')
@@ -42,7 +42,7 @@ class Desk {
     this.party.do(this.party.agent.receive(bytes, REGISTRAR, this.pipe.now))
   }
 
-  /** Milliseconds until the next REGISTER that is no retransmission. */
+  /** Time until the next REGISTER that is no retransmission [ms]. */
   untilNext(limitMs: number): number {
     const [before, from] = [this.requests.length, this.pipe.now]
     while (this.requests.length === before && this.pipe.now < from + limitMs) this.pipe.run(this.pipe.now + 500)
@@ -241,7 +241,7 @@ test('when its connection is closed, it registers again at once, or a minute aft
 function asking(): { desk: Desk; asked: () => number; answer: (rport?: number) => void } {
   const desk = Desk.open()
   const questions = () => desk.party.sentLike('OPTIONS').map(({ text }) => text)
-  // Its repeats have its branch.
+  // A retransmission has the same branch.
   const asked = () => new Set(questions().map(text => /branch=(\w+)/.exec(text)![1])).size
   const answer = (rport = 5060): void => {
     const copied = ['Via', 'From', 'To', 'Call-ID', 'CSeq'].map(name =>
@@ -254,7 +254,7 @@ function asking(): { desk: Desk; asked: () => number; answer: (rport?: number) =
   return { desk, asked, answer }
 }
 
-/** Runs until one more has been asked. */
+/** Runs until the next OPTIONS was sent. */
 function untilAsked({ desk, asked }: Pick<ReturnType<typeof asking>, 'desk' | 'asked'>): void {
   const before = asked()
   while (asked() === before && desk.pipe.now < 300_000) desk.pipe.run(desk.pipe.now + 100)

@@ -11,7 +11,7 @@ const field = (text: string, name: string): string | null =>
   new RegExp(`^${name}: ?(.*?)\r?$`, 'm').exec(text)?.[1] ?? null
 const bodyIn = ({ text }: Pick<Sent, 'text'>): string => text.slice(text.indexOf('\r\n\r\n') + 4)
 
-/** Alice calls Bob, whose owner does nothing by itself. */
+/** Alice calls Bob, who answers only when the test says so. */
 function call(request: Partial<InviteRequest> = {}, delayMs = 1) {
   const pipe = new Pipe()
   pipe.delayMs = delayMs
@@ -24,7 +24,7 @@ function call(request: Partial<InviteRequest> = {}, delayMs = 1) {
   return { pipe, alice, bob, a: sessionId, b: bob.event('incoming').sessionId }
 }
 
-/** An INVITE of somebody who does everything by hand. */
+/** An INVITE of a caller whose messages the test writes. */
 function caller(extra: string[], content = 'offer') {
   const pipe = new Pipe()
   const bob = new Party(pipe, '192.0.2.2')
@@ -205,7 +205,7 @@ test('a CANCEL while a PRACK is awaited is answered, the INVITE gets 487, and no
 
 // ---------------------------------------------------------------------------------------------------- our own calls
 
-/** A response to Alice's INVITE, by hand. */
+/** Answers Alice's INVITE with a response that the test writes. */
 function answer(alice: Party, status: number, tag: string, extra: string[] = [], content = ''): void {
   const last = alice.sentLike('INVITE').at(-1)!.text
   const copied = ['Via', 'From', 'Call-ID', 'CSeq'].map(name => `${name}: ${field(last, name)}`)

@@ -27,7 +27,7 @@ const host = fc.oneof(
   fc.constantFrom('[2001:db8::1]', '[::1]', '[fe80::a:b]'),
   fc.constantFrom('example.com', 'a.b-c.example.org', 'x1.test'),
 )
-/** A user part as it stands in a URI: some letters as they are, the rest escaped. */
+/** A user part as it is written in a URI: some characters plain, the rest escaped. */
 const user = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).map(text => encodeURIComponent(text)),
   letters('0123456789', 12).map(digits => `+${digits}`),
@@ -40,10 +40,10 @@ const uri = fc
     ([scheme, who, at, where]) => `${scheme}:${who === null ? '' : `${who}@`}${at}${where === null ? '' : `:${where}`}`,
   )
 const printable = fc.string({ unit: 'grapheme', maxLength: 40 })
-/** Anything that an owner may put in a name or a value, line ends and controls too. */
+/** Anything that a caller of our user agent may put into a name or a value, including line ends and control characters. */
 const anything = fc.oneof(printable, fc.string({ unit: 'binary', maxLength: 40 }))
 const body = fc.option(printable.map(text => ({ type: 'application/sdp', bytes: Buffer.from(text) })))
-/** `X-`: a name whose value sip.js does not take apart. It takes `_` in a name for `-`. */
+/** Names begin with `X-`, since sip.js does not parse the values of those. It reads `_` in a name as `-`. */
 const headers = fc.array(
   fc.tuple(
     token.map(name => `X-${name.replaceAll('_', '')}`),
@@ -52,7 +52,7 @@ const headers = fc.array(
   { maxLength: 4 },
 )
 
-/** Two agents of ours, and everything that they have said so far. */
+/** Two of our user agents, and all messages between them so far. */
 function pair(): { pipe: Pipe; alice: Party; bob: Party; judge: () => void } {
   const pipe = new Pipe()
   const alice = new Party(pipe, '192.0.2.1', { sessionExpiresS: 1800 })
@@ -235,7 +235,7 @@ test('whatever the grammar of RFC 3261 takes for a SIP URI, we take for the same
       ),
       text => {
         const theirs = theirUri(text)
-        // Its ports may be empty and its names end in a hyphen, those of the RFC may not.
+        // sip.js accepts empty ports, and host names that end in a hyphen; the RFC does not.
         if (theirs === null || /:(?![\w:])/.test(text.replace(/\[.*\]/, '')) || /-(\.|$)/.test(String(theirs[2])))
           return
         both++

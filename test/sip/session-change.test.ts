@@ -14,7 +14,7 @@ interface Call {
   b: string
 }
 
-/** Whoever is asked to change the session answers `<its own host>`. */
+/** Makes a party answer every offer with `<its own host>`. */
 function accepting(party: Party): void {
   party.onEvent = ({ kind, sessionId }) => {
     if (kind === 'incoming') party.do(party.agent.accept(sessionId, body('answer'), party.pipe.now))
@@ -22,7 +22,7 @@ function accepting(party: Party): void {
   }
 }
 
-/** A call that stands since 100 ms. */
+/** An answered call, 100 ms after its INVITE. */
 function call(options: {
   alter?: Pipe['alter']
   alice?: Partial<UserAgentOptions>

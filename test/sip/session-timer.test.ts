@@ -37,7 +37,7 @@ test('the side that answers follows RFC 4028 §9', () => {
       ],
       'too_small',
     ],
-    // As a caller asks after a 422.
+    // As a caller sends it after a 422.
     [
       [
         ['session-expires', '90'],

@@ -8,7 +8,7 @@ const test = suite('sip/torture')
 const folder = new URL('../../fixtures/sip/torture/', import.meta.url)
 const bytesOf = (name: string): Uint8Array => readFileSync(new URL(`${name}.dat`, folder))
 
-/** What the parser says (`ok` or its error) and what a user agent does: the status it answers, `call`, or `drop`. */
+/** The parser's result (`ok` or its error), and what a user agent does: answers with a status, reports a `call`, or drops it (`drop`). */
 const CASES: Record<string, [parse: string, treatment: number | 'call' | 'drop']> = {
   wsinv: ['ok', 'call'],
   intmeth: ['ok', 405],

@@ -6,7 +6,7 @@ import { body, Party, Pipe, textOf, withoutUpdate } from './pipe.ts'
 const test = suite('sip/user-agent')
 const CALL: InviteRequest = { to: 'sip:bob@192.0.2.2', from: 'sip:alice@192.0.2.1', body: body('offer') }
 
-/** Neither takes UPDATE: `session-change.test.ts` has those that do. */
+/** Two user agents without UPDATE; `session-change.test.ts` has those that support it. */
 function pair(): { pipe: Pipe; alice: Party; bob: Party } {
   const pipe = new Pipe()
   pipe.alter = withoutUpdate
@@ -281,7 +281,7 @@ test('a request inside a call that is answered 481 ends the call', () => {
   const { pipe, alice, bob, a, b } = established()
   pipe.lose = text => text.startsWith('BYE')
   bob.do(bob.agent.bye(b, 100))
-  // Bob forgets the call when his BYE stays unanswered; Alice learns it from her next request.
+  // Bob drops the call when his BYE is not answered; Alice learns that from the answer to her next request.
   pipe.run(40_000)
   assert.is(bob.agent.sessionCount, 0)
   alice.do(alice.agent.reinvite(a, body('hold'), 40_000))

@@ -5,7 +5,7 @@ import { body, Party, Pipe } from './pipe.ts'
 
 const test = suite('sip/websocket')
 
-/** We, with a client at `page` that is known by a name that leads nowhere (RFC 7118 §5). */
+/** Our user agent, and a client at `page` whose name does not resolve (RFC 7118 §5). */
 function pair(): { pipe: Pipe; us: Party; page: Party } {
   const pipe = new Pipe()
   const us = new Party(pipe, '192.0.2.1', {}, 'ws')

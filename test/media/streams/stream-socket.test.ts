@@ -26,9 +26,9 @@ interface Running extends RunningStream {
   kind: Kind
   changes: StreamSnapshot[]
   faults: unknown[]
-  /** From now on whatever it does by its clock throws. */
+  /** Makes its clock throw from now on. */
   breakClock(): void
-  /** Keys for the party. */
+  /** Keys that the receiver has pressed for the party. */
   pressed: string[]
   /** Advances its clock [ms]. */
   later(ms: number): void
@@ -113,7 +113,7 @@ async function endOf(url: string, spec: Partial<StreamSpec> = {}): Promise<strin
   return stream.snapshot().endedReason
 }
 
-/** Does the work of a slot. */
+/** Runs `work` as the work of a slot. */
 const inSlot = ({ kind }: Running, work: () => void): void =>
   kind === 'together' ? datagrams.sendTogether(work) : work()
 

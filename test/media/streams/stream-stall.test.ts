@@ -33,7 +33,7 @@ test('Stalling a receiver for 5 s drops exactly the frames older than 2 s on eac
   resume(bench)
   bench.run(10)
   for (const track of TRACKS) {
-    // Frames 11 to 20 were in the socket: they wait with the 90 youngest and can no longer be dropped.
+    // Frames 11 to 20 were in the socket: they can no longer be dropped, and wait with the 90 newest.
     assert.equal(gaps(bench.wire.media(track)), range(21, 170))
     assert.is(bench.wire.media(track).at(-1)?.timestamp, 269 * 20)
   }
@@ -99,7 +99,7 @@ for (const perSecond of [40, 20, 10, 5])
     const ages = bench.wire.messages.flatMap(({ media }, index) =>
       media === undefined ? [] : [bench.wire.readAt[index]! - began - Number(media.timestamp)],
     )
-    // The first seconds are those in which it is not known yet how slow it is.
+    // In the first seconds it is not yet known how slow the receiver is.
     const oldest = Math.max(...ages.slice(Math.floor(ages.length / 4)))
     assert.ok(oldest <= 3500, `${oldest} ms old when it was read`)
     const media = bench.wire.media('inbound')
@@ -111,7 +111,7 @@ for (const perSecond of [40, 20, 10, 5])
 test('A receiver that leaves pings unanswered for less than 5 s is streaming, then stalled, and streaming as soon as it answers', () => {
   const bench = new ForkBench().open()
   bench.wire.reads = false
-  // The fifth frame has a marker behind it.
+  // A marker follows the fifth frame.
   bench.run(5 + 249)
   assert.is(bench.status, 'streaming')
   bench.run(1)

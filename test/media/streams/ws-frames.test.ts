@@ -5,7 +5,7 @@ import { suite } from '../../harness.ts'
 
 const test = suite('media/streams/ws-frames')
 
-/** What its types do not list. */
+/** Exported by `ws`, but not in its types. */
 const { Receiver } = ws as unknown as { Receiver: new (options: object) => NodeJS.WritableStream }
 
 /** What a server reads. */
@@ -24,7 +24,7 @@ async function read(bytes: Buffer): Promise<{ texts: string[]; pings: Buffer[] }
 
 const textOf = (length: number): string => Array.from({ length }, (_, i) => String.fromCharCode(33 + (i % 90))).join('')
 
-/** On both sides of where the header grows, and of each place in a word. */
+/** Lengths around those at which the header grows, and with every remainder of a word. */
 const LENGTHS = [0, 1, 2, 3, 4, 5, 124, 125, 126, 127, 128, 301, 4095, 65_535, 65_536, 70_001]
 
 test('a server reads each frame as it was, however long it is', async () => {

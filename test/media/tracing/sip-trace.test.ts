@@ -118,7 +118,7 @@ test('a caller who is to be told to nobody is in no message of its dialog, and o
     'Remote-Party-ID: <sip:x@y>;privacy=full',
   ]) {
     const text = shown(asked)
-    // Where to our own requests go is how they are sent; whom they are for is not said.
+    // The address of our own requests is part of sending them; it does not tell whom they are for.
     for (const secret of secrets)
       assert.not.match(text.replace('@10.1.1.7:5060 SIP/2.0', ''), secret, `${asked}: ${secret}`)
     assert.is(text.match(/;tag=hers/g)!.length, 5, 'the dialog can be followed')

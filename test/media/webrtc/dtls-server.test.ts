@@ -23,7 +23,7 @@ const OWN = makeCertificate(Date.now())
 const folder = mkdtempSync(join(tmpdir(), 'dtls-'))
 test.after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A certificate of a far end's, made by OpenSSL. */
+/** A far end's certificate, made by OpenSSL. */
 function peerCertificate(name: string, ...key: string[]): { cert: string; key: string; fingerprint: string } {
   const [keyFile, certFile] = [join(folder, `${name}.key`), join(folder, `${name}.pem`)]
   const request = ['req', '-x509', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-keyout', keyFile, '-out', certFile]
@@ -42,10 +42,10 @@ interface Outcome {
 }
 
 /**
- * OpenSSL as the client of one handshake, until it has printed its keys, or both have given up.
+ * Runs a handshake with OpenSSL as the client, until it has printed its keys or both sides have given up.
  *
- * @param lose whether the n-th datagram between them is lost on its way
- * @param alter what somebody on the way does to what the client sends
+ * @param lose whether the n-th datagram between them is lost
+ * @param alter changes a datagram of the client in transit
  */
 async function handshake(
   fingerprint: string,
@@ -205,7 +205,7 @@ test('nothing that a stranger sends throws, and it is counted', () => {
     const server = new DtlsServer({ ...options, fingerprint: { hash: 'sha-256', value: '00' } })
     for (let i = 0; i < 8; i++) {
       const bytes = Uint8Array.from({ length: 13 + random(200) }, () => random(256))
-      // Often enough it begins like a record of a handshake.
+      // Usually it begins like a handshake record.
       if (random(3) > 0) bytes.set([22, 254, 253, 0, random(2), 0, 0, 0, 0, 0, i, 0, bytes.length - 13])
       if (random(2) > 0 && bytes.length > 25)
         bytes.set([1, 0, 0, bytes.length - 25, 0, 0, 0, 0, 0, 0, 0, bytes.length - 25], 13)

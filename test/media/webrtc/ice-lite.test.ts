@@ -30,7 +30,7 @@ const RESPONSE_V6 = hex(`
   01010048 2112a442 b7e7a701 bc34d686 fa87dfae 8022000b 74657374 20766563 746f7220 00200014 0002a147 0113a9fa a5d3f179
   bc25f4b5 bed2b9d9 00080014 a382954e 4be67bf1 1784c97c 8292c275 bfe3ed41 80280004 c8fb0b4c`)
 const XOR_MAPPED_ADDRESS = 0x0020
-/** It comes last, and nothing vouches for it. */
+/** Length of FINGERPRINT, which is last and not covered by MESSAGE-INTEGRITY. */
 const FINGERPRINT_BYTES = 8
 
 test('RFC 5769 §2.1: the sample request is read, and authentic by its password alone', () => {
@@ -72,7 +72,7 @@ const LOCAL = { ufrag: 'ours', pwd: 'ours-0123456789012345678' }
 const TRANSACTION = Buffer.from('abcdefghijkl')
 const NOMINATES = [USE_CANDIDATE, Buffer.alloc(0)] as const
 
-/** A check of the far end's, as it would be with these credentials. */
+/** A connectivity check of the far end with these credentials. */
 const check = (
   more: readonly (readonly [number, Uint8Array])[] = [],
   username = 'ours:theirs',

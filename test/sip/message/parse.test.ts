@@ -126,7 +126,7 @@ test('a response is read without what is too large in it', () => {
     [['Content-Length: 1', ...Array.from({ length: 5 }, () => `Y: ${'a'.repeat(8000)}`)], ''],
   ] as const) {
     const head = message('SIP/2.0 200 OK', ...REST, ...more).toString()
-    // Of the last one a stream hands over only the beginning.
+    // A stream passes on only the beginning of too large a head.
     const bytes = head.length > MAX_HEAD_BYTES ? head.slice(0, MAX_HEAD_BYTES) : `${head}${body}`
     const result = parseMessage(Buffer.from(bytes), true)
     if (result.kind !== 'response') throw new Error('no response')
@@ -186,7 +186,7 @@ test('whatever seeded mutation does to valid messages, the parser answers with a
 })
 
 test('hostile repetition takes no more than linear time', () => {
-  // A quadratic parser would run for minutes on these, and the harness's time-out would end it.
+  // A quadratic parser would take minutes for these, and run into the test's time-out.
   const fill = (piece: string) => piece.repeat(Math.floor(8000 / piece.length))
   for (const piece of ['"', '<', ';', ',', ';a=', '\\', ' ', 'SIP/', ';a="', '%41', '<>,']) {
     const lines = Array.from({ length: 7 }, () => `Route: ${fill(piece)}`)

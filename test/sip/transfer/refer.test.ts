@@ -5,7 +5,7 @@ import { body, message, Party, Pipe } from '../pipe.ts'
 
 const test = suite('sip/refer')
 
-/** Two parties in a call; whoever is asked to transfer says `answer`. */
+/** Two parties in a call; a REFER is answered with `answer`. */
 function call({ answer = 202 }: { answer?: number | null } = {}) {
   const pipe = new Pipe()
   const alice = new Party(pipe, '192.0.2.1')
@@ -132,7 +132,7 @@ test('a NOTIFY that is lost is sent again, and none passes another on the way', 
 test('who does not know of the subscription any more (481) is told nothing else, and the call goes on', () => {
   const { pipe, bob, alice, sessionId, notify } = call()
   const dialog = alice.agent.dialogOf(sessionId)!
-  // As after a restart: alice knows of no REFER.
+  // As after a restart: Alice does not know of a REFER.
   bob.do(bob.agent.receive(inCall(dialog, 'REFER', 'Refer-To: <sip:carol@192.0.2.3>'), alice.peer, pipe.now))
   pipe.run(200)
   assert.is(alice.sentLike('SIP/2.0 481').length, 1)
@@ -183,7 +183,7 @@ test('who never says how it ended is answered for after three minutes', () => {
 type Dialog = { callId: string; localTag: string; remoteTag: string }
 
 let cseq = 100
-/** A request of alice's inside her call with bob. */
+/** A request of Alice within her call with Bob. */
 const inCall = ({ callId, localTag, remoteTag }: Dialog, method: string, ...fields: string[]) =>
   message(
     `${method} sip:bob@192.0.2.2 SIP/2.0`,
