@@ -157,6 +157,8 @@ export interface Session {
   /** Whether the far end's last Allow names UPDATE (RFC 3311 §4); `never`: it does, but UPDATE was refused. */
   allowsUpdate: boolean | 'never'
   timer: SessionTimer | null
+  /** Whether the far end knows of the timer: one that refuses a refresh without is there, and stays. */
+  isTimerAgreed: boolean
   /** The largest Min-SE received in the dialog (RFC 4028 §7.4) [s]. */
   minSeS: number
   refreshAt: Deadline | null
@@ -420,6 +422,7 @@ export function newSession(core: AgentCore, seed: SessionSeed): Session {
     localDescription: null,
     allowsUpdate: false,
     timer: null,
+    isTimerAgreed: false,
     minSeS: MIN_SESSION_EXPIRES_S,
     refreshAt: null,
     expireAt: null,

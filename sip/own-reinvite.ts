@@ -42,12 +42,17 @@ export function noteMinSe(session: Session, headers: Headers): void {
 export const timerFor = (core: AgentCore, request: Headers): TimerAnswer =>
   answerSessionTimer(request, core.minSessionExpiresS, core.options.sessionExpiresS ?? null)
 
-/** Starts or stops the session timer (RFC 4028 §7.2, §9): refreshes if that is our role, hangs up if no refresh arrives. */
-export function runSessionTimer(core: AgentCore, session: Session, timer: SessionTimer | null, now: number): void {
+/**
+ * Starts the session timer (RFC 4028 §7.2, §9): refreshes if that is our role, hangs up if no refresh arrives. Without an agreed one we
+ * refresh for ourselves: a far end that holds sends no audio that would be missed when it dies.
+ */
+export function runSessionTimer(core: AgentCore, session: Session, agreed: SessionTimer | null, now: number): void {
   const { deadlines } = core
+  const timer = agreed ?? ownTimer(core, session)
   deadlines.cancel(session.refreshAt)
   deadlines.cancel(session.expireAt)
   session.timer = timer
+  session.isTimerAgreed = agreed !== null
   if (timer === null || session.phase === 'over') return
   session.expireAt = deadlines.set(now + expireAfterMs(timer), at => {
     finish(core, session, ended(session, 'local', 'session_expired'), at)
@@ -55,6 +60,12 @@ export function runSessionTimer(core: AgentCore, session: Session, timer: Sessio
     else session.pendingBye = TIMER_EXPIRED
   })
   if (timer.weRefresh) refreshAt(core, session, now + refreshAfterMs(timer))
+}
+
+function ownTimer({ options }: AgentCore, { phase, minSeS }: Session): SessionTimer | null {
+  const { sessionExpiresS } = options
+  if (sessionExpiresS === undefined || phase === 'inviting') return null
+  return { intervalS: Math.max(sessionExpiresS, minSeS), weRefresh: true }
 }
 
 function refreshAt(core: AgentCore, session: Session, atMs: number): void {
@@ -202,7 +213,8 @@ function failed(
   session.localDescription = own.before
   // A refresh checks whether the session still exists (RFC 4028 §10).
   if (endOnFailure(core, session, status, now, own.refresh ? 'session_expired' : 'timeout')) return
-  if (own.refresh) refreshAgain(core, session, now)
+  if (own.refresh && response !== null && !session.isTimerAgreed) runSessionTimer(core, session, null, now)
+  else if (own.refresh) refreshAgain(core, session, now)
   else core.emit({ kind: 'reinviteRejected', sessionId: session.id, status })
 }
 

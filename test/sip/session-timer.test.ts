@@ -121,18 +121,53 @@ test('a caller that only says that it supports timers is asked for one in the 20
   assert.equal([bob.event('ended').cause, alice.event('ended').cause], ['session_expired', 'bye'])
 })
 
-test('a caller that does not support timers is not asked for one', () => {
+/** A call between one that wants a timer and one that has never heard of it, whichever of them calls. */
+function oneSided(
+  caller: 'alice' | 'bob',
+  alter: Pipe['alter'] = text => text,
+): Record<'alice' | 'bob', Party> & { pipe: Pipe } {
   const pipe = new Pipe()
   const alice = new Party(pipe, '192.0.2.1')
-  const bob = new Party(pipe, '192.0.2.2', { sessionExpiresS: 1800 })
-  bob.onEvent = event => {
-    if (event.kind === 'incoming') bob.do(bob.agent.accept(event.sessionId, body('answer'), pipe.now))
+  const bob = new Party(pipe, '192.0.2.2', { sessionExpiresS: 120 })
+  pipe.alter = (text, from) =>
+    alter(text.replace('Supported: timer, ', 'Supported: ').replace(/^(?:Session-Expires|Min-SE): .*\r\n/gm, ''), from)
+  for (const party of [alice, bob]) {
+    party.onEvent = event => {
+      if (event.kind === 'incoming') party.do(party.agent.accept(event.sessionId, body('answer'), pipe.now))
+    }
   }
-  pipe.alter = text => text.replace('Supported: timer, ', 'Supported: ')
-  alice.do(alice.agent.invite({ to: 'sip:b@192.0.2.2', from: 'sip:a@192.0.2.1', body: body('offer') }, 0).actions)
+  const [from, to] = caller === 'alice' ? [alice, bob] : [bob, alice]
+  const request = { to: `sip:x@${to.peer.host}`, from: `sip:y@${from.peer.host}`, body: body('offer') }
+  from.do(from.agent.invite(request, 0).actions)
+  pipe.run(1000)
+  return { pipe, alice, bob }
+}
+
+test('a far end that does not support timers is asked for none, but whether it is still there, as long as it says anything', () => {
+  for (const caller of ['alice', 'bob'] as const) {
+    for (const status of ['200 OK', '488 No', '500 No']) {
+      const { pipe, alice, bob } = oneSided(caller, text =>
+        /CSeq: \d+ UPDATE/.test(text) ? text.replace(/^SIP\/2\.0 200 OK/, `SIP/2.0 ${status}`) : text,
+      )
+      if (caller === 'alice') assert.not.match(bob.sentLike('SIP/2.0 200')[0]!.text, 'Session-Expires')
+      pipe.run(1_000_000)
+      const refreshes = bob.sentLike('UPDATE')
+      assert.is(refreshes.length, 16, `${caller} ${status}`)
+      assert.ok(Math.abs(refreshes[0]!.at - 60_000) < 50)
+      assert.is(alice.sentLike('UPDATE').length, 0)
+      pipe.lose = (_, from) => from === alice
+      pipe.run(1_200_000)
+      assert.is(bob.event('ended').cause, 'session_expired', `${caller} ${status}`)
+    }
+  }
+})
+
+test('a far end that does not support timers and knows nothing of the call any more ends it', () => {
+  const { pipe, bob } = oneSided('alice', text =>
+    /CSeq: \d+ UPDATE/.test(text) ? text.replace(/^SIP\/2\.0 200 OK/, 'SIP/2.0 481 Gone') : text,
+  )
   pipe.run(100_000)
-  assert.not.match(bob.sentLike('SIP/2.0 200')[0]!.text, 'Session-Expires')
-  assert.is(bob.agent.nextDeadline(), null)
+  assert.is(bob.event('ended').cause, 'session_expired')
 })
 
 test('422 to a refresh raises the interval and Min-SE for the rest of the dialog', () => {
