@@ -22,7 +22,11 @@ interface Start {
 export const startOnOneCore = (options: Start): Promise<Subject> => startProduct(options, onMeasuredCore())
 
 /** Starts the product as `npm start` does; it is used over its REST API only. */
-export async function startProduct({ sockets, threads }: Start, prefix: string[] = []): Promise<Subject> {
+export async function startProduct(
+  { sockets, threads }: Start,
+  prefix: string[] = [],
+  env: Record<string, string> = {},
+): Promise<Subject> {
   const product = await Product.start({
     prefix,
     env: {
@@ -32,6 +36,7 @@ export async function startProduct({ sockets, threads }: Start, prefix: string[]
       TANDEM_ENGINE_THREADS: String(threads),
       TANDEM_LOG_LEVEL: 'warn',
       TANDEM_WARM_UP: 'yes',
+      ...env,
     },
   })
   const { pids } = product

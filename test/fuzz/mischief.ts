@@ -5,6 +5,7 @@ const METHODS = ['INVITE', 'OPTIONS', 'BYE', 'CANCEL', 'ACK', 'INFO', 'REGISTER'
 
 /** Opens a socket for raw messages, which hangs up every call that happens to be answered. */
 export async function careless(): Promise<RawSocket> {
+  let requests = 0
   const socket = await RawSocket.open((bytes, from) => {
     const text = bytes.toString('latin1')
     const [callId, to, from_] = [headerOf(text, 'Call-ID'), headerOf(text, 'To'), headerOf(text, 'From')]
@@ -17,7 +18,7 @@ export async function careless(): Promise<RawSocket> {
     ] as const) {
       const lines = [
         `${method} sip:fuzz@${from.host}:${from.port} SIP/2.0`,
-        `Via: SIP/2.0/UDP 127.0.0.1:${socket.port};branch=z9hG4bKend${method}${callId.length}${number};rport`,
+        `Via: SIP/2.0/UDP 127.0.0.1:${socket.port};branch=z9hG4bKend${++requests};rport`,
         `From: ${from_}`,
         `To: ${to}`,
         `Call-ID: ${callId}`,

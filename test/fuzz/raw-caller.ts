@@ -162,7 +162,11 @@ export class RawCall {
     const reply = await answer
     clearInterval(again)
     clearTimeout(giveUp)
-    if (!reply.startsWith('SIP/2.0 200')) throw new Error(`a raw call to ${user} got: ${reply.slice(0, 200)}`)
+    if (!reply.startsWith('SIP/2.0 200')) {
+      sip.close()
+      rtp.close()
+      throw new Error(`a raw call to ${user} got: ${reply.slice(0, 200)}`)
+    }
     const port = Number(/^m=audio (\d+)/m.exec(reply)?.[1])
     const toTag = /;tag=([^\s;>]+)/.exec(headerOf(reply, 'To') ?? '')?.[1] ?? ''
     const { body: _offer, ...dialog } = { ...template, toTag }
