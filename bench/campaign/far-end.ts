@@ -111,7 +111,7 @@ export class FarEnd {
     this.#audio.close()
   }
 
-  /** Reads what has arrived by now in this turn of the event loop; what arrives meanwhile may be read in the next one. */
+  /** Sets `#readAllAt` to the present time at the end of this turn of the event loop, when everything that has arrived by now was read. */
   #read(): void {
     if (this.#isReading) return
     this.#isReading = true

@@ -51,7 +51,7 @@ export interface Figures {
   statuses: Record<string, number>
   /** Attempts without an INVITE, since no line was free. */
   neverLeft: number
-  /** Contacts whose next attempt was postponed by the limit of attempts. */
+  /** Contacts whose next attempt was postponed by a day, by the limit of calls to a number. */
   putOff: number
   /** For answered calls that no agent was free for: time until the party heard something, without those who hung up before [ms]. */
   toldMs: number[]
