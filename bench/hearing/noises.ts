@@ -1,18 +1,14 @@
 import { clamp16, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { levelDbov } from '../../codecs/level.ts'
+import { seeded } from '../seeded.ts'
 
 /** `white`: a bad line; `car`: deep and smooth; `fan`: a hum with harmonics and air; `babble`: people in the same room. */
 export type NoiseKind = 'white' | 'car' | 'fan' | 'babble'
 
-/** Numbers from -1 to 1 that are the same for the same seed (mulberry32). */
+/** Numbers from -1 to 1 that are the same for the same seed. */
 export function seededNoise(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 31 - 1
-  }
+  const random = seeded(seed)
+  return () => 2 * random() - 1
 }
 
 /** Noise of this RMS level, `length` samples of it. `talkers`: the voices that babble is made of. */

@@ -12,6 +12,7 @@ import { HELD } from '../copilot/calls/held.ts'
 import { textOf } from '../copilot/calls/labelled-call.ts'
 import { SEEN } from '../copilot/calls/seen.ts'
 import { SENTENCES } from '../hearing/sentences.ts'
+import { seeded } from '../seeded.ts'
 import { music, type Random, singing, whistling } from './synth.ts'
 
 /**
@@ -64,17 +65,6 @@ const TALKERS = 4
 /** Number of the last spoken texts from which babble is mixed. */
 const BABBLE_POOL = 40
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
-function randomOf(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 /** Speech, music and tones of one part, in which no key is pressed; the same each time. */
 export class Material {
   readonly #part: Part
@@ -88,7 +78,7 @@ export class Material {
 
   constructor(part: Part) {
     this.#part = part
-    this.#random = randomOf(SEEDS[part])
+    this.#random = seeded(SEEDS[part])
     this.#texts = textsOf(part)
   }
 

@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { AnswerDetector } from '../../codecs/detectors/answer-detector.ts'
 import { MessageEnd } from '../../codecs/detectors/message-end.ts'
 import { NearVoice } from '../../codecs/detectors/near-voice.ts'
 import { renderTone } from '../../codecs/tones.ts'
 import { loadVoiceDetector } from '../../codecs/voice-activity.ts'
 import { suite } from '../harness.ts'
-import { framesOf, prompt, seeded } from './signals.ts'
+import { framesOf, prompt } from './signals.ts'
 
 const test = suite('codecs/answer-detector')
 

@@ -1,21 +1,11 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { music, singing, whistling } from '../../bench/tones/synth.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { dtmfPlan, renderTone } from '../../codecs/tones.ts'
 import { suite } from '../harness.ts'
-import {
-  addKey,
-  addSpeechNoise,
-  amplitudeOf,
-  framesOf,
-  KEYS,
-  type KeyTone,
-  PROMPTS,
-  prompt,
-  seeded,
-  toPcm,
-} from './signals.ts'
+import { addKey, addSpeechNoise, amplitudeOf, framesOf, KEYS, type KeyTone, PROMPTS, prompt, toPcm } from './signals.ts'
 
 const test = suite('codecs/dtmf-detector')
 

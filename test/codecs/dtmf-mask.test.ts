@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
 import { PCMA } from '../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelPower } from '../../codecs/goertzel.ts'
 import { DTMF_FREQUENCIES, type DtmfKey } from '../../codecs/tones.ts'
 import { suite } from '../harness.ts'
-import { addKey, addSpeechNoise, amplitudeOf, framesOf, KEYS, PROMPTS, prompt, seeded, toPcm } from './signals.ts'
+import { addKey, addSpeechNoise, amplitudeOf, framesOf, KEYS, PROMPTS, prompt, toPcm } from './signals.ts'
 
 const test = suite('codecs/dtmf-mask')
 

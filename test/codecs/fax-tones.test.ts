@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { music, singing, whistling } from '../../bench/tones/synth.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { suite } from '../harness.ts'
-import { addSpeechNoise, amplitudeOf, framesOf, PROMPTS, prompt, seeded, toPcm } from './signals.ts'
+import { addSpeechNoise, amplitudeOf, framesOf, PROMPTS, prompt, toPcm } from './signals.ts'
 
 const test = suite('codecs/fax-tones')
 

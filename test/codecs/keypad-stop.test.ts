@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { DELAY_FRAMES, DtmfMask } from '../../codecs/dtmf-mask.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { goertzelCoefficient, goertzelPower } from '../../codecs/goertzel.ts'
 import { KeypadStop, STOP_DELAY_FRAMES } from '../../codecs/keypad-stop.ts'
 import { DTMF_FREQUENCIES, type DtmfKey } from '../../codecs/tones.ts'
 import { suite } from '../harness.ts'
-import { addKey, framesOf, PROMPTS, prompt, seeded, toPcm } from './signals.ts'
+import { addKey, framesOf, PROMPTS, prompt, toPcm } from './signals.ts'
 
 const test = suite('codecs/keypad-stop')
 

@@ -4,17 +4,6 @@ import { readWav } from '../../codecs/wav.ts'
 
 export const KEYS = Object.keys(DTMF_FREQUENCIES) as DtmfKey[]
 
-/** A seeded source of numbers in [0, 1) (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 /** Amplitude of a sine of `dbm0`: 0 dBm0 is 3.14 dB below a full-scale sine (G.711 §6). */
 export const amplitudeOf = (dbm0: number): number => 32_768 * 10 ** ((dbm0 - 3.14) / 20)
 

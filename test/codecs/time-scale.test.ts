@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { levelDbov } from '../../codecs/level.ts'
 import { type Pace, TimeScale } from '../../codecs/time-scale.ts'
 import { suite } from '../harness.ts'
-import { PROMPTS, prompt, seeded } from './signals.ts'
+import { PROMPTS, prompt } from './signals.ts'
 
 const FRAME = 160
 const test = suite('codecs/time-scale')

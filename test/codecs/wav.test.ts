@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
 import wavefile from 'wavefile'
+import { seeded } from '../../bench/seeded.ts'
 import { writeL16le } from '../../codecs/l16.ts'
 import { readWav, WAV_HEADER_BYTES, type Wav, type WavError, wavHeader } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
-import { seeded } from './signals.ts'
 
 const test = suite('codecs/wav')
 

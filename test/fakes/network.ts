@@ -1,14 +1,4 @@
-/** A seeded source of numbers in 0..1 (mulberry32): the same seed, the same run. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
+import { seeded } from '../../bench/seeded.ts'
 export interface NetworkOptions {
   seed: number
   /** probability that a packet does not arrive */
@@ -34,7 +24,7 @@ export class Network<T> {
 
   constructor(options: NetworkOptions) {
     this.#options = { loss: 0, duplication: 0, delayMs: 0, jitterMs: 0, reorder: 0, reorderMs: 0, ...options }
-    this.#random = seededRandom(options.seed)
+    this.#random = seeded(options.seed)
   }
 
   send(packet: T, nowMs: number): void {

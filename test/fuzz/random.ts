@@ -1,3 +1,5 @@
+import { seeded } from '../../bench/seeded.ts'
+
 /** Broken numbers, as text. */
 const NUMBERS = ['-1', '0', '65536', '4294967296', '99999999999999999999', '1e9', '0x10', 'NaN', '٣', '1.5', '']
 /** Bytes that break parsers: NUL, line ends, separators, invalid UTF-8, overlong and surrogate UTF-8. */
@@ -29,19 +31,12 @@ const NO_UTF8 = [
 /** A seeded generator of broken data: the same seed gives the same bytes. The variable `FUZZ_SEED` sets another seed. */
 export class Random {
   readonly seed: number
-  #state: number
+  /** A number in [0, 1). */
+  readonly next: () => number
 
   constructor(seed: number) {
     this.seed = (Number(process.env.FUZZ_SEED ?? 0) + seed) >>> 0
-    this.#state = this.seed
-  }
-
-  /** [0, 1), mulberry32. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+    this.next = seeded(this.seed)
   }
 
   /** A whole number in [0, below). */

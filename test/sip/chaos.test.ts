@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../bench/seeded.ts'
 import { suite } from '../harness.ts'
-import { body, message, Party, Pipe, seeded, withoutUpdate } from './pipe.ts'
+import { body, message, Party, Pipe, withoutUpdate } from './pipe.ts'
 
 const test = suite('sip/chaos')
 const LAST = new Set(['ended', 'rejected'])

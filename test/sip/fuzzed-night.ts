@@ -1,6 +1,7 @@
+import { seeded } from '../../bench/seeded.ts'
 import type { InviteRequest, UaEvent } from '../../sip/user-agent.ts'
 import { Random } from '../fuzz/random.ts'
-import { body, Party, Pipe, seeded } from './pipe.ts'
+import { body, Party, Pipe } from './pipe.ts'
 
 /** Number of calls at a time, in each direction. */
 const CALLS = 20

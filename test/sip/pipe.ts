@@ -11,17 +11,6 @@ import type {
 } from '../../sip/user-agent.ts'
 import { UserAgent } from '../../sip/user-agent.ts'
 
-/** A seeded generator of numbers from 0 up to 1 (mulberry32). */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 export interface Sent {
   at: number
   text: string

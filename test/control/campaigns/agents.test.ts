@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { bookForAgent } from '../../../control/browsers/agent-callback.ts'
 import { callsForAgents, type Reached } from '../../../control/campaigns/pacing.ts'
 import { newId } from '../../../control/kernel/ids.ts'
@@ -182,17 +183,6 @@ test('who hears that nobody is free counts as abandoned already: for the next fr
   assert.is(dialled().length, 4)
   await campaigns.close()
 })
-
-/** 0 to 1, the same for each seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 interface Simulated {
   seed: number

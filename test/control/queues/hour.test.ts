@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { suite } from '../../harness.ts'
 import { testEngine } from '../database.ts'
 import { makeQueueWorld } from './queue-world.ts'
@@ -11,17 +12,6 @@ const HOUR_S = 3600
 const TICK_S = 10
 const NAME =
   '200 callers, 20 agents, an hour, random hang-ups and crashes of control: no call lost or doubled, waits in order, statuses right'
-
-/** A generator of numbers from 0 to 1 (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const theHour = async () => {
   const random = seeded(7)

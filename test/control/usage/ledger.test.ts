@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { forTenant } from '../../../control/kernel/tenancy.ts'
 import { removeCall } from '../../../control/retention/removal.ts'
 import { count, release } from '../../../control/usage/ledger.ts'
@@ -11,17 +12,6 @@ import { ledger, recount } from './recount.ts'
 
 const test = suite('control/usage/ledger')
 
-/** 0 to 1, the same for the same seed (mulberry32). */
-function chance(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 const STEPS = 100
 /** Callers who are served before anything else happens, and with them those who are known by then; no death overtakes these. */
 const CALM = 0.35
@@ -31,7 +21,7 @@ const CALM_STREAMS = 0.5
 test('after any history of calls, with deaths of both processes and events told twice, the ledger adds up exactly to the calls', async () => {
   const world = await makeCallsWorld({ resolve: async () => ['93.184.216.34'] })
   const { media, clock } = world
-  const random = chance(7)
+  const random = seeded(7)
   const legs: string[] = []
   const restart = async () => {
     await world.control.stop()

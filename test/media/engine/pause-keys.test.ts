@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { keysIn } from '../../../bench/phone/keypad.ts'
+import { seeded } from '../../../bench/seeded.ts'
 import type { Request } from '../../../media/protocol.ts'
 import { type FarEnd, TestEngine } from '../../fakes/engine.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 import { type Press, Typist, type Way } from './typist.ts'
 
@@ -79,7 +79,7 @@ function timetable(random: () => number, ways: readonly Way[]): Press[] {
 }
 
 async function makeWorld(seed: number, consumer: Consumer): Promise<World> {
-  const random = seededRandom(seed)
+  const random = seeded(seed)
   const dir = mkdtempSync(join(tmpdir(), 'tandem-test-'))
   const engine = new TestEngine(dir)
   const tonesOnly = random() < 0.3

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { keypadTrace, keysIn } from '../../../bench/phone/keypad.ts'
+import { seeded } from '../../../bench/seeded.ts'
 import { dtmfTone } from '../../../codecs/tones.ts'
 import { BrowserLeg, FACTS } from '../../../media/legs/browser-leg.ts'
 import { FrameRing } from '../../../media/legs/frame-ring.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { TestEngine } from '../../fakes/engine.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 import { type Press, Typist } from './typist.ts'
 
@@ -40,7 +40,7 @@ interface Case {
 }
 
 function makeCase(seed: number, stall: Stall): Case {
-  const random = seededRandom(seed)
+  const random = seeded(seed)
   const pick = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
   const pressed = RESUME - pick(2, 20)
   const key: Press = { key: '7', from: pressed, ticks: pick(10, 50), way: 'inband' }

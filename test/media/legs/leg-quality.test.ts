@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { LegQuality } from '../../../media/legs/leg-quality.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
@@ -6,7 +7,6 @@ import { JitterBuffer } from '../../../media/rtp/jitter.ts'
 import { mosOf } from '../../../media/rtp/mos.ts'
 import { ReceptionStats } from '../../../media/rtp/reception-stats.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
-import { seeded } from '../../codecs/signals.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf } from '../engine/party.ts'
 

@@ -1,11 +1,12 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { levelDbov } from '../../../codecs/level.ts'
 import { LawAudio } from '../../../media/legs/law-audio.ts'
 import { PacketAudio, packetCodec } from '../../../media/legs/packet-audio.ts'
 import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
-import { PROMPTS, prompt, seeded } from '../../codecs/signals.ts'
+import { PROMPTS, prompt } from '../../codecs/signals.ts'
 import { suite } from '../../harness.ts'
 import { levelOf, mediaOf } from '../engine/party.ts'
 

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { type DtmfKey, dtmfTone } from '../../../codecs/tones.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { RtpSender } from '../../../media/rtp/rtp.ts'
-import { seeded } from '../../codecs/signals.ts'
 import { suite } from '../../harness.ts'
 import { mediaOf } from '../engine/party.ts'
 

@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { goertzelCoefficient, goertzelDbov, goertzelPower } from '../../../codecs/goertzel.ts'
 import { DTMF_FREQUENCIES } from '../../../codecs/tones.ts'
 import { Room } from '../../../media/rooms/room.ts'
-import { addKey, KEYS, prompt, seeded, toPcm } from '../../codecs/signals.ts'
+import { addKey, KEYS, prompt, toPcm } from '../../codecs/signals.ts'
 import { suite } from '../../harness.ts'
 import { KeepingSink, Party, run } from '../engine/party.ts'
 

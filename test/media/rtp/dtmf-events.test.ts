@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { DtmfEventReader, DtmfEventWriter, type DtmfReading } from '../../../media/rtp/dtmf-events.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 
 interface Sent {
@@ -155,7 +155,7 @@ test('a sender whose timestamps go on while a key is down (against §2.5.1.2) pr
   assert.is(heard.length, 40, 'and each ends once')
   const endless = moving(sent('5577')).filter(packet => !isEnd(packet))
   assert.is(keysOf(read(endless)), '5577')
-  const random = seededRandom(3)
+  const random = seeded(3)
   for (let run = 0; run < 50; run++) {
     const some = moving(sent('5577')).filter(({ marker }) => marker || random() > 0.3)
     assert.is(keysOf(read(some)), '5577')
@@ -180,7 +180,7 @@ test('when all ends are lost and nothing follows, the key ends after 150 ms', ()
 })
 
 test('duplicated and reordered packets read no key twice', () => {
-  const random = seededRandom(4)
+  const random = seeded(4)
   for (let round = 0; round < 200; round++) {
     const packets = sent('55#0').flatMap(packet => (random() < 0.3 ? [packet, packet] : [packet]))
     // Every packet may be overtaken by those of the next 60 ms.
@@ -251,7 +251,7 @@ test('after five seconds without keys, timestamps that start anew are believed',
 })
 
 test('no bytes make the reader throw, and every key that begins ends', () => {
-  const random = seededRandom(9)
+  const random = seeded(9)
   const reader = new DtmfEventReader()
   let [began, ended] = [0, 0]
   const count = (reading: DtmfReading): void => {

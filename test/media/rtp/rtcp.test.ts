@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import type { ReportBlock } from '../../../media/rtp/reception-stats.ts'
 import {
   ntpMiddle,
@@ -10,7 +11,6 @@ import {
   writeBye,
   writeReport,
 } from '../../../media/rtp/rtcp.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 
 const BLOCK: ReportBlock = {
@@ -123,7 +123,7 @@ test('reports are 5 s apart, spread from half to one and a half of it (RFC 3550 
 })
 
 test('no bytes make the parser throw or report more than it has room for', () => {
-  const random = seededRandom(11)
+  const random = seeded(11)
   const found = new RtcpCompound()
   const buffer = new Uint8Array(RTCP_BUFFER_BYTES)
   const length = writeBye(buffer, writeReport(buffer, 1, SENDER, BLOCK, 'host'), 1)

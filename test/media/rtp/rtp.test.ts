@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { isRtcp, parseRtp, RtpPacket, RtpSender, Unwrapper, writeRtpHeader } from '../../../media/rtp/rtp.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 
 const bytesOf = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex.replaceAll(' ', ''), 'hex'))
@@ -118,7 +118,7 @@ test('the sender counts up over both wraps, marks the first packet after silence
 })
 
 test('no bytes make the parser throw or point outside of them', () => {
-  const random = seededRandom(20)
+  const random = seeded(20)
   const packet = new RtpPacket()
   let accepted = 0
   for (let i = 0; i < 10_000; i++) {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { SenderClock } from '../../../media/rtp/sender-clock.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/rtp/sender-clock')
@@ -17,7 +17,7 @@ function heardFor(ms: number, delayOf: (ms: number) => number): SenderClock {
 }
 
 test('what was held up on its way counts by when it was sent, however much packets jitter', () => {
-  const random = seededRandom(3)
+  const random = seeded(3)
   const clock = heardFor(5000, () => FAST_MS + 80 * random())
   for (const delayMs of [20, 100, 290, 900, 4000]) {
     const at = clock.timeOf(timestampAt(4990), 4990 + delayMs)

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { Admission } from '../../../media/signalling/admission.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 import { LocalMedia, RawPhone } from '../local-media.ts'
 
@@ -90,7 +90,7 @@ test('a queue that is worked off within 100 ms is no rush, nor one that is taken
 
 test('in a rush the queue is short: those are let in that control takes in time, nearly as many as it can take, and the rest is refused at once', () => {
   const { world, admission } = makeWorld()
-  const random = seededRandom(19)
+  const random = seeded(19)
   const [offered, capacity, seconds] = [300, 100, 60]
   const queue: { legId: string; since: number }[] = []
   const waits: number[] = []

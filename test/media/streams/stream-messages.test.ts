@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import {
   connectedMessage,
   dtmfMessage,
@@ -8,7 +9,6 @@ import {
   stopMessage,
 } from '../../../media/streams/stream-messages.ts'
 import { MediaMessageWriter } from '../../../media/streams/stream-track.ts'
-import { seededRandom } from '../../fakes/network.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/streams/stream-messages')
@@ -76,7 +76,7 @@ test('Custom parameters arrive as they were given, whatever they hold', () => {
 })
 
 test('Every payload and every number arrives as it was written, whatever was written before', () => {
-  const random = seededRandom(11)
+  const random = seeded(11)
   const numbers = [0, 1, 9, 10, 99, 100, 65_535, 999_999, 4_294_967_296, 2 ** 53 - 1]
   for (const bytes of Object.values(PAYLOAD_BYTES)) {
     const writer = new MediaMessageWriter('ms_é"', 'outbound', bytes)

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { seededRandom } from '../../fakes/network.ts'
+import { seeded } from '../../../bench/seeded.ts'
 import { ForkBench, gaps } from '../../fakes/stream-wire.ts'
 import { suite } from '../../harness.ts'
 
@@ -202,7 +202,7 @@ test('A path whose round trip rises from 10 to 600 ms, and falls, and rises agai
 })
 
 test('A path whose round trip varies at random up to 500 ms loses nothing', () => {
-  const random = seededRandom(3)
+  const random = seeded(3)
   const bench = pathOf(100)
   for (let i = 0; i < 5000; i++) {
     bench.wire.roundTripMs = 500 * random()
@@ -293,7 +293,7 @@ test('A key keeps its place behind the audio that waits for the receiver to read
 })
 
 test('Every frame produced is sent, dropped or waiting, whatever the pattern', () => {
-  const random = seededRandom(7)
+  const random = seeded(7)
   const bench = new ForkBench({}, random).open()
   for (let i = 0; i < 4000; i++) {
     const dice = random()

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { type FramerEvent, StreamFramer } from '../../../sip/message/framer.ts'
 import { suite } from '../../harness.ts'
-import { seeded } from '../pipe.ts'
 
 const test = suite('sip/message/framer')
 const text = (events: FramerEvent[]): string[] =>

@@ -1,9 +1,10 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import type { SipRequest } from '../../../sip/message/message.ts'
 import { toText } from '../../../sip/message/message.ts'
 import { MAX_HEAD_BYTES, type ParseErrorCode, parseMessage } from '../../../sip/message/parse.ts'
 import { suite } from '../../harness.ts'
-import { message, seeded } from '../pipe.ts'
+import { message } from '../pipe.ts'
 
 const test = suite('sip/message/parse')
 const START = 'OPTIONS sip:b@192.0.2.2 SIP/2.0'
