@@ -51,10 +51,16 @@ export function inspectRequest(request: SipRequest, takesRegistrations = false):
 const isOfOwnType = ({ method, headers }: SipRequest): boolean =>
   BODIES[method]?.test(mediaType(headers.get('content-type') ?? '')) === true
 
+/** The refusal of a body that is compressed, for example (RFC 3261 §8.2.3). */
+export function encodingRefusal({ headers }: SipRequest): Refusal | null {
+  const encoding = (headers.get('content-encoding') ?? '').toLowerCase()
+  return ENCODINGS.has(encoding) ? null : { status: 415, headers: [['Accept-Encoding', 'identity']] }
+}
+
 function inspectContent(request: SipRequest): Refusal | null {
   if (request.body.length === 0 || BODILESS.has(request.method)) return null
-  const encoding = (request.headers.get('content-encoding') ?? '').toLowerCase()
-  if (!ENCODINGS.has(encoding)) return { status: 415, headers: [['Accept-Encoding', 'identity']] }
+  const encoded = encodingRefusal(request)
+  if (encoded !== null) return encoded
   const isRead = BODIES[request.method] === undefined ? isSession(request) : isOfOwnType(request)
   return isRead ? null : { status: 415, headers: [['Accept', ACCEPT]] }
 }

@@ -1,9 +1,10 @@
 import type { AgentCore } from '../agent-core.ts'
 import type { AskEvent, AskReply, HeaderFields, Peer } from '../agent-types.ts'
 import { nonceUseOf } from '../auth/digest.ts'
-import type { Refusal } from '../inspect-request.ts'
+import { encodingRefusal, type Refusal } from '../inspect-request.ts'
 import { mediaType, parseDeltaSeconds } from '../message/headers.ts'
 import { type SipRequest, toText } from '../message/message.ts'
+import { paramValue, unquote } from '../message/params.ts'
 import { parseUri, userOf } from '../message/uri.ts'
 import type { ServerTransaction } from '../transaction/transactions.ts'
 import { ALLOW_EVENTS, type EventPackage, isPackage, TYPES } from './packages.ts'
@@ -38,10 +39,24 @@ function subscribeRefusal(request: SipRequest): Refusal | null {
   return null
 }
 
-function messageRefusal({ headers, body }: SipRequest): Refusal | null {
-  if (body.length > MAX_TEXT) return refusal(413)
-  const type = mediaType(headers.get('content-type') ?? 'text/plain')
-  return type === 'text/plain' && body.length > 0 ? null : { status: 415, headers: [['Accept', 'text/plain']] }
+function messageRefusal(request: SipRequest): Refusal | null {
+  const encoded = encodingRefusal(request)
+  if (encoded !== null) return encoded
+  if (request.body.length > MAX_TEXT) return refusal(413)
+  const text = textOf(request)
+  if (!text) return { status: 415, headers: [['Accept', 'text/plain']] }
+  return Buffer.byteLength(text) > MAX_TEXT ? refusal(413) : null
+}
+
+/** The text of a MESSAGE in the character set that its type names; null: it is no text, or in a set that nobody knows. */
+function textOf({ headers, body }: SipRequest): string | null {
+  const type = headers.get('content-type') ?? 'text/plain'
+  if (mediaType(type) !== 'text/plain') return null
+  try {
+    return new TextDecoder(unquote(paramValue(type, 'charset') ?? 'utf-8')).decode(body)
+  } catch {
+    return null
+  }
 }
 
 function packageOf({ headers }: SipRequest): EventPackage | null {
@@ -75,7 +90,7 @@ export function onAsk(
   const what: AskEvent['what'] =
     request.method === 'SUBSCRIBE'
       ? { method: 'SUBSCRIBE', package: packageOf(request)!, subscriptionId, isEnd: expiresOf(request) === 0 }
-      : { method: 'MESSAGE', text: Buffer.from(request.body).toString('utf8') }
+      : { method: 'MESSAGE', text: textOf(request) ?? '' }
   core.ask({
     askId,
     to: subscribedUser(request) ?? ('error' in uri || !('host' in uri) ? '' : (userOf(uri) ?? '')),

@@ -32,7 +32,7 @@ class Scene {
         ...more,
         `Content-Length: ${content.length}`,
       )
-    const feed = (more: string[]) => this.feed(Buffer.concat([headers(more), Buffer.from(content)]))
+    const feed = (more: string[]) => this.feed(Buffer.concat([headers(more), Buffer.from(content, 'latin1')]))
     const refused = feed([])
     const challenge = parseChallenge(/^WWW-Authenticate: (.*)\r$/m.exec(refused)?.[1] ?? '')
     if (challenge === null) return refused
@@ -205,6 +205,21 @@ test('a MESSAGE of another type is answered 415, one too long 413, and one insid
     new Scene().ask('MESSAGE', ['Content-Type: text/plain'], { content: 'x'.repeat(1301) }),
     /^SIP\/2\.0 413 /,
   )
+})
+
+test('a MESSAGE is read in the character set that it names; one that is compressed or in an unknown set is answered 415', () => {
+  for (const [type, content, text] of [
+    ['text/plain;charset=ISO-8859-1', 'gr\xfc\xdfe', 'grüße'],
+    ['text/plain; charset="utf-8"', 'gr\xc3\xbc\xc3\x9fe', 'grüße'],
+  ] as const) {
+    const scene = new Scene()
+    scene.ask('MESSAGE', [`Content-Type: ${type}`], { content })
+    assert.equal(scene.server.asks[0]!.what, { method: 'MESSAGE', text })
+  }
+  const refused = (...headers: string[]): string => new Scene().ask('MESSAGE', headers, { content: 'x' })
+  assert.match(refused('Content-Type: text/plain;charset=klingon'), /^SIP\/2\.0 415 /)
+  const zipped = refused('Content-Type: text/plain', 'Content-Encoding: gzip')
+  assert.match(zipped, /^SIP\/2\.0 415 [\s\S]*Accept-Encoding: identity/)
 })
 
 test('a text of ours is a MESSAGE to the phone, by the proxies of its Path, and its end is told once', () => {
