@@ -329,7 +329,8 @@ export class Switchboard {
     }
     line.endReason ??= request.reason
     this.transfers.leaving(line)
-    const { sipCode = null, q850 = null } = request.farEnd ?? {}
+    const { sipCode = null, q850: given = null } = request.farEnd ?? {}
+    const q850 = given ?? (line.isOutOfHops ? causeOfOurs(request.reason, 483).q850 : null)
     // User-to-user information goes into the BYE that follows the other party's, or into a refusal, but not into a CANCEL (RFC 7433 §3),
     // nor if the call ends for another reason.
     const isToldOn = line.answeredMs !== null ? LEFT.has(request.reason) : line.direction === 'inbound'

@@ -1,4 +1,5 @@
 import { seeded } from '../../bench/seeded.ts'
+
 export interface NetworkOptions {
   seed: number
   /** probability that a packet does not arrive */

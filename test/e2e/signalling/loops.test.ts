@@ -40,6 +40,15 @@ test(
     const call = await phone.dial(NUMBER, product.sip, { maxForwards: 3 })
     assert.is((await call.outcome).status, 483)
     assert.is(await callsTo(product, NUMBER), 4)
+    await product.until(
+      'each of them shows the cause of a 483 (RFC 3398 §8.2.6.1), which it was refused with',
+      async () =>
+        (await product.all('/calls?direction=inbound'))
+          .filter(({ to }) => to.includes(NUMBER))
+          .every(({ cause }) => cause?.q850 === 25)
+          ? true
+          : null,
+    )
     await phone.close()
   },
   { timeoutMs: 60_000 },
