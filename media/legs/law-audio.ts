@@ -209,6 +209,10 @@ export class LawAudio implements WireAudio, FrameMaker {
 
   reset(): void {
     this.#ear.reset()
+    this.passes()
+  }
+
+  passes(): void {
     this.jitter.reset()
     this.#playout.reset()
   }

@@ -322,7 +322,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     }
     if (audio.handOver?.(handOver) !== true) return false
     const { nextSequence, nextTimestamp } = audio.jitter
-    audio.reset()
+    audio.passes!()
     this.#relay = new PacketRelay(other, isOpen, nextSequence, nextTimestamp, lastPacketAt, soonerMs)
     return this.passed(now)
   }

@@ -69,6 +69,8 @@ export interface WireAudio {
    * @returns false: the waiting audio does not continue what was played, and nothing has happened
    */
   handOver?(take: (octets: Uint8Array) => void): boolean
+  /** After `handOver`: forgets what was played. Its listener hears on: a key may be down. */
+  passes?(): void
   /** What `push` does besides storing the packet: it transcodes it to this law, and passes it to its listener. */
   hear?(packet: RtpPacket, timestamp: number, bytes: Uint8Array, now: number): void
   /** Another source: nothing continues. */

@@ -350,6 +350,25 @@ test('keys as tones and fax tones are heard in what passes', () => {
   assert.is(one.leg.faxDetected, 'cng')
 })
 
+test('a key of 40 ms is heard wherever passing begins in it', () => {
+  const tone = dtmfTone('7', 40)
+  for (let from = BEGUN - 15; from < BEGUN; from++) {
+    const pair = new Pair()
+    const { one } = pair
+    one.leg.connect(mediaOf('192.0.2.1', { telephoneEvent: false }), 0)
+    let wasDown = false
+    for (let n = 0; n < BEGUN + 10; n++) {
+      const at = (n - from) * LEG_SAMPLES
+      const isKey = at >= 0 && at < tone.length
+      one.speak(isKey ? tone.subarray(at, at + LEG_SAMPLES) : new Int16Array(LEG_SAMPLES), n * FRAME_MS + COMES_AT)
+      pair.other.speak(toneFrame(440, n), n * FRAME_MS + COMES_AT)
+      pair.room.tick(n * FRAME_MS + TICK_AT)
+      wasDown ||= one.leg.tones.isDown
+    }
+    assert.ok(pair.isPassing && wasDown, `from frame ${from}`)
+  }
+})
+
 test('a leg whose packets pass is known by the same figures', () => {
   const mixed = new Pair()
   mixed.room.taps.push(LISTENER)
