@@ -1,5 +1,6 @@
 import { NARROWBAND_HZ } from '../../codecs/audio.ts'
 import { JOIN_CHIME, LEAVE_CHIME, renderTone, type TonePlan } from '../../codecs/tones.ts'
+import { RtpLeg } from '../legs/rtp-leg.ts'
 import {
   type CaptureState,
   type EndedReason,
@@ -386,6 +387,8 @@ export class Rooms {
     this.#words.get(room)?.pause(isPaused)
     for (const leg of room.legs) {
       if (isPaused) leg.paused(this.#options.now())
+      // Nothing passes that we cannot read.
+      if (isPaused && leg instanceof RtpLeg) leg.leaveFax()
       this.#options.members.get(leg.id)?.dialogue.paused(isPaused)
     }
   }

@@ -86,6 +86,21 @@ for (const threads of [1, 2]) {
     assert.is(left.length, 3, 'they have audio again')
   })
 
+  test(`a card-payment pause that begins during a fax stops it on ${threads} threads, and it stays so after the pause`, async () => {
+    await begin(threads)
+    goOver()
+    says(CALLER, 0, 'page')
+    const target = { roomId: 'call_1' }
+    const pause = { target, maxSeconds: 60, reason: 'card payment', maskDtmf: true, destinationLegId: null }
+    await engine.engine.run('capture.pause', pause)
+    engine.run(2)
+    says(CALLER, 1, 'card number')
+    says(CALLED, 0, 'carry on')
+    await engine.engine.run('capture.resume', { target })
+    says(CALLER, 2, 'and its code')
+    assert.equal(left, [`${GATEWAYS[CALLED]} page`])
+  })
+
   test(`why T.38 cannot pass on ${threads} threads: on hold, in a pause, with a third party`, async () => {
     await begin(threads)
     const why = () => (engine.engine.do('leg.fax_partner', { legId: CALLER }) as { message: string }).message
