@@ -15,6 +15,8 @@ const WELL_MOS = 3.8
 const IN_A_ROW = 2
 /** Step of the median of values that are sampled a few times a second: outliers do not move it [ms]. */
 const STEP_MS = 2
+/** The delay of a receiver's jitter buffer, as a multiple of the jitter (RFC 3550 §6.4.1), where packets are relayed and its buffer is not ours. */
+const JITTERS_BUFFERED = 2
 const UNITS_PER_MS = 8
 
 /** Network and jitter buffer figures of a leg, and the resulting quality (ITU-T G.107). */
@@ -28,6 +30,9 @@ export class LegQuality {
   #dropped = NOTHING
   /** The median of how much longer packets take than the fastest ones [ms]. */
   #excessMs = 0
+  /** Number of packets that were relayed until the last `arrived`, and whether some were since the one before it. */
+  #relayed = 0
+  #isRelayed = false
   #judgeAt = Number.NEGATIVE_INFINITY
   #judgedExpected = 0
   #judgedUnplayed = 0
@@ -44,6 +49,8 @@ export class LegQuality {
     this.#drift.note(least, now)
     const excessMs = ((this.#stats.transit - least) | 0) / UNITS_PER_MS
     this.#excessMs = Math.max(0, this.#excessMs + (excessMs > this.#excessMs ? STEP_MS : -STEP_MS))
+    this.#isRelayed = this.frames.relayed > this.#relayed
+    this.#relayed = this.frames.relayed
   }
 
   /** Another source. The figures are of all of them. */
@@ -78,7 +85,9 @@ export class LegQuality {
 
   /** One-way delay to playout [ms]: half of the round trip; before RTCP has reported it, that of fast packets is assumed. */
   #delayMs(roundTripMs: number | null): number {
-    return (roundTripMs ?? 0) / 2 + this.#excessMs + (this.#jitter?.currentDelayMs ?? 0) + FRAME_MS
+    const ownMs = this.#jitter?.currentDelayMs ?? 0
+    const bufferMs = this.#isRelayed ? JITTERS_BUFFERED * this.#stats.jitterMs : ownMs
+    return (roundTripMs ?? 0) / 2 + this.#excessMs + bufferMs + FRAME_MS
   }
 
   /** To be called a few times a second. @returns whether it has become poor, or has recovered; null: unchanged */
@@ -154,6 +163,8 @@ const round = (value: number): number => Math.round(value * 100) / 100
  */
 export class HeardFrames {
   played = 0
+  /** Of the played ones. */
+  relayed = 0
   concealed = 0
   /** Bursts of concealed frames. */
   bursts = 0
@@ -188,6 +199,7 @@ export class HeardFrames {
   /** A packet was relayed, after this many missing ones, which the receiver conceals; negative: it is one of those, overtaken by others. */
   passed(missing: number): void {
     this.played++
+    this.relayed++
     if (missing === 0) return
     if (missing > 0) this.bursts++
     this.concealed = Math.max(0, this.concealed + Math.max(missing, -1))

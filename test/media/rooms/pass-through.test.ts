@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { seeded } from '../../../bench/seeded.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { dtmfTone } from '../../../codecs/tones.ts'
 import { Chorus } from '../../../media/rooms/chorus.ts'
@@ -406,6 +407,22 @@ for (const [what, ssrc] of [
     assert.ok(pair.one.leg.quality.packetsLate <= 1)
   })
 }
+
+test('the delay of what is relayed includes the buffer that its receiver needs for the jitter', () => {
+  const qualityOf = (spreadMs: number) => {
+    const [pair, random] = [new Pair().talk(BEGUN), seeded(1)]
+    for (let n = 0; n < 500; n++) pair.talk(1, { comesAt: COMES_AT + spreadMs * random() })
+    assert.ok(pair.isPassing)
+    return pair.one.leg.quality
+  }
+  const [calm, unsteady] = [qualityOf(0), qualityOf(10)]
+  assert.equal([calm.jitterMs, calm.delayMs], [0, FRAME_MS])
+  assert.ok(unsteady.jitterMs! > 2)
+  assert.ok(
+    unsteady.delayMs! >= FRAME_MS + 2 * unsteady.jitterMs!,
+    `${unsteady.delayMs} ms, jitter ${unsteady.jitterMs} ms`,
+  )
+})
 
 test('a packet that comes once more a second later is dropped, and the others go on passing', () => {
   const pair = new Pair().talk(BEGUN)
