@@ -29,6 +29,8 @@ test('legs of a running product keep what `admitted` said of them: a PIN proved,
       await insertParty(trx, tenant, { ...party, ...call }, '2026-11-27T10:00:00.000Z')
     }
   })
+  // Everything since, backwards.
+  await before.db.schema.alterTable('nodes').dropColumn('url').execute()
   const legsBefore = before.db.schema.alterTable('participants')
   await legsBefore.dropColumn('admitted').execute()
   await before.db.schema.alterTable('rings').dropColumn('holds').execute()
