@@ -9,6 +9,7 @@ import type { Store } from '../../kernel/store/store.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { asItIs, sendProblem } from '../answer.ts'
 import { isProblem, type Problem, problem } from '../errors.ts'
+import { originForm } from './paths.ts'
 
 /** Carries the request's ID, and the proof that another node of the database has passed it on. */
 const PASSED_ON = 'tandem-passed-on'
@@ -77,7 +78,7 @@ export class OtherNodes {
     try {
       const { status, headers, body } = await send({
         method: method as 'POST',
-        url: url + request.url,
+        url: url + originForm(request.url),
         headers: { ...(withoutConnection(request.headers) as Record<string, string>), [PASSED_ON]: this.#proven(id) },
         ...(rawBody === null ? {} : { body: rawBody }),
         signal: gaveUp.signal,

@@ -13,11 +13,14 @@ const newNode = <T>(): Node<T> => ({ texts: new Map(), any: null, leaves: new Ma
 const MAX_PARAM_LENGTH = 200
 const AUTHORITY = /^https?:\/\/[^/]*/i
 
-/** The decoded segments of a request target, in origin or absolute form (RFC 9112 §3.2); null: it cannot be decoded. */
+/** A request target in origin form, of one in origin or absolute form (RFC 9112 §3.2). */
+export const originForm = (target: string): string => (target.startsWith('/') ? target : target.replace(AUTHORITY, ''))
+
+/** The decoded segments of a request target, in either form; null: it cannot be decoded. */
 export function segmentsOf(target: string): string[] | null {
   const end = target.search(/[?#]/)
   const path = end === -1 ? target : target.slice(0, end)
-  const segments = (path.startsWith('/') ? path : path.replace(AUTHORITY, '')).split('/').slice(1)
+  const segments = originForm(path).split('/').slice(1)
   if (!path.includes('%')) return segments
   try {
     return segments.map(decodeURIComponent)

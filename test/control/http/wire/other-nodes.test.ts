@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import * as assert from 'uvu/assert'
@@ -99,6 +103,7 @@ async function makeNodes(rates = { near: UNLIMITED, far: UNLIMITED }) {
     far,
     deed,
     get,
+    key: world.ours.keys.live,
     logged: async () => {
       for (const { requestLog } of [near, far]) await requestLog.flush()
       return ofNear.db.selectFrom('request_logs').select(['id', 'status', 'error_code']).orderBy('id').execute()
@@ -143,6 +148,17 @@ test('a request counts once for the rate limit, at the node that it reaches; nob
   const { status, headers } = await deed(far, 'forged', forged)
   assert.is(status, 429)
   assert.is.not(headers['request-id'], 'req_1')
+  await close()
+})
+
+test('a request target in absolute form leads to the same node, not to the host that it names', async () => {
+  const { near, key, close } = await makeNodes()
+  const { port } = near.app.server.address() as AddressInfo
+  const headers = { authorization: `Bearer ${key}` }
+  const asked = request({ port, host: '127.0.0.1', path: 'http://elsewhere.invalid/v1/files/one', headers }).end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  assert.is(answer.statusCode, 206)
+  assert.ok(LARGE.equals(await buffer(answer)))
   await close()
 })
 
