@@ -126,7 +126,8 @@ export class Clock implements EngineClock {
         // a stall of this thread makes nobody's packets late.
         this.#immediate = setImmediate(() => this.#run())
       },
-      Math.max(0, this.#next - this.#now()),
+      // Timers have whole milliseconds: one that is cut down to those would fire once before the slot, in vain.
+      Math.ceil(Math.max(0, this.#next - this.#now())),
     )
   }
 

@@ -70,6 +70,28 @@ test('each slot that ran is in the histogram of lateness, in seconds', async () 
   assert.ok(sum > 0.005 && sum < 0.1, `${sum}`)
 })
 
+test('a slot wakes the thread once', async () => {
+  const looks: number[] = []
+  const slots = 40
+  await new Promise<void>(resolve => {
+    let ran = 0
+    const clock = new Clock(
+      () => {
+        if (++ran < slots) return
+        clock.stop()
+        resolve()
+      },
+      () => {
+        looks.push(ran)
+        return performance.now()
+      },
+    )
+    clock.start()
+  })
+  // For its timer, when that fires, and after the slot.
+  assert.ok(looks.length < 3.5 * slots, `${looks.length} looks at the time for ${slots} slots`)
+})
+
 test('a stopped clock runs no slot', async () => {
   let ran = 0
   const clock = new Clock(
