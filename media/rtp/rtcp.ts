@@ -16,6 +16,8 @@ const MAX_BLOCKS = 31
 /** Seconds from 1900 to 1970. */
 const NTP_EPOCH_SECONDS = 2_208_988_800
 const INTERVAL_MS = 5_000
+/** No network takes longer; a report that says so is about none of ours [1/65536 s]. */
+const MAX_ROUND_TRIP = 10 * 65_536
 
 export interface SenderInfo {
   /** wall clock at the moment of `rtpTimestamp`, since 1970 [ms] */
@@ -145,7 +147,7 @@ export function parseRtcp(bytes: Uint8Array, into: RtcpCompound): boolean {
 export function roundTripMs(block: ReportBlock, wallMs: number): number | null {
   if (block.lastSr === 0) return null
   const units = (ntpMiddle(wallMs) - block.lastSr - block.delaySinceLastSr) | 0
-  return units < 0 ? null : (units * 1_000) / 65_536
+  return units < 0 || units > MAX_ROUND_TRIP ? null : (units * 1_000) / 65_536
 }
 
 /**

@@ -118,6 +118,12 @@ test('there is no round trip without a report of ours, nor a negative one', () =
   assert.is(roundTripMs({ ...BLOCK, lastSr: ntpMiddle(sentMs), delaySinceLastSr: 32_768 }, sentMs + 750), 250)
 })
 
+test('a report about none of ours (garbage, or minutes ago without a delay) is no round trip of minutes', () => {
+  const sentMs = 1_600_000_000_000
+  assert.is(roundTripMs({ ...BLOCK, lastSr: 0x12345678, delaySinceLastSr: 0 }, sentMs), null)
+  assert.is(roundTripMs({ ...BLOCK, lastSr: ntpMiddle(sentMs), delaySinceLastSr: 0 }, sentMs + 1_200_000), null)
+})
+
 test('reports are 5 s apart, spread from half to one and a half of it (RFC 3550 §6.3.1)', () => {
   assert.equal([0, 0.5, 1].map(rtcpIntervalMs), [2_500, 5_000, 7_500])
 })
