@@ -29,7 +29,7 @@ import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
 import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
-import { isDialled, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
+import { isDialled, isRequest, SipStreams, type SipStreamsOptions } from './sip-streams.ts'
 import { type SipUpgrade, SipWebSockets } from './sip-websockets.ts'
 
 /**
@@ -134,7 +134,12 @@ export class SipEndpoint {
     const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'disconnected' | 'isKnown' | 'counters'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
-      disconnected: from => this.do((agent, now) => agent.disconnected(from, now)),
+      // What was not answered is repeated over a new connection.
+      disconnected: (from, isOwed) =>
+        this.do((agent, now) => [
+          ...agent.disconnected(from, now),
+          ...(isOwed ? agent.moved(from, { ...from, connectionId: undefined }, now) : []),
+        ]),
       isKnown: host => this.#gate.isKnown(host, performance.now()),
       counters: this.counters,
     }
@@ -483,7 +488,3 @@ export class SipEndpoint {
     this.#perform(this.#agent.transportFailed(to, performance.now()))
   }
 }
-
-const RESPONSE = Buffer.from('SIP/2.0 ')
-
-const isRequest = (bytes: Uint8Array): boolean => RESPONSE.compare(bytes.subarray(0, RESPONSE.length)) !== 0

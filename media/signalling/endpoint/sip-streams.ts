@@ -19,6 +19,11 @@ const IDLE_MS = 10 * 60 * 1000
 const CONNECT_TIMEOUT_MS = 5000
 /** A far end that has answered a keep-alive before must answer the next one within this time, or its connection is dead (RFC 5626 §4.4.1) [ms]. */
 const PONG_MS = 10_000
+/**
+ * A connection that we opened, and that has carried answers, is dead if a request finds none for this long: a firewall has forgotten it, or
+ * another machine has taken the address. The system would repeat our bytes for a quarter of an hour [ms].
+ */
+const ANSWER_MS = 5000
 /** How long a connection that we close has to take our last message [ms]. */
 const LEAVE_MS = 2000
 
@@ -41,10 +46,11 @@ export interface SipStreamsOptions {
   isKnown: (host: string) => boolean
   /** What was to be sent there will not arrive. */
   failed: (to: Peer) => void
-  /** Called when a connection that we opened, and over which something arrived, is closed. */
-  disconnected?: (from: Peer) => void
+  /** Called when a connection that we opened, and over which something arrived, is closed; `isOwed`: a request over it had no answer. */
+  disconnected?: (from: Peer, isOwed: boolean) => void
   counters: SipStreamCounters
-  /** Override `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  /** Override `ANSWER_MS`, `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
+  answerMs?: number
   pongMs?: number
   patienceMs?: number
   maxPerNetwork?: number
@@ -64,8 +70,8 @@ interface Connection {
   patience: NodeJS.Timeout | undefined
   /** Whether it has answered a keep-alive of ours. */
   answersPings: boolean
-  /** Runs while a further answer is due. */
-  pinged: NodeJS.Timeout | undefined
+  /** Runs while an answer to a keep-alive or a request is due. */
+  due: NodeJS.Timeout | undefined
 }
 
 /** SIP over connections, TCP or TLS: those that we accept and those that we open, each used for both directions (RFC 5923). */
@@ -125,14 +131,20 @@ export class SipStreams {
       this.#byFarEnd.get(`${to.host}:${to.port}`)
     const connection = open ?? this.#dial(to)
     if (bytes === PING) this.#ping(connection)
+    else if (asksForAnswer(bytes) && isOurs(connection.id) && connection.hasSpoken)
+      this.#expect(connection, this.#options.answerMs ?? ANSWER_MS)
     this.#write(connection.socket, bytes)
   }
 
   /** Sends a keep-alive, since the system may report a dead connection only after a quarter of an hour. */
   #ping(connection: Connection): void {
-    const { framer, socket, answersPings } = connection
-    framer.awaitPong()
-    if (answersPings) connection.pinged ??= setTimeout(() => socket.destroy(), this.#options.pongMs ?? PONG_MS)
+    connection.framer.awaitPong()
+    if (connection.answersPings) this.#expect(connection, this.#options.pongMs ?? PONG_MS)
+  }
+
+  /** A connection over which nothing comes in this time is dead. */
+  #expect(connection: Connection, withinMs: number): void {
+    connection.due ??= setTimeout(() => connection.socket.destroy(), withinMs)
   }
 
   #dial(to: Peer): Connection {
@@ -142,7 +154,8 @@ export class SipStreams {
     socket.once(ready, () => socket.setTimeout(IDLE_MS))
     socket.once('close', () => {
       if (this.#isClosed) return
-      if (connection.hasSpoken) this.#options.disconnected?.(to)
+      if (connection.hasSpoken)
+        this.#options.disconnected?.({ ...to, connectionId: connection.id }, connection.due !== undefined)
       else this.#options.failed(to)
     })
     return connection
@@ -200,7 +213,7 @@ export class SipStreams {
   #adopt(socket: Socket, id: string, local: string | undefined): Connection {
     const framer = new StreamFramer()
     const farEnd = `${socket.remoteAddress}:${socket.remotePort}`
-    const unspoken = { hasSpoken: false, patience: undefined, answersPings: false, pinged: undefined }
+    const unspoken = { hasSpoken: false, patience: undefined, answersPings: false, due: undefined }
     const connection: Connection = { id, farEnd, socket, local, framer, ...unspoken }
     this.#connections.set(id, connection)
     socket.setTimeout(IDLE_MS)
@@ -215,14 +228,14 @@ export class SipStreams {
   #read(connection: Connection, bytes: Buffer): void {
     const { socket, framer, local } = connection
     connection.hasSpoken = true
-    clearTimeout(connection.pinged)
-    connection.pinged = undefined
+    clearTimeout(connection.due)
+    connection.due = undefined
     const from: Peer = {
       transport: this.#options.transport,
       host: socket.remoteAddress ?? '',
       port: socket.remotePort ?? 0,
       connectionId: connection.id,
-      isTheirs: !connection.id.startsWith(DIALLED),
+      isTheirs: !isOurs(connection.id),
       ...(local === undefined ? {} : { local }),
     }
     for (const event of framer.push(bytes)) {
@@ -250,9 +263,9 @@ export class SipStreams {
   }
 
   #forget(connection: Connection): void {
-    const { id, farEnd, patience, pinged } = connection
+    const { id, farEnd, patience, due } = connection
     clearTimeout(patience)
-    clearTimeout(pinged)
+    clearTimeout(due)
     if (this.#connections.get(id) === connection) this.#connections.delete(id)
     if (this.#byFarEnd.get(farEnd) === connection) this.#byFarEnd.delete(farEnd)
   }
@@ -274,5 +287,14 @@ const DIALLED = '>'
 const dialled = (to: Peer): string =>
   `${DIALLED}${to.name ?? ''}@${to.host}:${to.port}${to.publicOnly === true ? ' public' : ''}`
 
+const isOurs = (connectionId: string): boolean => connectionId.startsWith(DIALLED)
+
 /** Whether a message came over a connection that we opened ourselves. */
-export const isDialled = ({ connectionId }: Peer): boolean => connectionId?.startsWith(DIALLED) === true
+export const isDialled = ({ connectionId }: Peer): boolean => connectionId !== undefined && isOurs(connectionId)
+
+const beginsWith = (bytes: Uint8Array, start: Buffer): boolean => start.compare(bytes.subarray(0, start.length)) === 0
+const [RESPONSE, ACK] = [Buffer.from('SIP/2.0 '), Buffer.from('ACK ')]
+
+export const isRequest = (bytes: Uint8Array): boolean => !beginsWith(bytes, RESPONSE)
+
+const asksForAnswer = (bytes: Uint8Array): boolean => isRequest(bytes) && !beginsWith(bytes, ACK)

@@ -2,7 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../../../bench/free-port.ts'
+import { OwnAddresses } from '../../../../media/kernel/own-addresses.ts'
+import { SipEndpoint } from '../../../../media/signalling/endpoint/sip-endpoint.ts'
 import { SipStreams, type SipStreamsOptions } from '../../../../media/signalling/endpoint/sip-streams.ts'
+import { Names } from '../../../../media/signalling/names.ts'
 import { PING } from '../../../../sip/message/framer.ts'
 import { suite } from '../../../harness.ts'
 
@@ -191,5 +195,82 @@ test('a connection that we opened is given up when it answers no keep-alive any 
   streams.close()
   farEnd.close()
 })
+
+/** A far end whose first connection is dead after its first answer: open, but nothing comes any more. */
+async function farEndBehindForgetfulFirewall() {
+  const requests: string[] = []
+  const accepted: Socket[] = []
+  const server = createServer(socket => {
+    const isFirst = accepted.push(socket) === 1
+    socket.on('error', () => {})
+    socket.on('data', bytes => {
+      const text = bytes.toString('latin1')
+      for (const [method] of text.matchAll(/^[A-Z]+(?= sip:)/gm)) requests.push(`${method} ${accepted.indexOf(socket)}`)
+      if (isFirst && requests.length > 1) return
+      const kept = text.split('\r\n').filter(line => /^(Via|From|To|Call-ID|CSeq):/.test(line))
+      socket.write(['SIP/2.0 486 Busy Here', ...kept, 'Content-Length: 0', '', ''].join('\r\n'))
+    })
+  })
+  server.listen(0, HOST)
+  await once(server, 'listening')
+  return { requests, accepted, server, port: (server.address() as AddressInfo).port }
+}
+
+test('a connection that we opened is dead when a request finds no answer, and not if none ever came over it', async () => {
+  const { requests, accepted, server, port } = await farEndBehindForgetfulFirewall()
+  const closings: boolean[] = []
+  const { streams, received } = await listening({
+    dial: to => ({ socket: connect({ host: to.host, port: to.port }), ready: 'connect' }),
+    disconnected: (_, isOwed) => closings.push(isOwed),
+    answerMs: 100,
+  })
+  const to = { transport: 'tcp', host: HOST, port } as const
+  const send = (text: string): void => streams.send(Buffer.from(text), to)
+  send(MESSAGE)
+  while (received.length < 1) await new Promise(later => setTimeout(later, 5))
+  send(MESSAGE.replace('OPTIONS', 'ACK'))
+  send(`SIP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n`)
+  await new Promise(later => setTimeout(later, 200))
+  assert.equal(closings, [], 'nobody answers these')
+  send(MESSAGE)
+  while (closings.length < 1) await new Promise(later => setTimeout(later, 5))
+  assert.equal(closings, [true])
+  server.removeAllListeners('connection').on('connection', socket => accepted.push(socket))
+  send(MESSAGE)
+  await new Promise(later => setTimeout(later, 250))
+  assert.equal([closings.length, accepted.at(-1)!.destroyed, requests[0]], [1, false, 'OPTIONS 0'])
+  streams.close()
+  server.close()
+})
+
+test(
+  'a call over a connection that is dead is made over a new one',
+  async () => {
+    const { requests, server, port } = await farEndBehindForgetfulFirewall()
+    const endings: number[] = []
+    const endpoint = new SipEndpoint({
+      addresses: new OwnAddresses([HOST], []),
+      port: await freePort(HOST),
+      names: new Names(),
+      productName: 'test',
+      optionsStatus: () => ({ status: 200 }),
+      allowedNetworks: ['127.0.0.0/8'],
+      onEvent: event => {
+        if (event.kind === 'rejected') endings.push(event.status)
+      },
+    })
+    await endpoint.listen()
+    const call = () => endpoint.invite({ to: `sip:a@${HOST}:${port};transport=tcp`, from: 'sip:b@example.com' })
+    call()
+    while (endings.length < 1) await new Promise(later => setTimeout(later, 5))
+    call()
+    while (endings.length < 2) await new Promise(later => setTimeout(later, 20))
+    assert.equal(endings, [486, 486])
+    assert.equal(requests, ['INVITE 0', 'ACK 0', 'INVITE 0', 'INVITE 1', 'ACK 1'])
+    endpoint.close()
+    server.close()
+  },
+  { timeoutMs: 20_000 },
+)
 
 test.run()
