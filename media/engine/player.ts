@@ -42,6 +42,7 @@ export class Player implements Source {
   #at: number
   #isOpen: boolean
   #isOver: boolean
+  #isMidway = false
 
   constructor(clips: readonly Clip[], options: PlayerOptions) {
     // Without empty clips: a loop over nothing would never fill a frame, and one at the end would give a silent frame.
@@ -57,6 +58,11 @@ export class Player implements Source {
   /** The last frame was returned, or `stop` was called. While the player is open, a `pull` of null only means that it waits. */
   get ended(): boolean {
     return this.#isOver
+  }
+
+  /** A loop may be entered anywhere. */
+  get isMidway(): boolean {
+    return this.#isMidway
   }
 
   /** Where the current clip is [samples]. */
@@ -85,6 +91,7 @@ export class Player implements Source {
   pull(): Frame | null {
     if (this.#isOver || this.#clip >= this.#clips.length) return null
     const frame = this.#frame
+    this.#isMidway = this.#loop || this.#at > 0
     let filled = 0
     while (filled < frame.length && !this.#isOver && this.#clip < this.#clips.length) {
       const clip = this.#clips[this.#clip]!
@@ -96,6 +103,21 @@ export class Player implements Source {
       if (this.#at >= clip.length) this.#next()
     }
     frame.fill(0, filled)
+    return frame
+  }
+
+  rest(): Frame | null {
+    const clips = this.#clips
+    const frame = this.#frame
+    let [n, at] = [this.#clip, this.#at]
+    if (n >= clips.length) return null
+    for (let i = 0; i < frame.length; i++) {
+      const clip = clips[n]
+      frame[i] = clip?.samples[at] ?? 0
+      if (clip === undefined || ++at < clip.length) continue
+      at = 0
+      if (++n === clips.length && this.#loop) n = 0
+    }
     return frame
   }
 
@@ -115,8 +137,8 @@ export class Player implements Source {
   }
 
   #wrap(): void {
-    this.#clip = 0
-    this.#isOver = !this.#loop || this.#clips.length === 0
+    if (this.#loop && this.#clips.length > 0) this.#clip = 0
+    else this.#isOver = true
   }
 }
 

@@ -144,6 +144,7 @@ export class Rooms {
   #sitDown(member: Seated, room: Room, spec: RoomSpec): void {
     const { leg } = member
     room.legs.push(leg)
+    leg.hearsRoom = false
     member.room = room
     if (leg instanceof GuestLeg) leg.comeIn(room)
     if (!this.#shadows.has(room)) this.#brings(member, room, spec.sound)

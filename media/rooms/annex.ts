@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { type Frame, faded } from '../../codecs/audio.ts'
 import { LEG_SAMPLES, type Leg } from './leg.ts'
 import { LEVEL_SHIFT, LegEnd, LINK } from './leg-link.ts'
 import { Mixer } from './mixer.ts'
@@ -54,7 +54,7 @@ export class Annex extends Room {
   #serve(leg: Leg, now: number, isFirst: boolean): void {
     const link = this.#links.get(leg)
     const isPaused = this.pause !== null
-    const played = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : null)
+    const played = leg.pullPlayed(null)
     const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
     if (own !== null) this.#tapPlayed(own, leg)
     const flags = link?.next() ?? -1
@@ -72,8 +72,11 @@ export class Annex extends Room {
       }
     }
     const hears = !leg.deaf && !leg.onHold
-    const frame = hears ? this.#both(leg, heard, own) : own
-    leg.hearsUpper = hears && upper !== null ? atGain(upper, leg.limiter.gain, leg.heardUpper) : null
+    const isAudible = hears || leg.hearsRoom
+    const frame = isAudible ? this.#both(leg, fadedAt(leg, hears, heard), own) : own
+    leg.hearsUpper =
+      isAudible && upper !== null ? fadedAt(leg, hears, atGain(upper, leg.limiter.gain, leg.heardUpper)) : null
+    leg.hearsRoom = hears
     leg.send(frame, null, now)
     leg.tapHeard(frame, isPaused)
   }
@@ -122,6 +125,10 @@ export class Annex extends Room {
     this.#links.clear()
   }
 }
+
+/** What a leg hears of the room, which it begins to hear, or no longer hears: a cut would be a click. */
+const fadedAt = (leg: Leg, hears: boolean, frame: Frame | null): Frame | null =>
+  frame === null || hears === leg.hearsRoom ? frame : faded(frame, hears ? 'in' : 'out')
 
 const flagsOfVoice = ({ voice }: Leg): number =>
   voice === null

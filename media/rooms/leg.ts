@@ -8,7 +8,7 @@ import { CardMask } from './card-mask.ts'
 import type { Chorus } from './chorus.ts'
 import type { Sink } from './sink.ts'
 import type { Sound } from './sound.ts'
-import type { Source } from './source.ts'
+import { joined, type Source } from './source.ts'
 import { ToneKeys } from './tone-keys.ts'
 
 /** Samples, and G.711 octets, in one frame of a leg. */
@@ -71,6 +71,8 @@ export abstract class Leg {
   /** On hold by us: it neither hears the room nor is heard, and hears `holdAudio`. */
   onHold = false
   holdAudio: Source | null = null
+  /** It heard the room in the last tick, neither deaf nor on hold; false for who has just come: what it hears fades in. */
+  hearsRoom = true
   /** The room hears this while nothing comes from the party, which has not answered yet; null: nothing. */
   standIn: Source | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
@@ -97,6 +99,8 @@ export abstract class Leg {
   readonly limiter = new Limiter()
   /** Playback for this leg only; null: none. */
   player: Source | null = null
+  /** What of the playback for this leg only was heard in the last tick. */
+  #played: Source | null = null
   /** More audio for this leg only, in parallel to everything else; it waits while on hold. Null: none. */
   chorus: Chorus | null = null
   /** Waits for something that may not come, for example a key; null: nobody does. */
@@ -212,10 +216,25 @@ export abstract class Leg {
     if (this.saidUpper !== null) this.saidUpper = faded(this.saidUpper, how)
   }
 
-  /** Before it comes into a room: who is muted there from the beginning is not heard fading out. */
+  /** Before it comes into another room, maybe in the middle of a word: it fades in, unless it is muted there from the beginning. */
   comes(isMuted: boolean): void {
     this.muted = isMuted
-    if (isMuted) this.#toFade = 0
+    this.#toFade = isMuted ? 0 : FADE_WITHIN - 1
+  }
+
+  /** The next frame of what is played to it alone: a prompt, otherwise what is under it, as music for who is alone. */
+  pullPlayed(music: Source | null): Frame | null {
+    let source = this.player
+    let frame = source === null ? null : source.pull()
+    if (frame === null) {
+      source = this.onHold ? this.holdAudio : music
+      frame = source === null ? null : source.pull()
+    }
+    const played = frame === null ? null : (source?.part ?? source)
+    const before = this.#played
+    if (played === before) return frame
+    this.#played = played
+    return joined(frame, played, before)
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {

@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { addTo, type Frame, faded } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { isQuiet } from '../../codecs/level.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -202,14 +202,33 @@ export class Room {
 
   /** Mixes for one member, sends, and taps. */
   #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
-    const played = leg.player?.pull() ?? (leg.onHold ? (leg.holdAudio?.pull() ?? null) : this.#musicFor(leg))
+    const played = leg.pullPlayed(this.#musicFor(leg))
     const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
     if (own !== null) this.#tapPlayed(own, leg)
     const hears = !leg.deaf && !leg.onHold && !this.#isShutOut(leg)
-    const frame = hears && hasRoutes ? this.#routeFor(leg, own, announced) : hears ? this.#mixFor(leg, own) : own
-    leg.hearsUpper = leg.isWide && hears && frame !== null ? this.#upperFor(leg, frame, hasRoutes) : null
+    let frame = own
+    leg.hearsUpper = null
+    if (hears !== leg.hearsRoom) frame = this.#fadeFor(leg, own, announced, hasRoutes)
+    else if (hears) {
+      frame = hasRoutes ? this.#routeFor(leg, own, announced) : this.#mixFor(leg, own)
+      if (leg.isWide && frame !== null) leg.hearsUpper = this.#upperFor(leg, frame, hasRoutes)
+    }
     leg.send(frame, frame === null || leg.law === null ? null : this.#encoded(leg.law, frame, leg.heard), now)
     leg.tapHeard(frame, this.pause !== null)
+  }
+
+  /** A member begins to hear the room, or no longer does: a cut would be a click. */
+  #fadeFor(leg: Leg, own: Frame | null, announced: Frame | null, hasRoutes: boolean): Frame | null {
+    const how = leg.hearsRoom ? 'out' : 'in'
+    leg.hearsRoom = !leg.hearsRoom
+    if (this.#isShutOut(leg)) return own
+    const room = hasRoutes ? this.#routeFor(leg, null, announced) : this.#mixFor(leg, null)
+    if (room === null) return own
+    const upper = leg.isWide ? this.#upperFor(leg, room, hasRoutes) : null
+    if (upper !== null) leg.hearsUpper = faded(upper, how)
+    const frame = faded(room, how)
+    if (own !== null) addTo(frame, own)
+    return frame
   }
 
   /** Whether a leg hears nothing in a pause: one that is not heard by everybody only listens in, like a recording. */
@@ -252,9 +271,9 @@ export class Room {
     for (const tap of this.taps) tap.played(frame, leg)
   }
 
-  #musicFor(leg: Leg): Frame | null {
+  #musicFor(leg: Leg): Source | null {
     const isAlone = this.legs.length === 1 && this.legs[0] === leg && (leg.chorus?.isEmpty ?? true)
-    return this.spec.musicWhenAlone && isAlone ? (this.music?.pull() ?? null) : null
+    return this.spec.musicWhenAlone && isAlone ? this.music : null
   }
 
   /** What a member hears: all others, the room, and `extra`, which is for it alone; null: nothing. */

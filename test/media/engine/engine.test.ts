@@ -1,14 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { readWav } from '../../../codecs/wav.ts'
+import { readWav, wavHeader } from '../../../codecs/wav.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
-import { isFailure } from '../../../media/protocol.ts'
+import { isFailure, type PlaySource } from '../../../media/protocol.ts'
+import { LEG_SAMPLES } from '../../../media/rooms/leg.ts'
 import { TestEngine } from '../../fakes/engine.ts'
 import { crossing } from '../../fakes/engine-group.ts'
 import { suite } from '../../harness.ts'
-import { levelOf, mediaOf, toneFrame } from './party.ts'
+import { levelOf, mediaOf, sharpest, toneFrame } from './party.ts'
 
 let dataDir: string
 let engine: TestEngine
@@ -154,6 +155,34 @@ test('a prompt is heard by its leg alone, and its end is an event', async () => 
   assert.equal(engine.of('play.started'), [{ legId: 'part_a', playId: 'p1', clockMs: 5 }])
   assert.equal(engine.of('play.finished'), [{ legId: 'part_a', playId: 'p1', ended: 'played', heardMs: 200 }])
   assert.equal(engine.ends, [{ legId: 'part_a', reason: 'assistant_ended' }])
+})
+
+/** A file with a tone in it that has no whole number of periods in a frame. */
+function toneFile(name: string, hz: number): PlaySource {
+  const path = join(dataDir, name)
+  const samples = Int16Array.from({ length: 8000 }, (_, i) => 8000 * Math.cos((2 * Math.PI * hz * i) / 8000))
+  const header = wavHeader({ sampleRateHz: 8000, channels: 1, dataBytes: samples.byteLength })
+  writeFileSync(path, Buffer.concat([header, new Uint8Array(samples.buffer)]))
+  return { kind: 'file', path }
+}
+
+test('where hold music begins and ends there is no click, neither in it nor in the voice on both sides of it', async () => {
+  const [a, b] = [await engine.join('part_a'), await engine.join('part_bb')]
+  const sources = [toneFile('music.wav', 415)]
+  await engine.preload(...sources)
+  const talk = (ticks: number): void => engine.run(ticks, tick => a.speaker.speak(toneFrame(365, tick), engine.now))
+  const heard = (): Int16Array => b.received.heard(10)
+  talk(40)
+  const whole = sharpest(heard())
+  for (const ticks of [10, 13, 17]) {
+    await engine.engine.do('leg.hold', { legId: 'part_bb', held: true, sources })
+    talk(20)
+    assert.ok(levelOf(415, heard().slice(-10 * LEG_SAMPLES)) > -17)
+    await engine.engine.do('leg.hold', { legId: 'part_bb', held: false, sources: [] })
+    talk(ticks)
+    assert.ok(levelOf(365, heard().slice(-4 * LEG_SAMPLES)) > -13)
+  }
+  assert.ok(sharpest(heard()) < 2 * whole, `${sharpest(heard())} in place of ${whole}`)
 })
 
 test('an unknown prompt is a failure of the kind invalid, and the call goes on', async () => {

@@ -176,6 +176,10 @@ export function toneFrame(hz: number, n: number, amplitude = 11_600): Int16Array
 export const levelOf = (hz: number, samples: Int16Array): number =>
   goertzelDbov(goertzelPower(samples, goertzelCoefficient(hz, 8000)), samples.length)
 
+/** How sharply samples bend at most: a cut is a bend. */
+export const sharpest = (samples: Int16Array): number =>
+  samples.reduce((most, sample, n) => Math.max(most, Math.abs(sample - 2 * samples[n - 1]! + samples[n - 2]!) || 0), 0)
+
 /** A listener of a room, so that the room is mixed whoever is in it. */
 export const LISTENER: RoomTap = { played: () => {}, tick: () => {} }
 

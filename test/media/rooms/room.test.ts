@@ -4,7 +4,7 @@ import { Player } from '../../../media/engine/player.ts'
 import type { RoomSpec } from '../../../media/protocol.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { suite } from '../../harness.ts'
-import { KeepingSink, levelOf, Party, run, toneFrame } from '../engine/party.ts'
+import { KeepingSink, levelOf, Party, run, sharpest, toneFrame } from '../engine/party.ts'
 
 const SECOND = 50
 /** Ticks until the first audio has passed the jitter buffers. */
@@ -52,10 +52,6 @@ test('three parties hear each other and not themselves over a whole second', () 
   assertHears(parties, (listener, speaker) => listener !== speaker)
 })
 
-/** How sharply samples bend at most: a cut is a bend. */
-const sharpest = (samples: Int16Array): number =>
-  samples.reduce((most, sample, n) => Math.max(most, Math.abs(sample - 2 * samples[n - 1]! + samples[n - 2]!) || 0), 0)
-
 for (const count of [2, 3]) {
   for (const state of ['muted', 'onHold'] as const) {
     test(`of ${count}, who is ${state} in the middle of a tone falls silent and comes back without a click`, () => {
@@ -71,6 +67,36 @@ for (const count of [2, 3]) {
       assert.ok(levelOf(415, listener.heard(104, 112)) > -13)
       const whole = listener.heard(40, 60)
       const all = listener.heard(SETTLED)
+      assert.ok(sharpest(all) < 2 * sharpest(whole), `${sharpest(all)} in place of ${sharpest(whole)}`)
+    })
+  }
+}
+
+/** A loop of a tone that has no whole number of periods in a frame. */
+const toneLoop = (): Player => {
+  const samples = Int16Array.from({ length: 8000 }, (_, i) =>
+    Math.round(11_600 * Math.cos((2 * Math.PI * 415 * i) / 8000)),
+  )
+  return new Player([{ samples, length: samples.length }], { loop: true, frameSamples: 160 })
+}
+
+for (const count of [2, 3]) {
+  for (const music of [true, false]) {
+    test(`of ${count}, who is put on hold ${music ? 'with' : 'without'} music hears where it begins and ends without a click`, () => {
+      const { room, parties } = roomOf(count)
+      const { leg } = parties[1]!
+      for (let tick = 0; tick < 200; tick++) {
+        const isHeld = tick > 60 && tick % 33 > 15
+        if (isHeld && !leg.onHold) leg.holdAudio = music ? toneLoop() : null
+        if (!isHeld) leg.holdAudio = null
+        leg.onHold = isHeld
+        run(room, 1, (at, now) => parties[0]!.speak(toneFrame(415, at), now), tick)
+      }
+      assert.ok(levelOf(415, parties[1]!.heard(104, 112)) > -13)
+      const onHold = levelOf(415, parties[1]!.heard(88, 98))
+      assert.ok(music ? onHold > -13 : onHold < -90, `${onHold} dBov`)
+      const whole = parties[1]!.heard(40, 60)
+      const all = parties[1]!.heard(SETTLED)
       assert.ok(sharpest(all) < 2 * sharpest(whole), `${sharpest(all)} in place of ${sharpest(whole)}`)
     })
   }
@@ -178,7 +204,10 @@ test('a leg sink gets a frame per track and tick, silence included', () => {
   assert.ok(sink.samples('outbound').every(sample => sample === 0))
 })
 
-test('a member who is alone hears music, and no longer once somebody comes', () => {
+/** Samples in which what is stopped fades out: 5 ms. */
+const FADE = 40
+
+test('a member who is alone hears music, which fades out once somebody comes', () => {
   const { room, parties } = roomOf(2, { musicWhenAlone: true })
   const late = room.legs.pop()!
   const music = Int16Array.from({ length: 8000 }, (_, i) => Math.round(8000 * Math.sin((2 * Math.PI * 600 * i) / 8000)))
@@ -187,7 +216,8 @@ test('a member who is alone hears music, and no longer once somebody comes', () 
   assert.ok(levelOf(600, parties[0]!.heard()) > -16)
   room.legs.push(late)
   run(room, SECOND, () => {}, SECOND)
-  assert.ok(parties[0]!.heard(SECOND).every(sample => sample === 0))
+  assert.ok(parties[0]!.heard(SECOND).every((sample, n) => sample === 0 || n < FADE))
+  assert.ok(sharpest(parties[0]!.heard(SECOND - 5)) < 2 * sharpest(parties[0]!.heard(10, SECOND)))
 })
 
 test('an announcement that nobody pulls does not wait without bound', () => {
