@@ -214,7 +214,7 @@ export class Dialogue implements Waiter {
     return { failure: 'invalid', message: `no engine here understands ${language}` }
   }
 
-  /** Runs before anything of this tick is played: the frame in which voice is detected is already silent. */
+  /** Runs before anything of this tick is played: it fades out in the frame in which voice is detected. */
   #speechStarted(listen: ListenSpec): boolean {
     const bargedIn = listen.bargeIn !== null && this.#playback.playing
     if (bargedIn && listen.bargeIn?.resume === true) this.#playback.pause()

@@ -57,6 +57,7 @@ export class LegPlayback implements Source {
   /** A loop that was interrupted, for example by an announcement, and where it stood [samples]. */
   #left: { loop: string; at: number } | null = null
   #isPaused = false
+  #heard: Player | null = null
 
   /** @param owner whose turn the synthesis uses @param hearer has this as its player while something plays */
   constructor(prompts: Prompts, owner: () => SpeechOwner, watcher: ClipWatcher, hearer: { player: Source | null }) {
@@ -68,6 +69,10 @@ export class LegPlayback implements Source {
 
   get playing(): boolean {
     return this.#plays.length > 0
+  }
+
+  get part(): Player | null {
+    return this.#heard
   }
 
   get paused(): boolean {
@@ -196,6 +201,7 @@ export class LegPlayback implements Source {
     for (let play = this.#plays[0]; play !== undefined; play = this.#plays[0]) {
       const frame = play.player.pull()
       if (frame !== null) {
+        this.#heard = play.player
         if (play.frames++ === 0) play.hooks.started?.()
         if (wantsMore(play)) void this.#fill(play)
         return frame

@@ -104,7 +104,7 @@ export interface Events {
     utterance: Utterance | null
   }
   /**
-   * Voice was detected. `bargedIn`: playback is silent since that frame. One `leg.utterance` follows. It has no words if a
+   * Voice was detected. `bargedIn`: playback has ended with that frame. One `leg.utterance` follows. It has no words if a
    * card-payment pause began, too much waits, or no engine recognised them. None follows if the listening ends first.
    */
   'leg.speech_started': { legId: string; listenId: string; bargedIn: boolean }

@@ -26,6 +26,12 @@ test.afterEach(async () => {
   rmSync(dataDir, { recursive: true })
 })
 
+const play = (source: PlaySource) =>
+  engine.engine.do('leg.play', {
+    ...{ legId: 'part_a', playId: 'p1', sources: [source] },
+    ...{ loop: false, hangupAfter: null },
+  })
+
 const names = (): string[] => engine.events.map(event => event.name)
 
 test('a room opens with its first member and is gone with the last, and the clock with the last room', async () => {
@@ -184,6 +190,33 @@ test('where hold music begins and ends there is no click, neither in it nor in t
   }
   assert.ok(sharpest(heard()) < 2 * whole, `${sharpest(heard())} in place of ${whole}`)
 })
+
+for (const [how, stop] of Object.entries({
+  'is stopped': () => engine.engine.do('leg.stop_play', { legId: 'part_a' }),
+  'gives way to another one': () => play({ kind: 'silence', ms: 1000 }),
+  'plays to who leaves the room': () =>
+    engine.engine.do('leg.move', {
+      ...{ legId: 'part_a', mustExist: false, muted: false },
+      room: { roomId: `call_${engine.ticks}`, kind: 'call', chimes: false, musicWhenAlone: false, maxMembers: 9 },
+    }),
+})) {
+  test(`a prompt that ${how} in the middle of a word fades out within 5 ms`, async () => {
+    const a = await engine.join('part_a')
+    const prompt = toneFile('prompt.wav', 415)
+    for (const ticks of [12, 17, 23]) {
+      await play(prompt)
+      engine.run(ticks)
+      const from = a.received.payloads.length
+      assert.ok(levelOf(415, a.received.heard(from - 5)) > -17)
+      const whole = sharpest(a.received.heard(from - 5))
+      await stop()
+      engine.run(3)
+      assert.ok(a.received.heard(from).every((sample, n) => sample === 0 || n < 40))
+      const end = sharpest(a.received.heard(from - 1))
+      assert.ok(end < 2 * whole, `${end} in place of ${whole}`)
+    }
+  })
+}
 
 test('an unknown prompt is a failure of the kind invalid, and the call goes on', async () => {
   await engine.join('part_a')

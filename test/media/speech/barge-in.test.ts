@@ -71,11 +71,16 @@ const play = (append = false, playId = 'p1') =>
     append,
   })
 
+/** Samples in which what is stopped fades out, and in again: 5 ms. */
+const FADE = 40
 const isSilent = (payload: Uint8Array): boolean => payload.every(byte => byte === 0xff)
+/** The frames in which something is heard after what was stopped before them has faded out. */
 const audible = (): string[] =>
-  caller.received.payloads.filter(payload => !isSilent(payload)).map(payload => Buffer.from(payload).toString('hex'))
+  caller.received.payloads
+    .filter(payload => !isSilent(payload.subarray(FADE)))
+    .map(payload => Buffer.from(payload).toString('hex'))
 
-test('our audio is silent in the very frame in which voice was declared', async () => {
+test('our audio fades out within 5 ms of the very frame in which voice was declared', async () => {
   engine.engine.do('leg.listen', { legId: LEG, listen: listen({}) })
   await play()
   let declaredAt = -1
@@ -86,7 +91,10 @@ test('our audio is silent in the very frame in which voice was declared', async 
   assert.equal(engine.of('leg.speech_started'), [{ legId: LEG, listenId: 'l1', bargedIn: true }])
   const { payloads } = caller.received
   assert.not(isSilent(payloads[declaredAt - 2]!))
-  assert.ok(payloads.slice(declaredAt - 1).every(isSilent))
+  const declared = payloads[declaredAt - 1]!
+  assert.not(isSilent(declared.subarray(0, FADE / 2)))
+  assert.ok(isSilent(declared.subarray(FADE)))
+  assert.ok(payloads.slice(declaredAt).every(isSilent))
   assert.equal(engine.of('play.finished'), [
     { legId: LEG, playId: 'p1', ended: 'interrupted', heardMs: audible().length * 20 },
   ])
@@ -156,7 +164,10 @@ test('a back-channel is a false alarm: the play goes on where it stopped, to the
   await play()
   engine.run(300)
   assert.is(interrupted.length, 250)
-  assert.equal(interrupted, audible(), 'every frame was heard once, none was lost or cut')
+  const changed = audible().filter((frame, n) => frame !== interrupted[n])
+  assert.is(changed.length, 1, 'the one that fades in')
+  const tails = (frames: string[]): string[] => frames.map(frame => frame.slice(2 * FADE))
+  assert.equal(tails(interrupted), tails(audible()), 'every frame was heard once, none was lost or cut')
 })
 
 test('no words is a false alarm too, and so is a transcription that failed', async () => {
