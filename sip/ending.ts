@@ -7,9 +7,17 @@ import { parseReasons, q850, reasonFields } from './message/reason.ts'
 
 /** The cause if we end a call because nobody answered in time. */
 export const TIMER_EXPIRED: HeaderFields = reasonFields([q850(102)])
+/** The cause if the caller has hung up before the answer. */
+export const CALLER_CLEARED: HeaderFields = reasonFields([q850(16)])
 
-/** Reports the end of a session, once. Only clean-up on the wire continues. */
-export function finish(core: AgentCore, session: Session, event: UaEvent, now: number): void {
+/** Reports the end of a session, once. Only clean-up on the wire continues. `refusal`: of the 487 to what is not answered yet. */
+export function finish(
+  core: AgentCore,
+  session: Session,
+  event: UaEvent,
+  now: number,
+  refusal: HeaderFields = [],
+): void {
   if (session.phase === 'over') return
   const { deadlines } = core
   session.phase = 'over'
@@ -17,7 +25,7 @@ export function finish(core: AgentCore, session: Session, event: UaEvent, now: n
   stopProvisionals(core, session)
   if (session.ownReinvite !== null) releaseReinvite(core, session.ownReinvite, now)
   for (const open of [session.incoming, session.peerReinvite]) {
-    if (open !== null) core.respond(open, { status: 487, toTag: session.localTag }, now)
+    if (open !== null) core.respond(open, { status: 487, toTag: session.localTag, headers: refusal }, now)
   }
   session.incoming = null
   session.peerReinvite = null

@@ -1,7 +1,7 @@
 import { type AgentCore, ALLOW, bodyOf, headerReader, newSession, type Session } from './agent-core.ts'
 import type { Body, Credentials, HeaderFields, Party, Peer, ReliabilityPolicy } from './agent-types.ts'
 import { dialogOfRequest } from './dialog.ts'
-import { ended, finish, stopProvisionals } from './ending.ts'
+import { ended, finish, stopProvisionals, TIMER_EXPIRED } from './ending.ts'
 import { readIdentity } from './identity/received.ts'
 import { earlyMediaFields } from './message/early-media.ts'
 import { type NameAddr, parseDeltaSeconds } from './message/headers.ts'
@@ -74,7 +74,7 @@ function expireInvitation(core: AgentCore, session: Session, { headers }: SipReq
   // 0 is ignored, since nobody could answer in that time.
   if (seconds === null || seconds === 0 || seconds > MAX_INVITATION_S) return
   session.expireAt = core.deadlines.set(now + seconds * 1000, at => {
-    finish(core, session, ended(session, 'remote', 'cancel'), at)
+    finish(core, session, ended(session, 'remote', 'cancel'), at, TIMER_EXPIRED)
     core.forget(session)
   })
 }

@@ -2,7 +2,7 @@ import { ACCEPT, type AgentCore, type Asked, type Crowd, type Session, SUPPORTED
 import type { Peer } from './agent-types.ts'
 import { isWebSocket } from './destination.ts'
 import { advanceRemoteSeq, movePeer } from './dialog.ts'
-import { ended, finish, stopAwaitingAck } from './ending.ts'
+import { CALLER_CLEARED, ended, finish, stopAwaitingAck } from './ending.ts'
 import { authorizationsOf, onCancelled, onInvite } from './inbound-call.ts'
 import { allowed, inspectRequest } from './inspect-request.ts'
 import { formatResponse, type ResponseParts } from './message/format.ts'
@@ -226,7 +226,7 @@ function onBye(core: AgentCore, session: Session, transaction: ServerTransaction
     if (session.pendingBye !== null) core.forget(session)
     return
   }
-  finish(core, session, ended(session, 'remote', 'bye', transaction.request.headers), now)
+  finish(core, session, ended(session, 'remote', 'bye', transaction.request.headers), now, CALLER_CLEARED)
   // A re-INVITE of ours may still be pending: its own transaction acknowledges the answer.
   session.acknowledge?.(null, now)
   core.forget(session)

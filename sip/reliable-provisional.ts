@@ -7,7 +7,7 @@ import {
   type WantedProvisional,
 } from './agent-core.ts'
 import type { Body, HeaderFields, ReliabilityOfCaller, ReliabilityPolicy } from './agent-types.ts'
-import { ended, finish } from './ending.ts'
+import { ended, finish, TIMER_EXPIRED } from './ending.ts'
 import type { SipRequest } from './message/message.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
@@ -75,7 +75,7 @@ export function sendReliably(
 function giveUp(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   if (session.incoming !== transaction) return
   session.incoming = null
-  core.respond(transaction, { status: 504, toTag: session.localTag }, now)
+  core.respond(transaction, { status: 504, toTag: session.localTag, headers: TIMER_EXPIRED }, now)
   finish(core, session, ended(session, 'local', 'prack_timeout'), now)
   core.forget(session)
 }

@@ -348,6 +348,21 @@ test('a caller who has heard an announcement before the answer is refused with t
   await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
+test('a caller who hangs up by BYE before the answer has its INVITE refused 487 with a cause', async () => {
+  const peer = await calls.peer()
+  const to = '+49309876547'
+  const queue = await product.ok('POST', '/queues', { name: 'Rings', overflow: { when_no_agents: false } })
+  const target = { type: 'queue', id: queue.id }
+  const { id } = await product.ok('POST', '/inbound_routes', { match: { to }, target, answer: 'when_answered' })
+  const invite = calls.inviteFrom(peer, 'UDP', audioAt(6000)).replace(/^INVITE \S+/, `INVITE sip:${to}@127.0.0.1`)
+  peer.send(invite, product.sip.port)
+  const rings = await peer.next('180')
+  rings.reply(inside(rings, 'BYE', 2))
+  const refused = await peer.next('487')
+  assert.match(field(refused.text, 'reason'), 'Q.850;cause=16;')
+  await product.ok('DELETE', `/inbound_routes/${id}`)
+})
+
 test('a far end gets packets as long as its `ptime` or `maxptime` says (RFC 8866 §6.4)', async () => {
   const peer = await calls.peer()
   for (const [wish, octets] of [

@@ -361,6 +361,7 @@ test('an invitation that is not answered when its Expires is over ends with 487 
     assert.is(bob.sentLike('SIP/2.0 487').length, 0)
     bob.do(bob.agent.advance(at ?? 50_000))
     assert.is(bob.sentLike('SIP/2.0 487').length, at === null ? 0 : 1)
+    if (at !== null) assert.match(bob.sent.at(-1)!.text, /^Reason: Q\.850;cause=102;/m)
     if (at !== null) assert.equal([bob.event('ended').by, bob.event('ended').cause], ['remote', 'cancel'])
   }
   const bob = party()
@@ -383,6 +384,7 @@ test('BYE before our 200 ends the INVITE with 487', () => {
     texts.map(text => /^SIP\/2\.0 (\d+)/.exec(text)![1]),
     ['200', '487'],
   )
+  assert.match(texts[1]!, /^Reason: Q\.850;cause=16;text="Normal call clearing"\r$/m)
   assert.is(bob.event('ended').cause, 'bye')
 })
 
