@@ -15,7 +15,7 @@ const GOOD_MS = 60 * 60 * 1000
 const BAD_MS = 30_000
 const MAX_URL = 500
 
-/** `unavailable`: it could not be fetched. `untrusted`: it leads to no authority of ours, or is no certificate at all. */
+/** `unavailable`: it could not be fetched. `untrusted`: it leads to no authority of ours, has no TNAuthList, or is no certificate at all. */
 export type Fetched = Trusted | 'unavailable' | 'untrusted'
 
 export interface CertificatesOptions {

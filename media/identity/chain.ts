@@ -7,8 +7,7 @@ export interface Trusted {
   /** Earliest expiry in its chain [ms since 1970]. */
   notBefore: number
   notAfter: number
-  /** Null: it says nothing of numbers. */
-  numbers: TnAuthList | null
+  numbers: TnAuthList
 }
 
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
@@ -23,17 +22,21 @@ export function certificatesIn(bytes: Uint8Array, max = MAX_CHAIN): X509Certific
   return blocks.slice(0, max).map(block => new X509Certificate(block))
 }
 
-/** The first of these certificates, if the others lead from it to an authority; null: they do not. */
+/**
+ * The first of these certificates, if the others lead from it to an authority; null: they do not, or it speaks for no numbers at all, as that of
+ * a web server (RFC 8226 §9, ATIS-1000080 §6.4.1).
+ */
 export function trustedBy(anchors: readonly X509Certificate[], chain: readonly X509Certificate[]): Trusted | null {
   const [leaf, ...others] = chain
   if (leaf === undefined || leaf.publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') return null
   const path = pathFrom(leaf, others, anchors)
-  if (path === null) return null
+  const numbers = tnAuthListOf(leaf.raw)
+  if (path === null || numbers === null) return null
   return {
     key: leaf.publicKey,
     notBefore: Math.max(...path.map(({ validFrom }) => Date.parse(validFrom))),
     notAfter: earliestEnd(path),
-    numbers: tnAuthListOf(leaf.raw),
+    numbers,
   }
 }
 

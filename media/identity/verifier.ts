@@ -109,7 +109,7 @@ export class Verifier {
     for (const passport of said === null ? madeFrom(header, signed, iat) : [said]) {
       if (!(await isSignedBy(trusted.key, tokenOf(header, passport)))) continue
       const { numbers } = trusted
-      const isIn = numbers?.kind !== 'numbers' || header.ppt === 'div' || numbers.includes(passport.orig)
+      const isIn = numbers.kind !== 'numbers' || header.ppt === 'div' || numbers.includes(passport.orig)
       return isIn ? { passport, header } : 'certificate_untrusted'
     }
     return 'signature_invalid'

@@ -5,6 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+/** A list of one TNEntry, the provider's code (spc [0] IA5String). */
+export const PROVIDER_709J = '30:08:a0:06:16:04:37:30:39:4a'
+
 /** A provider's certificate with its key. */
 export interface Credential {
   keyFile: string
@@ -24,10 +27,10 @@ export class Authority {
     this.#make('intermediate', 'CA:TRUE', 'root')
   }
 
-  /** @param tnAuthList DER of the extension in hex, `30:…` */
-  provider(tnAuthList?: string): Credential {
+  /** @param tnAuthList DER of the extension in hex, `30:…`; by default that of a provider; null: none */
+  provider(tnAuthList: string | null = PROVIDER_709J): Credential {
     const name = `provider${++this.#count}`
-    const more = tnAuthList === undefined ? [] : [`1.3.6.1.5.5.7.1.26=DER:${tnAuthList}`]
+    const more = tnAuthList === null ? [] : [`1.3.6.1.5.5.7.1.26=DER:${tnAuthList}`]
     this.#make(name, 'CA:FALSE', 'intermediate', more)
     const chain = `${this.#text(`${name}.pem`)}${this.#text('intermediate.pem')}`
     return {

@@ -7,7 +7,7 @@ import { Signer, signingKey } from '../../../media/identity/signer.ts'
 import { type Signed, Verifier } from '../../../media/identity/verifier.ts'
 import { canonicalJson, claimsOf, identityValue } from '../../../sip/identity/passport.ts'
 import { missingPrograms, suite } from '../../harness.ts'
-import { Authority, CertificateServer, type Credential } from './authority.ts'
+import { Authority, CertificateServer, type Credential, PROVIDER_709J } from './authority.ts'
 
 const test = suite('media/identity/verifier')
 const missing = missingPrograms('openssl')
@@ -245,22 +245,22 @@ stirTest('a certificate is fetched once for many calls', async () => {
 
 stirTest('a TNAuthList of numbers vouches for these alone, one of a provider code for all (RFC 8226 §9)', async () => {
   const hex = (text: string): string => [...Buffer.from(text)].map(byte => byte.toString(16).padStart(2, '0')).join(':')
-  // TNEntry: one [2] IA5String; range [1] SEQUENCE of start and count; spc [0].
+  // TNEntry: one [2] IA5String; range [1] SEQUENCE of start and count.
   const one = `30:0f:a2:0d:16:0b:${hex(ANN)}`
   const range = `30:14:a1:12:30:10:16:0b:${hex('12125550100')}:02:01:64`
-  const code = `30:08:a0:06:16:04:${hex('709J')}`
-  const judged = async (list: string, from: string) => {
+  const judged = async (list: string | null, from: string) => {
     const by = authority.provider(list)
-    const at = server.serve(`/list${list.length}.pem`, by.chain)
+    const at = server.serve(`/list${list?.length}.pem`, by.chain)
     const { result, cause: why } = await judge([await signature({ by, at, from })], { from: [from] })
     return why ?? result
   }
   assert.equal([await judged(one, ANN), await judged(one, CAROL)], ['verified', 'certificate_untrusted'])
   assert.equal([await judged(range, CAROL), await judged(range, '12125550200')], ['verified', 'certificate_untrusted'])
-  assert.is(await judged(code, CAROL), 'verified')
+  assert.is(await judged(PROVIDER_709J, CAROL), 'verified')
   for (const unreadable of ['30:00', '04:01:00', '30:02:a2:05']) {
     assert.is(await judged(unreadable, ANN), 'certificate_untrusted', unreadable)
   }
+  assert.is(await judged(null, ANN), 'certificate_untrusted', 'a certificate without any list')
 })
 
 stirTest('the compact form is made anew from the numbers and the Date of the request', async () => {
