@@ -19,7 +19,7 @@ import type {
 } from './agent-types.ts'
 import { Nonces } from './auth/nonces.ts'
 import { peerOfAddress } from './destination.ts'
-import type { Dialog, EarlyDialog } from './dialog.ts'
+import { type Dialog, type EarlyDialog, followPhone } from './dialog.ts'
 import { formatResponse, type OutgoingRequest, type ResponseParts } from './message/format.ts'
 import { canonicalName, type Headers, type SipRequest, toText } from './message/message.ts'
 import { isDescription, partsOf } from './message/multipart.ts'
@@ -342,6 +342,15 @@ export class AgentCore {
     let hash = 0x811c9dc5
     for (const char of this.options.random()) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193)
     return (hash >>> 0) / 2 ** 32
+  }
+
+  /** See `followPhone`. */
+  phoneMoved(from: Peer, to: Peer): void {
+    for (const { dialog, outgoing } of this.sessions.values()) {
+      if (dialog !== null) followPhone(dialog, from, to)
+      for (const early of outgoing?.early.values() ?? []) followPhone(early.dialog, from, to)
+    }
+    this.subscriptions.phoneMoved(from, to)
   }
 
   respond(transaction: ServerTransaction, { headers = [], ...parts }: ResponseParts, now: number): Uint8Array | null {

@@ -207,6 +207,8 @@ export interface RegisterContact {
 /** What a contact has in common with later ones of the same phone: its instance (RFC 5626 §4.1), else its user and host. */
 export interface Binding {
   phone: string
+  /** Its Contact. */
+  uri: string
   /** The `reg-id` of an instance. */
   regId?: number
 }

@@ -126,6 +126,13 @@ export function movePeer(dialog: Dialog, from: Peer): void {
   dialog.peer = name === undefined ? from : { ...from, name }
 }
 
+/** A phone behind a NAT, which is reached only where it comes from, comes from another port now, as its registration has proven. */
+export function followPhone(dialog: Dialog, former: Peer, later: Peer): void {
+  const { transport, host, port } = dialog.peer
+  if (!dialog.behindNat || transport !== former.transport || host !== former.host || port !== former.port) return
+  dialog.peer = { ...dialog.peer, ...later }
+}
+
 /** Takes the CSeq of a request inside the dialog; false when it is not higher than the last (RFC 3261 §12.2.2). */
 export function advanceRemoteSeq(dialog: Dialog, number: number): boolean {
   if (dialog.remoteSeq !== null && number <= dialog.remoteSeq) return false

@@ -103,7 +103,7 @@ function contactsOf(request: SipRequest): { list: RegisterContact[]; bindings: B
     const flow = instance === null || regId === null ? {} : { flow: { instance: toText(instance), regId } }
     list.push({ uri: toText(contact.uri), expiresS, ...flow })
     const phone = ownCopy(instance ?? `${userOf(uri) ?? ''}@${uri.host.toLowerCase()}`)
-    if (expiresS > 0) bindings.push({ phone, ...(regId === null ? {} : { regId }) })
+    if (expiresS > 0) bindings.push({ phone, uri: toText(contact.uri), ...(regId === null ? {} : { regId }) })
   }
   return { list, bindings }
 }

@@ -129,9 +129,13 @@ export class UserAgent {
     return this.#core.take()
   }
 
-  /** A far end is now reached over another connection: unanswered requests are sent again there. */
+  /**
+   * A phone is now reached over another connection: unanswered requests are sent again there. Or, over UDP, at another address: what is new in
+   * its dialogs goes there.
+   */
   moved(from: Peer, to: Peer, now: number): Action[] {
-    this.#core.transactions.moved(from, to, now)
+    if (from.transport === 'udp') this.#core.phoneMoved(from, to)
+    else this.#core.transactions.moved(from, to, now)
     return this.#core.take()
   }
 

@@ -40,4 +40,6 @@ export interface SubscriptionBook {
   notify(id: string, state: PackageState, now: number): boolean
   /** Ends one, because the subscriber is no longer permitted to see it (RFC 6665 §4.1.3). */
   end(id: string, now: number): boolean
+  /** See `followPhone`. */
+  phoneMoved(from: Peer, to: Peer): void
 }

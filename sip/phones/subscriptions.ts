@@ -1,6 +1,6 @@
 import type { AgentCore } from '../agent-core.ts'
 import type { HeaderFields, Peer } from '../agent-types.ts'
-import { advanceRemoteSeq, type Dialog, dialogOfRequest, refreshTarget } from '../dialog.ts'
+import { advanceRemoteSeq, type Dialog, dialogOfRequest, followPhone, refreshTarget } from '../dialog.ts'
 import { sendInDialog } from '../in-dialog-request.ts'
 import { safeValue } from '../message/format.ts'
 import type { SipRequest, SipResponse } from '../message/message.ts'
@@ -156,6 +156,10 @@ export class Subscriptions implements SubscriptionBook {
     one.next = null
     if (!one.isNotifying) this.#send(one, null, now, 'rejected')
     return true
+  }
+
+  phoneMoved(from: Peer, to: Peer): void {
+    for (const { dialog } of this.#byId.values()) followPhone(dialog, from, to)
   }
 
   #tell(one: Subscription, state: PackageState, now: number): void {

@@ -145,7 +145,8 @@ test('a phone is the same as before by its instance, else by the user and host o
     const party = registrar()
     feed(party, answered(feed(party, register()), { contact }))
     const { bindings, contacts } = party.registers[0]!
-    assert.equal(bindings, [{ phone, ...(regId === undefined ? {} : { regId }) }], contact)
+    const { uri } = contacts.at(-1)!
+    assert.equal(bindings, [{ phone, uri, ...(regId === undefined ? {} : { regId }) }], contact)
     assert.equal(contacts.at(-1)!.flow, regId === undefined ? undefined : { instance: phone, regId }, contact)
   }
 })

@@ -268,13 +268,12 @@ export class SipEndpoint {
   }
 
   /**
-   * Phones have registered over this connection; `bindings`: see `SipFlows`. Transactions that wait on their previous connections continue
-   * here.
+   * Phones have registered over this connection, or from this address; `bindings`: see `SipFlows`. What is said to them continues here.
    */
   registered(peer: Peer, bindings: readonly Binding[]): void {
     this.meet(peer.host)
     for (const former of this.#flows.registered(peer, bindings)) {
-      const later = this.#wayTo(former)
+      const later = former.transport === 'udp' ? (this.#flows.after(former) ?? former) : this.#wayTo(former)
       if (later !== former) this.do((agent, now) => agent.moved(former, later, now))
     }
   }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Binding, Peer } from '../../../sip/user-agent.ts'
 
-/** Maximum number of bindings, and of connections, that are remembered. */
+/** Maximum number of bindings, and of connections and addresses, that are remembered. */
 const MAX_KEPT = 20_000
 /** More registrations over one connection are not those of a phone. */
 const MAX_PER_CONNECTION = 50
@@ -16,10 +16,16 @@ export class SipFlows {
   /** By flow of a phone (`reg-id`): what replaces an open connection. */
   readonly #ways = new Newest()
 
-  /** Notes an accepted registration; `bindings`: those of its account. Returns the previous connections of its phones. */
+  /** Notes an accepted registration; `bindings`: those of its account. Returns where its phones came from before. */
   registered({ transport, host, port, connectionId, local, isTheirs }: Peer, bindings: readonly Binding[]): Peer[] {
+    const from = { transport, host, port, ...(local === undefined ? {} : { local }) }
+    // The same Contact is the same phone, wherever its NAT lets it come from (RFC 3261 §10.2).
+    if (transport === 'udp') {
+      const contacts = bindings.map(({ phone, uri }) => `${phone} ${uri}`)
+      return this.#phones.note(from, contacts)
+    }
     if (connectionId === undefined || isTheirs !== true) return []
-    const flow = { transport, host, port, connectionId, isTheirs, ...(local === undefined ? {} : { local }) }
+    const flow = { ...from, connectionId, isTheirs }
     // Without a `reg-id` it may be another phone, whose connection nothing replaces.
     const ways = bindings.map(({ phone, regId = `over ${connectionId}` }) => `${phone} ${regId}`)
     this.#ways.note(flow, ways)
@@ -27,7 +33,7 @@ export class SipFlows {
     return this.#phones.note(flow, phones)
   }
 
-  /** The successor of a closed connection. Null: none; or several, since several phones shared it; or one of another transport. */
+  /** The successor of a closed connection, or of a former address of UDP. Null: none; or several, since several phones shared it; or one of another transport. */
   after(closed: Peer): Peer | null {
     return this.#phones.after(closed)
   }
@@ -50,16 +56,16 @@ class Newest {
     const before = names.flatMap(name => this.#newest.get(name) ?? [])
     for (const name of names) this.#newest.set(name, flow)
     this.#names.set(flowKey(flow), own)
-    return before.filter(({ connectionId }) => connectionId !== flow.connectionId)
+    return before.filter(one => flowKey(one) !== flowKey(flow))
   }
 
   after(former: Peer): Peer | null {
     const flows = [...(this.#names.get(flowKey(former)) ?? [])].map(name => this.#newest.get(name))
     const [first] = flows
-    if (first === undefined || first.connectionId === former.connectionId || first.transport !== former.transport)
-      return null
-    return flows.every(flow => flow?.connectionId === first.connectionId) ? first : null
+    if (first === undefined || flowKey(first) === flowKey(former) || first.transport !== former.transport) return null
+    return flows.every(flow => flow !== undefined && flowKey(flow) === flowKey(first)) ? first : null
   }
 }
 
-const flowKey = ({ transport, connectionId }: Peer): string => `${transport} ${connectionId}`
+const flowKey = ({ transport, host, port, connectionId = `${host} ${port}` }: Peer): string =>
+  `${transport} ${connectionId}`

@@ -154,21 +154,28 @@ test(
 )
 
 test(
-  'a phone behind the NAT of another private network gets its ACK and its BYE where its INVITE went',
+  'a phone behind the NAT of another private network gets its ACK and its BYE where its INVITE went, or where it has registered from since (RFC 5626 §5.3)',
   async () => {
     const bob = await newMember()
     const number = `7${bob.extension}`
     await product.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id: bob.userId } })
-    const desk = await newPeer()
+    const [desk, moved] = [await newPeer(), await newPeer()]
     const behind = 'Contact: <sip:desk@192.168.1.7:5060>'
-    assert.is((await ask(desk, bob, 'REGISTER', bob.account.username, [behind])).what, '200')
-    const answered = (await Phone.open('calls-behind')).call(number, product.sip)
-    const invite = await desk.next('INVITE')
-    invite.reply(responseTo(invite, '200 OK', [behind, 'Content-Type: application/sdp'], audioAt(6000)))
-    await desk.next('ACK')
-    await (await answered).hangup()
-    const bye = await desk.next('BYE')
-    bye.reply(responseTo(bye, '200 OK'))
+    const registers = async (peer: RawPeer): Promise<void> =>
+      assert.is((await ask(peer, bob, 'REGISTER', bob.account.username, [behind])).what, '200')
+    await registers(desk)
+    for (const last of [desk, moved]) {
+      const answered = (await Phone.open(`calls-behind-${last.port}`)).call(number, product.sip)
+      const invite = await desk.next('INVITE')
+      invite.reply(responseTo(invite, '200 OK', [behind, 'Content-Type: application/sdp'], audioAt(6000)))
+      await desk.next('ACK')
+      const call = await answered
+      // Its NAT gives it another port.
+      if (last === moved) await registers(moved)
+      await call.hangup()
+      const bye = await last.next('BYE')
+      bye.reply(responseTo(bye, '200 OK'))
+    }
   },
   LIMIT,
 )

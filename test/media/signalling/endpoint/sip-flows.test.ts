@@ -237,7 +237,7 @@ const flow = (connectionId: string, more: Partial<Peer> = {}): Peer => ({
 
 test('the newest connection of a binding comes after all its former ones', () => {
   const flows = new SipFlows()
-  for (const id of ['c1', 'c2', 'c3']) flows.registered(flow(id), [{ phone: 'ann a@b' }])
+  for (const id of ['c1', 'c2', 'c3']) flows.registered(flow(id), [{ phone: 'ann a@b', uri: CONTACT }])
   for (const id of ['c1', 'c2']) assert.is(flows.after(flow(id))?.connectionId, 'c3')
   assert.is(flows.after(flow('c4')), null)
 })
@@ -250,25 +250,40 @@ test("no connection comes after another account's, another phone's, one of anoth
     [flow('c2', { isTheirs: false }), 'ann a@b'],
   ] as const) {
     const flows = new SipFlows()
-    flows.registered(flow('c1'), [{ phone: 'ann a@b' }])
-    flows.registered(next, [{ phone: binding }])
+    flows.registered(flow('c1'), [{ phone: 'ann a@b', uri: CONTACT }])
+    flows.registered(next, [{ phone: binding, uri: CONTACT }])
     assert.is(flows.after(flow('c1')), null, JSON.stringify([next, binding]))
   }
 })
 
+test('over UDP the same Contact from another address is the same phone, unless another one has that address too', () => {
+  const at = (port: number): Peer => ({ transport: 'udp', host: '192.0.2.2', port })
+  const ann = { phone: 'ann a@10.0.0.7', uri: 'sip:a@10.0.0.7:5060' }
+  const flows = new SipFlows()
+  assert.equal(flows.registered(at(1), [ann]), [])
+  assert.equal(flows.registered(at(2), [{ ...ann, uri: 'sip:a@10.0.0.7:5062' }]), [], 'another phone of the account')
+  assert.equal(flows.registered(at(3), [ann]), [at(1)])
+  assert.equal(flows.after(at(1)), at(3))
+  flows.registered(at(1), [{ phone: 'bob b@10.0.0.8', uri: 'sip:b@10.0.0.8' }])
+  assert.is(flows.after(at(1)), null)
+})
+
 test('phones that share a connection are followed where they all have gone', () => {
   const flows = new SipFlows()
-  flows.registered(flow('c1'), [{ phone: 'ann a@b' }, { phone: 'bob a@b' }])
-  flows.registered(flow('c2'), [{ phone: 'ann a@b' }])
+  flows.registered(flow('c1'), [
+    { phone: 'ann a@b', uri: CONTACT },
+    { phone: 'bob a@b', uri: CONTACT },
+  ])
+  flows.registered(flow('c2'), [{ phone: 'ann a@b', uri: CONTACT }])
   assert.is(flows.after(flow('c1')), null)
-  flows.registered(flow('c2'), [{ phone: 'bob a@b' }])
+  flows.registered(flow('c2'), [{ phone: 'bob a@b', uri: CONTACT }])
   assert.is(flows.after(flow('c1'))?.connectionId, 'c2')
 })
 
 test('an open connection is replaced once all phones that registered over it, each with its reg-id, have gone to one and the same', () => {
   const [ann, bob] = [
-    { phone: 'ann i', regId: 1 },
-    { phone: 'bob i', regId: 1 },
+    { phone: 'ann i', uri: CONTACT, regId: 1 },
+    { phone: 'bob i', uri: CONTACT, regId: 1 },
   ]
   const flows = new SipFlows()
   flows.registered(flow('c1'), [ann, bob])
@@ -280,8 +295,8 @@ test('an open connection is replaced once all phones that registered over it, ea
   assert.is(flows.inPlaceOf(flow('c1')), null, 'it is the newest again')
   assert.is(flows.inPlaceOf(flow('c2'))?.connectionId, 'c1')
   const mixed = new SipFlows()
-  mixed.registered(flow('c1'), [ann, { phone: 'eve i' }])
-  mixed.registered(flow('c2'), [ann, { phone: 'eve i' }])
+  mixed.registered(flow('c1'), [ann, { phone: 'eve i', uri: CONTACT }])
+  mixed.registered(flow('c2'), [ann, { phone: 'eve i', uri: CONTACT }])
   assert.is(mixed.inPlaceOf(flow('c1')), null, 'one without a reg-id may be another phone')
 })
 
