@@ -52,7 +52,9 @@ export interface AwaitedAck {
   cseq: number
   again: Deadline | null
   limit: Deadline | null
-  confirmed: (ack: SipRequest) => void
+  /** The 2xx has an offer, and the ACK the answer. */
+  isOurOffer: boolean
+  confirmed: (answer: Body | null) => void
 }
 
 /** A reliable provisional response of ours (RFC 3262 §3). */

@@ -4,13 +4,14 @@ import { type Dialog, type EarlyDialog, refreshTarget } from './dialog.ts'
 import { noteAllow, noteMinSe, runSessionTimer, timerFor } from './own-reinvite.ts'
 import { isAgreedEarly } from './reliable-provisional.ts'
 import type { TimerAnswer } from './session-timer.ts'
-import { sendSuccess } from './success-response.ts'
+import { acknowledgedByChange, sendSuccess } from './success-response.ts'
 import type { ServerTransaction } from './transaction/transactions.ts'
 
 /** A re-INVITE or UPDATE in a dialog (RFC 3261 §14.2, RFC 3311 §5.2). Its CSeq and content have been checked. */
 export function onReinvite(core: AgentCore, session: Session, transaction: ServerTransaction, now: number): void {
   const { request } = transaction
   const offer = bodyOf(request)
+  if (request.method === 'INVITE') acknowledgedByChange(core, session, now)
   const isBare = request.method === 'UPDATE' && offer === null
   const collision = isBare ? bareCollision(session) : offerCollision(session, request.method)
   if (collision === 'theirs') {

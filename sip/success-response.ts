@@ -1,4 +1,4 @@
-import { type AgentCore, bodyOf, type Session } from './agent-core.ts'
+import { type AgentCore, type AwaitedAck, bodyOf, type Session } from './agent-core.ts'
 import type { Body } from './agent-types.ts'
 import { ended, finish, hangUp, stopAwaitingAck, TIMER_EXPIRED } from './ending.ts'
 import type { ResponseParts } from './message/format.ts'
@@ -20,11 +20,11 @@ export function sendSuccess(
   const bytes = core.respond(transaction, parts, now)
   if (bytes === null) return false
   const { t1, t2 } = core.timers
-  // A body in the ACK is an answer only if the INVITE had no offer.
-  const isOurOffer = bodyOf(transaction.request) === null
   session.awaitedAck = {
     cseq: transaction.request.cseq.number,
-    confirmed: ack => confirmed(isOurOffer ? bodyOf(ack) : null),
+    // A body in the ACK is an answer only if the INVITE had no offer.
+    isOurOffer: bodyOf(transaction.request) === null,
+    confirmed,
     again: null,
     limit: null,
   }
@@ -49,8 +49,21 @@ export function acknowledged(core: AgentCore, session: Session, ack: SipRequest,
   const awaited = session.awaitedAck
   // Another ACK for a 2xx that was acknowledged already is the answer to a retransmission of ours.
   if (awaited === null || awaited.cseq !== ack.cseq.number) return
+  confirm(core, session, awaited, ack, now)
+}
+
+/**
+ * Who changes the session by INVITE has got our 200, though its ACK is lost or late (RFC 5407 §3.1.4). That of an offer of ours is still waited
+ * for, as it brings the answer.
+ */
+export function acknowledgedByChange(core: AgentCore, session: Session, now: number): void {
+  const awaited = session.awaitedAck
+  if (awaited !== null && !awaited.isOurOffer) confirm(core, session, awaited, null, now)
+}
+
+function confirm(core: AgentCore, session: Session, awaited: AwaitedAck, ack: SipRequest | null, now: number): void {
   stopAwaitingAck(core, session)
   if (session.phase === 'answered') session.phase = 'confirmed'
   if (session.pendingBye !== null) hangUp(core, session, session.pendingBye, now)
-  else if (session.phase !== 'over') awaited.confirmed(ack)
+  else if (session.phase !== 'over') awaited.confirmed(ack === null || !awaited.isOurOffer ? null : bodyOf(ack))
 }

@@ -336,6 +336,21 @@ test('an UPDATE without an offer is answered at once, one with an offer by the o
   assert.match(bob.sent.at(-1)!.text, /^SIP\/2\.0 200[\s\S]*CSeq: 3 UPDATE[\s\S]*answer$/)
 })
 
+test('a re-INVITE that comes before a lost ACK is accepted (RFC 5407 §3.1.4), unless that ACK has the answer to our offer', () => {
+  for (const offer of ['offer', '']) {
+    const bob = party()
+    feed(bob, raw('INVITE', { body: offer, extra: offer === '' ? [] : ['Content-Type: application/sdp'] }))
+    bob.do(bob.agent.accept(bob.event('incoming').sessionId, body('ours'), 0))
+    const to = toOf(bob.sent.at(-1)!.text)
+    const change = { to, cseq: 2, extra: ['Content-Type: application/sdp'], body: 'change' }
+    const status = statusOf(feed(bob, raw('INVITE', change)))
+    assert.is(status, offer === '' ? 491 : 100)
+    bob.pipe.run(600)
+    assert.is(bob.sentLike('SIP/2.0 200').length, offer === '' ? 2 : 1, 'the first 200 is sent again')
+    if (offer !== '') assert.ok(bob.event('confirmed'))
+  }
+})
+
 test('a re-INVITE can be cancelled and the call goes on', () => {
   const { bob, sessionId, to } = confirmed()
   feed(bob, raw('INVITE', { to, cseq: 2 }))
