@@ -7,6 +7,21 @@ const FORMATS: readonly StreamFormat[] = ['mulaw_8000', 'l16_8000', 'l16_16000']
 
 const SOCKETS: readonly SocketChoice[] = ['auto', 'native', 'node']
 
+/** Options that choose another bench. */
+const BENCHES = [
+  ...(['capacity', 'buffers', 'soak', 'calls', 'flood', 'fuzz', 'api', 'busy', 'turns', 'hearing', 'answers'] as const),
+  ...(['copilot', 'amd', 'tones', 'kills', 'imports', 'campaign'] as const),
+]
+
+/** Options that only these benches heed. */
+const OF_BENCHES: Record<string, readonly (typeof BENCHES)[number][]> = {
+  rates: ['calls'],
+  sets: ['hearing'],
+  only: ['hearing', 'api', 'capacity', 'copilot', 'amd', 'buffers', 'campaign'],
+  virtual: ['copilot'],
+  rate: ['campaign'],
+}
+
 export const HELP = `npm run bench -- [options]
   --rooms 3,10,100      sizes of the rooms; "none" leaves them out
   --legs 300            parties at a time
@@ -96,9 +111,10 @@ export interface BenchOptions {
 
 /** The options of the command line; null: help is wanted. Throws an error with a message for the user if one is wrong. */
 export function readOptions(args: string[]): BenchOptions | null {
-  const { values } = parseArgs({
+  const { values, tokens } = parseArgs({
     args,
     allowNegative: true,
+    tokens: true,
     options: {
       rooms: { type: 'string', default: '3,10,100' },
       legs: { type: 'string', default: '300' },
@@ -110,25 +126,25 @@ export function readOptions(args: string[]): BenchOptions | null {
       jitter: { type: 'string', default: '1' },
       yardstick: { type: 'boolean', default: true },
       flood: { type: 'boolean', default: false },
-      fuzz: { type: 'string', default: '0' },
+      fuzz: { type: 'string' },
       calls: { type: 'boolean', default: false },
       rates: { type: 'string', default: '25,50,100,200,400' },
       capacity: { type: 'boolean', default: false },
       buffers: { type: 'boolean', default: false },
-      soak: { type: 'string', default: '0' },
+      soak: { type: 'string' },
       api: { type: 'boolean', default: false },
       busy: { type: 'boolean', default: false },
       answers: { type: 'boolean', default: false },
       copilot: { type: 'boolean', default: false },
       amd: { type: 'boolean', default: false },
-      turns: { type: 'string', default: '0' },
-      hearing: { type: 'string', default: '0' },
-      tones: { type: 'string', default: '0' },
+      turns: { type: 'string' },
+      hearing: { type: 'string' },
+      tones: { type: 'string' },
       sets: { type: 'string', default: SETS.join(',') },
       only: { type: 'string', default: '' },
-      kills: { type: 'string', default: '0' },
-      imports: { type: 'string', default: '0' },
-      campaign: { type: 'string', default: '0' },
+      kills: { type: 'string' },
+      imports: { type: 'string' },
+      campaign: { type: 'string' },
       rate: { type: 'string', default: '20' },
       quick: { type: 'boolean', default: false },
       virtual: { type: 'boolean', default: false },
@@ -138,6 +154,7 @@ export function readOptions(args: string[]): BenchOptions | null {
     },
   })
   if (values.help) return null
+  refuseTogether(tokens.flatMap(token => (token.kind === 'option' ? [token.name] : [])))
   return {
     rooms: list(values.rooms).map(size => whole('rooms', size, 2, 500)),
     legs: whole('legs', values.legs, 2, 4000),
@@ -147,15 +164,15 @@ export function readOptions(args: string[]): BenchOptions | null {
     seconds: whole('seconds', values.seconds ?? (values.quick ? '5' : '60'), 3, 3600),
     secondsGiven: values.seconds !== undefined,
     jitterMs: whole('jitter', values.jitter, 0, 20),
-    sockets: known('sockets', values.sockets, SOCKETS)[0] ?? 'auto',
+    sockets: oneOf('sockets', values.sockets, SOCKETS),
     yardstick: values.yardstick,
     capacity: values.capacity,
     buffers: values.buffers,
     calls: values.calls,
     flood: values.flood,
-    fuzz: whole('fuzz', values.fuzz, 0, 100_000_000),
-    rates: list(values.rates).map(rate => whole('rates', rate, 1, 2000)),
-    soak: whole('soak', values.soak, 0, 10_000),
+    fuzz: amount('fuzz', values.fuzz, 100_000_000),
+    rates: values.rates.split(',').map(rate => whole('rates', rate, 1, 2000)),
+    soak: amount('soak', values.soak, 10_000),
     api: values.api,
     busy: values.busy,
     answers: values.answers,
@@ -163,28 +180,55 @@ export function readOptions(args: string[]): BenchOptions | null {
     amd: values.amd,
     quick: values.quick,
     virtual: values.virtual,
-    turns: whole('turns', values.turns, 0, 10_000),
-    hearing: whole('hearing', values.hearing, 0, 1000),
-    tones: whole('tones', values.tones, 0, 600),
-    sets: known('sets', values.sets, SETS),
-    only: new RegExp(values.only),
-    kills: whole('kills', values.kills, 0, 100_000),
-    imports: whole('imports', values.imports, 0, 1_000_000),
-    campaign: whole('campaign', values.campaign, 0, 100_000),
+    turns: amount('turns', values.turns, 10_000),
+    hearing: amount('hearing', values.hearing, 1000),
+    tones: amount('tones', values.tones, 600),
+    sets: values.sets.split(',').map(set => oneOf('sets', set, SETS)),
+    only: pattern('only', values.only),
+    kills: amount('kills', values.kills, 100_000),
+    imports: amount('imports', values.imports, 1_000_000),
+    campaign: amount('campaign', values.campaign, 100_000),
     rate: whole('rate', values.rate, 1, 50),
     json: values.json ?? null,
     record: values.record,
   }
 }
 
+/** @param given names of options */
+function refuseTogether(given: readonly string[]): void {
+  const benches = BENCHES.filter(bench => given.includes(bench))
+  // The one pair that is a bench of its own.
+  const isPair = benches.length === 2 && benches.includes('soak') && benches.includes('busy')
+  if (benches.length > 1 && !isPair) throw new Error(`--${benches.join(' and --')} are different benches: choose one`)
+  for (const [name, heeding] of Object.entries(OF_BENCHES)) {
+    if (given.includes(name) && !heeding.some(bench => benches.includes(bench))) {
+      throw new Error(`--${name} is an option of --${heeding.join(', --')}`)
+    }
+  }
+}
+
 const list = (text: string): string[] => (text === 'none' ? [] : text.split(','))
 
 const known = <T extends string>(name: string, text: string, all: readonly T[]): T[] =>
-  list(text).map(wanted => {
-    const found = all.find(one => one === wanted)
-    if (found === undefined) throw new Error(`--${name}: there is no ${wanted}, only ${all.join(', ')}`)
-    return found
-  })
+  list(text).map(wanted => oneOf(name, wanted, all))
+
+function oneOf<T extends string>(name: string, wanted: string, all: readonly T[]): T {
+  const found = all.find(one => one === wanted)
+  if (found === undefined) throw new Error(`--${name}: there is no ${wanted}, only ${all.join(', ')}`)
+  return found
+}
+
+function pattern(name: string, text: string): RegExp {
+  try {
+    return new RegExp(text)
+  } catch (error) {
+    throw new Error(`--${name}: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** Of an option that chooses another bench; 0: it was not given. */
+const amount = (name: string, text: string | undefined, most: number): number =>
+  text === undefined ? 0 : whole(name, text, 1, most)
 
 function whole(name: string, text: string, least: number, most: number): number {
   const value = Number(text)
