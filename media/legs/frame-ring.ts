@@ -1,4 +1,4 @@
-import type { Frame } from '../../codecs/audio.ts'
+import { type Frame, faded } from '../../codecs/audio.ts'
 import { LEG_SAMPLES } from '../rooms/leg.ts'
 
 /** Frames in a ring: 640 ms, far more than one thread ever waits for the other. */
@@ -21,6 +21,8 @@ export class FrameRing {
   readonly memory: SharedArrayBuffer
   readonly #header: Int32Array
   readonly #samples: Int16Array
+  /** The reader's last `take` had a frame. */
+  #isHeard = false
 
   constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(BYTES)) {
     this.memory = memory
@@ -68,9 +70,18 @@ export class FrameRing {
 
   // ------------------------------------------------------------------ the reader's side
 
-  /** Copies the oldest frame out; false: the ring is empty. */
+  /** Copies the oldest frame out; false: the ring is empty. What was cleared in its middle fades out. */
   take(out: Frame): boolean {
-    this.#followClear()
+    const target = Atomics.load(this.#header, SKIP_TO)
+    const isCleared = ((target - Atomics.load(this.#header, READ)) | 0) > 0
+    const fades = isCleared && this.#isHeard && this.#take(out)
+    if (fades) out.set(faded(out, 'out'))
+    if (isCleared) Atomics.store(this.#header, READ, target)
+    this.#isHeard = !fades && this.#take(out)
+    return fades || this.#isHeard
+  }
+
+  #take(out: Frame): boolean {
     if (this.waiting === 0) return false
     const at = (this.read % RING_FRAMES) * LEG_SAMPLES
     for (let i = 0; i < LEG_SAMPLES; i++) out[i] = this.#samples[at + i]!
@@ -81,11 +92,5 @@ export class FrameRing {
   /** Skips the oldest frames. */
   skip(frames: number): void {
     Atomics.add(this.#header, READ, Math.min(frames, this.waiting))
-  }
-
-  #followClear(): void {
-    const target = Atomics.load(this.#header, SKIP_TO)
-    const ahead = (target - Atomics.load(this.#header, READ)) | 0
-    if (ahead > 0) Atomics.store(this.#header, READ, target)
   }
 }

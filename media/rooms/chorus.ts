@@ -1,5 +1,5 @@
 import { int16Array } from '../../codecs/arrays.ts'
-import type { Frame } from '../../codecs/audio.ts'
+import { type Frame, faded } from '../../codecs/audio.ts'
 import { Limiter } from '../../codecs/limiter.ts'
 import { Mixer } from './mixer.ts'
 import type { Source } from './source.ts'
@@ -10,6 +10,8 @@ export class Chorus {
   readonly #mixer: Mixer
   readonly #limiter = new Limiter()
   readonly #sum: Frame
+  /** Of sources that were removed in the middle, for the next pull. */
+  readonly #endings: Frame[] = []
 
   constructor(samples: number) {
     this.#mixer = new Mixer(samples)
@@ -17,16 +19,20 @@ export class Chorus {
   }
 
   get isEmpty(): boolean {
-    return this.#sources.length === 0
+    return this.#sources.length === 0 && this.#endings.length === 0
   }
 
   add(source: Source): void {
     this.#sources.push(source)
   }
 
+  /** In its middle it fades out. */
   remove(source: Source): void {
     const at = this.#sources.indexOf(source)
-    if (at >= 0) this.#sources.splice(at, 1)
+    if (at < 0) return
+    this.#sources.splice(at, 1)
+    const rest = source.rest?.() ?? null
+    if (rest !== null) this.#endings.push(faded(rest, 'out'))
   }
 
   /** The sum of all sources for this tick and of `beside`; null: nothing. Borrowed until the next pull. */
@@ -35,14 +41,15 @@ export class Chorus {
     let only = beside
     mixer.clear()
     if (beside !== null) mixer.add(beside)
-    for (const source of this.#sources) {
-      const frame = source.pull()
-      if (frame === null) continue
-      mixer.add(frame)
-      only = frame
-    }
+    for (const source of this.#sources) only = this.#add(source.pull()) ?? only
+    while (this.#endings.length > 0) only = this.#add(this.#endings.pop()!)
     if (mixer.voices < 2) return only
     mixer.all(this.#sum, this.#limiter)
     return this.#sum
+  }
+
+  #add(frame: Frame | null): Frame | null {
+    if (frame !== null) this.#mixer.add(frame)
+    return frame
   }
 }

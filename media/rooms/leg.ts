@@ -75,6 +75,8 @@ export abstract class Leg {
   hearsRoom = true
   /** The room hears this while nothing comes from the party, which has not answered yet; null: nothing. */
   standIn: Source | null = null
+  /** What was heard of that in the last tick. */
+  #stoodIn: Source | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
   /** The same as received, before `sound`: for speech recognition. */
@@ -186,7 +188,7 @@ export abstract class Leg {
    */
   pull(now: number, paused: boolean, maskTones: boolean): void {
     const received = this.receive(now)
-    const raw = received ?? this.standIn?.pull() ?? null
+    const raw = this.standIn === null && this.#stoodIn === null ? received : this.#orStandIn(received)
     this.raw = raw
     this.said = raw
     if (paused || this.#isMasked) this.#takeTonesOut(paused, maskTones, now)
@@ -195,6 +197,13 @@ export abstract class Leg {
     // After processing only the lower band is right.
     this.saidUpper = this.said === received && received !== null ? this.upper : null
     this.#fadeEdges()
+  }
+
+  #orStandIn(received: Frame | null): Frame | null {
+    const frame = received ?? this.standIn?.pull() ?? null
+    const before = this.#stoodIn
+    this.#stoodIn = frame === received ? null : this.standIn
+    return this.#stoodIn === before ? frame : joined(frame, this.#stoodIn, before)
   }
 
   /** A cut would be a click. */

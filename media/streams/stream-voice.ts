@@ -1,4 +1,4 @@
-import { type Frame, NARROWBAND_HZ } from '../../codecs/audio.ts'
+import { addTo, type Frame, faded, NARROWBAND_HZ } from '../../codecs/audio.ts'
 import type { Source } from '../rooms/source.ts'
 import { MarkList } from './mark-list.ts'
 
@@ -25,6 +25,10 @@ export class StreamVoice implements Source {
   #heard = 0
   /** Something has come since the last pull. */
   #isFresh = false
+  /** The last pull returned something. */
+  #isPlaying = false
+  /** What was discarded in its middle fades out; null: nothing is left of it. */
+  #ending: Frame | null = null
 
   /** @param reached a mark has been */
   constructor(reached: () => void) {
@@ -64,6 +68,9 @@ export class StreamVoice implements Source {
 
   /** Discards what has not been pulled; every mark is reached. */
   clear(): void {
+    const rest = this.rest()
+    if (rest !== null) this.#ending = faded(rest, 'out')
+    this.#isPlaying = false
     this.#pulled = this.#written
     this.#heard = this.#written
     if (this.marks.isReached(this.#heard)) this.#reached()
@@ -71,6 +78,23 @@ export class StreamVoice implements Source {
 
   /** A last piece shorter than a frame waits one pull for more, and is then filled up with silence. */
   pull(): Frame | null {
+    const frame = this.#next()
+    const ending = this.#ending
+    this.#isPlaying = frame !== null
+    if (ending === null) return frame
+    this.#ending = null
+    if (frame !== null) addTo(ending, frame)
+    return ending
+  }
+
+  rest(): Frame | null {
+    const count = Math.min(this.#waiting, FRAME_SAMPLES)
+    if (!this.#isPlaying || count === 0) return null
+    this.#copyOut(count)
+    return this.#frame
+  }
+
+  #next(): Frame | null {
     this.#heard = this.#pulled
     if (this.marks.isReached(this.#heard)) this.#reached()
     const waiting = this.#waiting

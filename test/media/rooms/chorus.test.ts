@@ -85,6 +85,20 @@ test('on hold nothing of it is played, and nothing is lost', () => {
   assert.is(source.pulls, 1)
 })
 
+test('who is removed in the middle of a word fades out within 5 ms', () => {
+  const chorus = new Chorus(LEG_SAMPLES)
+  const source = { pull: () => new Int16Array(LEG_SAMPLES).fill(1000), rest: () => source.pull() }
+  chorus.add(source)
+  chorus.pull(null)
+  chorus.remove(source)
+  assert.not(chorus.isEmpty)
+  const ended = chorus.pull(null)!
+  assert.equal([...ended.slice(0, 2)], [976, 951])
+  assert.ok(ended.slice(40).every(sample => sample === 0))
+  assert.ok(chorus.isEmpty)
+  assert.is(chorus.pull(null), null)
+})
+
 test('in a card-payment pause it goes on', () => {
   const { room, parties } = roomOf(1)
   speakTo(parties[0]!.leg, 1000)

@@ -129,6 +129,21 @@ test('a party that only rings is heard as the tone in its place, and as itself w
   assert.ok(levelOf(425, rung.heard(SETTLED, SECOND)) < -60, 'nobody hears himself')
 })
 
+test('the tone in the place of a party that rings ends without a click, at its early media and at its answer', () => {
+  for (const isAnswered of [true, false]) {
+    const { room, parties } = roomOf(2)
+    const [waiting, rung] = parties as [Party, Party]
+    rung.leg.standIn = toneLoop()
+    run(room, 23, () => {})
+    if (isAnswered) rung.leg.standIn = null
+    run(room, 10, (_, now) => isAnswered || rung.speak(toneFrame(0, 0), now), 23)
+    const heard = waiting.heard(5)
+    const whole = sharpest(waiting.heard(5, 20))
+    assert.ok(sharpest(heard) < 2 * whole, `${sharpest(heard)} in place of ${whole}`)
+    assert.ok(waiting.heard(27).every(sample => sample === 0))
+  }
+})
+
 test('in an echo room a party hears itself', () => {
   const { room, parties } = roomOf(1, { kind: 'echo' })
   run(room, SETTLED + SECOND, speakTones(parties))

@@ -63,18 +63,40 @@ test('a mark with nothing before it is reached at once', () => {
   assert.equal(reached, ['now'])
 })
 
-test('`clear` forgets what waits and reaches its marks, in their order', () => {
+/** Samples in which what is stopped fades out: 5 ms. */
+const FADE = 40
+
+/** A frame of this value that fades out. */
+const isFading = (frame: number[] | null, value: number): boolean =>
+  frame?.every((sample, n) => Math.abs(sample - value * Math.max(0, 1 - (n + 1) / (FADE + 1))) <= 1) === true
+
+test('`clear` forgets what waits and reaches its marks, in their order; what is being heard fades out', () => {
   const { voice, reached } = voiceOf()
-  voice.write(count(0, 800))
+  voice.write(new Int16Array(800).fill(1000))
   voice.mark('a')
-  voice.write(count(0, 800))
+  voice.write(new Int16Array(800).fill(1000))
   voice.mark('b')
   voice.pull()
   voice.clear()
   assert.equal(reached, ['a', 'b'])
+  assert.ok(isFading(pull(voice), 1000))
   assert.is(pull(voice), null)
   voice.write(count(5, 160))
+  voice.clear()
+  assert.is(pull(voice), null, 'nothing of it was heard')
+  voice.write(count(5, 160))
   assert.equal(pull(voice), [...count(5, 160)])
+})
+
+test('what is said right behind a `clear` is heard at once, beside the end of what was said before', () => {
+  const { voice } = voiceOf()
+  voice.write(new Int16Array(800).fill(1000))
+  voice.pull()
+  voice.clear()
+  voice.write(new Int16Array(320).fill(70))
+  const frame = pull(voice)!.map(sample => sample - 70)
+  assert.ok(isFading(frame, 1000))
+  assert.equal(pull(voice), new Array(160).fill(70))
 })
 
 test('60 s wait, what comes beyond is refused and counted, and what waits is whole', () => {
