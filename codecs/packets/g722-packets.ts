@@ -7,6 +7,8 @@ export class G722Packets implements PacketCodec {
   readonly sampleRateHz = 16_000
   readonly frameBytes = 160
   readonly maxPacketBytes = MAX_PACKET_SAMPLES
+  /** Of the filters at both ends. */
+  readonly delay = 11
   readonly #encoder = new G722Encoder()
   #decoder = new G722Decoder()
 
@@ -29,6 +31,10 @@ export class G722Packets implements PacketCodec {
   encode(frame: Int16Array, into: Uint8Array): number {
     this.#encoder.encode(frame, into)
     return this.frameBytes
+  }
+
+  prime(frame: Int16Array): void {
+    this.#encoder.prime(frame)
   }
 
   reset(): void {

@@ -90,6 +90,11 @@ export class G722Encoder {
     }
   }
 
+  /** Samples from before the first ones to be encoded: its filter goes on from them. */
+  prime(src: Int16Array): void {
+    this.#line.samples.set(src.subarray(src.length - KEPT))
+  }
+
   #pair(at: number): number {
     const { samples } = this.#line
     let odd = 0

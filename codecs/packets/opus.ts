@@ -1,4 +1,11 @@
-import { Application, createDecoder, createEncoder, type OpusDecoderHandle, type OpusEncoderHandle } from 'libopus-wasm'
+import {
+  Application,
+  createDecoder,
+  createEncoder,
+  EncoderCtl,
+  type OpusDecoderHandle,
+  type OpusEncoderHandle,
+} from 'libopus-wasm'
 import { samplesPerFrame, WIDEBAND_HZ } from '../audio.ts'
 import { MAX_PACKET_SAMPLES, type PacketCodec } from './packet-codec.ts'
 
@@ -67,12 +74,15 @@ export class OpusCodec implements PacketCodec {
   readonly frameBytes = null
   /** An encoder looks 6.5 ms ahead, so its first output is from before its beginning (RFC 7845 §4.2). */
   readonly leadIn = 56
+  readonly delay = 52
   /** Packets that were none. */
   broken = 0
   readonly #decoder: OpusDecoderHandle
   readonly #encoder: OpusEncoderHandle
   /** Nothing was said in the last packet. */
   #isPause = false
+  /** The next frame is the first for its receiver. */
+  #isPrimed = false
   #isClosed = false
 
   private constructor(decoder: OpusDecoderHandle, encoder: OpusEncoderHandle) {
@@ -126,8 +136,21 @@ export class OpusCodec implements PacketCodec {
   encode(frame: Int16Array, into: Uint8Array): number {
     if (this.#isClosed) return 0
     const packet = this.#encoder.encode(frame, { maxPacketBytes: MAX_SENT_BYTES })
+    if (this.#isPrimed) this.#predicts(true)
     into.set(packet)
     return packet.length
+  }
+
+  /** The receiver does not know this frame: nothing of the next one may be predicted from it. */
+  prime(frame: Int16Array): void {
+    if (this.#isClosed) return
+    this.#encoder.encode(frame, { maxPacketBytes: MAX_SENT_BYTES })
+    this.#predicts(false)
+  }
+
+  #predicts(isOn: boolean): void {
+    this.#isPrimed = !isOn
+    this.#encoder.encoderCtl(EncoderCtl.SetPredictionDisabled, isOn ? 0 : 1)
   }
 
   /** libopus goes over to another source by itself. */

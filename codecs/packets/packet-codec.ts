@@ -10,6 +10,8 @@ export interface PacketCodec {
   readonly frameBytes: number | null
   /** Silent samples at the beginning of a stream, at 8 kHz. Absent: none. */
   readonly leadIn?: number
+  /** By so much the decoded audio is behind what was encoded, in samples of 8 kHz. Absent: not at all. */
+  readonly delay?: number
 
   /** How long a packet lasts, in samples of 8 kHz, at most `MAX_PACKET_SAMPLES`; 0: it is none. */
   lengthOf(bytes: Uint8Array, offset: number, length: number): number
@@ -29,6 +31,8 @@ export interface PacketCodec {
   rest?(into: Int16Array): number
   /** Writes the next frame. @returns its length [bytes]; 0: there is nothing to send */
   encode(frame: Int16Array, into: Uint8Array): number
+  /** What went before the next frame, and is not sent: another codec was used until then. Absent: nothing is held back. */
+  prime?(frame: Int16Array): void
   /** Another source is heard: nothing goes on. */
   reset(): void
   /** Idempotent. */

@@ -2,6 +2,7 @@ import { int16Array, uint8Array } from '../../codecs/arrays.ts'
 import { FRAME_MS, type Frame, NARROWBAND_HZ, samplesPerFrame, WIDEBAND_HZ } from '../../codecs/audio.ts'
 import { BandJoiner, BandSplitter, SPLITTER_DELAY } from '../../codecs/bands.ts'
 import type { LawName } from '../../codecs/g711.ts'
+import { lateStart } from '../../codecs/late-start.ts'
 import { G722Packets } from '../../codecs/packets/g722-packets.ts'
 import { LinearPackets } from '../../codecs/packets/linear-packets.ts'
 import { MAX_FRAME_BYTES, type PacketCodec } from '../../codecs/packets/packet-codec.ts'
@@ -53,6 +54,8 @@ export class PacketAudio implements WireAudio, FrameMaker {
   #stragglersUntil = Number.NEGATIVE_INFINITY
   /** How long the codec's own comfort noise has been played since the last frame [ticks]. */
   #rested = MOST_RESTED_TICKS
+  /** The next frame continues what another codec has sent. */
+  #follows = false
 
   /** @param coder owned by the caller, who closes it */
   constructor(sender: RtpSender, codec: CodecName, coder: PacketCodec) {
@@ -88,8 +91,9 @@ export class PacketAudio implements WireAudio, FrameMaker {
     return this.#packetizer.isFull
   }
 
-  agree(media: LegMedia, now: number): boolean {
+  agree(media: LegMedia, now: number, follows = false): boolean {
     if (media.codec !== this.codec) return false
+    this.#follows = follows
     const isFrameAPacket = this.#coder.frameBytes === null
     this.#packetizer.agree(media.payloadType, isFrameAPacket ? FRAME_MS : (media.ptimeMs ?? FRAME_MS))
     this.#keepPayloadTypes(media, now)
@@ -162,11 +166,24 @@ export class PacketAudio implements WireAudio, FrameMaker {
 
   add(frame: Frame | null, _encoded: Uint8Array | null, upper: Frame | null): number {
     const wide = this.#wide
-    if (wide !== null) wide.joiner.join(frame ?? SILENCE, upper, wide.frame)
-    const length = this.#coder.encode(wide === null ? (frame ?? SILENCE) : wide.frame, this.#payload)
+    const said = this.#follows ? this.#following(frame ?? SILENCE) : (frame ?? SILENCE)
+    if (wide !== null) wide.joiner.join(said, upper, wide.frame)
+    const length = this.#coder.encode(wide === null ? said : wide.frame, this.#payload)
     if (length === 0) return 0
     const full = this.#packetizer.put(this.#payload, length)
     return this.#coder.frameBytes === null ? this.#packetizer.flush() : full
+  }
+
+  /** The filters and the encoder hold something back, which at the far end would be a hole in the beginning. */
+  #following(frame: Frame): Frame {
+    this.#follows = false
+    const wide = this.#wide
+    const delay = (wide === null ? 0 : SPLITTER_DELAY) + (this.#coder.delay ?? 0)
+    if (delay === 0) return frame
+    const { ahead, begun } = lateStart(frame, delay)
+    if (wide !== null) wide.joiner.join(ahead, null, wide.frame)
+    this.#coder.prime?.(wide === null ? ahead : wide.frame)
+    return begun
   }
 
   flush(): number {

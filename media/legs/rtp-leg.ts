@@ -159,7 +159,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     const audio = this.#audioFor(media)
     if (audio === null) return
     if (before !== null && audio.clockRateHz !== before.clockRateHz) this.#changeClock(media, now)
-    audio.agree(media, now)
+    audio.agree(media, now, before !== null)
     if (this.isLeftAlone) audio.leaveAlone?.()
     this.#audio = audio
     this.#former = before === null ? null : new FormerAudio(before, now)

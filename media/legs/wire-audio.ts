@@ -32,9 +32,10 @@ export interface WireAudio {
 
   /**
    * A description was agreed on, the first or another one. Waiting audio is transcoded if possible, so that the change is inaudible.
+   * @param follows its first frame continues what another instance has sent
    * @returns false: this instance cannot be changed to the new codec, and another one is needed
    */
-  agree(media: LegMedia, now: number): boolean
+  agree(media: LegMedia, now: number, follows?: boolean): boolean
   /** Whether packets of this payload type carry its audio. */
   carries(payloadType: number, now: number): boolean
   /** Converts a timestamp of the wire to units of 8 kHz, in which everything is counted; to be called once per packet. */

@@ -4,13 +4,14 @@ import { loudness } from '../../../bench/spectrum.ts'
 import { type G711, PCMA, PCMU } from '../../../codecs/g711.ts'
 import { OpusCodec } from '../../../codecs/packets/opus.ts'
 import type { LegMedia } from '../../../media/legs/leg-media.ts'
+import { packetCodec } from '../../../media/legs/packet-audio.ts'
 import { RtpLeg } from '../../../media/legs/rtp-leg.ts'
 import { LEG_SAMPLES, SILENCE } from '../../../media/rooms/leg.ts'
 import { Room } from '../../../media/rooms/room.ts'
 import { parseRtcp, RTCP_BUFFER_BYTES, RtcpCompound, writeBye, writeReport } from '../../../media/rtp/rtcp.ts'
 import { parseRtp, RtpPacket, RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
-import { mediaOf, run, Speaker, seeded, toneFrame } from '../engine/party.ts'
+import { mediaOf, run, Speaker, seeded, sharpest, toneFrame } from '../engine/party.ts'
 
 const test = suite('media/legs/codec-change')
 
@@ -229,6 +230,65 @@ const codecOf = (codec: LegMedia['codec'], payloadType: number): Partial<LegMedi
   payloadType,
   receivePayloadTypes: [payloadType],
 })
+
+/** What the far end of a leg hears of a tone, at 16 kHz, around the frame in which its codec changes from PCMU: 5 ms before, 50 ms behind. */
+async function heardInto(codec: 'L16/16000' | 'G722' | 'opus', hz: number): Promise<Int16Array> {
+  const heard: number[] = []
+  let changedAt = 0
+  const decoder = codec === 'opus' ? await OpusCodec.open() : packetCodec(codec)
+  const samples = new Int16Array(2 * LEG_SAMPLES)
+  const take = (bytes: Uint8Array, length: number): void => {
+    const packet = new RtpPacket()
+    parseRtp(bytes.subarray(0, length), packet)
+    const payload = bytes.slice(packet.payloadOffset, length)
+    if (packet.payloadType === 0) {
+      PCMU.decode(payload, samples.subarray(LEG_SAMPLES))
+      for (const sample of samples.subarray(LEG_SAMPLES)) heard.push(sample, sample)
+      changedAt = heard.length
+    } else heard.push(...samples.subarray(0, decoder.decode(payload, samples)))
+  }
+  const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
+  const leg = new RtpLeg('part_0', { sendRtp: take, sendRtcp: () => {} }, hooks, seeded(5), () => {})
+  leg.useOpus(await OpusCodec.open())
+  leg.connect(mediaOf('192.0.2.1'), 0)
+  for (let tick = 0; tick < 40; tick++) {
+    if (tick === 20) leg.connect({ ...mediaOf('192.0.2.1'), ...codecOf(codec, 100) }, tick * 20)
+    leg.send(toneFrame(hz, tick), null, tick * 20 + 5)
+  }
+  leg.close()
+  decoder.close()
+  return Int16Array.from(heard.slice(changedAt - 80, changedAt + 800))
+}
+
+test('who changes to linear samples hears no jump there', async () => {
+  for (const hz of [300, 415, 600, 1015]) {
+    const heard = (await heardInto('L16/16000', hz)).subarray(80)
+    // The filter has a delay of 19.75 samples.
+    const next = 11_600 * Math.sin((2 * Math.PI * hz * (20 * LEG_SAMPLES + 0.25)) / 8000)
+    assert.ok(Math.abs(heard[0]! - next) < 200, `${hz} Hz: ${heard[0]} in place of ${next}`)
+    const [bend, ofTone] = [sharpest(heard), sharpest(heard.subarray(400))]
+    assert.ok(bend < 1.5 * ofTone, `${hz} Hz: ${bend} in place of ${ofTone}`)
+  }
+})
+
+/** The longest that a tone of 11,600 is softer than a tenth of that [ms]. */
+function longestHole(heard: Int16Array): number {
+  let [longest, length] = [0, 0]
+  for (const sample of heard) {
+    length = Math.abs(sample) < 1160 ? length + 1 : 0
+    longest = Math.max(longest, length)
+  }
+  return longest / 16
+}
+
+for (const codec of ['L16/16000', 'G722', 'opus'] as const) {
+  test(`who changes to ${codec} hears no hole there but what its own decoder needs`, async () => {
+    for (const hz of [300, 415, 600]) {
+      const hole = longestHole(await heardInto(codec, hz))
+      assert.ok(hole < (codec === 'L16/16000' ? 0.5 : 1.6), `${hz} Hz: ${hole} ms`)
+    }
+  })
+}
 
 /** A leg that sends a tone, another one that hears it, and the packets between them. */
 class Wire {
