@@ -1,15 +1,9 @@
 // Wants the machine: all of its peers call at once, and over TCP SIPp takes a 200 that is repeated, for its ACK is half a second late, for a fault.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { networkInterfaces, tmpdir } from 'node:os'
-import { join } from 'node:path'
 import * as assert from 'uvu/assert'
-import { freePort } from '../../bench/free-port.ts'
-import { Product } from '../../bench/product.ts'
-import { bracketed } from '../../sip/message/uri.ts'
+import type { Product } from '../../bench/product.ts'
 import { curtain, endedCall } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
-import { type CertificateFiles, doorFrom, doorTo, makeCertificate } from './peers/doors.ts'
-import { Sipp, type SippOptions } from './peers/sipp.ts'
+import { Loss, overUdp, testWays, WAYS, type Way, WaysProduct } from './peers/ways.ts'
 
 /**
  * The wire behaviour that carriers require, over each transport and both address families; every scenario has the same result. Loss over UDP
@@ -19,35 +13,13 @@ import { Sipp, type SippOptions } from './peers/sipp.ts'
 
 const test = suite('interop/transports')
 const missing = missingPrograms('sipp', 'openssl')
-const [FOUR, SIX] = ['127.0.0.1', '::1']
-const hasSix = Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === SIX))
-const SLOW = { timeoutMs: 150_000, together: true }
-const dir = mkdtempSync(join(tmpdir(), 'tandem-transports-'))
 
-interface Way {
-  transport: 'udp' | 'tcp' | 'tls'
-  host: string
-}
-
+let ways: WaysProduct
 let product: Product
-let files: CertificateFiles
-let tlsPort: number
 test.before(async () => {
   if (missing !== null) return
-  files = makeCertificate(dir, [FOUR, SIX])
-  tlsPort = await freePort()
-  product = await Product.start({
-    env: {
-      TANDEM_SIP_HOST: hasSix ? `${FOUR},${SIX}` : FOUR,
-      TANDEM_ALLOW_PRIVATE_URLS: '127.0.0.0/8,::1/128',
-      TANDEM_SIP_TLS_PORT: String(tlsPort),
-      TANDEM_SIP_TLS_CERT: files.cert,
-      TANDEM_SIP_TLS_KEY: files.key,
-      NODE_EXTRA_CA_CERTS: files.cert,
-    },
-  })
-  // The demo knows who calls from this machine by IPv4.
-  await product.ok('POST', '/connections', { name: 'Six', kind: 'peer', allowed_ips: ['::1/128'] })
+  ways = await WaysProduct.start()
+  product = ways.product
   const queue = await product.ok('POST', '/queues', { name: 'Nobody', overflow: { when_no_agents: false } })
   for (const [to, answer] of [
     ['5001', 'when_answered'],
@@ -58,8 +30,8 @@ test.before(async () => {
   await product.ok('POST', '/inbound_routes', { match: { to: '49301234' }, target: { type: 'echo' } })
 })
 test.after(async () => {
-  rmSync(dir, { recursive: true, force: true })
-  if (missing === null) await curtain(product)
+  ways?.close()
+  await curtain(product)
 })
 
 /**
@@ -83,19 +55,12 @@ const REPEATED: typeof CALLERS = [
   ['late-ack', '1002'],
   ['ring-prack', '5002'],
 ]
-const callersOver = (transport: Way['transport']): typeof CALLERS =>
-  transport === 'udp' ? [...CALLERS, ...REPEATED] : CALLERS
 
-async function calls(scenario: string, to: string, { transport, host }: Way): Promise<void> {
-  const options: SippOptions = { to, host, transport: transport === 'udp' ? 'udp' : 'tcp' }
-  const door = transport === 'tls' ? await doorTo({ host, port: tlsPort }, 'tls') : null
-  try {
-    const sipp = await Sipp.caller(scenario, { host, port: door?.port ?? product.sip.port }, options)
-    await sipp.passed()
-  } finally {
-    door?.close()
+testWays(test, missing, `${[...CALLERS, ...REPEATED].map(([name]) => name).join(', ')}: SIPp calls`, async way => {
+  for (const [scenario, to] of overUdp(way) ? [...CALLERS, ...REPEATED] : CALLERS) {
+    await (await ways.caller(scenario, way, { to })).passed()
   }
-}
+})
 
 /** What SIPp plays when it is called, what the call is then, and who ends one that is answered. */
 const CALLEES = [
@@ -109,127 +74,60 @@ const CALLEES = [
   ['no-answer', 'no_answer', null],
 ] as const
 
-async function isCalled([scenario, status, ends]: (typeof CALLEES)[number], { transport, host }: Way): Promise<void> {
-  const sipp = await Sipp.callee(scenario, { host, transport: transport === 'udp' ? 'udp' : 'tcp' })
-  const door = transport === 'tls' ? await doorFrom(sipp, files, 'tls') : null
-  try {
-    const to = `sip:callee@${bracketed(host)}:${door?.port ?? sipp.port}${transport === 'udp' ? '' : `;transport=${transport}`}`
-    const { id } = await product.ok('POST', '/calls', { to, timeout_s: 5 })
-    if (ends === 'we') {
-      await product.until(`${scenario} is answered`, async () =>
-        (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
-      )
-      await product.ok('POST', `/calls/${id}/hangup`)
+async function isCalled([scenario, status, ends]: (typeof CALLEES)[number], way: Way): Promise<void> {
+  const { sipp, uri } = await ways.callee(scenario, way)
+  const { id } = await product.ok('POST', '/calls', { to: uri, timeout_s: 5 })
+  if (ends === 'we') {
+    await product.until(`${scenario} is answered`, async () =>
+      (await product.ok('GET', `/calls/${id}`)).status === 'in_progress' ? true : null,
+    )
+    await product.ok('POST', `/calls/${id}/hangup`)
+  }
+  await sipp.passed()
+  assert.is((await endedCall(product, id)).status, status, scenario)
+  const ours = sipp.messages.filter(({ sent, text }) => !sent && /^[A-Z]+ sip:/.test(text))
+  assert.ok(ours.length >= 2, scenario)
+  for (const { text } of ours) assert.match(text, new RegExp(`^Via: SIP/2\\.0/${way.transport.toUpperCase()} `, 'm'))
+}
+
+testWays(test, missing, `${CALLEES.map(([name]) => name).join(', ')}: SIPp is called`, async way => {
+  for (const played of CALLEES) await isCalled(played, way)
+})
+
+const STREAMS = WAYS.filter(way => !overUdp(way))
+
+testWays(
+  test,
+  missing,
+  'a 200, its ACK and a reliable 183 of a caller are each lost once',
+  async way => {
+    for (const [scenario, to, ...names] of [
+      ['acks-twice', '1002', '200 of 1 INVITE', 'ACK of 1 ACK'],
+      ['ring-prack', '5002', '183 of 1 INVITE'],
+    ] as const) {
+      const loss = new Loss(name => names.some(one => one === name))
+      await (await ways.caller(scenario, way, { to }, loss.passes)).passed()
+      assert.is(loss.lost.size, names.length, scenario)
     }
-    await sipp.passed()
-    assert.is((await endedCall(product, id)).status, status, scenario)
-    const ours = sipp.messages.filter(({ sent, text }) => !sent && /^[A-Z]+ sip:/.test(text))
-    assert.ok(ours.length >= 2, scenario)
-    for (const { text } of ours) assert.match(text, new RegExp(`^Via: SIP/2\\.0/${transport.toUpperCase()} `, 'm'))
-  } finally {
-    door?.close()
-  }
-}
+  },
+  STREAMS,
+)
 
-/** Loses each of these once: the beginning of a message's first line and its CSeq. */
-class Loss {
-  readonly lost = new Set<string>()
-  readonly #names: readonly string[]
-
-  constructor(...names: string[]) {
-    this.#names = names
-  }
-
-  get isOver(): boolean {
-    return this.lost.size === this.#names.length
-  }
-
-  readonly passes = (message: Buffer): Buffer | null => {
-    const text = message.toString('latin1')
-    const [, status, method] = /^(?:SIP\/2\.0 (\d+)|([A-Z]+) )/.exec(text) ?? []
-    const name = `${status ?? method} of ${/^CSeq: (.*)\r$/m.exec(text)?.[1]}`
-    if (!this.#names.includes(name) || this.lost.has(name)) return message
-    this.lost.add(name)
-    return null
-  }
-}
-
-type StreamWay = Way & { transport: 'tcp' | 'tls' }
-
-async function losesCalls({ transport, host }: StreamWay): Promise<void> {
-  const port = transport === 'tls' ? tlsPort : product.sip.port
-  for (const [scenario, to, ...names] of [
-    ['acks-twice', '1002', '200 of 1 INVITE', 'ACK of 1 ACK'],
-    ['ring-prack', '5002', '183 of 1 INVITE'],
-  ] as const) {
-    const loss = new Loss(...names)
-    const door = await doorTo({ host, port }, transport, loss.passes)
-    const sipp = await Sipp.caller(scenario, { host, port: door.port }, { to, host, transport: 'tcp' })
-    try {
-      await sipp.passed()
-    } finally {
-      door.close()
-    }
-    assert.ok(loss.isOver, scenario)
-  }
-}
-
-async function losesAck({ transport, host }: StreamWay): Promise<void> {
-  const sipp = await Sipp.callee('answers-twice', { host, transport: 'tcp' })
-  const loss = new Loss('ACK of 1 ACK')
-  const door = await doorFrom(sipp, files, transport, loss.passes)
-  try {
-    const to = `sip:callee@${bracketed(host)}:${door.port};transport=${transport}`
-    const { id } = await product.ok('POST', '/calls', { to })
+testWays(
+  test,
+  missing,
+  'our ACK is lost once, and sent again with the 200',
+  async way => {
+    const loss = new Loss(name => name === 'ACK of 1 ACK')
+    const { sipp, uri } = await ways.callee('answers-twice', way, {}, loss.passes)
+    const { id } = await product.ok('POST', '/calls', { to: uri })
     await product.until('its 200 is acknowledged again', async () => (sipp.received('ACK').length > 0 ? true : null))
     await product.ok('POST', `/calls/${id}/hangup`)
     await sipp.passed()
     assert.is((await endedCall(product, id)).status, 'completed')
-  } finally {
-    door.close()
-  }
-  assert.ok(loss.isOver)
-}
-
-for (const [family, host] of [
-  ['IPv4', FOUR],
-  ['IPv6', SIX],
-] as const) {
-  for (const transport of ['udp', 'tcp', 'tls'] as const) {
-    const lacking = missing ?? (host === SIX && !hasSix ? 'this machine has no IPv6' : null)
-    const way: Way = { transport, host }
-    for (const [sentence, run] of [
-      [
-        `${callersOver(transport)
-          .map(([name]) => name)
-          .join(', ')}: SIPp calls over ${transport}, ${family}`,
-        async () => {
-          for (const [scenario, to] of callersOver(transport)) await calls(scenario, to, way)
-        },
-      ],
-      [
-        `${CALLEES.map(([name]) => name).join(', ')}: SIPp is called over ${transport}, ${family}`,
-        async () => {
-          for (const played of CALLEES) await isCalled(played, way)
-        },
-      ],
-      ...(transport === 'udp'
-        ? []
-        : ([
-            [
-              `a 200, its ACK and a reliable 183 of a caller are each lost once, over ${transport}, ${family}`,
-              () => losesCalls({ transport, host }),
-            ],
-            [
-              `our ACK is lost once, and sent again with the 200, over ${transport}, ${family}`,
-              () => losesAck({ transport, host }),
-            ],
-          ] as const)),
-    ] as const) {
-      if (lacking === null) test(sentence, run, SLOW)
-      else test.skip(sentence, lacking)
-    }
-  }
-}
+    assert.is(loss.lost.size, 1)
+  },
+  STREAMS,
+)
 
 test.run()

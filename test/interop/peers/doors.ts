@@ -5,13 +5,20 @@ import { join } from 'node:path'
 import { type Duplex, Transform } from 'node:stream'
 import { connect, createServer as createTlsServer } from 'node:tls'
 import { StreamFramer } from '../../../sip/message/framer.ts'
+import { UdpRelay } from '../../e2e/udp-relay.ts'
 import type { Sipp } from './sipp.ts'
 
-// A door is a proxy between a SIPp and the product, which converts between TCP and TLS, as Debian's SIPp has no TLS. It may also lose messages.
+// A door is a proxy between a SIPp and the product, which converts between TCP and TLS, as Debian's SIPp has no TLS. It may also lose messages,
+// of UDP too.
 
 export interface Door {
   port: number
   close(): void
+}
+
+export interface PhoneDoor extends Door {
+  /** Connects this SIPp, which is called. */
+  leadsTo(sipp: Pick<Sipp, 'host' | 'port'>): void
 }
 
 /** PEM files of a certificate and its key. */
@@ -34,11 +41,13 @@ export type Passes = (message: Buffer) => Buffer | null
 
 const ALL: Passes = message => message
 
-/** Opens a door for a SIPp that calls: it connects over TCP, and the door connects to a server over TLS or TCP. */
+/** Opens a door for a SIPp that calls: it connects over TCP, and the door connects to a server over TLS or TCP, as its Contact says then. */
 export function doorTo(server: { host: string; port: number }, way: 'tls' | 'tcp', passes = ALL): Promise<Door> {
+  const named: Passes = message =>
+    passes(changed(message, text => text.replace(/^(Contact: <sip:\S*;transport=)TCP(?=>)/m, `$1${way}`)))
   const door = createServer(near => {
     const far = way === 'tls' ? connect({ ...server, rejectUnauthorized: false }) : createConnection(server)
-    connectBoth(near, far, passes, passes)
+    connectBoth(near, far, named, passes)
   })
   return opened(door, server.host)
 }
@@ -53,17 +62,53 @@ export async function doorFrom(
   const serve = (far: Duplex): void => {
     const { port } = door.address() as AddressInfo
     const named: Passes = message =>
-      passes(
-        Buffer.from(
-          message.toString('latin1').replaceAll(`:${inside};transport=TCP`, `:${port};transport=${way}`),
-          'latin1',
-        ),
-      )
+      passes(changed(message, text => text.replaceAll(`:${inside};transport=TCP`, `:${port};transport=${way}`)))
     connectBoth(far, createConnection({ host, port: inside }), passes, named)
   }
   const door =
     way === 'tls' ? createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, serve) : createServer(serve)
   return opened(door, host)
+}
+
+/** Opens a door over UDP for a SIPp that calls. Its Contact names the door. */
+export async function datagramsTo({ host, port }: { host: string; port: number }, passes: Passes): Promise<Door> {
+  // SIPp sends no `rport` (RFC 3581), without which answers would bypass the door.
+  const named = (message: string): string =>
+    at(message, relay.behind).replace(/^(Via: .*;branch=[^;\r]+)\r$/m, '$1;rport\r')
+  const relay = new UdpRelay((bytes, isOfSipp) => passes(isOfSipp ? changed(bytes, named) : bytes), host)
+  return { port: await relay.before(port), close: () => relay.close() }
+}
+
+/** Opens a door over UDP for a SIPp that is called. Its Contact names the door. */
+export async function datagramsFrom({ host, port }: Pick<Sipp, 'host' | 'port'>, passes: Passes): Promise<Door> {
+  const relay = new UdpRelay(
+    (bytes, isOfProduct) => passes(isOfProduct ? bytes : changed(bytes, message => at(message, own))),
+    host,
+  )
+  const own = await relay.before(port)
+  return { port: own, close: () => relay.close() }
+}
+
+const changed = (bytes: Buffer, change: (message: string) => string): Buffer =>
+  Buffer.from(change(bytes.toString('latin1')), 'latin1')
+
+/** A message whose Contact has this port. */
+const at = (message: string, port: number): string => message.replace(/^(Contact: <sip:\S*:)\d+(?=[;>])/m, `$1${port}`)
+
+/** Opens a door for a phone that keeps one connection to the product: first for the SIPp that registers over it, then for one that is called. */
+export async function connectionOf(server: { host: string; port: number }, way: 'tls' | 'tcp'): Promise<PhoneDoor> {
+  const far = way === 'tls' ? connect({ ...server, rejectUnauthorized: false }) : createConnection(server)
+  const [there, back] = [messages(ALL), messages(ALL)]
+  far.on('error', () => {})
+  there.pipe(far).pipe(back)
+  const serve = (near: Duplex): void => {
+    near.on('error', () => {})
+    near.pipe(there, { end: false })
+    back.unpipe()
+    back.pipe(near)
+  }
+  const door = await opened(createServer(serve), server.host)
+  return { ...door, leadsTo: ({ host, port }) => serve(createConnection({ host, port })) }
 }
 
 async function opened(door: Server, host: string): Promise<Door> {

@@ -100,6 +100,8 @@ export class Sipp {
       '-d',
       String(options.lengthMs ?? 200),
     ]
+    // By default it has no brackets around an address of IPv6.
+    if (options.account !== undefined) args.push('-auth_uri', args[0]!)
     if (options.rate !== undefined) args.push('-r', String(options.rate))
     if (options.lostPct !== undefined) args.push('-lost', String(options.lostPct))
     return new Sipp(scenario, await freePorts(options), args, options)
@@ -110,7 +112,9 @@ export class Sipp {
     const table = `/proc/net/${options.transport === 'tcp' ? 'tcp' : 'udp'}${isIPv6(options.host ?? HOST) ? '6' : ''}`
     for (let tries = 1; ; tries++) {
       const sipp = new Sipp(scenario, await freePorts(options), [], options)
-      const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} `)
+      // A former connection of this port does not listen.
+      const listens = options.transport === 'tcp' ? '[0-9A-F]+:0000 0A ' : ''
+      const entry = new RegExp(`:${sipp.port.toString(16).toUpperCase().padStart(4, '0')} ${listens}`)
       while (sipp.#isRunning && !entry.test(readFileSync(table, 'latin1'))) await sleep(POLL_MS)
       if (sipp.#isRunning) return sipp
       // One of its ports was taken by another test in the meantime.
