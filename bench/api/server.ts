@@ -42,7 +42,10 @@ const media = {
   request: async () => ({ failure: 'not_found', message: 'no media here' }),
   settled: async () => {},
 }
-const config = { allowPrivateUrls: [], dataDir: folder, httpHost: HOST, httpPort: 0, publicIps: [], sipHosts: [HOST] }
+const config: AppParts['config'] = {
+  ...{ allowPrivateUrls: [], dataDir: folder, httpHost: HOST, httpPort: 0, publicIps: [], sipHosts: [HOST] },
+  maxObjects: 1000,
+}
 const parts = { store, media, config, vault: vaultOf(Buffer.alloc(32, 7)), now, log: pino({ level: 'silent' }) }
 const app = await buildApp({ ...parts, rate: UNLIMITED } as unknown as AppParts)
 
