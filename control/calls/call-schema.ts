@@ -56,7 +56,7 @@ const legQuality = Type.Object({ participant_id: Type.String(), ...legFigures })
 
 /** A party's audio has become poor, or has recovered, as the events `call.quality.degraded` and `call.quality.recovered` show it. */
 export const callQualitySchema = Type.Object({
-  object: Type.Literal('call_quality'),
+  object: Type.Literal('call_quality', { description: 'Figures of the call so far. Judged: the last 10 s.' }),
   call_id: Type.String(),
   participant_id: Type.String(),
   livemode: Type.Boolean(),
