@@ -32,6 +32,15 @@ export function faded(frame: Frame, how: 'in' | 'out'): Frame {
   })
 }
 
+/** What may have followed a frame that is the last one, falling silent within 5 ms: it is turned around its last sample. */
+export function ending(frame: Frame): Frame {
+  const last = frame[frame.length - 1]!
+  return faded(
+    frame.map((_, i) => clamp16(2 * last - frame[Math.max(0, frame.length - 2 - i)]!)),
+    'out',
+  )
+}
+
 /** Cross-fades the start of a frame, or its part from a sample on, from what would have come in its place. */
 export function fadeInto(frame: Frame, before: Frame, from = 0): void {
   for (let i = 0; i < from + FADE_SAMPLES; i++) {

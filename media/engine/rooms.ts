@@ -221,6 +221,7 @@ export class Rooms {
       this.#closeIfEmpty(room)
       return
     }
+    room.left(leg)
     this.#syncPause(room)
     if (room.spec.chimes) room.announce(playerOf([CHIMES.leave], false))
   }

@@ -1,4 +1,4 @@
-import { addTo, type Frame, faded } from '../../codecs/audio.ts'
+import { addTo, ending, type Frame, faded } from '../../codecs/audio.ts'
 import { LAWS, type LawName } from '../../codecs/g711.ts'
 import { isQuiet } from '../../codecs/level.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -81,6 +81,8 @@ export class Room {
   readonly #shared = new SharedMix()
   readonly #tapLimiter = new Limiter()
   readonly #waiting: Source[] = []
+  /** Of those who have left in the middle of a word, for the next tick. */
+  readonly #endings: Frame[] = []
   /** The mix above 4 kHz, also for single listeners; null: not worth it. */
   #upper: UpperBand | null = null
   #privateUpper: UpperBand | null = null
@@ -125,6 +127,12 @@ export class Room {
     return this.legs.every(({ said, player }) => player === null && (said === null || isQuiet(said)))
   }
 
+  /** Whoever has left in the middle of a word fades out for those who stay. */
+  left(leg: Leg): void {
+    if (leg.said === null || this.pause !== null || this.#passThrough.isOn || !isHeardByAll(leg)) return
+    if (this.legs.length > 0) this.#endings.push(ending(leg.said))
+  }
+
   /** Plays to everybody, after announcements that are waiting. */
   announce(source: Source): void {
     if (this.#waiting.length >= MAX_WAITING) this.#waiting.splice(1, 1)
@@ -157,6 +165,7 @@ export class Room {
       leg.tapSaid(pause !== null)
     }
     this.turn = null
+    while (this.#endings.length > 0) mixer.add(this.#endings.pop()!)
     this.#widen(wideLegs)
     const announcement = this.#pullAnnouncement()
     const announced = this.chorus === null ? announcement : this.chorus.pull(announcement)

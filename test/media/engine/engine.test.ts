@@ -191,6 +191,30 @@ test('where hold music begins and ends there is no click, neither in it nor in t
   assert.ok(sharpest(heard()) < 2 * whole, `${sharpest(heard())} in place of ${whole}`)
 })
 
+test('who is moved in the middle of a word fades out for those who stay and in for those who are there, and what it hears begins without a click', async () => {
+  const room = (n: number) => ({ roomId: `call_${n}` })
+  const mover = await engine.join('part_a', room(0))
+  const others = [await engine.join('part_bb', room(0)), await engine.join('part_ccc', room(1))]
+  const talk = (ticks: number): void =>
+    engine.run(ticks, tick => {
+      mover.speaker.speak(toneFrame(415, tick), engine.now)
+      for (const { speaker } of others) speaker.speak(toneFrame(365, tick), engine.now)
+    })
+  talk(40)
+  const whole = sharpest(others[0]!.received.heard(10))
+  for (const [n, ticks] of [13, 17, 11, 19, 12, 16].entries()) {
+    const to = { kind: 'call' as const, chimes: false, musicWhenAlone: false, maxMembers: 9, ...room((n + 1) % 2) }
+    engine.engine.do('leg.move', { legId: 'part_a', room: to, mustExist: true, muted: false })
+    talk(ticks)
+    const heard = others.map(({ received }) => levelOf(415, received.heard(received.payloads.length - 4)))
+    assert.ok(heard[(n + 1) % 2]! > -13 && heard[n % 2]! < -60, heard.join())
+  }
+  for (const { received } of others) {
+    const most = sharpest(received.heard(10))
+    assert.ok(most < 2 * whole, `${most} in place of ${whole}`)
+  }
+})
+
 for (const [how, stop] of Object.entries({
   'is stopped': () => engine.engine.do('leg.stop_play', { legId: 'part_a' }),
   'gives way to another one': () => play({ kind: 'silence', ms: 1000 }),
