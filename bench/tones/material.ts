@@ -13,17 +13,21 @@ import { textOf } from '../copilot/calls/labelled-call.ts'
 import { SEEN } from '../copilot/calls/seen.ts'
 import { SENTENCES } from '../hearing/sentences.ts'
 import { seeded } from '../seeded.ts'
+import { heldVowels } from './held-vowels.ts'
+import { Lines } from './line.ts'
 import { music, type Random, singing, whistling } from './synth.ts'
 
 /**
  * `seen`: the detector was tuned on it. `held`: run after that; it showed false detections in a soprano and in one word. `fresh`: run only when the
- * detector was finished. Each part has its own voices, sentences and tunes.
+ * detector was finished. Each part has its own voices, sentences and tunes. `harsh` is the worst that we could make: half of it are vowels held
+ * with their formants at the frequencies of keys, and all came over bad lines. The detector was tuned on it; `unseen` is its like, run afterwards.
  */
-export const PARTS = ['seen', 'held', 'fresh'] as const
+export const PARTS = ['seen', 'held', 'fresh', 'harsh', 'unseen'] as const
 export type Part = (typeof PARTS)[number]
 
 /** Share of the time for each kind. */
-const SHARES = {
+const USUAL = {
+  vowels: 0,
   speech: 0.38,
   languages: 0.14,
   babble: 0.1,
@@ -33,8 +37,20 @@ const SHARES = {
   whistling: 0.02,
   tones: 0.04,
 }
-export type Kind = keyof typeof SHARES
-export const KINDS = Object.keys(SHARES) as Kind[]
+export type Kind = keyof typeof USUAL
+export const KINDS = Object.keys(USUAL) as Kind[]
+const HARSH: Record<Kind, number> = {
+  vowels: 0.5,
+  speech: 0.1,
+  languages: 0.1,
+  babble: 0.02,
+  music: 0.1,
+  hold: 0.02,
+  singing: 0.1,
+  whistling: 0.03,
+  tones: 0.03,
+}
+const isHarsh = (part: Part): boolean => part === 'harsh' || part === 'unseen'
 
 export interface Piece {
   kind: Kind
@@ -45,19 +61,25 @@ const FLITE: Record<Part, readonly string[]> = {
   seen: ['slt', 'rms', 'kal'],
   held: ['awb', 'kal16', 'slt', 'rms'],
   fresh: OFFLINE_VOICES.map(({ id }) => id),
+  harsh: ['slt', 'kal', 'awb'],
+  unseen: ['rms', 'kal16', 'slt'],
 }
 const ESPEAK: Record<Part, readonly string[]> = {
   seen: ['de', 'fr', 'es', 'it', 'en-us', 'en-gb-scotland', 'hu', 'hi', 'cs', 'vi'],
   held: ['pl', 'ru', 'pt', 'sv', 'nl', 'tr', 'en-gb-x-rp', 'en-029', 'fi', 'el', 'cmn', 'ar'],
   fresh: ['da', 'nb', 'ro', 'uk', 'id', 'ko', 'pt-br', 'es-419', 'en-us-nyc', 'en-gb-x-gbclan'],
+  harsh: ['de', 'fi', 'it', 'vi', 'en-us', 'pl', 'ja', 'hu'],
+  unseen: ['fr', 'sv', 'es', 'cmn', 'en-gb-x-rp', 'ru', 'el', 'tr'],
 }
 /** Speed factors of voices, which make them sound like people of different sizes. */
 const SIZES: Record<Part, readonly number[]> = {
   seen: [1, 0.9, 1.14, 1.25],
   held: [1, 0.85, 1.08, 1.2],
   fresh: [0.95, 1.1, 1.3, 0.8],
+  harsh: [1, 0.8, 1.15, 1.35],
+  unseen: [0.9, 1.05, 1.25, 1.4],
 }
-const SEEDS: Record<Part, number> = { seen: 11, held: 70_001, fresh: 900_007 }
+const SEEDS: Record<Part, number> = { seen: 11, held: 70_001, fresh: 900_007, harsh: 36, unseen: 3_600_036 }
 /** Levels of the loudest sample [dBov]. */
 const LEVELS = [0, -3, -6, -12, -20]
 const CHUNK_SECONDS = 20
@@ -70,6 +92,7 @@ export class Material {
   readonly #part: Part
   readonly #random: Random
   readonly #flite = new Flite(1)
+  readonly #lines: Lines | null
   readonly #texts: readonly string[]
   #espeak: EspeakVoice | null = null
   #next = 0
@@ -80,16 +103,19 @@ export class Material {
     this.#part = part
     this.#random = seeded(SEEDS[part])
     this.#texts = textsOf(part)
+    this.#lines = isHarsh(part) ? new Lines(this.#random) : null
   }
 
   /** Makes pieces of all kinds, not yet encoded by G.711. */
   async *pieces(seconds: number): AsyncGenerator<Piece> {
+    const shares = this.#lines === null ? USUAL : HARSH
     for (const kind of KINDS) {
-      let left = seconds * SHARES[kind] * NARROWBAND_HZ
+      let left = seconds * shares[kind] * NARROWBAND_HZ
       while (left > 0) {
         const samples = (await this.#make(kind)).subarray(0, Math.ceil(left))
         left -= samples.length
-        yield { kind, samples: atPeak(samples, this.#pick(LEVELS)) }
+        const sent = atPeak(samples, this.#pick(LEVELS))
+        yield { kind, samples: this.#lines === null ? sent : await this.#lines.carry(sent) }
       }
     }
   }
@@ -109,6 +135,7 @@ export class Material {
     if (kind === 'babble') return this.#babble()
     if (kind === 'hold') return this.#hold()
     if (kind === 'tones') return this.#tones()
+    if (kind === 'vowels') return atPeak(heldVowels(CHUNK_SECONDS, random), -3)
     if (kind === 'music') return atPeak(music(CHUNK_SECONDS, random), -3)
     return atPeak(kind === 'singing' ? singing(CHUNK_SECONDS, random) : whistling(CHUNK_SECONDS, random), -3)
   }
@@ -194,7 +221,7 @@ const SIGNALS = [
 
 /** The texts of a part: callers' questions, documents, and lines of calls. */
 function textsOf(part: Part): string[] {
-  if (part === 'fresh') return [...SENTENCES.third, ...SENTENCES.fourth, ...CALLS]
+  if (part === 'fresh' || isHarsh(part)) return [...SENTENCES.third, ...SENTENCES.fourth, ...CALLS]
   const isOurs = (n: number): boolean => (n % 2 === 0) === (part === 'seen')
   const folder = new URL('../answers/knowledge/', import.meta.url)
   const told = readdirSync(folder)

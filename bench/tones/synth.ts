@@ -5,8 +5,8 @@ export type Random = () => number
 
 const NYQUIST_HZ = NARROWBAND_HZ / 2
 const hertz = (note: number): number => 440 * 2 ** ((note - 69) / 12)
-const between = (random: Random, from: number, to: number): number => from + (to - from) * random()
-const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random() * from.length)]!
+export const between = (random: Random, from: number, to: number): number => from + (to - from) * random()
+export const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random() * from.length)]!
 
 /** How notes sound: amplitudes of the partials, how fast they fade [1/s], attack [s], and vibrato. */
 interface Instrument {
@@ -120,16 +120,22 @@ export function singing(seconds: number, random: Random): Float64Array {
 const glottis = (phase: number): number =>
   phase < 0.4 ? Math.sin((Math.PI * phase) / 0.4) : phase < 0.5 ? -3 * ((phase - 0.4) / 0.1) : 0
 
-class Resonator {
-  readonly #a: number
+export class Resonator {
+  #a = 0
   readonly #b: number
+  readonly #radius: number
   #y1 = 0
   #y2 = 0
 
   constructor(hz: number, bandwidthHz: number) {
-    const radius = Math.exp((-Math.PI * bandwidthHz) / NARROWBAND_HZ)
-    this.#a = 2 * radius * Math.cos((2 * Math.PI * Math.min(hz, 0.95 * NYQUIST_HZ)) / NARROWBAND_HZ)
-    this.#b = -radius * radius
+    this.#radius = Math.exp((-Math.PI * bandwidthHz) / NARROWBAND_HZ)
+    this.#b = -this.#radius * this.#radius
+    this.tune(hz)
+  }
+
+  /** Resounds at another frequency from here on. */
+  tune(hz: number): void {
+    this.#a = 2 * this.#radius * Math.cos((2 * Math.PI * Math.min(hz, 0.95 * NYQUIST_HZ)) / NARROWBAND_HZ)
   }
 
   next(input: number): number {

@@ -1,7 +1,7 @@
 import { float64Array, int16Array } from '../arrays.ts'
 import type { Frame } from '../audio.ts'
-import { correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
-import type { DtmfKey } from '../tones.ts'
+import { copy, correlate, correlations, FRAME_IN, FRAME_IN_AT } from '../kernels/frames.ts'
+import { DTMF_FREQUENCIES, type DtmfKey } from '../tones.ts'
 import { DtmfPair, WINDOW } from './dtmf-pair.ts'
 import { TONAL } from './tonal.ts'
 
@@ -33,10 +33,41 @@ const MIN_EDGE = 0.55
 const NEXT = [0.33, 0.84] as const
 const AFTER = [-0.03, 0.32] as const
 
-/** The analysed window: two frames of the caller. */
-const LINE = new Float64Array(2 * WINDOW)
+/**
+ * A key begins: before it, its two sines were not there. A voice that passes through its frequencies was there before, and as strong. So
+ * much weaker both sines must have been in one of the windows that ended 10, 20 or 30 ms before the first look that found them: 8 dB.
+ */
+const RISEN = 10 ** (-8 / 10)
+const WINDOWS_BEFORE = [WINDOW + HOP, WINDOW + 2 * HOP, WINDOW + 3 * HOP]
+/** Looks after such a beginning in which speech may still spoil the key. */
+const RISEN_LOOKS = 8
+/** A key whose beginning was spoiled is told when it ends, if both its sines end at once, by 10 dB ... */
+const FALLEN = 10 ** (-10 / 10)
+/** ... and it held its frequencies [Hz] and levels [factor] in so many looks or more. */
+const FALLEN_LOOKS = 3
+const HELD_HZ = 6
+const HELD_LEVEL = 10 ** (2.5 / 20)
+/** Looks after a key in which the same one may be the rest of it, or its echo, if it is so much weaker: 6 dB. */
+const ECHO_LOOKS = 20
+const ECHO = 10 ** (-6 / 10)
+/** Limits of the mean of all looks, in which noise has less effect than on one: Q.24 wants ±1.5 %, and +4 to -8 dB. */
+const MAX_DEVIATION = 0.02
+const MAX_HIGH_OVER_LOW = 10 ** (5.5 / 20)
+const MIN_HIGH_OVER_LOW = 10 ** (-9.5 / 20)
+
+/** The analysed samples: three frames of the caller, and the newest one. */
+export const FRAMES_BEFORE = 3
+const NEWEST = FRAMES_BEFORE * WINDOW
+const LINE = new Float64Array(NEWEST + WINDOW)
+const BEFORE = new Int16Array(NEWEST)
 /** Working memory of an analysis. All detectors share it, because nothing of it is needed afterwards. */
 const PAIR = new DtmfPair()
+
+/** What came before a frame. */
+export interface Past {
+  /** Writes the `FRAMES_BEFORE` frames before the newest one. */
+  read(into: Int16Array): void
+}
 
 /**
  * Finds the keys of in-band DTMF (ITU-T Q.23, Q.24) in 8 kHz audio: tones and pauses of 40 ms and more, ±1.5 %, high group +4 … -8 dB
@@ -44,43 +75,71 @@ const PAIR = new DtmfPair()
  * `write` the fields tell what it changed.
  */
 export class DtmfDetector {
-  /** The key that sounds, or null. */
+  /** What sounds like a key, or null: it may still turn out to be a voice, and what must not be heard is masked by then. */
   key: DtmfKey | null = null
-  /** The key that began with the last frame, about 30 ms after its first sample, or null. */
+  /**
+   * The key that was recognised with the last frame, or null: as a rule about 30 ms after its first sample. If something else
+   * sounded as it began, when it has ended.
+   */
   began: DtmfKey | null = null
-  /** The key that ended with the last frame, or null. */
+  /** The recognised key that ended with the last frame, or null. */
   ended: DtmfKey | null = null
-  /** The last frame; and with the newest one in a line, where looks are taken: one ends in the middle of that, and one at its end. */
-  readonly #last = int16Array(WINDOW)
-  /** The sines of the candidate in its last look. */
+  /** The last frames in a ring, if the caller does not keep them, and where its oldest one begins. */
+  #last: Int16Array | null = null
+  #oldest = 0
+  /** The sines of the candidate in its last look, and what it showed since it was first found. */
   readonly #before = float64Array(4)
+  readonly #run = new KeyRun()
   #candidate: DtmfKey | null = null
   #hits = 0
   #misses = 0
-  /** Energy of a block of the key while it sounded, and quiet blocks in a row since: doubles in an array are not allocated anew. */
-  readonly #level = float64Array(1)
+  /** Energy of a block of the key while it sounded, and of the last recognised one; and quiet blocks in a row since: doubles in an array are not allocated anew. */
+  readonly #level = float64Array(2)
   #quietBlocks = 0
+  /** The key that has risen, and for how many looks that holds. */
+  #risen: DtmfKey | null = null
+  #risenFor = 0
+  /** `key` has been recognised. */
+  #isTold = false
+  /** It has ended, but that is told after its beginning. */
+  #ending: DtmfKey | null = null
+  /** The last recognised key, in how many looks its rest or echo may still be heard, and whether it went on when it was lost. */
+  #told: DtmfKey | null = null
+  #toldFor = 0
+  #isRest = false
 
   /** No key sounds or may have begun: frames outside the limits of `TONAL` may be left out. */
   get isIdle(): boolean {
-    return this.key === null && this.#hits === 0
+    return this.key === null && this.#hits === 0 && this.#risenFor === 0 && this.#toldFor === 0
   }
 
-  /** Takes the next 20 ms frame, 160 samples. @param before the frame before it, if it was left out */
-  write(frame: Frame, before: Frame = this.#last): void {
+  /** Takes the next 20 ms frame, 160 samples. @param past what came before it; absent: each frame is given to the detector */
+  write(frame: Frame, past?: Past): void {
     this.began = null
-    this.ended = null
+    this.ended = this.#ending
+    this.#ending = null
     const { isIdle } = this
-    if (!isIdle || mayBeKey(frame)) this.#look(frame, before, isIdle)
-    this.#last.set(frame)
+    if (!isIdle || mayBeKey(frame)) this.#look(frame, past, isIdle)
+    if (past !== undefined) return
+    this.#last ??= int16Array(NEWEST)
+    copy(this.#last, frame, this.#oldest)
+    this.#oldest = (this.#oldest + WINDOW) % NEWEST
   }
 
-  #look(frame: Frame, before: Frame, isIdle: boolean): void {
-    LINE.set(before)
-    LINE.set(frame, WINDOW)
+  #look(frame: Frame, past: Past | undefined, isIdle: boolean): void {
+    // The newest frame follows the others in a line: one look ends in its middle, and one at its end.
+    LINE.set(frame, NEWEST)
     // Of two consecutive looks, one sees a whole frame. If it finds nothing, the other is not needed.
-    if (isIdle && PAIR.look(LINE, WINDOW) === null) return
-    for (let from = WINDOW - HOP; from <= WINDOW; from += HOP) this.#judge(PAIR.look(LINE, from), from)
+    if (isIdle && PAIR.look(LINE, NEWEST) === null) return
+    if (past !== undefined) past.read(BEFORE)
+    else this.#readLast(BEFORE)
+    LINE.set(BEFORE)
+    for (let from = NEWEST - HOP; from <= NEWEST; from += HOP) this.#judge(PAIR.look(LINE, from), from)
+  }
+
+  #readLast(into: Int16Array): void {
+    if (this.#last === null) into.fill(0)
+    else for (let i = 0; i < NEWEST; i++) into[i] = this.#last[(this.#oldest + i) % NEWEST]!
   }
 
   /** @param from where the window of this look begins */
@@ -88,16 +147,40 @@ export class DtmfDetector {
     const whole = found !== null && this.#isWhole(from)
     const goesOn = whole && found === this.#candidate && this.#isSteady()
     this.#hits = !whole ? 0 : goesOn ? this.#hits + 1 : 1
-    if (whole) this.#before.set(PAIR.sines)
+    this.#risenFor = Math.max(0, this.#risenFor - 1)
+    this.#toldFor = Math.max(0, this.#toldFor - 1)
+    if (whole) this.#note(found, goesOn, from)
     this.#candidate = whole ? found : null
     if (this.key !== null) this.#follow(found, from)
     if (this.key === null && this.#hits >= LOOKS) {
       this.key = found
-      this.began = found
+      this.#isTold = false
       this.#misses = 0
       this.#quietBlocks = 0
       this.#level[0] = energyOf(LINE, from, from + WINDOW) / (WINDOW / BLOCK)
     }
+    if (this.key !== null && !this.#isTold && this.#hits >= LOOKS && this.#hasRisen()) {
+      this.#level[0] = energyOf(LINE, from, from + WINDOW) / (WINDOW / BLOCK)
+      this.#tell()
+    }
+  }
+
+  #note(found: DtmfKey, goesOn: boolean, from: number): void {
+    this.#before.set(PAIR.sines)
+    if (!goesOn) this.#run.begin(found)
+    this.#run.add(this.#before)
+    if (goesOn || !WINDOWS_BEFORE.some(ago => PAIR.partOf(this.#before, LINE, from - ago) < RISEN)) return
+    this.#risen = found
+    this.#risenFor = RISEN_LOOKS
+  }
+
+  #hasRisen(): boolean {
+    return this.#risen === this.key && this.#risenFor > 0 && this.#run.isKey
+  }
+
+  #tell(): void {
+    this.#isTold = true
+    this.began = this.key
   }
 
   #follow(found: DtmfKey | null, from: number): void {
@@ -107,8 +190,24 @@ export class DtmfDetector {
       this.#quietBlocks = isQuiet ? this.#quietBlocks + 1 : 0
     }
     if (this.#misses < MISSES && this.#quietBlocks < PAUSE_BLOCKS) return
-    this.ended = this.key
+    const hasFallen = [from, from - HOP].some(at => PAIR.partOf(this.#before, LINE, at) < FALLEN)
+    if (!this.#isTold && hasFallen && this.#run.isSteadyKey && !this.#isEcho()) this.#tell()
+    if (this.#isTold) this.#end()
+    this.#isRest = !hasFallen
     this.key = null
+  }
+
+  #end(): void {
+    if (this.began === null) this.ended = this.key
+    else this.#ending = this.key
+    this.#told = this.key
+    this.#toldFor = ECHO_LOOKS
+    this.#risenFor = 0
+    this.#level[1] = this.#level[0]!
+  }
+
+  #isEcho(): boolean {
+    return this.#told === this.key && this.#toldFor > 0 && (this.#isRest || this.#level[0]! < ECHO * this.#level[1]!)
   }
 
   #isSteady(): boolean {
@@ -127,6 +226,45 @@ export class DtmfDetector {
     const first = energyOf(LINE, from, from + EDGE) / EDGE
     const last = energyOf(LINE, from + WINDOW - EDGE, from + WINDOW) / EDGE
     return first > MIN_EDGE * whole && last > MIN_EDGE * whole
+  }
+}
+
+/** What the looks at a candidate have shown since it was first found: of both frequencies and both amplitudes the sum, the least, the most. */
+class KeyRun {
+  #looks = 0
+  #key: DtmfKey = '0'
+  readonly #sums = float64Array(4)
+  readonly #least = float64Array(4)
+  readonly #most = float64Array(4)
+
+  begin(key: DtmfKey): void {
+    this.#looks = 0
+    this.#key = key
+  }
+
+  /** @param sines as in `DtmfPair` */
+  add(sines: Float64Array): void {
+    const isFirst = this.#looks++ === 0
+    for (let n = 0; n < 4; n++) {
+      this.#sums[n] = isFirst ? sines[n]! : this.#sums[n]! + sines[n]!
+      this.#least[n] = isFirst ? sines[n]! : Math.min(this.#least[n]!, sines[n]!)
+      this.#most[n] = isFirst ? sines[n]! : Math.max(this.#most[n]!, sines[n]!)
+    }
+  }
+
+  get isKey(): boolean {
+    const nominal = DTMF_FREQUENCIES[this.#key]
+    const twist = this.#sums[3]! / this.#sums[2]!
+    if (twist > MAX_HIGH_OVER_LOW || twist < MIN_HIGH_OVER_LOW) return false
+    return [0, 1].every(n => Math.abs(this.#sums[n]! / this.#looks / nominal[n]! - 1) <= MAX_DEVIATION)
+  }
+
+  get isSteadyKey(): boolean {
+    if (this.#looks < FALLEN_LOOKS || !this.isKey) return false
+    return [0, 1].every(n => {
+      const isSameLevel = this.#most[n + 2]! <= HELD_LEVEL * this.#least[n + 2]!
+      return isSameLevel && this.#most[n]! - this.#least[n]! <= HELD_HZ
+    })
   }
 }
 

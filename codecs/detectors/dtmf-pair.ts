@@ -1,4 +1,4 @@
-import { goertzelCoefficient, goertzelPowers } from '../goertzel.ts'
+import { goertzelCoefficient, goertzelPower, goertzelPowers } from '../goertzel.ts'
 import type { DtmfKey } from '../tones.ts'
 
 const RATE_HZ = 8000
@@ -76,12 +76,7 @@ export class DtmfPair {
   /** The key that sounds in the window that begins at `from`, or null. */
   look(samples: Float64Array, from: number): DtmfKey | null {
     const window = this.#window
-    let energy = 0
-    for (let i = 0; i < WINDOW; i++) {
-      const sample = samples[from + i]! * HANN[i]!
-      window[i] = sample
-      energy += sample * sample
-    }
+    const energy = this.#weigh(samples, from)
     if (energy < MIN_ENERGY) return null
     goertzelPowers(window, LOW_LOOKS, this.#rows)
     goertzelPowers(window, HIGH_LOOKS, this.#columns)
@@ -99,6 +94,28 @@ export class DtmfPair {
     this.sines[2] = low.found[0]!
     this.sines[3] = high.found[0]!
     return KEYS[row]![column]!
+  }
+
+  /** How much of the power of two sines, as they were found elsewhere, there is in this window: of each, and here the greater part counts. */
+  partOf(sines: Float64Array, samples: Float64Array, from: number): number {
+    this.#weigh(samples, from)
+    return Math.max(this.#part(sines[0]!, sines[2]!), this.#part(sines[1]!, sines[3]!))
+  }
+
+  #part(hz: number, amplitude: number): number {
+    return goertzelPower(this.#window, goertzelCoefficient(hz, RATE_HZ)) / (amplitude * amplitude * SINE_POWER)
+  }
+
+  /** @returns the energy */
+  #weigh(samples: Float64Array, from: number): number {
+    const window = this.#window
+    let energy = 0
+    for (let i = 0; i < WINDOW; i++) {
+      const sample = samples[from + i]! * HANN[i]!
+      window[i] = sample
+      energy += sample * sample
+    }
+    return energy
   }
 }
 

@@ -1,5 +1,6 @@
 import { uint8Array } from '../../codecs/arrays.ts'
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import { FRAMES_BEFORE, type Past } from '../../codecs/detectors/dtmf-detector.ts'
 import { TONAL } from '../../codecs/detectors/tonal.ts'
 import { type G711, isLaw, LAWS, type LawName, octetsOf, PCMA, PCMU } from '../../codecs/g711.ts'
 import {
@@ -43,11 +44,11 @@ const MAX_HOLE = 4 * LEG_SAMPLES
 export interface StreamListener {
   isListening(): boolean
   /**
-   * 20 ms of it that may belong to a tone, and the frame before it; borrowed until the call returns.
+   * 20 ms of it that may belong to a tone, and what came before; borrowed until the call returns.
    *
    * @returns whether a tone may have begun: then it hears the next frame too, whatever that is
    */
-  hear(frame: Frame, before: Frame, now: number): boolean
+  hear(frame: Frame, past: Past, now: number): boolean
 }
 
 /** G.711: packets of octets, one sample each. The far end may switch between the laws, by itself or by agreement. */
@@ -235,14 +236,13 @@ const MOST_FREE = 64
 
 /** Decoded for the listener. All legs share them, which therefore stay in the cache. */
 const HEARD: Frame = new Int16Array(LEG_SAMPLES)
-const BEFORE: Frame = new Int16Array(LEG_SAMPLES)
 
 /**
  * Analyses G.711 in the sender's time: packets in order of arrival, each once. In the played audio, keys may be missing or doubled, because it is
  * cut, stretched and concealed when the network or our own clock stalls; in the sent audio they are not. Lost audio is concealed, so that a key
  * continues across it; a pause of the sender is silence.
  */
-class LawEar {
+class LawEar implements Past {
   readonly #listener: StreamListener
   /** The last frames, in a ring; the one behind the newest is being filled. */
   readonly #sent = uint8Array(PLAYED_FRAMES * PLACE_BYTES)
@@ -255,6 +255,8 @@ class LawEar {
   #filled = 0
   /** A tone may have begun. */
   #isTone = false
+  /** Of the frame that is heard. */
+  #law: G711 = PCMU
   #isFresh = true
   #sequence = 0
   /** The expected start of the next packet. */
@@ -352,26 +354,25 @@ class LawEar {
 
   /** The next frame is whole, and its octets are in the kernel: most of speech and noise is no tone, and costs no more than this. */
   #hear(law: G711, now: number): void {
-    const before = this.#at
-    const place = placeAfter(before)
+    const place = placeAfter(this.#at)
     this.#at = place
+    this.#law = law
     if (this.#mended !== null) {
-      this.#hearMended(this.#mended, law, before, now)
+      this.#hearMended(this.#mended, law, now)
       return
     }
     law.decodeOut(LEG_SAMPLES)
     if (!this.#isTone && !mayBeTone()) return
     this.#decode(law, place, HEARD)
-    this.#decode(law, before, BEFORE)
-    this.#isTone = this.#listener.hear(HEARD, BEFORE, now)
+    this.#isTone = this.#listener.hear(HEARD, this, now)
   }
 
-  #hearMended({ played, plc }: Mended, law: G711, before: number, now: number): void {
+  #hearMended({ played, plc }: Mended, law: G711, now: number): void {
     const { frames } = played
     const frame = frames[this.#at]!
     this.#decode(law, this.#at, frame)
     if (plc.isConcealing) plc.good(frame)
-    this.#tell(frame, frames[before]!, now)
+    this.#tell(frame, now)
     if (--this.#mendedFor === 0) this.#endMended()
   }
 
@@ -398,12 +399,21 @@ class LawEar {
     plc.conceal(played)
     // The first good one is joined to it.
     this.#mendedFor = PLAYED_FRAMES + 1
-    this.#tell(frames[this.#at]!, frames[before]!, now)
+    this.#tell(frames[this.#at]!, now)
   }
 
-  #tell(frame: Frame, before: Frame, now: number): void {
+  #tell(frame: Frame, now: number): void {
     if (!this.#isTone) copy(FRAME_OUT, frame)
-    if (this.#isTone || mayBeTone()) this.#isTone = this.#listener.hear(frame, before, now)
+    if (this.#isTone || mayBeTone()) this.#isTone = this.#listener.hear(frame, this, now)
+  }
+
+  /** What came before the frame that is heard, oldest first. */
+  read(into: Frame): void {
+    for (let n = 0, place = placeAfter(this.#at); n < FRAMES_BEFORE; n++, place = placeAfter(place)) {
+      const part = into.subarray(n * LEG_SAMPLES, (n + 1) * LEG_SAMPLES)
+      if (this.#mended === null) this.#decode(this.#law, place, part)
+      else part.set(this.#mended.played.frames[place]!)
+    }
   }
 
   #decode(law: G711, place: number, into: Frame): void {

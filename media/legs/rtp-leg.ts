@@ -1,4 +1,5 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
+import type { Past } from '../../codecs/detectors/dtmf-detector.ts'
 import { isLaw, type LawName } from '../../codecs/g711.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import type { OpusCodec } from '../../codecs/packets/opus.ts'
@@ -102,7 +103,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#stats = this.#reports.stats
     this.#ear = {
       isListening: () => this.isListening || this.faxDetected === null,
-      hear: (frame, before, now) => this.#hear(frame, before, now),
+      hear: (frame, past, now) => this.#hear(frame, past, now),
     }
   }
 
@@ -299,11 +300,11 @@ export class RtpLeg extends Leg implements PacketTaker {
     return true
   }
 
-  #hear(frame: Frame, before: Frame, now: number): boolean {
+  #hear(frame: Frame, past: Past, now: number): boolean {
     const isFax = this.hearFax(frame)
     if (!this.isListening) return isFax
     // Until it has been played, too.
-    return this.hearTones(frame, before, now, FRAME_MS + this.#audio!.jitter.currentDelayMs) || isFax
+    return this.hearTones(frame, past, now, FRAME_MS + this.#audio!.jitter.currentDelayMs) || isFax
   }
 
   override mayPassTo(other: Leg, now: number): boolean {

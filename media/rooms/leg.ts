@@ -1,4 +1,5 @@
 import { type Frame, faded } from '../../codecs/audio.ts'
+import type { Past } from '../../codecs/detectors/dtmf-detector.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import type { LawName } from '../../codecs/g711.ts'
 import { Limiter } from '../../codecs/limiter.ts'
@@ -268,11 +269,11 @@ export abstract class Leg {
   /**
    * Looks for keys in the next received frame.
    *
-   * @param before see `DtmfDetector.write` @param soundsMs until the room hears it
+   * @param past see `DtmfDetector.write` @param soundsMs until the room hears it
    * @returns whether a tone may have begun
    */
-  protected hearTones(frame: Frame, before: Frame | undefined, now: number, soundsMs: number): boolean {
-    const key = this.tones.hear(frame, before, now)
+  protected hearTones(frame: Frame, past: Past | undefined, now: number, soundsMs: number): boolean {
+    const key = this.tones.hear(frame, past, now)
     if (key !== null) this.#hooks.key(this, key, 'inband', now)
     if (this.tones.isDown) this.keyDown(now + soundsMs)
     return !this.tones.isIdle

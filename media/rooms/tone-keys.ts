@@ -1,5 +1,5 @@
 import type { Frame } from '../../codecs/audio.ts'
-import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
+import { DtmfDetector, type Past } from '../../codecs/detectors/dtmf-detector.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
 
 /** Two reports of one key, by its tone and in another way, arrive within this time [ms]. */
@@ -42,7 +42,7 @@ export class ToneKeys {
     return this.#use === 'until_told'
   }
 
-  /** A key tone is sounding. */
+  /** What may be a key tone is sounding. */
   get isDown(): boolean {
     return this.#detector.key !== null
   }
@@ -52,10 +52,10 @@ export class ToneKeys {
     return this.#detector.isIdle
   }
 
-  /** A frame of its audio. @param before see `DtmfDetector.write` @returns the key whose tone began with it, unless it was already reported */
-  hear(frame: Frame, before: Frame | undefined, now: number): DtmfKey | null {
+  /** A frame of its audio. @param past see `DtmfDetector.write` @returns the key that was recognised with it, unless it was already reported */
+  hear(frame: Frame, past: Past | undefined, now: number): DtmfKey | null {
     const detector = this.#detector
-    detector.write(frame, before)
+    detector.write(frame, past)
     const key = detector.began
     if (key === null || now < this.#echoUntil) return null
     this.#heard = key

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { seeded } from '../../bench/seeded.ts'
+import { heldVowels } from '../../bench/tones/held-vowels.ts'
 import { music, singing, whistling } from '../../bench/tones/synth.ts'
 import { DtmfDetector } from '../../codecs/detectors/dtmf-detector.ts'
 import { PCMU } from '../../codecs/g711.ts'
@@ -25,6 +26,12 @@ function heard(samples: Int16Array): string {
     if (detector.began !== null) events.push(`+${detector.began}`)
   }
   return events.join(' ')
+}
+
+/** As 16 bits, with this loudest sample. */
+function atPeak(signal: Float64Array, peak = 20_000): Int16Array {
+  const loudest = signal.reduce((max, sample) => Math.max(max, Math.abs(sample)), 1e-9)
+  return toPcm(signal.map(sample => (peak / loudest) * sample))
 }
 
 /** A signal of one tone with a pause of 100 ms on both sides. */
@@ -205,9 +212,47 @@ test('music, song and whistling are taken for no key (talk-off)', () => {
   const random = seeded(31)
   for (let round = 0; round < 5; round++) {
     for (const make of [music, singing, whistling]) {
-      const made = make(12, random)
-      const peak = made.reduce((max, sample) => Math.max(max, Math.abs(sample)), 1e-9)
-      assert.is(heard(toPcm(made.map(sample => (20_000 / peak) * sample))), '', `${make.name} ${round}`)
+      assert.is(heard(atPeak(make(12, random))), '', `${make.name} ${round}`)
+    }
+  }
+})
+
+test('vowels held at the frequencies of keys are taken for none: their tones were there before (talk-off)', () => {
+  // Of 120 such texts these held what has the frequencies, levels and purity of a key.
+  for (const seed of [46, 61, 101, 102, 117]) assert.is(heard(atPeak(heldVowels(10, seeded(seed)))), '', `seed ${seed}`)
+})
+
+test('a key under whose beginning something else sounds is down as soon as it is alone, so that it is masked, and told when it ends as keys do', () => {
+  const alone = 1760
+  for (const [fadesDbPerSecond, expected] of [
+    [0, '+8 -8'],
+    [60, ''],
+  ] as const) {
+    const signal = withTone({ key: '8', samples: 6400 })
+    for (let i = 0; i < alone; i++) signal[i]! += 8000 * Math.sin((2 * Math.PI * 500 * i) / 8000)
+    for (let i = alone; i < signal.length; i++) signal[i]! *= 10 ** ((-fadesDbPerSecond * (i - alone)) / 8000 / 20)
+    const line = toPcm(signal)
+    assert.is(heard(line), expected)
+    const detector = new DtmfDetector()
+    const down = [...framesOf(line)].findIndex(frame => {
+      detector.write(frame)
+      return detector.key === '8'
+    })
+    assert.ok(down * 160 < alone + 400, `down in frame ${down}`)
+  }
+})
+
+test('the echo of a key is none, and hides no key after it', () => {
+  for (const [samples, echoSamples, echoDb] of [
+    [400, 280, -15],
+    [800, 800, -10],
+  ] as const) {
+    for (const key of KEYS) {
+      const signal = new Float64Array(1600 + 6 * samples + echoSamples)
+      for (let n = 0; n < 3; n++) addKey(signal, { key, from: 800 + 2 * n * samples, samples })
+      const part = 10 ** (echoDb / 20)
+      for (let i = signal.length - 1; i >= echoSamples; i--) signal[i]! += part * signal[i - echoSamples]!
+      assert.is(heard(toPcm(signal)), [1, 2, 3].map(() => `+${key} -${key}`).join(' '), `${key} ${echoDb} dB`)
     }
   }
 })
