@@ -60,6 +60,8 @@ export interface DialRequest {
   answering?: AnsweringSettings | null
   /** Into a room, by a participant: neither PIN nor lock keeps the party out. */
   isInvited?: boolean
+  /** The session of the room: it goes on while the node drains, so this call may begin. */
+  near?: string | undefined
 }
 
 export interface DialDeps {
@@ -106,7 +108,10 @@ export async function placeCall(
   if ('problem' in found) return found
   const way = await inTurn(deps.store.db, found, deps.now().getTime())
   if (way === null) return trunkBusy()
-  const reserved = await deps.media.request('leg.reserve', { legId })
+  const reserved = await deps.media.request('leg.reserve', {
+    legId,
+    ...(request.near !== undefined && { near: request.near }),
+  })
   if (isFailure(reserved)) return refusalOf(reserved)
   const at = deps.now().toISOString()
   const placed = await deps.store.transaction(async trx => {

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { type Failure, isFailure, isUndecided, type LegSnapshot } from '../../media/protocol.ts'
 import { roomProblem } from '../calls/conductor/rooms/room-door.ts'
+import { ownSession } from '../calls/conductor/rooms/sessions.ts'
 import { type DialDeps, mediaUnavailable, placeCall } from '../calls/dial.ts'
 import { type Participant, participantParams, participantSchema, toParticipant } from '../calls/participant-schema.ts'
 import { callsOf } from '../calls/records.ts'
@@ -96,6 +97,7 @@ export function roomParticipantRoutes(deps: DialDeps): Route[] {
           muted: body.muted ?? false,
           audio: body.audio,
           isInvited: true,
+          near: (await ownSession(store.db, room))?.id,
         }
         const placed = await placeCall(deps, context, asked, (trx, { call, participant }) =>
           context.keep(trx, toParticipant(participant, call)),

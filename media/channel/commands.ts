@@ -32,6 +32,7 @@ import { addThreads } from './thread-stats.ts'
 const MAX_RECENT = 10_000
 /** Maximum length of an unknown command's name in a message. */
 const MAX_NAME = 100
+const DRAINING: Failure = { failure: 'unavailable', message: 'the media process is draining' }
 
 /** The commands of the main thread. */
 type Handlers = {
@@ -83,7 +84,7 @@ export class CommandTable {
       'leg.challenge': request => this.#options.switchboard.challenge(request),
       'leg.verify': request => this.#options.switchboard.verify(request),
       'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
-      'leg.reserve': request => this.#options.switchboard.reserve(request),
+      'leg.reserve': request => (this.#isTooLate(request) ? DRAINING : this.#options.switchboard.reserve(request)),
       'leg.release': request => this.#options.switchboard.release(request),
       'leg.dial': request => this.#dial(request),
       'leg.redirect_answer': request => this.#options.switchboard.redirects.answer(request),
@@ -175,7 +176,20 @@ export class CommandTable {
   #dial(request: Commands['leg.dial']['request']): Promise<object> | Failure {
     const { switchboard, browsers } = this.#options
     const { target } = request
+    if (this.#isTooLate(request)) return DRAINING
     return 'browserId' in target ? browsers.dial({ ...request, target }) : switchboard.dial({ ...request, target })
+  }
+
+  /** While the process is draining, only legs of what runs begin: an agent for a caller who waits, a guest of a conference. */
+  #isTooLate({
+    legId,
+    callerLegId,
+    near,
+  }: Pick<Commands['leg.dial']['request'], 'legId' | 'callerLegId' | 'near'>): boolean {
+    const { switchboard, threads } = this.#options
+    if (!switchboard.draining || switchboard.isReserved(legId)) return false
+    const isRoom = near !== undefined && threads.ofRoom(near) !== undefined
+    return !isRoom && (callerLegId === undefined || !this.#boardOf(callerLegId).lines.has(callerLegId))
   }
 
   hangup(request: Commands['leg.hangup']['request']): Promise<object> {

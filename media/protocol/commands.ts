@@ -133,7 +133,7 @@ export const COMMANDS = {
     Type.Object({ legId: id, from: list(canonical, 4), to: list(canonical, 4) }),
   ),
   /** Reserves a place for a leg that will be dialled within seconds, so that nothing is stored for a call that finds none. */
-  'leg.reserve': ok('main', Type.Object({ legId: id })),
+  'leg.reserve': ok('main', Type.Object({ legId: id, near })),
   /** Releases the reserved place of a leg that will not be dialled. */
   'leg.release': ok('main', Type.Object({ legId: id })),
   /** Starts an outbound leg; what becomes of it arrives as `leg.ringing`, `leg.answered` or `leg.ended`. */

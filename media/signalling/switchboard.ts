@@ -309,9 +309,12 @@ export class Switchboard {
     return {}
   }
 
+  isReserved(legId: string): boolean {
+    return this.#lines.isReserved(legId)
+  }
+
   #fullFor(legId: string): Failure | null {
-    if (this.draining) return { failure: 'unavailable', message: 'the media process is draining' }
-    const hasPlace = this.#lines.isReserved(legId) || this.#lines.taken < this.#options.maxCalls
+    const hasPlace = this.isReserved(legId) || this.#lines.taken < this.#options.maxCalls
     return hasPlace ? null : { failure: 'capacity', message: 'no call capacity right now' }
   }
 

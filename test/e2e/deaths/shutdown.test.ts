@@ -12,7 +12,7 @@ import { Phone } from '../../../bench/phone/phone.ts'
 import { Product, type ProductOptions } from '../../../bench/product.ts'
 import { isAlive, noise } from '../../fuzz/health.ts'
 import { suite } from '../../harness.ts'
-import { callFrom, curtain, newRoom, seat } from '../scene.ts'
+import { callFrom, curtain, dialledIn, newRoom, seat } from '../scene.ts'
 import { assertGapless } from '../witness.ts'
 
 const test = suite('e2e/deaths/shutdown')
@@ -171,6 +171,37 @@ test(
     running = await Product.start(LONG)
     const [ended] = await running.all('/calls')
     assert.is(ended.ended_reason, 'caller_hangup', 'the end was written before control left')
+  },
+  SLOW,
+)
+
+test(
+  'what belongs to a running call begins while it drains: an agent is rung for who waits in a queue, and somebody is dialled into a room',
+  async () => {
+    const product = await last(LONG)
+    running = null
+    const { user_id: userId } = await product.ok('POST', '/invitations', { email: 'late@example.com' })
+    await product.ok('PATCH', `/users/${userId}`, { status: 'active' })
+    const agent = await Phone.open('late')
+    await agent.register(await product.ok('POST', `/users/${userId}/sip_credential`), product.sip)
+    const { id: queueId } = await product.ok('POST', '/queues', { name: 'Late', member_user_ids: [userId] })
+    await product.ok('POST', '/inbound_routes', { match: { to: '4711' }, target: { type: 'queue', id: queueId } })
+    const room = await newRoom(product)
+    const seated = await seat(product, room, 'seated')
+    const waiting = await (await Phone.open('waits')).call('4711', product.sip)
+    const friend = await Phone.open('friend')
+    process.kill(product.pids.supervisor, 'SIGTERM')
+    await product.until('it drains', async () =>
+      (await fetch(`${product.baseUrl}/readyz`)).status === 503 ? true : null,
+    )
+
+    assert.is((await product.api('POST', '/calls', { to: friend.uri })).status, 503, 'a new call')
+    await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
+    const atAgent = await agent.next()
+    atAgent.answer()
+    await dialledIn(product, room, 'guest')
+    await Promise.all([waiting.hangup(), seated.call.hangup()])
+    await product.stop()
   },
   SLOW,
 )
