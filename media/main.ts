@@ -363,6 +363,7 @@ async function drain(): Promise<void> {
   }
   log.info({ legs: legCount(), limitSeconds: config.drainSeconds }, 'draining')
   switchboard.drain()
+  channel.drain()
   farEnds.close()
   const limit = performance.now() + config.drainSeconds * 1000
   while (legCount() > 0 && !isHurried && performance.now() < limit) await sleep(50)

@@ -78,6 +78,7 @@ export class MediaClient implements MediaPort {
     request: (name, body, deadlineMs) => this.#send(name, body, deadlineMs),
     settled: () => Promise.resolve(),
     waitingSince: '',
+    isDraining: false,
   }
   readonly #events: MediaEvents
   /** IDs of legs and rooms with unanswered commands. */
@@ -93,6 +94,7 @@ export class MediaClient implements MediaPort {
   #closed = false
   #retry: NodeJS.Timeout | undefined
   #bootId: string | null = null
+  #isDraining = false
   /** Media has said that it ends. */
   #isOver = false
 
@@ -168,6 +170,10 @@ export class MediaClient implements MediaPort {
     return settled
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
   get waitingSince(): string | null {
     return this.#state === 'ready' ? this.#events.waitingSince : ''
   }
@@ -233,7 +239,9 @@ export class MediaClient implements MediaPort {
 
   #receive(socket: Socket, message: Record<string, unknown>): void {
     if (this.#socket !== socket) return
+    this.#isDraining &&= message.type !== 'hello'
     if (message.type === 'hello') void this.#greeted(socket, message)
+    else if (message.type === 'draining') this.#isDraining = true
     else if (message.type === 'bye') this.#isOver = true
     else if (message.type === 'reply' && typeof message.id === 'number')
       this.#requests.replied(message.id, message.body)

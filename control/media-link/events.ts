@@ -27,6 +27,8 @@ export interface CommandPort<C extends CommandName> {
   settled(): Promise<void>
   /** Time of the oldest event that is not handled, ISO 8601; null: all are handled; empty: unknown. */
   readonly waitingSince: string | null
+  /** The process is being ended: what would begin a new call waits for another one. */
+  readonly isDraining: boolean
 }
 
 export type MediaPort = CommandPort<CommandName>

@@ -329,7 +329,9 @@ export class CallCentre implements CallCentrePort {
     const { store } = this.#deps
     for (let rounds = 0; rounds < MAX_ROUNDS; ) {
       try {
-        const decided = await store.transaction(trx => round(this.#deps, trx, tenant, { now, apart: this.#apart }))
+        const decided = await store.transaction(trx =>
+          round(this.#deps, trx, tenant, { now, apart: this.#apart, isDraining: media.isDraining }),
+        )
         if (decided === 0) return
         rounds++
       } catch (error) {

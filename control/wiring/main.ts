@@ -172,9 +172,9 @@ export async function main(): Promise<void> {
     new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
   ]
 
-  /** Without media this node takes no calls of campaigns, since it could not place them. */
+  /** Without media, or while it is draining, this node takes no calls of campaigns, since it could not place them. */
   async function dialCampaigns(): Promise<void> {
-    if (media.state === 'ready') await dialler.run()
+    if (media.state === 'ready' && !media.isDraining) await dialler.run()
   }
 
   async function changedByOthers(): Promise<void> {

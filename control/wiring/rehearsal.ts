@@ -30,6 +30,7 @@ const QUALITY = {
 /** Simulates media, with callers who hear themselves and hang up. */
 class Callers implements MediaPort {
   readonly waitingSince = null
+  readonly isDraining = false
   readonly #events: MediaEvents
   readonly #source: EventSource = { isOpen: () => true, acknowledge: () => {}, fail: () => {} }
   readonly #calling: string[] = []

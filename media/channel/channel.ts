@@ -31,6 +31,7 @@ export class Channel {
   readonly #events: { seq: number; event: MediaEvent }[] = []
   #seq = 0
   #client: Socket | null = null
+  #isDraining = false
   /** Since when control is there, monotonic [ms]; null: it is away. */
   #since: number | null = null
 
@@ -80,6 +81,12 @@ export class Channel {
     }
     this.#events.push(numbered)
     if (this.connected) this.#send({ type: 'event', ...numbered })
+  }
+
+  /** Tells control, now or when it has returned, that no new calls are taken. */
+  drain(): void {
+    this.#isDraining = true
+    this.#send({ type: 'draining' })
   }
 
   /** Tells control that this process ends as it was told to. Resolves once that is sent. */
@@ -132,6 +139,7 @@ export class Channel {
       socket.end()
       return
     }
+    if (this.#isDraining) this.#send({ type: 'draining' })
     if (hello.bootId === this.bootId && typeof hello.lastSeq === 'number') this.#acknowledge(hello.lastSeq)
     for (const numbered of this.#events) this.#send({ type: 'event', ...numbered })
     this.#since = performance.now()

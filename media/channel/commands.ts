@@ -32,7 +32,7 @@ import { addThreads } from './thread-stats.ts'
 const MAX_RECENT = 10_000
 /** Maximum length of an unknown command's name in a message. */
 const MAX_NAME = 100
-const DRAINING: Failure = { failure: 'unavailable', message: 'the media process is draining' }
+const DRAINING = 'the media process is draining'
 
 /** The commands of the main thread. */
 type Handlers = {
@@ -84,7 +84,7 @@ export class CommandTable {
       'leg.challenge': request => this.#options.switchboard.challenge(request),
       'leg.verify': request => this.#options.switchboard.verify(request),
       'leg.check_caller': request => this.#options.switchboard.checkCaller(request),
-      'leg.reserve': request => (this.#isTooLate(request) ? DRAINING : this.#options.switchboard.reserve(request)),
+      'leg.reserve': request => this.#reserve(request),
       'leg.release': request => this.#options.switchboard.release(request),
       'leg.dial': request => this.#dial(request),
       'leg.redirect_answer': request => this.#options.switchboard.redirects.answer(request),
@@ -176,8 +176,14 @@ export class CommandTable {
   #dial(request: Commands['leg.dial']['request']): Promise<object> | Failure {
     const { switchboard, browsers } = this.#options
     const { target } = request
-    if (this.#isTooLate(request)) return DRAINING
+    // No attempt: it may be repeated by another node.
+    if (this.#isTooLate(request)) return { failure: 'capacity', message: DRAINING }
     return 'browserId' in target ? browsers.dial({ ...request, target }) : switchboard.dial({ ...request, target })
+  }
+
+  #reserve(request: Commands['leg.reserve']['request']): object | Failure {
+    if (this.#isTooLate(request)) return { failure: 'unavailable', message: DRAINING }
+    return this.#options.switchboard.reserve(request)
   }
 
   /** While the process is draining, only legs of what runs begin: an agent for a caller who waits, a guest of a conference. */

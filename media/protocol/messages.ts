@@ -27,6 +27,8 @@ export type FromMedia =
   | { type: 'hello'; version: number; bootId: string; eventsLost: number }
   | { type: 'reply'; id: number; body: unknown }
   | { type: 'event'; seq: number; event: MediaEvent }
+  /** The media process was told to end: it takes no new calls, and those that run go on for a while. */
+  | { type: 'draining' }
   /** The media process ends as it was told to; nothing follows. */
   | { type: 'bye' }
 

@@ -62,6 +62,7 @@ export function willingMedia(): WillingMedia {
     counters: { eventsLost: 0 },
     settled: async () => {},
     waitingSince: null,
+    isDraining: false,
     request: async (name, body) => {
       double.prepare(name, body as About)
       return double.carryOut(name, body)

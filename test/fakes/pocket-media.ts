@@ -34,6 +34,8 @@ export class PocketMedia extends MediaDouble implements MediaPort {
     this.forget(`boot-${Number(this.bootId.slice(5)) + 1}`)
   }
 
+  isDraining = false
+
   settled(): Promise<void> {
     return Promise.resolve()
   }

@@ -63,13 +63,13 @@ export async function round(
   deps: CallCentreParts,
   trx: Trx,
   tenant: Tenant,
-  { now, apart }: { now: Date; apart: Pick<ReadonlySet<string>, 'has'> },
+  { now, apart, isDraining }: { now: Date; apart: Pick<ReadonlySet<string>, 'has'>; isDraining: boolean },
 ): Promise<number> {
   const at = now.toISOString()
   const rows = await readRows(trx, tenant)
   const agents = await agentsOf(deps, trx, tenant, { rows, now })
   const queues = rows.queues.map(row => rulesOf(row, rows.users))
-  const callbacks = await callbacksNow(deps, trx, tenant, { queues, agents, now })
+  const callbacks = isDraining ? [] : await callbacksNow(deps, trx, tenant, { queues, agents, now })
   const waiting: Waiting[] = []
   for (const row of rows.calls.filter(({ id }) => !apart.has(id))) {
     waiting.push(await blamed(row.id, async () => waitingCall(trx, row, now)))

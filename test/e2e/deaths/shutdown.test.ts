@@ -176,7 +176,7 @@ test(
 )
 
 test(
-  'what belongs to a running call begins while it drains: an agent is rung for who waits in a queue, and somebody is dialled into a room',
+  'what belongs to a running call begins while it drains: an agent is rung for who waits in a queue, somebody is dialled into a room. No other does',
   async () => {
     const product = await last(LONG)
     running = null
@@ -190,16 +190,24 @@ test(
     const seated = await seat(product, room, 'seated')
     const waiting = await (await Phone.open('waits')).call('4711', product.sip)
     const friend = await Phone.open('friend')
+    const trunk = { name: 'Trunk', kind: 'trunk', host: friend.host, port: friend.port }
+    await product.ok('POST', '/connections', trunk)
+    const campaign = { name: 'Late', queue_id: queueId, mode: 'progressive', allowed_hours: null }
+    const { id: campaignId } = await product.ok('POST', '/campaigns', campaign)
     process.kill(product.pids.supervisor, 'SIGTERM')
     await product.until('it drains', async () =>
       (await fetch(`${product.baseUrl}/readyz`)).status === 503 ? true : null,
     )
 
     assert.is((await product.api('POST', '/calls', { to: friend.uri })).status, 503, 'a new call')
+    await product.ok('POST', `/campaigns/${campaignId}/contacts`, { contacts: [{ phone: '+14155550181' }] })
+    await product.ok('POST', `/campaigns/${campaignId}/start`, {})
     await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
     const atAgent = await agent.next()
     atAgent.answer()
     await dialledIn(product, room, 'guest')
+    const [contact] = await product.all(`/campaigns/${campaignId}/contacts`)
+    assert.equal([contact.status, contact.last_result], ['pending', null], 'no campaign dials')
     await Promise.all([waiting.hangup(), seated.call.hangup()])
     await product.stop()
   },

@@ -88,6 +88,19 @@ test('pending, due, route agent_queue, an agent is free: offered, the agent is r
   await world.close()
 })
 
+test('a node that is draining offers nobody a callback: another one does', async () => {
+  const { world, ann, book, row } = await backs()
+  const id = await book()
+  world.media.isDraining = true
+  await world.setStatus(ann, 'available')
+  await world.settle()
+  assert.equal([(await row(id)).status, world.ringing(ann)], ['pending', []])
+  world.media.isDraining = false
+  await world.settle()
+  assert.is((await row(id)).status, 'offered')
+  await world.close()
+})
+
 test("a member's phone transfers the person who was called back: by REFER once they talk, not before there is anybody to transfer", async () => {
   const { world, ann, book, row, person } = await backs()
   const bob = await world.addAgent('bob')
