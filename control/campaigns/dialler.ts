@@ -1,5 +1,6 @@
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
+import type { MediaClient } from '../media-link/client.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { callProblem } from '../usage/allowance.ts'
 import {
@@ -46,8 +47,9 @@ export class Dialler {
     this.#deps = deps
   }
 
-  /** Called periodically while media is connected; two statements if there is nothing to do. A failure affects only its own campaign. */
-  async run(): Promise<void> {
+  /** Called periodically; two statements if there is nothing to do. Without media, or while it is draining, nothing is taken. A failure affects only its own campaign. */
+  async run({ state, isDraining }: Pick<MediaClient, 'state' | 'isDraining'>): Promise<void> {
+    if (state !== 'ready' || isDraining) return
     const { store, log, now } = this.#deps
     await this.#sendAway(now())
     for (const { id, tenant } of await wakefulCampaigns(store.db, now())) {

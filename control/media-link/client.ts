@@ -93,8 +93,7 @@ export class MediaClient implements MediaPort {
   #isPumping = false
   #closed = false
   #retry: NodeJS.Timeout | undefined
-  #bootId: string | null = null
-  #isDraining = false
+  isDraining = false
   /** Media has said that it ends. */
   #isOver = false
 
@@ -125,11 +124,6 @@ export class MediaClient implements MediaPort {
   /** Whether the store accepts no events, so that callers are refused. */
   get isStoreAway(): boolean {
     return this.#events.isStoreAway
-  }
-
-  /** Boot ID of the media process that is, or was last, connected. */
-  get bootId(): string | null {
-    return this.#bootId
   }
 
   /** Connects, and reconnects for ever. */
@@ -168,10 +162,6 @@ export class MediaClient implements MediaPort {
     const settled = this.#events.mark()
     this.#pump()
     return settled
-  }
-
-  get isDraining(): boolean {
-    return this.#isDraining
   }
 
   get waitingSince(): string | null {
@@ -239,9 +229,9 @@ export class MediaClient implements MediaPort {
 
   #receive(socket: Socket, message: Record<string, unknown>): void {
     if (this.#socket !== socket) return
-    this.#isDraining &&= message.type !== 'hello'
+    this.isDraining &&= message.type !== 'hello'
     if (message.type === 'hello') void this.#greeted(socket, message)
-    else if (message.type === 'draining') this.#isDraining = true
+    else if (message.type === 'draining') this.isDraining = true
     else if (message.type === 'bye') this.#isOver = true
     else if (message.type === 'reply' && typeof message.id === 'number')
       this.#requests.replied(message.id, message.body)
@@ -257,7 +247,6 @@ export class MediaClient implements MediaPort {
       return
     }
     this.#state = 'reconciling'
-    this.#bootId = hello.bootId
     this.#connections++
     this.#eventsLost = Number(hello.eventsLost ?? 0)
     const opening = this.#open(socket, hello.bootId)

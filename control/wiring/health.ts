@@ -24,6 +24,8 @@ export interface MediaHealth {
   readonly counters: Readonly<Record<string, number>>
   /** How many events of media were committed together. */
   readonly batchSizes: Sizes
+  /** The media process is being ended. */
+  readonly isDraining: boolean
   request(name: 'media.stats', body: Record<string, never>): Promise<MediaStats | Failure>
 }
 
@@ -79,10 +81,9 @@ export function serveHealth(app: FastifyInstance, deps: HealthParts): void {
   app.get('/readyz', async (_request, reply) => {
     const [isStoreUp, isMediaUp] = [!deps.isStoreAway() && (await answers(store)), media.state === 'ready']
     const theirs = await stats.read()
-    const isDraining = theirs?.gauges.draining === 1
     const files = theirs && (theirs.gauges.files_used_up === 1 ? 'used_up' : 'free')
-    const ready = isStoreUp && isMediaUp && !isDraining && files !== 'used_up'
-    const status = ready ? 'ready' : isDraining ? 'draining' : 'not_ready'
+    const ready = isStoreUp && isMediaUp && !media.isDraining && files !== 'used_up'
+    const status = ready ? 'ready' : media.isDraining ? 'draining' : 'not_ready'
     const speech = theirs && speechState(theirs, deps.speechPreload)
     const certificates = theirs && certificateState(theirs)
     return reply

@@ -158,7 +158,7 @@ export async function main(): Promise<void> {
   const dialler = buildDialler(parts)
 
   const periodic = [
-    new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: dialCampaigns, log }),
+    new Periodic({ name: 'campaigns', everyMs: CAMPAIGNS_MS, run: () => dialler.run(media), log }),
     new Periodic({ name: 'queues', everyMs: QUEUES_MS, run: () => centre.run(media), log }),
     new Periodic({ name: 'changed by others', everyMs: OTHERS_MS, run: changedByOthers, log }),
     new Periodic({ name: 'copilots', everyMs: COPILOTS_MS, run: () => copilot.tick(), log }),
@@ -171,11 +171,6 @@ export async function main(): Promise<void> {
     new Periodic({ name: 'lost messages', everyMs: STRAYS_MS, run: () => giveUpLost(store, now()), log }),
     new Periodic({ name: 'stray legs', everyMs: STRAYS_MS, run: () => strays.run(media), log }),
   ]
-
-  /** Without media, or while it is draining, this node takes no calls of campaigns, since it could not place them. */
-  async function dialCampaigns(): Promise<void> {
-    if (media.state === 'ready' && !media.isDraining) await dialler.run()
-  }
 
   async function changedByOthers(): Promise<void> {
     sendDue(store)

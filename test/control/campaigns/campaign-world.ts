@@ -20,7 +20,7 @@ export interface CampaignWorld {
   /** A running campaign of an assistant over these numbers. */
   start(numbers: readonly string[], settings?: object): Promise<string>
   /** Runs the dialler once. */
-  look(): Promise<void>
+  look(isDraining?: boolean): Promise<void>
   /** Dials what is due, and lets everything that follows happen. */
   dial(): Promise<void>
   /** Lets time pass, and dials what is due then. */
@@ -82,9 +82,9 @@ export async function makeCampaignWorld(
       await succeed(`POST /v1/campaigns/${id}/start`)
       return id
     },
-    look: () => dialler.run(),
+    look: (isDraining = false) => dialler.run({ state: 'ready', isDraining }),
     dial: async () => {
-      await dialler.run()
+      await whole.look()
       await world.settle()
     },
     later: async ms => {

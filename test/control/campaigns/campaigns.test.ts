@@ -36,6 +36,16 @@ test('a contact that answers is led by the assistant, and is finished when the c
   await campaigns.close()
 })
 
+test('a node that is draining calls nobody: another one does', async () => {
+  const { start, look, dial, dialled, close } = await makeCampaignWorld()
+  await start([ANN])
+  await look(true)
+  assert.equal(dialled(), [])
+  await dial()
+  assert.equal(dialled(), [ANN])
+  await close()
+})
+
 test('who is busy is called again after the time set for it, who does not answer after another, each as often as set', async () => {
   const campaigns = await makeCampaignWorld()
   const { start, dial, end, later, contact, dialled } = campaigns

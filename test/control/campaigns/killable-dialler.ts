@@ -47,7 +47,7 @@ export async function main(): Promise<void> {
   process.send?.('started')
   for (;;) {
     if (media.state === 'ready') {
-      await dialler.run()
+      await dialler.run(media)
       await centre.run(media)
     }
     await new Promise(resolve => setTimeout(resolve, LOOK_MS))

@@ -36,7 +36,7 @@ async function makeCampaigns(organisation: object = {}): Promise<Campaigns> {
       return id
     },
     dial: async () => {
-      await dialler.run()
+      await dialler.run({ state: 'ready', isDraining: false })
       await world.store.followUps.idle()
     },
     dialled: () => world.media.sent('leg.dial').length,

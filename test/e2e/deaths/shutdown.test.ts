@@ -192,7 +192,17 @@ test(
     const friend = await Phone.open('friend')
     const trunk = { name: 'Trunk', kind: 'trunk', host: friend.host, port: friend.port }
     await product.ok('POST', '/connections', trunk)
-    const campaign = { name: 'Late', queue_id: queueId, mode: 'progressive', allowed_hours: null }
+    const nodes = [
+      { key: 'start', type: 'start', transitions: [{ condition: { kind: 'always' }, next: 'bye' }] },
+      { key: 'bye', type: 'end', script: 'Bye.' },
+    ]
+    const { id: flowId } = await product.ok('POST', '/flows', {
+      name: 'Late',
+      kind: 'ivr',
+      graph: { kind: 'ivr', nodes },
+    })
+    await product.ok('POST', `/flows/${flowId}/publish`, {})
+    const campaign = { name: 'Late', flow_id: flowId, allowed_hours: null }
     const { id: campaignId } = await product.ok('POST', '/campaigns', campaign)
     process.kill(product.pids.supervisor, 'SIGTERM')
     await product.until('it drains', async () =>
