@@ -29,6 +29,11 @@ export class AwaitedMix {
     this.#relayedUntil = relayedUntil
   }
 
+  /** Nothing is going to be sent in this tick. */
+  get isWaiting(): boolean {
+    return this.#speaker.said === null && this.#frames > 1
+  }
+
   /** To be called once per tick. @param isKey a key is to be sent, which waits for nobody @returns true: `frame` is to be sent, as all that follow */
   isHere(frame: Frame | null, isKey: boolean, now: number): boolean {
     const isSilent = (frame === null || this.#speaker.said === null) && !isKey

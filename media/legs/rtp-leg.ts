@@ -67,7 +67,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   /** The relay of received packets; null: they are played into the mix. */
   #relay: PacketRelay | null = null
   /** The transition from relayed packets back to the mix; null: none is in progress. */
-  #awaited: AwaitedMix | null = null
+  override awaited: AwaitedMix | null = null
   #sourceSsrc = -1
   #listens = false
   #speaks = false
@@ -379,7 +379,7 @@ export class RtpLeg extends Leg implements PacketTaker {
   }
 
   takesMix(from: Speaker, relayedUntil: number): void {
-    this.#awaited = new AwaitedMix(this.#sender, from, relayedUntil)
+    this.awaited = new AwaitedMix(this.#sender, from, relayedUntil)
   }
 
   /** Audio for the next ticks is sent before the relay takes over. */
@@ -524,9 +524,9 @@ export class RtpLeg extends Leg implements PacketTaker {
     const audio = this.#audio
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
     this.#now = now
-    if (this.#awaited !== null) {
-      if (!this.#awaited.isHere(frame, this.#keys.isSending, now)) return
-      this.#awaited = null
+    if (this.awaited !== null) {
+      if (!this.awaited.isHere(frame, this.#keys.isSending, now)) return
+      this.awaited = null
     }
     if (audio !== null && this.#speaks && this.latch.port !== 0 && this.#fax === null) {
       if (this.#keys.isSending) this.#sendKey(audio, frame)

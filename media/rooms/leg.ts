@@ -94,6 +94,8 @@ export abstract class Leg {
   hearsUpper: Frame | null = null
   /** Buffer for that part, written by the room, until it is sent: shared as `heard` is. */
   readonly heardUpper: Frame = HEARD_UPPER
+  /** After relayed packets it is sent the mix, as soon as whom they were of is in it; null: it is. */
+  awaited: { readonly isWaiting: boolean } | null = null
   /** Processing and analysis of its audio; null: none. */
   sound: Sound | null = null
   /** Buffer for what this leg hears, until it is sent. All legs share one, which therefore stays in the cache. */

@@ -211,6 +211,12 @@ export class Room {
 
   /** Mixes for one member, sends, and taps. */
   #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
+    if (leg.awaited?.isWaiting === true) {
+      // What is to fade in waits for what is to fade out.
+      leg.send(null, null, now)
+      leg.tapHeard(null, this.pause !== null)
+      return
+    }
     const played = leg.pullPlayed(this.#musicFor(leg))
     const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
     if (own !== null) this.#tapPlayed(own, leg)

@@ -102,6 +102,32 @@ for (const count of [2, 3]) {
   }
 }
 
+test('who is put on hold where packets were relayed hears the music begin without a click, behind the last of them', () => {
+  const { room, parties } = roomOf(2)
+  const { leg } = parties[1]!
+  let relays = 0
+  room.passing = isOn => (relays += isOn ? 1 : 0)
+  for (let tick = 0; tick < 330; tick++) {
+    run(
+      room,
+      1,
+      (at, now) => {
+        parties[0]!.speak(toneFrame(415, at), now)
+        parties[1]!.speak(toneFrame(0, 0), now)
+        // The last packet before it has been relayed.
+        const isHeld = tick > 60 && tick % 83 > 66
+        if (isHeld && !leg.onHold) leg.holdAudio = toneLoop()
+        leg.onHold = isHeld
+      },
+      tick,
+    )
+  }
+  assert.ok(relays > 2, `${relays}`)
+  const heard = parties[1]!.heard(SETTLED)
+  const whole = sharpest(parties[1]!.heard(30, 50))
+  assert.ok(sharpest(heard) < 2 * whole, `${sharpest(heard)} in place of ${whole}`)
+})
+
 test('a muted party is heard by nobody and hears all others', () => {
   const { room, parties } = roomOf(3)
   parties[1]!.leg.muted = true
