@@ -58,15 +58,16 @@ export async function writeLeg(trx: Trx, tenant: Tenant, legId: string, change: 
   if (leg !== undefined && !isGoing(leg.step)) throw new StepFault(legId, leg.step, step)
 }
 
-/** Takes a leg on from the step whose command was sent, unless it has another step by now. Returns its current state. */
+/** Takes a leg on from the step whose command was sent, unless it has another step or call by now. Returns its current state. */
 export const takeOn = (
   store: Store,
-  { id, step, organisation_id, livemode }: ParticipantRow,
+  { id, step, call_id, organisation_id, livemode }: ParticipantRow,
   change: LegChange,
 ): Promise<ParticipantRow | undefined> =>
   store.transaction(async trx => {
     const tenant = { organisationId: organisation_id, livemode: livemode === 1 }
-    if ((await findLeg(trx, tenant, id))?.step === step) await writeLeg(trx, tenant, id, change)
+    const now = await findLeg(trx, tenant, id)
+    if (now?.step === step && now.call_id === call_id) await writeLeg(trx, tenant, id, change)
     return findLeg(trx, tenant, id)
   })
 

@@ -156,7 +156,8 @@ export const STEPS = {
     sends: ['leg.move', 'leg.update', 'leg.hangup'],
     until: 'left',
     shown: 'connecting',
-    next: ['bridged', ...GONE],
+    // A party that has just answered may be transferred to another call on its way.
+    next: ['bridged', 'bridging', ...GONE],
   },
   bridged: {
     means: 'was rung, and talks on the call',

@@ -245,6 +245,19 @@ for (const answered of [true, false]) {
   })
 }
 
+test('attended, with the REFER right behind the ACK: who answered is on its way into the one call, and gets into the other', async () => {
+  const everybody = await talk()
+  const { world, ann, bob, phone, callId } = everybody
+  const second = await consult(everybody, '302')
+  world.media.pickUp(world.ringing(bob)[0]!.legId)
+  world.media.refer(phone, '302', { legId: second, dialog: 'c;to-tag=a;from-tag=b' })
+  await world.settle()
+  assert.is(world.legOf(bob)?.roomId, callId, 'Bob talks with the caller')
+  assert.equal((await updates(world)).at(-1), 'completed 200')
+  assert.is(await world.status(ann), 'available')
+  await world.close()
+})
+
 test('attended, of a number outside that rings still: it rings for the caller from then on, and the phone is free', async () => {
   const everybody = await talk()
   const { world, ann, caller, phone, callId } = everybody
