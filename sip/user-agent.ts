@@ -82,7 +82,8 @@ export class UserAgent {
     const core = this.#core
     core.sender = from
     const message = parseMessage(bytes, from.transport === 'tcp' || from.transport === 'tls')
-    if (message.kind === 'failure') this.#broken(message, bytes.length, from)
+    // No more bytes than the sender spent, where its address may be forged.
+    if (message.kind === 'failure') this.#broken(message, from.transport === 'udp' ? bytes.length : Infinity, from)
     else if (message.kind === 'request') {
       core.counters.requestsReceived++
       onRequest(core, message, from, now)

@@ -480,6 +480,14 @@ test('a message that is too long is dropped if it is an ACK, lacks its way back,
   assert.equal([bob.agent.counters.oversized, bob.agent.counters.dropped], [dropped.length, dropped.length])
 })
 
+test('over a stream, which nobody forges, a short head with too long a body is refused too', () => {
+  const via =
+    'Via: SIP/2.0/TCP a;branch=z9hG4bKa\r\nFrom: <sip:a@b>;tag=p\r\nTo: <sip:b>\r\nCall-ID: c\r\nCSeq: 1 OPTIONS\r\n'
+  const short = Buffer.from(`OPTIONS sip:b SIP/2.0\r\n${via}Content-Length: 70000\r\n\r\n`)
+  assert.equal(feed(party(), short), [])
+  assert.is(statusOf(feed(party(), short, { ...PHONE, transport: 'tcp', connectionId: 'one' })), 413)
+})
+
 test('a quoted NUL is refused with 400, wherever it stands, and does not go out again', () => {
   for (const to of ['"a\\\0b" <sip:bob@192.0.2.2>', '<sip:bob@192.0.2.2>;x="\\\0"']) {
     const answers = feed(party(), raw('OPTIONS', { to }))
