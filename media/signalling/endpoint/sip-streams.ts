@@ -95,7 +95,11 @@ export class SipStreams {
       // Over TLS before the handshake, which is work and waiting too.
       server.on('connection', socket => this.#admit(socket))
       server.on(transport === 'tls' ? 'secureConnection' : 'connection', socket => this.#accept(socket, host))
-      server.on('tlsClientError', () => counters.connectionsRefused++)
+      server.on('tlsClientError', (_error, socket) => {
+        counters.connectionsRefused++
+        // Node reports a handshake that takes too long, and leaves it open.
+        socket.destroy()
+      })
     }
   }
 

@@ -153,6 +153,20 @@ test('over TLS those that still shake hands count', async () => {
   streams.close()
 })
 
+test('over TLS a handshake that never comes is given up, and its place is free again', async () => {
+  const server = createTlsServer({ handshakeTimeout: 200 })
+  const { streams, counters, open } = await listening({
+    transport: 'tls',
+    servers: [{ server, host: HOST }],
+    maxPerNetwork: 1,
+  })
+  await closed(await open())
+  const next = await open()
+  assert.is(counters.connectionsRefused, 1, 'only the handshake')
+  await closed(next)
+  streams.close()
+})
+
 test('a connection that we opened is given up when it answers no keep-alive any more, and not if it never answered any', async () => {
   const accepted: Socket[] = []
   const farEnd = createServer(socket => {
