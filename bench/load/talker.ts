@@ -48,7 +48,7 @@ class Voice {
     this.firstTimestamp = Math.floor((random() + 1) * 0x7fffffff)
     this.ssrc = Math.floor((random() + 1) * 0x7fffffff) + leg
     this.keyAt = Math.floor(((random() + 1) / 2) * KEY_EVERY)
-    this.reportAt = now + rtcpIntervalMs(Math.random())
+    this.reportAt = now + rtcpIntervalMs(Math.random(), true)
   }
 }
 
@@ -129,7 +129,7 @@ export class Talkers {
   report(leg: number, frame: number, now: number): number {
     const voice = this.#voices[leg]!
     if (now < voice.reportAt) return 0
-    voice.reportAt = now + rtcpIntervalMs(Math.random())
+    voice.reportAt = now + rtcpIntervalMs(Math.random(), false)
     const sender = {
       wallMs: Date.now(),
       rtpTimestamp: (voice.firstTimestamp + frame * FRAME_SAMPLES) >>> 0,

@@ -69,7 +69,7 @@ export class LegReports {
   due(now: number): number {
     if (now < this.dueAt) return 0
     const isFirst = this.dueAt === Number.NEGATIVE_INFINITY
-    this.dueAt = now + rtcpIntervalMs(this.#random() / 2 ** 32)
+    this.dueAt = now + rtcpIntervalMs(this.#random() / 2 ** 32, isFirst)
     if (isFirst) return 0
     const info = this.#info
     const sent = info.packets > 0 ? { ...info, wallMs: wallMs(now) } : null

@@ -151,13 +151,13 @@ export function roundTripMs(block: ReportBlock, wallMs: number): number | null {
 }
 
 /**
- * Time to the next report: 5 s, spread by half to both sides (RFC 3550 §6.2, §6.3.1); with two members the bandwidth
- * share never asks for more.
+ * Time to the next report: 5 s, or half of that to the first one, spread by half to both sides (RFC 3550 §6.2, §6.3.1); with
+ * two members the bandwidth share never asks for more.
  *
  * @param random 0..1
  */
-export function rtcpIntervalMs(random: number): number {
-  return INTERVAL_MS * (0.5 + random)
+export function rtcpIntervalMs(random: number, isFirst: boolean): number {
+  return (isFirst ? INTERVAL_MS / 2 : INTERVAL_MS) * (0.5 + random)
 }
 
 function writeHeader(buffer: Uint8Array, at: number, count: number, type: number, bytes: number): void {

@@ -124,8 +124,15 @@ test('a report about none of ours (garbage, or minutes ago without a delay) is n
   assert.is(roundTripMs({ ...BLOCK, lastSr: ntpMiddle(sentMs), delaySinceLastSr: 0 }, sentMs + 1_200_000), null)
 })
 
-test('reports are 5 s apart, spread from half to one and a half of it (RFC 3550 §6.3.1)', () => {
-  assert.equal([0, 0.5, 1].map(rtcpIntervalMs), [2_500, 5_000, 7_500])
+test('the first report comes after 2.5 s, the others 5 s apart, spread from half to one and a half of it (RFC 3550 §6.3.1)', () => {
+  const from = (isFirst: boolean) => [0, 0.5, 1].map(random => rtcpIntervalMs(random, isFirst))
+  assert.equal(
+    [from(true), from(false)],
+    [
+      [1_250, 2_500, 3_750],
+      [2_500, 5_000, 7_500],
+    ],
+  )
 })
 
 test('no bytes make the parser throw or report more than it has room for', () => {
