@@ -52,13 +52,17 @@ function repeats(packet: Uint8Array): boolean {
   return ((packet[1]! >> (7 - parts)) & 1) === 1
 }
 
+/** Two bytes or fewer say that packets are left out from here on, in any mode. */
+const MAX_EMPTY_BYTES = 2
+
 /** Whether nothing was said in a packet of one or two equal frames, by the VAD flags of its first channel (§4.2.3). CELT has none. */
 function isPause(packet: Uint8Array): boolean {
+  if (packet.length <= MAX_EMPTY_BYTES) return true
   const toc = packet[0] ?? 0
   const [config, code] = [toc >> 3, toc & 3]
   if (config >= 16 || code > 1) return false
   const parts = Math.max(1, frameSamples(toc) / 160)
-  return packet.length < 2 || packet[1]! >> (8 - parts) === 0
+  return packet[1]! >> (8 - parts) === 0
 }
 
 /**

@@ -85,7 +85,10 @@ function* conversation(): Generator<Int16Array> {
 }
 
 /** Level of an Opus sender's conversation in the room at each tick, and whether sinks are told that it is comfort noise. */
-async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort: boolean[]; isOver: boolean }> {
+async function heardOf(
+  sends: (packet: Uint8Array, before: Uint8Array) => boolean,
+  application: Application = Application.Voip,
+): Promise<{ levels: number[]; comfort: boolean[]; isOver: boolean }> {
   const out = { sendRtp: () => {}, sendRtcp: () => {} }
   const hooks = { key: () => {}, oneWay: () => {}, timedOut: () => {}, earlyAudio: () => {} }
   const leg = new RtpLeg('leg_a', out, hooks, seeded(1), () => {})
@@ -93,7 +96,7 @@ async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort:
   leg.useOpus(codec)
   leg.connect({ ...mediaOf('10.0.0.1'), codec: 'opus', payloadType: 111, receivePayloadTypes: [111] }, 0)
   const encoder = await createEncoder({
-    ...{ sampleRate: 16_000, channels: 1, application: Application.Voip, bitrate: 24_000 },
+    ...{ sampleRate: 16_000, channels: 1, application, bitrate: 24_000 },
     ...{ dtx: true, frameSize: 320 },
   })
   const sender = new RtpSender({ ssrc: 7, sequence: 1, timestamp: 1000, maxPayload: 160 })
@@ -105,14 +108,15 @@ async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort:
     comfort.push(leg.isComfort)
     now += 20
   }
+  let before: Uint8Array = new Uint8Array(160)
   for (const frame of conversation()) {
     const packet = encoder.encode(frame, { maxPacketBytes: 160 })
-    // libopus returns at most 2 bytes for a frame that need not be sent (DTX).
-    if (!leavesOut || packet.length > 2) {
+    if (sends(packet, before)) {
       sender.packet.set(packet, 12)
       leg.rtp(sender.write(111, packet.length).slice(0, 12 + packet.length), '10.0.0.1', 4000, now)
       sender.advance(0)
     }
+    before = packet
     sender.timestamp = (sender.timestamp + 960) >>> 0
     tick()
   }
@@ -123,8 +127,11 @@ async function heardOf(leavesOut: boolean): Promise<{ levels: number[]; comfort:
   return { levels, comfort, isOver }
 }
 
+/** libopus returns at most 2 bytes for a frame that need not be sent (DTX). */
+const isEmpty = (packet: Uint8Array): boolean => packet.length <= 2
+
 test('RFC 7587 §3.1.3: where Opus leaves packets out in a pause, its noise goes on, and is told as comfort noise; no pulses of 80 ms every 400 ms', async () => {
-  const [whole, left] = [await heardOf(false), await heardOf(true)]
+  const [whole, left] = [await heardOf(() => true), await heardOf(packet => !isEmpty(packet))]
   const pause = (levels: readonly number[]): number[] => levels.slice(70, 245)
   const sent = pause(whole.levels)
   assert.ok(Math.min(...sent) > -66 && Math.max(...sent) < -58, 'what is said of the pause where all packets are sent')
@@ -137,6 +144,14 @@ test('RFC 7587 §3.1.3: where Opus leaves packets out in a pause, its noise goes
   assert.not(left.comfort.slice(0, 50).some(Boolean), 'speech is none')
   assert.not(left.comfort.slice(255, 298).some(Boolean), 'nor is it behind the pause')
   assert.ok(left.isOver, 'and behind the last packet it ends')
+})
+
+test('a browser sends the first empty packet of a pause: also where that is all that tells of it (CELT), the noise goes on', async () => {
+  const heard = await heardOf((packet, before) => !isEmpty(packet) || !isEmpty(before), Application.RestrictedLowDelay)
+  const pause = heard.levels.slice(70, 245)
+  assert.ok(Math.min(...pause) > -80, `${Math.min(...pause)} dBov`)
+  assert.ok(heard.comfort.slice(70, 245).filter(Boolean).length > pause.length / 2, 'and is told as comfort noise')
+  assert.not(heard.comfort.slice(0, 50).some(Boolean), 'speech is none')
 })
 
 test.run()
