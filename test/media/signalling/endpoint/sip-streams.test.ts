@@ -278,7 +278,7 @@ test(
     call()
     while (endings.length < 1) await new Promise(later => setTimeout(later, 5))
     call()
-    while (endings.length < 2) await new Promise(later => setTimeout(later, 20))
+    while (requests.length < 5) await new Promise(later => setTimeout(later, 20))
     assert.equal(endings, [486, 486])
     assert.equal(requests, ['INVITE 0', 'ACK 0', 'INVITE 0', 'INVITE 1', 'ACK 1'])
     endpoint.close()
