@@ -215,10 +215,10 @@ test(
     await product.ok('PUT', `/agents/${userId}/status`, { status: 'available' })
     const atAgent = await agent.next()
     atAgent.answer()
-    await dialledIn(product, room, 'guest')
+    const guest = await dialledIn(product, room, 'guest')
     const [contact] = await product.all(`/campaigns/${campaignId}/contacts`)
     assert.equal([contact.status, contact.last_result], ['pending', null], 'no campaign dials')
-    await Promise.all([waiting.hangup(), seated.call.hangup()])
+    await Promise.all([waiting.hangup(), seated.call.hangup(), guest.call.hangup()])
     await product.stop()
   },
   SLOW,
