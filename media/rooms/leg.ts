@@ -234,6 +234,11 @@ export abstract class Leg {
     this.#toFade = isMuted ? 0 : FADE_WITHIN - 1
   }
 
+  /** Whether something is played to it alone, or was in the last tick; `music`: see `pullPlayed`. */
+  isPlayedTo(music: Source | null): boolean {
+    return this.player !== null || music !== null || this.onHold || this.#played !== null
+  }
+
   /** The next frame of what is played to it alone: a prompt, otherwise what is under it, as music for who is alone. */
   pullPlayed(music: Source | null): Frame | null {
     let source = this.player

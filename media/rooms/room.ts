@@ -211,13 +211,12 @@ export class Room {
 
   /** Mixes for one member, sends, and taps. */
   #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
-    if (leg.awaited?.isWaiting === true) {
-      // What is to fade in waits for what is to fade out.
-      leg.send(null, null, now)
-      leg.tapHeard(null, this.pause !== null)
+    if (leg.awaited !== null && leg.awaited.isWaiting) {
+      this.#keepWaiting(leg, now)
       return
     }
-    const played = leg.pullPlayed(this.#musicFor(leg))
+    const music = this.#musicFor(leg)
+    const played = leg.isPlayedTo(music) ? leg.pullPlayed(music) : null
     const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
     if (own !== null) this.#tapPlayed(own, leg)
     const hears = !leg.deaf && !leg.onHold && !this.#isShutOut(leg)
@@ -230,6 +229,12 @@ export class Room {
     }
     leg.send(frame, frame === null || leg.law === null ? null : this.#encoded(leg.law, frame, leg.heard), now)
     leg.tapHeard(frame, this.pause !== null)
+  }
+
+  /** What is to fade in waits for what is to fade out. */
+  #keepWaiting(leg: Leg, now: number): void {
+    leg.send(null, null, now)
+    leg.tapHeard(null, this.pause !== null)
   }
 
   /** A member begins to hear the room, or no longer does: a cut would be a click. */
