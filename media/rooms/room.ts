@@ -211,7 +211,7 @@ export class Room {
 
   /** Mixes for one member, sends, and taps. */
   #serve(leg: Leg, now: number, announced: Frame | null, hasRoutes: boolean): void {
-    if (leg.awaited !== null && leg.awaited.isWaiting) {
+    if (leg.awaited?.isWaiting === true) {
       this.#keepWaiting(leg, now)
       return
     }
