@@ -142,7 +142,11 @@ export class Room {
   /** One 20 ms frame for everybody. `now` [ms], monotonic. */
   tick(now: number): void {
     const { legs } = this
-    if ((legs.length === 2 || this.#passThrough.isOn) && this.#passThrough.tick(now)) return
+    if ((legs.length === 2 || this.#passThrough.isOn) && this.#passThrough.tick(now)) {
+      // Nothing is mixed: later it would be heard out of place, maybe by others.
+      this.#endings.length = 0
+      return
+    }
     const mixer = this.#mixer
     const pause = this.pause
     mixer.clear()
