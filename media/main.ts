@@ -26,7 +26,7 @@ import { fileGauges, filesFor, openFilesLimit } from './kernel/open-files.ts'
 import { OwnAddresses } from './kernel/own-addresses.ts'
 import { loadHandOver } from './kernel/thread-priority.ts'
 import { NO_TLS, type TlsCredential, tlsCredential } from './kernel/tls-files.ts'
-import { type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, readyToSend } from './protocol.ts'
+import { type MediaEvent, type MediaStats, REHEARSAL_AFTER_MS, RefusalLog, readyToSend } from './protocol.ts'
 import { leftBehind, recoverRecordings } from './recordings/recording-writer.ts'
 import { chooseDoors } from './rtp/datagrams/choose.ts'
 import { SipEndpoint } from './signalling/endpoint/sip-endpoint.ts'
@@ -219,6 +219,7 @@ const switchboard = new Switchboard({
   signer,
   verifier,
   nonceKey,
+  refusals: new RefusalLog(log, 'call'),
   lateness: { controlSince: () => channel.connectedSince, clocks: () => readClockFaces(clockFaces) },
 })
 const traces = new TraceDesk({ trace, lines: switchboard.lines })

@@ -363,6 +363,7 @@ export interface InviteAtTheDoor {
   requestUri: string
   /** All values of Authorization and Proxy-Authorization. */
   authorizations: readonly string[]
+  header: HeaderReader
   peer: Peer
 }
 

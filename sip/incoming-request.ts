@@ -1,4 +1,4 @@
-import { ACCEPT, type AgentCore, type Asked, type Crowd, type Session, SUPPORTED } from './agent-core.ts'
+import { ACCEPT, type AgentCore, type Asked, type Crowd, headerReader, type Session, SUPPORTED } from './agent-core.ts'
 import type { Peer } from './agent-types.ts'
 import { isWebSocket } from './destination.ts'
 import { advanceRemoteSeq, movePeer } from './dialog.ts'
@@ -100,7 +100,12 @@ function isTurnedAway(core: AgentCore, asked: Asked, peer: Peer): boolean {
   const replaced = replacedBy(core, request)
   // Only the far end of a call knows its tags.
   if (replaced !== null && 'session' in replaced) return false
-  const invite = { requestUri: toText(request.uri), authorizations: authorizationsOf(request), peer }
+  const invite = {
+    requestUri: toText(request.uri),
+    authorizations: authorizationsOf(request),
+    header: headerReader(request.headers),
+    peer,
+  }
   const refusal = core.options.inviteDoor?.(invite) ?? null
   if (refusal !== null) core.answer(asked, refusal)
   return refusal !== null

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { type Rate, RateLimits } from '../../media/protocol.ts'
+import { type Rate, RateLimits, RefusalLog } from '../../media/protocol.ts'
 import { isOutage } from '../kernel/store/outage.ts'
 import type { Store } from '../kernel/store/store.ts'
 import type { Later, Rates } from './admission.ts'
@@ -67,14 +67,15 @@ export async function mountOperations(app: FastifyInstance, routes: Route[], par
     keys: knownKeysOf(parts.store),
   }
   const answers = new RememberedAnswers(parts.store)
+  const shared = { ...parts, answers, refusals: new RefusalLog(parts.log, 'request') }
   const add = async (v1: FastifyInstance): Promise<void> => {
-    serveOperations(v1, '/*', { ...parts, answers })
+    serveOperations(v1, '/*', shared)
     for (const route of routes) {
       const path = OPERATIONS + route.path
       const methods = route.method === 'GET' ? ['GET', 'HEAD'] : route.method
       app.paths.add(methods, path, new Operation(route, path, admission))
       // Its bodies have a limit of their own.
-      if (route.upload !== undefined) serveOperations(v1, route.path, { ...parts, answers }, route)
+      if (route.upload !== undefined) serveOperations(v1, route.path, shared, route)
     }
   }
   await app.register(add, { prefix: OPERATIONS })
@@ -90,6 +91,7 @@ function ratesOf({ store, now, rate }: PipelineParts): Rates {
 
 interface OperationParts extends PipelineParts {
   answers: RememberedAnswers
+  refusals: RefusalLog
 }
 
 /** A hook that makes Fastify wait only if there is something to wait for. */
@@ -296,10 +298,12 @@ async function handle(
 }
 
 /** Not logged: a request without a valid key, which belongs to nobody, and one that another node logs. */
-function logRequest({ requestLog, now }: PipelineParts, request: FastifyRequest, reply: FastifyReply): void {
+function logRequest({ requestLog, refusals, now }: OperationParts, request: FastifyRequest, reply: FastifyReply): void {
   const { identity, operation } = request
   if (identity === null || operation === null || isPassedOn(request)) return
   const { route } = operation
+  const what = () => ({ requestId: request.id, operation: route.id })
+  if (reply.statusCode === 429) refusals.note(String(request.failure), identity.organisationId, what)
   requestLog?.add({
     id: request.id,
     organisation_id: identity.organisationId,

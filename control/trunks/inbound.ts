@@ -17,9 +17,7 @@ export type InboundDecision =
   | { accept: { connection: ConnectionRow; route: InboundRouteRow } }
   | { reject: { sipCode: number; reason: EndedReason; retryAfterS?: number } }
 
-const reject = (sipCode: number, reason: EndedReason, retryAfterS?: number): InboundDecision => ({
-  reject: { sipCode, reason, ...(retryAfterS === undefined ? {} : { retryAfterS }) },
-})
+const reject = (sipCode: number, reason: EndedReason): InboundDecision => ({ reject: { sipCode, reason } })
 
 const RETRY_AFTER_S = 5
 
@@ -74,7 +72,7 @@ export function routeInbound(
   }
   const { connection, route } = best
   if (connection.max_calls !== null && runningCalls(connection.id) >= connection.max_calls) {
-    return reject(503, 'capacity', RETRY_AFTER_S)
+    return { reject: { sipCode: 503, reason: 'capacity', retryAfterS: RETRY_AFTER_S } }
   }
   return { accept: { connection, route } }
 }

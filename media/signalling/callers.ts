@@ -50,7 +50,7 @@ export class Callers {
    * The answer to an INVITE before there is a transaction, a line, or a question to control. Null: it is accepted. A password, wrong or
    * right, costs its sender a round trip; a flood without one costs us a hash each.
    */
-  atTheDoor({ requestUri, authorizations, peer }: InviteAtTheDoor): InviteRefusal | null {
+  atTheDoor({ requestUri, authorizations, peer }: Omit<InviteAtTheDoor, 'header'>): InviteRefusal | null {
     const given = this.read(authorizations, requestUri)
     if (given === null) {
       const isExpected =

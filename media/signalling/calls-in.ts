@@ -11,6 +11,7 @@ import type {
   Events,
   Failure,
   LegSnapshot,
+  RefusalLog,
   Reliability,
   Reply,
   Request,
@@ -57,7 +58,12 @@ interface CallsInOptions {
   /** Null: signatures are not verified. */
   verifier: Pick<Verifier, 'verify'> | null
   admission: Admission
+  /** Told of each call that is refused with 503 without asking control, or for want of its answer. */
+  refusals: Pick<RefusalLog, 'note'>
 }
+
+/** Why there is no room for a call, as the log says it. */
+type NoRoom = 'draining' | 'max_calls' | 'strangers' | 'overload'
 
 /** Inbound calls: held until control has decided, then rung, answered, challenged or refused. */
 export class CallsIn {
@@ -73,12 +79,21 @@ export class CallsIn {
   }
 
   /** A call for which there is no room is refused before anything is remembered of it: a flood of them costs an answer each. */
-  atTheDoor({ peer }: InviteAtTheDoor): InviteRefusal | null {
+  atTheDoor({ peer, requestUri, header }: InviteAtTheDoor): InviteRefusal | null {
+    const why = this.#noRoomFor(peer)
+    if (why === null) return null
+    this.refused++
+    const call = () => ({ from: header('From'), to: requestUri, sipCallId: header('Call-ID') })
+    this.#options.refusals.note(why, originOf(peer), call)
+    return why === 'overload' ? TOO_LATE : NO_ROOM
+  }
+
+  #noRoomFor(peer: Peer): NoRoom | null {
     const { maxCalls, admission, sip } = this.#options
-    const hasRoom = !this.draining && this.#lines.taken < maxCalls && !this.#isCrowdedByStrangers(peer)
-    const refusal = !hasRoom || !sip().admitsCall(peer) ? NO_ROOM : admission.refuses() ? TOO_LATE : null
-    if (refusal !== null) this.refused++
-    return refusal
+    if (this.draining) return 'draining'
+    if (this.#lines.taken >= maxCalls) return 'max_calls'
+    if (this.#isCrowdedByStrangers(peer) || !sip().admitsCall(peer)) return 'strangers'
+    return admission.refuses() ? 'overload' : null
   }
 
   incoming(event: Extract<UaEvent, { kind: 'incoming' }>): void {
@@ -104,6 +119,8 @@ export class CallsIn {
     this.#options.admission.waits(line.legId)
     line.timer = setTimeout(() => {
       this.refused++
+      const call = { from: line.from.uri, to: line.to.uri, sipCallId: event.callId }
+      this.#options.refusals.note('undecided', originOf(event.peer), () => call)
       line.endReason = 'capacity'
       this.refuse(sessionId, 503, RETRY_AFTER_S)
     }, DECISION_MS)

@@ -11,6 +11,7 @@ import type {
   Failure,
   LegSnapshot,
   MediaEvent,
+  RefusalLog,
   Reply,
   Request,
   Verification,
@@ -55,6 +56,8 @@ export interface SwitchboardOptions {
   /** Measures of lateness; absent: control is always there, and no clock is late. */
   lateness?: Partial<Omit<AdmissionOptions, 'legs'>>
   emit: (event: MediaEvent) => void
+  /** Tells the operator of callers for whom there is no room; absent: nobody is told. */
+  refusals?: Pick<RefusalLog, 'note'>
   /** Something threw, and this leg is ended for it. */
   fault: (error: unknown, legId: string) => void
 }
@@ -113,7 +116,10 @@ export class Switchboard {
       legs: () => lines.byLeg.size,
     })
     this.#admission = admission
-    this.#in = new CallsIn({ lines, addresses, descriptions, maxCalls, farEnds, callers, sip, verifier, admission })
+    const { refusals = { note() {} } } = options
+    this.#in = new CallsIn({
+      ...{ lines, addresses, descriptions, maxCalls, farEnds, callers, sip, verifier, admission, refusals },
+    })
     const pace = new CallPace({ now: () => performance.now(), later: setTimeout })
     const redirects = new Redirects(lines)
     this.redirects = redirects

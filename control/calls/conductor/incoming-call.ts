@@ -69,16 +69,17 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
   const first = decide(routes)
   const isNobodys = 'reject' in first && first.reject.sipCode === 404
   const decision = isNobodys ? decide(await routesBegunBy(trx, body, organisationIds)) : first
-  const { legId, source, sipCallId } = body
+  const { legId, sipCallId } = body
+  const told = { legId, sipCallId, from: body.from.uri, source: body.source.host }
   const refuse = (why: string, reply: Refusal, about: { callId?: string; [field: string]: unknown }): void =>
     follow(trx, about.callId ?? legId, async ({ media }) => {
-      log.info({ legId, sipCallId, ...about }, `incoming call refused${why}`)
+      log.info({ ...told, ...reply, ...about }, `incoming call refused${why}`)
       await media.request('leg.reject', { legId, ...reply })
     })
   if ('reject' in decision) {
     const { reject } = decision
     if (proven === undefined && (await asksForPassword(trx, body, near, reject.sipCode))) return
-    return refuse('', reject, { source: source.host, ...reject })
+    return refuse('', reject, {})
   }
   const { connection, route } = decision.accept
   if (body.isProxied === true && (await leadsElsewhere(trx, route, at))) {

@@ -186,6 +186,7 @@ test(
     assert.is(await newest(), before, 'it has left nothing')
     assert.is(answer.body.error.code, 'capacity_exhausted')
     assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    for (let n = 0; n < 3; n++) assert.is((await (await phone.dial('1002', product.sip)).outcome).status, 503)
     await calls[0]!.hangup()
     const { id } = await callFrom(product, 'signaller')
     assert.ok(id)
@@ -193,6 +194,20 @@ test(
       const call = await phone.dial('1002', product.sip)
       return (await call.outcome).status === 200 ? true : null
     })
+    // One line for the first, and one for all that came in the next ten seconds.
+    const logged = (message: string) =>
+      product.output.split('\n').flatMap(line => (line.includes(`"msg":"${message}"`) ? [JSON.parse(line)] : []))
+    const [sum] = await product.until('the others are summed up', async () => {
+      const lines = logged('calls were refused')
+      return lines.length > 0 ? lines : null
+    })
+    const [first, ...more] = logged('a call was refused')
+    assert.equal([first.reason, first.source, more.length], ['max_calls', '127.0.0.1', 0])
+    assert.match(first.from, 'signaller')
+    assert.match(first.to, 'sip:1002@')
+    assert.ok(sum.count >= 3 && sum.sources['127.0.0.1'] === sum.count, JSON.stringify(sum))
+    const [request] = logged('a request was refused')
+    assert.equal([request.reason, request.operation], ['capacity_exhausted', 'createCall'])
   },
   SLOW,
 )
