@@ -12,6 +12,7 @@ export class Chorus {
   readonly #sum: Frame
   /** Of sources that were removed in the middle, for the next pull. */
   readonly #endings: Frame[] = []
+  #isWaiting = false
 
   constructor(samples: number) {
     this.#mixer = new Mixer(samples)
@@ -35,13 +36,19 @@ export class Chorus {
     if (rest !== null) this.#endings.push(faded(rest, 'out'))
   }
 
-  /** The sum of all sources for this tick and of `beside`; null: nothing. Borrowed until the next pull. */
-  pull(beside: Frame | null): Frame | null {
+  /**
+   * The sum of all sources for this tick and of `beside`; null: nothing. Borrowed until the next pull.
+   *
+   * @param waits the sources stay where they are, and are not heard
+   */
+  pull(beside: Frame | null, waits = false): Frame | null {
     const mixer = this.#mixer
     let only = beside
     mixer.clear()
     if (beside !== null) mixer.add(beside)
-    for (const source of this.#sources) only = this.#add(source.pull()) ?? only
+    const turns = waits !== this.#isWaiting
+    this.#isWaiting = waits
+    if (turns || !waits) for (const source of this.#sources) only = this.#add(nextOf(source, waits, turns)) ?? only
     while (this.#endings.length > 0) only = this.#add(this.#endings.pop()!)
     if (mixer.voices < 2) return only
     mixer.all(this.#sum, this.#limiter)
@@ -52,4 +59,12 @@ export class Chorus {
     if (frame !== null) this.#mixer.add(frame)
     return frame
   }
+}
+
+/** @param waits it is not heard @param turns that has just begun, or ended: a cut would be a click */
+function nextOf(source: Source, waits: boolean, turns: boolean): Frame | null {
+  const frame = waits ? (source.rest?.() ?? null) : source.pull()
+  if (!turns || frame === null) return frame
+  if (waits) return faded(frame, 'out')
+  return source.isMidway === true ? faded(frame, 'in') : frame
 }

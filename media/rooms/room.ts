@@ -221,7 +221,7 @@ export class Room {
     }
     const music = this.#musicFor(leg)
     const played = leg.isPlayedTo(music) ? leg.pullPlayed(music) : null
-    const own = leg.chorus === null || leg.onHold ? played : leg.chorus.pull(played)
+    const own = leg.chorus === null ? played : leg.chorus.pull(played, leg.onHold)
     if (own !== null) this.#tapPlayed(own, leg)
     const hears = !leg.deaf && !leg.onHold && !this.#isShutOut(leg)
     let frame = own

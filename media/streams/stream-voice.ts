@@ -27,6 +27,9 @@ export class StreamVoice implements Source {
   #isFresh = false
   /** The last pull returned something. */
   #isPlaying = false
+  /** Where it was left in its middle; -1: nowhere. */
+  #left = -1
+  isMidway = false
   /** What was discarded in its middle fades out; null: nothing is left of it. */
   #ending: Frame | null = null
 
@@ -70,7 +73,6 @@ export class StreamVoice implements Source {
   clear(): void {
     const rest = this.rest()
     if (rest !== null) this.#ending = faded(rest, 'out')
-    this.#isPlaying = false
     this.#pulled = this.#written
     this.#heard = this.#written
     if (this.marks.isReached(this.#heard)) this.#reached()
@@ -78,6 +80,8 @@ export class StreamVoice implements Source {
 
   /** A last piece shorter than a frame waits one pull for more, and is then filled up with silence. */
   pull(): Frame | null {
+    this.isMidway = this.#pulled === this.#left
+    this.#left = -1
     const frame = this.#next()
     const ending = this.#ending
     this.#isPlaying = frame !== null
@@ -87,9 +91,12 @@ export class StreamVoice implements Source {
     return ending
   }
 
+  /** It counts as left there until the next pull. */
   rest(): Frame | null {
     const count = Math.min(this.#waiting, FRAME_SAMPLES)
     if (!this.#isPlaying || count === 0) return null
+    this.#isPlaying = false
+    this.#left = this.#pulled
     this.#copyOut(count)
     return this.#frame
   }

@@ -11,6 +11,7 @@ import { levelAt } from '../../../bench/spectrum.ts'
 import { noise, tone } from '../../../bench/voices.ts'
 import { PCMU } from '../../../codecs/g711.ts'
 import { suite } from '../../harness.ts'
+import { sharpest } from '../../media/engine/party.ts'
 import { curtain, HEARD_DBOV, keep, leave, longestCopy, newRoom, type Seated, seat, UNHEARD_DBOV } from '../scene.ts'
 import { sharedProduct } from '../shared-product.ts'
 
@@ -117,6 +118,9 @@ class Receiver {
   }
 }
 
+/** How sharply a tone at this level bends where it is cut: more. Tone and music alone bend at most half as sharply. */
+const CUT = 4500
+
 const startStream = (callId: string, fields: object) =>
   product.ok('POST', `/calls/${callId}/streams`, { mode: 'bidirectional', ...fields })
 const streamOf = (callId: string, id: string) => product.ok('GET', `/calls/${callId}/streams/${id}`)
@@ -125,12 +129,16 @@ const until = (what: string, fact: () => unknown): Promise<unknown> =>
   product.until(what, async () => (fact() ? true : null))
 
 /** Puts a phone into a room alone, and connects a receiver to its call. */
-async function joined(name: string, fields: object = {}): Promise<{ anna: Seated; bot: Receiver; streamId: string }> {
-  const anna = await seat(product, await newRoom(product), name)
+async function joined(
+  name: string,
+  fields: object = {},
+): Promise<{ anna: Seated; bot: Receiver; streamId: string; roomId: string }> {
+  const room = await newRoom(product)
+  const anna = await seat(product, room, name)
   const bot = keep(new Receiver())
   const { id } = await startStream(anna.callId, { url: await bot.url(), ...fields })
   await until('the stream begins', () => bot.heard.length > 0)
-  return { anna, bot, streamId: id }
+  return { anna, bot, streamId: id, roomId: room.roomId }
 }
 
 /** Waits until a whole half second is this tone, or has none of it. */
@@ -184,6 +192,31 @@ test(
     bot.say({ event: 'clear' })
     await until('the mark of what was cut comes back', () => bot.marks.length === 2)
     await hears(anna.call, 440, false)
+    await leave(anna)
+  },
+  TOGETHER,
+)
+
+test(
+  'who is put on hold while a receiver speaks to it hears that end without a click, and go on so where it was',
+  async () => {
+    const { anna, bot, roomId } = await joined('held-a')
+    const hold = (held: boolean) =>
+      product.ok('PATCH', `/conference_rooms/${roomId}/participants/${anna.participantId}`, { held })
+    bot.play(415, 50)
+    const whole = await product.until('nothing but that is heard', async () => {
+      const bend = sharpest(await anna.call.heard.next(500))
+      return bend > 0 && bend < CUT ? bend : null
+    })
+    const from = anna.call.heard.length
+    for (let n = 0; n < 8; n++) {
+      await hold(true)
+      await hears(anna.call, 415, false)
+      await hold(false)
+      await hears(anna.call, 415, true)
+    }
+    const most = sharpest(anna.call.heard.samples(from))
+    assert.ok(most < CUT, `${most}, and ${whole} within the tone`)
     await leave(anna)
   },
   TOGETHER,

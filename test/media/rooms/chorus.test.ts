@@ -99,6 +99,19 @@ test('who is removed in the middle of a word fades out within 5 ms', () => {
   assert.is(chorus.pull(null), null)
 })
 
+test('who is put on hold hears what speaks to it fade out within 5 ms, and later in where it was', () => {
+  const chorus = new Chorus(LEG_SAMPLES)
+  const source = { isMidway: true, pull: () => new Int16Array(LEG_SAMPLES).fill(1000), rest: () => source.pull() }
+  chorus.add(source)
+  assert.ok(chorus.pull(null)!.every(sample => sample === 1000))
+  const ended = chorus.pull(null, true)!
+  assert.equal([...ended.slice(0, 2), ...ended.slice(39, 42)], [976, 951, 24, 0, 0])
+  assert.is(chorus.pull(null, true), null)
+  const begun = chorus.pull(null)!
+  assert.equal([...begun.slice(0, 2), ...begun.slice(39, 42)], [24, 49, 976, 1000, 1000])
+  assert.ok(chorus.pull(null)!.every(sample => sample === 1000))
+})
+
 test('in a card-payment pause it goes on', () => {
   const { room, parties } = roomOf(1)
   speakTo(parties[0]!.leg, 1000)

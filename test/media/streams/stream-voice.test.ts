@@ -70,6 +70,23 @@ const FADE = 40
 const isFading = (frame: number[] | null, value: number): boolean =>
   frame?.every((sample, n) => Math.abs(sample - value * Math.max(0, 1 - (n + 1) / (FADE + 1))) <= 1) === true
 
+test('who is left in the middle of a word goes on there, and tells so; what `clear` took meanwhile is not heard any more', () => {
+  const { voice } = voiceOf()
+  voice.write(count(0, 800))
+  voice.pull()
+  assert.not(voice.isMidway)
+  assert.equal([...voice.rest()!], [...count(160, 160)])
+  assert.equal(pull(voice), [...count(160, 160)])
+  assert.ok(voice.isMidway)
+  voice.pull()
+  assert.not(voice.isMidway)
+  voice.rest()
+  voice.clear()
+  voice.write(count(2000, 160))
+  assert.equal(pull(voice), [...count(2000, 160)])
+  assert.not(voice.isMidway)
+})
+
 test('`clear` forgets what waits and reaches its marks, in their order; what is being heard fades out', () => {
   const { voice, reached } = voiceOf()
   voice.write(new Int16Array(800).fill(1000))
