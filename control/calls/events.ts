@@ -191,6 +191,7 @@ const stream: MediaStream = {
   frames_received: 0,
   frames_refused: 0,
   ended_reason: null,
+  ended_detail: null,
   created: ANSWERED,
 }
 
@@ -234,7 +235,12 @@ export const CALL_SAMPLES = {
   stalledStream: { ...stream, status: 'stalled', frames_sent: 1500 },
   reconnectingStream: { ...stream, status: 'reconnecting', frames_sent: 1500 },
   stoppedStream: { ...stream, status: 'stopped', frames_sent: 15_000, ended_reason: 'call_ended' },
-  failedStream: { ...stream, status: 'failed', ended_reason: 'connect_failed' },
+  failedStream: {
+    ...stream,
+    status: 'failed',
+    ended_reason: 'connect_failed',
+    ended_detail: 'certificate has expired',
+  },
   pausedRecording: { ...fileless, status: 'paused' },
   runningRecording: { ...fileless, status: 'recording' },
   recording,

@@ -303,7 +303,7 @@ export const progressOf = (now: StreamSnapshot) => ({
 export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnapshot, at: string): Promise<void> {
   if (row.ended_reason !== null) return
   const tenant = tenantOf(row)
-  const change = { ...progressOf(now), ended_reason: now.endedReason }
+  const change = { ...progressOf(now), ended_reason: now.endedReason, ended_detail: now.endedDetail ?? null }
   await forTenant(trx, tenant).update('media_streams').set(change).where('id', '=', row.id).execute()
   await countStreamEnd(trx, tenant, { ...row, ...change })
   // A return from `stalled` or `reconnecting` is not a second start, and has no event.
@@ -314,19 +314,27 @@ export async function applyStream(trx: Trx, row: MediaStreamRow, now: StreamSnap
   await appendEvent(trx, tenant, { type, at, object, callId: row.call_id })
 }
 
-/** Ends the streams of a call that media will not report. */
-export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<void> {
-  const running = await forTenant(trx, tenantOf(call))
+export const runningStreams = (trx: Trx, tenant: Tenant, callId: string): Promise<MediaStreamRow[]> =>
+  forTenant(trx, tenant)
     .select('media_streams')
     .selectAll()
-    .where('call_id', '=', call.id)
+    .where('call_id', '=', callId)
     .where('ended_reason', 'is', null)
     .execute()
-  for (const row of running) await endStream(trx, row, at)
+
+/** Ends the streams of a call that media will not report. */
+export async function endStreams(trx: Trx, call: CallRow, at: string): Promise<void> {
+  for (const row of await runningStreams(trx, tenantOf(call), call.id)) await endStream(trx, row, at)
 }
 
+/** How a stream ends of which media has nothing to report. */
+type StreamEnd = Pick<StreamSnapshot, 'status' | 'endedReason' | 'endedDetail'>
+
+const CALL_ENDED: StreamEnd = { status: 'stopped', endedReason: 'call_ended' }
+export const STOPPED: StreamEnd = { status: 'stopped', endedReason: 'stopped' }
+
 /** The last counters that media reported of a stream. */
-export const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, 'status' | 'endedReason'> => ({
+const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, keyof StreamEnd> => ({
   streamId: row.id,
   framesSent: row.frames_sent,
   framesDropped: row.frames_dropped,
@@ -334,8 +342,8 @@ export const countersOf = (row: MediaStreamRow): Omit<StreamSnapshot, 'status' |
   framesRefused: row.frames_refused,
 })
 
-export const endStream = (trx: Trx, row: MediaStreamRow, at: string): Promise<void> =>
-  applyStream(trx, row, { ...countersOf(row), status: 'stopped', endedReason: 'call_ended' }, at)
+export const endStream = (trx: Trx, row: MediaStreamRow, at: string, end = CALL_ENDED): Promise<void> =>
+  applyStream(trx, row, { ...countersOf(row), ...end }, at)
 
 /** Inserts the row of a call's recording. Idempotent. */
 export async function insertRecording(trx: Trx, call: CallRow, at: string): Promise<void> {

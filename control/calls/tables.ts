@@ -194,6 +194,7 @@ export interface MediaStreamTable extends TenantColumns {
   frames_received: number
   frames_refused: number
   ended_reason: StreamEndedReason | null
+  ended_detail: string | null
   created: string
 }
 

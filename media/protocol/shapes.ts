@@ -110,6 +110,8 @@ export interface StreamSnapshot {
   /** Of these, the part without room. */
   framesRefused: number
   endedReason: StreamEndedReason | null
+  /** What the last try to connect met, if the receiver could not be reached. */
+  endedDetail?: string
 }
 
 export interface RecordingInfo {

@@ -21,7 +21,8 @@ export interface Wire {
 /** Events of a wire. */
 export interface WireEvents {
   opened(wire: Wire): void
-  closed(wire: Wire, code: number): void
+  /** `problem`: why it could not be made, for people. */
+  closed(wire: Wire, code: number, problem?: string): void
   oversized(wire: Wire): void
   /** `ping`: the number of the ping that is answered; 0 for a pong that answers none of ours. */
   pong(wire: Wire, ping: number): void

@@ -29,6 +29,8 @@ const NORMAL_CLOSURE = 1000
 /** A close frame without a code (RFC 6455 §7.1.5), what `ws.close()` sends: as deliberate as 1000. */
 const NO_STATUS = 1005
 const ABNORMAL_CLOSURE = 1006
+const NO_ANSWER = 'the receiver did not answer in time'
+const FAULT = 'an error in Tandem itself'
 
 /** Counters of frequent events that are not part of the API's MediaStream. */
 export interface StreamCounters {
@@ -51,6 +53,9 @@ export class StreamFork implements Sink, WireEvents {
   readonly #receiver: StreamReceiver | null
   #status: StreamStatus = 'connecting'
   #endedReason: StreamEndedReason | null = null
+  #endedDetail: string | null = null
+  /** What the last try to connect met. */
+  #problem: string | null = null
   #stopping: 'stop' | 'callEnded' | null = null
   #flushBy = Infinity
   #reconnects = 0
@@ -96,6 +101,7 @@ export class StreamFork implements Sink, WireEvents {
       framesReceived: this.#receiver?.framesReceived ?? 0,
       framesRefused: this.#receiver?.framesRefused ?? 0,
       endedReason: this.#endedReason,
+      ...(this.#endedDetail === null ? {} : { endedDetail: this.#endedDetail }),
     }
   }
 
@@ -177,10 +183,10 @@ export class StreamFork implements Sink, WireEvents {
   }
 
   /** The connection is gone, or was never made (`code` 1006). `code`: RFC 6455 §7.1.5. */
-  closed(wire: Wire, code: number): void {
+  closed(wire: Wire, code: number, problem?: string): void {
     if (wire !== this.#connection.wire) return
     this.#connection.forget()
-    this.#disconnected(code)
+    this.#disconnected(code, problem)
     this.#ports.moved()
   }
 
@@ -250,7 +256,8 @@ export class StreamFork implements Sink, WireEvents {
     return now - since >= CONNECTION_TIMERS.stalled
   }
 
-  #disconnected(code: number): void {
+  #disconnected(code: number, problem = NO_ANSWER): void {
+    if (!this.#isOpen) this.#problem = problem
     this.#outbox.detach()
     if (this.#stopping !== null) this.#end(this.#stopping)
     else if (this.#isOpen) this.#closedOpen(code)
@@ -295,6 +302,8 @@ export class StreamFork implements Sink, WireEvents {
   #apply(input: StreamInput): void {
     const move = streamMove(this.#status, input)
     if (move === undefined) return
+    if (input === 'unreachable') this.#endedDetail = this.#problem
+    else if (input === 'fault') this.#endedDetail = FAULT
     this.#status = move.status
     this.#endedReason = move.endedReason
     this.#ports.changed(this.snapshot())

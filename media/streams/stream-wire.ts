@@ -11,6 +11,8 @@ const MAX_RECEIVED_PARTS = 4096
 /** How long the receiver may take to answer our close frame before the socket is destroyed [ms]. */
 const CLOSE_TIMEOUT_MS = 1000
 const ABNORMAL_CLOSURE = 1006
+/** A certificate names what it likes. */
+const MAX_PROBLEM_CHARACTERS = 300
 /** A ping carries its number. */
 const PING_BYTES = 4
 
@@ -26,16 +28,27 @@ export function dialWire(
   calls: Connections | null,
 ): Wire {
   const events = guarded(receiver)
+  let problem = 'this URL may not be dialled'
   if (isDialable(url, addresses)) {
     try {
       return new SocketWire(url, { ...OPTIONS, maxPayload, headers, lookup: allowedLookup(addresses) }, events, calls)
-    } catch {
+    } catch (error) {
       // A URL that `ws` refuses, for one with a fragment.
+      problem = problemOf(error)
     }
   }
   const wire = new RefusedWire()
-  setImmediate(() => events.closed(wire, ABNORMAL_CLOSURE))
+  setImmediate(() => events.closed(wire, ABNORMAL_CLOSURE, problem))
   return wire
+}
+
+/** In the words of Node and `ws`; of several addresses each has its own. */
+function problemOf(error: unknown): string {
+  const all: { message: string }[] = error instanceof AggregateError ? error.errors : [error]
+  return all
+    .map(({ message }) => message)
+    .join('; ')
+    .slice(0, MAX_PROBLEM_CHARACTERS)
 }
 
 /** Literal addresses are judged here, since they are dialled without a look-up. */
@@ -75,7 +88,7 @@ function guarded(events: WireEvents): WireEvents {
   }
   return {
     opened: wire => guard(() => events.opened(wire)),
-    closed: (wire, code) => guard(() => events.closed(wire, code)),
+    closed: (wire, code, problem) => guard(() => events.closed(wire, code, problem)),
     oversized: wire => guard(() => events.oversized(wire)),
     pong: (wire, ping) => guard(() => events.pong(wire, ping)),
     received: (wire, text) => guard(() => events.received(wire, text)),
@@ -102,6 +115,7 @@ class SocketWire implements Wire {
 
   constructor(url: string, options: DialOptions, events: WireEvents, calls: Connections | null) {
     const ws = new WebSocket(url, options)
+    let problem: string | undefined
     this.#ws = ws
     this.#sent = error => {
       if (error || !this.#stalled) return
@@ -116,11 +130,12 @@ class SocketWire implements Wire {
     ws.on('message', (data, isBinary) => events.received(this, isBinary ? null : (data as Buffer)))
     ws.on('pong', payload => events.pong(this, numberOf(payload)))
     ws.on('error', error => {
+      problem = problemOf(error)
       if ((error as NodeJS.ErrnoException).code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') events.oversized(this)
     })
     ws.on('close', code => {
       this.#lane?.leave()
-      events.closed(this, code)
+      events.closed(this, code, problem)
     })
   }
 

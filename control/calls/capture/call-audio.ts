@@ -4,7 +4,7 @@ import { rowBy } from '../../kernel/store/compiled.ts'
 import type { Store, Trx } from '../../kernel/store/store.ts'
 import { forTenant, tenantOf } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
-import { applyRecording, applyStream, countersOf } from '../records.ts'
+import { applyRecording, applyStream, endStream, STOPPED } from '../records.ts'
 import type { Of } from '../steps/event-handler.ts'
 import type { CallRow, MediaStreamRow } from '../tables.ts'
 import { callCaptureOf, encryptsRecordings } from './call-capture.ts'
@@ -61,7 +61,8 @@ export class CallAudio {
       if (isUndecided(reply)) return
       await store.transaction(async trx => {
         const row = await rowBy(trx, 'media_streams', { id: streamId })
-        if (row !== undefined) await applyStream(trx, row, isFailure(reply) ? stoppedStream(row) : reply, now())
+        if (row === undefined) return
+        await (isFailure(reply) ? endStream(trx, row, now(), STOPPED) : applyStream(trx, row, reply, now()))
       })
     }
     // Without an answer it is retried (`keepDue`).
@@ -102,7 +103,8 @@ export class CallAudio {
     const reply = await startStream(store.db, streams, media, call, row)
     if (!isFailure(reply) || isRunningOrUnknown(reply)) return
     log.warn({ callId: call.id, streamId: row.id, ...reply }, 'a stream could not be started')
-    await store.transaction(trx => applyStream(trx, row, failedStream(row.id), now()))
+    const end = { status: 'failed', endedReason: 'connect_failed', endedDetail: reply.message } as const
+    await store.transaction(trx => endStream(trx, row, now(), end))
   }
 
   async streamChanged(trx: Trx, { body, at }: Of<'stream.changed'>): Promise<void> {
@@ -125,19 +127,3 @@ export class CallAudio {
 
 /** `conflict`: it runs already. Without an answer, the next snapshot shows whether it runs. */
 const isRunningOrUnknown = (reply: Failure): boolean => reply.failure === 'conflict' || isUndecided(reply)
-
-const stoppedStream = (row: MediaStreamRow) => ({
-  ...countersOf(row),
-  status: 'stopped' as const,
-  endedReason: 'stopped' as const,
-})
-
-const failedStream = (streamId: string) => ({
-  streamId,
-  status: 'failed' as const,
-  framesSent: 0,
-  framesDropped: 0,
-  framesReceived: 0,
-  framesRefused: 0,
-  endedReason: 'connect_failed' as const,
-})

@@ -266,6 +266,7 @@ export async function insertStream(
     frames_received: 0,
     frames_refused: 0,
     ended_reason: null,
+    ended_detail: null,
     created: at,
   }
   await forTenant(trx, tenant).insert('media_streams', row)

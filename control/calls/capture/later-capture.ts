@@ -86,7 +86,7 @@ async function wantedOf(
   const kept = together(capture.waiting, {
     record: call.record === 0 && wants('record') === true,
     transcribe: !isWritten && wants('transcribe') === true,
-    streams: await newStreams(db, tenant, call.id, wants('streams') ?? []),
+    streams: await newStreams(db, call, wants('streams') ?? []),
     language: led.language ?? capture.language,
     encrypted: organisation.encrypt_recordings === 1,
   })
@@ -100,10 +100,9 @@ async function wantedOf(
 }
 
 /** A stream to a receiver that already gets the call is not started twice. */
-async function newStreams(db: Db, tenant: Tenant, callId: string, wanted: StreamInput[]): Promise<StreamInput[]> {
+async function newStreams(db: Db, call: CallRow, wanted: StreamInput[]): Promise<StreamInput[]> {
   if (wanted.length === 0) return []
-  const rows = forTenant(db, tenant).select('media_streams').selectAll().where('call_id', '=', callId)
-  const known = new Set((await rows.execute()).map(row => receiverOf(inputOf(row))))
+  const known = new Set((await streamsOf(db, call)).map(row => receiverOf(inputOf(row))))
   return wanted.filter(stream => !known.has(receiverOf(stream)))
 }
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { isFailure, isUndecided, type StreamSnapshot } from '../../../media/protocol.ts'
+import { isFailure, isUndecided } from '../../../media/protocol.ts'
 import { type StreamInput, streamInput } from '../../capture-settings/stream-input.ts'
 import { MAX_TRACKS, streamUrlProblem, tooManyTracks, tracksOf } from '../../capture-settings/streams-problem.ts'
 import type { Context } from '../../http/context.ts'
@@ -7,11 +7,11 @@ import { conflict, isProblem, missing, type Problem, problem } from '../../http/
 import { listOf, listParameters, page } from '../../http/list.ts'
 import { type Route, route } from '../../http/route.ts'
 import type { Resolve } from '../../http/url-policy.ts'
-import type { Store, Trx } from '../../kernel/store/store.ts'
+import type { Store } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { MediaPort } from '../../media-link/events.ts'
 import { mediaUnavailable } from '../dial.ts'
-import { applyStream, countersOf, progressOf } from '../records.ts'
+import { applyStream, endStream, progressOf, runningStreams, STOPPED } from '../records.ts'
 import type { MediaStreamRow } from '../tables.ts'
 import { insertStream } from './call-capture.ts'
 import { unconsentedProblem } from './demanded-consent.ts'
@@ -159,12 +159,13 @@ async function stopStream(
   const reply = await deps.media.request('stream.stop', { streamId })
   if (isUndecided(reply)) return mediaUnavailable(reply.message)
   await deps.media.settled()
-  // Media does not know it: it waits for the answer of the call, or has just ended.
-  const end = isFailure(reply) ? stoppedUnstarted(row) : reply
   return context.transaction(async trx => {
     const streams = forTenant(trx, context)
     const current = await streams.find('media_streams', streamId)
-    if (current !== undefined) await applyStream(trx, current, end, deps.now().toISOString())
+    const at = deps.now().toISOString()
+    // A failure: media does not know it, as it waits for the answer of the call, or has just ended.
+    if (current !== undefined)
+      await (isFailure(reply) ? endStream(trx, current, at, STOPPED) : applyStream(trx, current, reply, at))
     return toMediaStream((await streams.find('media_streams', streamId)) ?? row)
   })
 }
@@ -175,12 +176,6 @@ async function noStream(deps: StreamDeps, tenant: Tenant, callId: string, stream
   return call === undefined ? missing('call', callId) : { ...missing('media_stream', streamId), param: 'stream_id' }
 }
 
-const stoppedUnstarted = (row: MediaStreamRow): StreamSnapshot => ({
-  ...countersOf(row),
-  status: 'stopped',
-  endedReason: 'stopped',
-})
-
 async function findStream(
   deps: StreamDeps,
   tenant: Tenant,
@@ -190,14 +185,6 @@ async function findStream(
   const row = await forTenant(deps.store.db, tenant).find('media_streams', streamId)
   return row?.call_id === callId ? row : undefined
 }
-
-const runningStreams = (trx: Trx, tenant: Tenant, callId: string): Promise<MediaStreamRow[]> =>
-  forTenant(trx, tenant)
-    .select('media_streams')
-    .selectAll()
-    .where('call_id', '=', callId)
-    .where('ended_reason', 'is', null)
-    .execute()
 
 async function reread(deps: StreamDeps, tenant: Tenant, row: MediaStreamRow): Promise<MediaStreamRow> {
   await deps.media.settled()

@@ -35,6 +35,9 @@ export const mediaStreamSchema = Type.Object({
   ended_reason: nullable(
     Type.String({ description: 'call_ended, stopped, receiver_closed, connect_failed (also after a fault of ours)' }),
   ),
+  ended_detail: nullable(
+    Type.String({ description: 'Why its receiver could not be reached: what the last try to connect met.' }),
+  ),
   created: timestamp(),
 })
 

@@ -69,6 +69,7 @@ export const version20261101: ApiVersion = {
       },
     ),
     added('Bidirectional media streams: `mode` of a stream, `frames_received` and `frames_refused`.'),
+    added('`ended_detail` of a media stream.'),
     added('Flow simulation, reports, knowledge base, copilot profiles.'),
   ],
 }

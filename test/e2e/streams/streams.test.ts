@@ -1,10 +1,15 @@
 // Judges timing: it compares audio sample by sample, and when it arrives.
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
+import { freePort } from '../../../bench/free-port.ts'
 import { untilQuiet } from '../../../bench/members.ts'
 import type { Product } from '../../../bench/product.ts'
 import { levelAt } from '../../../bench/spectrum.ts'
 import { audioOf, type ReceivedStream, StreamReceiver, type StreamTrack } from '../../../bench/stream-receiver.ts'
 import { tone } from '../../../bench/voices.ts'
+import { makeCertificate } from '../../../media/webrtc/certificate.ts'
 import { TwilioReceiver } from '../../fakes/twilio-receiver.ts'
 import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
 import { suite } from '../../harness.ts'
@@ -214,11 +219,11 @@ function assertUnmoved(packets: readonly { sequence: number; timestamp: number }
   }
 }
 
-for (const [behaviour, status, reason] of [
-  ['answers 302', 'failed', 'connect_failed'],
-  ['refuses', 'failed', 'connect_failed'],
-  ['closes with 1000', 'stopped', 'receiver_closed'],
-] as [Behaviour, string, string][]) {
+for (const [behaviour, status, reason, detail] of [
+  ['answers 302', 'failed', 'connect_failed', 'Unexpected server response: 302'],
+  ['refuses', 'failed', 'connect_failed', 'read ECONNRESET'],
+  ['closes with 1000', 'stopped', 'receiver_closed', null],
+] as [Behaviour, string, string, string | null][]) {
   test(
     `a receiver that ${behaviour} ends its own stream as ${status}, ${reason}, and the call goes on`,
     async () => {
@@ -231,6 +236,7 @@ for (const [behaviour, status, reason] of [
       })
       assert.is(ended.status, status)
       assert.is(ended.ended_reason, reason)
+      assert.is(ended.ended_detail, detail)
       await anna.call.heard.next(500)
       for (const [i, packet] of anna.call.packets.slice(from).entries()) {
         if (i > 0) assert.is((packet.sequence - anna.call.packets[from + i - 1]!.sequence) & 0xffff, 1)
@@ -239,6 +245,35 @@ for (const [behaviour, status, reason] of [
     SLOW,
   )
 }
+
+test(
+  'a stream says, in the API and in the log, why its receiver cannot be reached: a refused port, a certificate',
+  async () => {
+    const { certificate, privateKey } = makeCertificate(Date.now())
+    const pem = (what: string, der: Uint8Array) =>
+      `-----BEGIN ${what}-----\n${Buffer.from(der).toString('base64')}\n-----END ${what}-----\n`
+    const server = createServer({ cert: pem('CERTIFICATE', certificate), key: pem('PRIVATE KEY', privateKey) })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    const nobody = await freePort()
+    for (const [url, detail] of [
+      [`ws://127.0.0.1:${nobody}/?token=hidden`, `connect ECONNREFUSED 127.0.0.1:${nobody}`],
+      [`wss://127.0.0.1:${port}/`, 'self-signed certificate'],
+    ] as const) {
+      const { id } = await startStream(anna.callId, { url })
+      const ended = await product.until('it has failed', async () => {
+        const stream = await streamOf(anna.callId, id)
+        return stream.ended_reason === null ? null : stream
+      })
+      assert.equal([ended.ended_reason, ended.ended_detail], ['connect_failed', detail])
+      assert.ok(product.output.includes(`"endedDetail":"${detail}"`))
+      const events = (await product.ok('GET', '/events?type=call.stream.failed&limit=1')).data
+      assert.equal([events[0].data.object.id, events[0].data.object.ended_detail], [id, detail])
+    }
+    server.close()
+  },
+  SLOW,
+)
 
 test(
   'a stream ends with its call: the receiver gets stop, the stream is stopped with call_ended',

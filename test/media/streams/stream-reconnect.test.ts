@@ -32,6 +32,7 @@ test('Three handshakes that hang have failed within 10 s, each after 3 s', () =>
   bench.wait(9_750)
   assert.is(bench.status, 'failed/connect_failed')
   assert.is(bench.wires.length, 3)
+  assert.is(bench.fork.snapshot().endedDetail, 'the receiver did not answer in time')
   assert.ok(bench.wires.every(wire => wire.terminated))
 })
 

@@ -107,10 +107,12 @@ const frame = new Int16Array(160)
 const streaming = ({ status }: StreamSnapshot): boolean => status === 'streaming'
 const ended = ({ status }: StreamSnapshot): boolean => status === 'stopped' || status === 'failed'
 
-async function endOf(url: string, spec: Partial<StreamSpec> = {}): Promise<string | null> {
+/** Why it ended, and what the last try to connect met. */
+async function endOf(url: string, spec: Partial<StreamSpec> = {}): Promise<(string | null | undefined)[]> {
   const stream = start(url, spec)
   await stream.until(ended)
-  return stream.snapshot().endedReason
+  const { endedReason, endedDetail } = stream.snapshot()
+  return [endedReason, endedDetail]
 }
 
 /** Runs `work` as the work of a slot. */
@@ -408,7 +410,11 @@ test('An address that may not be dialled is not dialled, given as a number or by
   const addresses = { publicOnly: true, allowed: [] }
   const hosts = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0x7f.1']
   const ends = hosts.map(host => endOf(`ws://${host}:${receiver.port}/`, { addresses }))
-  assert.equal(await Promise.all(ends), new Array(4).fill('connect_failed'))
+  const [unfit, unnamed] = ['this URL may not be dialled', 'localhost has no address that may be dialled']
+  assert.equal(
+    await Promise.all(ends),
+    [unfit, unnamed, unfit, unfit].map(detail => ['connect_failed', detail]),
+  )
   assert.is(receiver.dials, 0)
   const allowed = start(`ws://localhost:${receiver.port}/`, {
     addresses: { publicOnly: true, allowed: ['127.0.0.0/8'] },
@@ -420,7 +426,12 @@ test('An address that may not be dialled is not dialled, given as a number or by
 
 test('A URL that cannot be dialled fails like a receiver that cannot be reached', async () => {
   const urls = ['no url', 'http://127.0.0.1/', 'ws+unix:/run/a.sock:/', 'ws://127.0.0.1:1/#part', 'ws://127.0.0.1:1/']
-  assert.equal(await Promise.all(urls.map(url => endOf(url))), new Array(5).fill('connect_failed'))
+  const unfit = 'this URL may not be dialled'
+  const details = [unfit, unfit, unfit, 'The URL contains a fragment identifier', 'connect ECONNREFUSED 127.0.0.1:1']
+  assert.equal(
+    await Promise.all(urls.map(url => endOf(url))),
+    details.map(detail => ['connect_failed', detail]),
+  )
 })
 
 test.run()

@@ -110,3 +110,4 @@ export { wordsDeleted as '414-words-deleted' } from './400-449/414-words-deleted
 export { farEndsHold as '415-far-ends-hold' } from './400-449/415-far-ends-hold.ts'
 export { olderNodes as '416-older-nodes' } from './400-449/416-older-nodes.ts'
 export { nodeUrls as '417-node-urls' } from './400-449/417-node-urls.ts'
+export { whyUnreached as '418-why-unreached' } from './400-449/418-why-unreached.ts'
