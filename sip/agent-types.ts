@@ -175,6 +175,8 @@ export type UaEvent =
       to: string
       /** The dialog that the call is to replace; with its session if it is one of ours. */
       replaces: (NamedDialog & { sessionId: string | null }) | null
+      /** User-to-user information (RFC 7433) for who is called. */
+      userToUser: string | null
       /** A URI; null: not stated, or private. */
       referredBy: string | null
     }

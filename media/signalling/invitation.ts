@@ -11,11 +11,17 @@ const SESSION_ID = /^([\da-f]{32})(?:[;\s]|$)/i
 /** Session ID of the called party, which is not known yet (RFC 7989 §5). */
 const NIL = '0'.repeat(32)
 
+const USER_TO_USER = 'User-to-User'
+
 /** User-to-user information (RFC 7433), from a message. */
-export function userToUser(header: HeaderReader): HeaderFields {
-  const data = header('User-to-User')
-  return data === null || data.length > MAX_USER_TO_USER ? [] : [['User-to-User', data]]
-}
+export const userToUser = (header: HeaderReader): HeaderFields => userToUserOf(header(USER_TO_USER))
+
+export const userToUserOf = (data: string | null): HeaderFields =>
+  data === null || data.length > MAX_USER_TO_USER ? [] : [[USER_TO_USER, data]]
+
+/** The same fields with this user-to-user information, if there is any, in the place of their own. */
+export const saying = (data: HeaderFields, fields: HeaderFields): HeaderFields =>
+  data.length === 0 ? fields : [...data, ...fields.filter(([name]) => name !== USER_TO_USER)]
 
 /** Header fields that a forwarded call takes over from the caller's INVITE: user-to-user information, and the session ID. */
 export function onwardFields(header: HeaderReader): HeaderFields {

@@ -12,6 +12,7 @@ import { isFailure } from '../protocol.ts'
 import { NO_QUALITY } from '../rooms/leg.ts'
 import type { SipTrace } from '../tracing/sip-trace.ts'
 import { causeOfOurs } from './causes.ts'
+import { saying } from './invitation.ts'
 import { type Line, NO_AUDIO } from './line.ts'
 import { packetsOf } from './trace-desk.ts'
 
@@ -100,6 +101,14 @@ export class Lines {
     if (caller !== undefined) caller.returned = data
     if (data.length === 0) return
     for (const other of this.byLeg.values()) if (other.callerLegId === legId) other.returned = data
+  }
+
+  /** Has this go on with the call of the other party, who is led to somebody else, until the returned function is called. */
+  sayOnward({ legId, callerLegId }: Line, said: HeaderFields): () => void {
+    const others = [...this.byLeg.values()].filter(other => other.legId === callerLegId || other.callerLegId === legId)
+    const before = others.map(({ onward }) => onward)
+    for (const other of others) other.onward = saying(said, other.onward)
+    return () => others.forEach((other, i) => (other.onward = before[i]!))
   }
 
   /** The call has been forwarded too often, by us or by others. */

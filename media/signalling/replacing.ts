@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { isWebSocket } from '../../sip/destination.ts'
-import type { Body, Peer, UaEvent } from '../../sip/user-agent.ts'
+import type { Body, HeaderFields, Peer, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, Failure, LegCause, Reply, Request, ToneSource } from '../protocol.ts'
 import { type EndedReason, isFailure } from '../protocol.ts'
@@ -8,7 +8,7 @@ import { type CallPace, ratesOf } from './call-pace.ts'
 import { fieldsOfReason } from './causes.ts'
 import { type Descriptions, incompatible, SDP } from './descriptions.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
-import { invitationOf } from './invitation.ts'
+import { invitationOf, saying } from './invitation.ts'
 import { type Early, isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Redirects } from './redirects.ts'
@@ -105,7 +105,13 @@ export class Replacing {
   /** Calls somebody in the place of a line's far end, which stays until there is an answer. */
   call(
     line: Line,
-    request: { targets: readonly DialTarget[]; timeoutS: number; ringback: ToneSource | undefined },
+    request: {
+      targets: readonly DialTarget[]
+      timeoutS: number
+      ringback: ToneSource | undefined
+      /** User-to-user information for who is called. */
+      said: HeaderFields
+    },
     told: Told,
   ): void {
     const locate: SipEndpoint['locate'] = to => this.#options.sip().locate(to)
@@ -132,6 +138,7 @@ export class Replacing {
     attempt.next.maxForwards = maxForwards
     // These fields are about the far end that leaves.
     if (line.direction === 'inbound') attempt.next.onward = []
+    attempt.next.onward = saying(request.said, attempt.next.onward)
     this.#lines.beside(line, this.#placeNext(attempt, 480))
   }
 

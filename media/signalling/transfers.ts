@@ -1,7 +1,8 @@
-import type { UaEvent } from '../../sip/user-agent.ts'
+import type { HeaderFields, UaEvent } from '../../sip/user-agent.ts'
 import { newUlid } from '../protocol/chance.ts'
 import type { Failure, Reply, Request } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { userToUserOf } from './invitation.ts'
 import { isOver, type Line, partyOf } from './line.ts'
 import { conflict, type Lines, notFound } from './lines.ts'
 import type { Replacing } from './replacing.ts'
@@ -16,6 +17,10 @@ interface Asked {
   sipId: string
   /** URI of the requester, if others may know it; null: not stated. */
   referredBy: string | null
+  /** User-to-user information for who is called. */
+  said: HeaderFields
+  /** Takes it back from the other party's call; null: it has none of it. */
+  unsay: (() => void) | null
   /** Until control has decided; null: it is accepted. */
   timer: NodeJS.Timeout | null
 }
@@ -54,10 +59,11 @@ export class Transfers {
 
   // ------------------------------------------------------------------ a far end asks
 
-  asked(line: Line, { referId: sipId, to, replaces, referredBy }: Of<'refer'>): void {
+  asked(line: Line, { referId: sipId, to, replaces, referredBy, userToUser }: Of<'refer'>): void {
     const referId = `xfer_${newUlid()}`
     const timer = setTimeout(() => this.#answer(referId, 503), DECISION_MS)
-    this.#asked.set(referId, { line, sipId, referredBy: line.isPrivate ? null : referredBy, timer })
+    const known = { referredBy: line.isPrivate ? null : referredBy, said: userToUserOf(userToUser), unsay: null }
+    this.#asked.set(referId, { line, sipId, ...known, timer })
     const { lines } = this.#options
     const named = replaces === null || replaces.sessionId === null ? undefined : lines.ofSession(replaces.sessionId)
     const { callId, toTag, fromTag, earlyOnly } = replaces ?? {}
@@ -85,6 +91,7 @@ export class Transfers {
     clearTimeout(asked.timer)
     asked.timer = null
     if (status >= 300) this.#asked.delete(referId)
+    else if (asked.said.length > 0) asked.unsay = this.#options.lines.sayOnward(asked.line, asked.said)
     this.#options.sip().do((agent, now) => agent.answerRefer(asked.sipId, status, now))
   }
 
@@ -98,7 +105,10 @@ export class Transfers {
   #notify(referId: string, status: number): void {
     const asked = this.#asked.get(referId)
     if (asked === undefined) return
-    if (status >= 200) this.#asked.delete(referId)
+    if (status >= 200) {
+      this.#asked.delete(referId)
+      asked.unsay?.()
+    }
     this.#options.sip().do((agent, now) => agent.notifyRefer(asked.sipId, status, now))
   }
 
@@ -109,12 +119,12 @@ export class Transfers {
     if (asked === undefined || asked.line.legId !== legId) return notAsked(referId)
     // It is under way.
     if (asked.timer === null) return {}
-    const { line, referredBy } = asked
+    const { line, referredBy, said } = asked
     if (isOver(line) || line.state !== 'answered') return notFound(legId)
     this.#answer(referId, 202)
     const by = referredBy === null ? {} : { referredBy: `<${referredBy}>` }
     const targets = [target, ...alternatives].map(one => ({ ...one, ...by }))
-    this.#options.replacing.call(line, { targets, timeoutS, ringback }, sipCode => {
+    this.#options.replacing.call(line, { targets, timeoutS, ringback, said }, sipCode => {
       this.#notify(referId, sipCode)
       this.#options.lines.emit('leg.refer_progress', { legId, referId, sipCode, isOver: sipCode >= 200 })
     })
@@ -140,8 +150,8 @@ export class Transfers {
       }
       const replaces =
         dialog === null ? null : `${dialog.callId};to-tag=${dialog.remoteTag};from-tag=${dialog.localTag}`
-      const referredBy = this.#asked.get(referId)?.referredBy ?? null
-      const asked = { to: dialog?.remoteTarget ?? to, replaces, referredBy }
+      const { referredBy = null, said = [] } = this.#asked.get(referId) ?? {}
+      const asked = { to: dialog?.remoteTarget ?? to, replaces, referredBy, userToUser: said[0]?.[1] ?? null }
       const { referId: sipId, actions } = agent.refer(line.sessionId, asked, now)
       if (sipId === null) failure = conflict('the far end cannot be asked now')
       else this.#sent.set(sipId, { line, referId, isAccepted: false })

@@ -17,6 +17,8 @@ export interface ReferRequest {
   to: string
   /** The value of Replaces in its INVITE; null: a new call. */
   replaces: string | null
+  /** User-to-user information for who is called (RFC 7433 §3.3). */
+  userToUser?: string | null
   /** Who requests it (RFC 3892); null: not stated. */
   referredBy: string | null
 }
@@ -27,8 +29,13 @@ export function sendRefer(core: AgentCore, session: Session, request: ReferReque
   if (session.phase !== 'confirmed' || dialog === null || core.ownRefers.has(session.id)) return null
   const refer: OwnRefer = { id: core.options.random(), session, cseq: 0, limit: null }
   core.ownRefers.set(session.id, refer)
+  const { replaces, userToUser = null } = request
+  const asked: HeaderFields = [
+    ...(replaces === null ? [] : [['Replaces', replaces] as const]),
+    ...(userToUser === null ? [] : [['User-to-User', userToUser] as const]),
+  ]
   const headers: HeaderFields = [
-    ['Refer-To', formatReferTo(safeValue(request.to), request.replaces)],
+    ['Refer-To', formatReferTo(safeValue(request.to), asked)],
     ...(request.referredBy === null ? [] : [['Referred-By', `<${safeValue(request.referredBy)}>`] as const]),
     ['Contact', core.contact(dialog.peer, session.user)],
   ]

@@ -49,6 +49,7 @@ export function onRefer(core: AgentCore, session: Session, transaction: ServerTr
     referId: refer.id,
     to: toText(target.uri),
     replaces: replaces === null ? null : { ...replaces, sessionId: core.findNamed(replaces)?.id ?? null },
+    userToUser: target.userToUser === null ? null : toText(target.userToUser),
     referredBy: referredByOf(request),
   })
 }

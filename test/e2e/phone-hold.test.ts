@@ -164,7 +164,8 @@ test(
     await atAgent.resume()
     await hears(atCaller, AGENT_HZ)
     await atAgent.hold()
-    atAgent.refer(to)
+    // What it says for the colleague (RFC 7433 §3.3) was not said to whom it called before.
+    atAgent.refer(`${to}?User-to-User=ab%3Bencoding%3Dhex`)
     const atBob = await bob.phone.next()
     atBob.answer()
     atBob.say(tone(COLLEAGUE_HZ))
@@ -173,6 +174,14 @@ test(
     await isNow(callId, 'in_progress')
     assert.equal(await holds(callId), ['call.held', 'call.resumed', 'call.held', 'call.resumed'])
     await atCaller.hangup()
+    const port = bob.phone.uri.split(':').at(-1)
+    const said = await product.until('both INVITEs to the colleague are in the trace', async () => {
+      const messages = await product.all(`/calls/${callId}/sip`)
+      const invites = messages.filter(({ start_line: line }) => line.startsWith('INVITE ') && line.includes(`:${port}`))
+      const told = invites.map(({ headers }) => headers.find(({ name }: { name: string }) => name === 'User-to-User'))
+      return invites.length < 2 ? null : told.map(header => header?.value ?? null)
+    })
+    assert.equal(said, [null, 'ab;encoding=hex'])
   },
   LIMIT,
 )

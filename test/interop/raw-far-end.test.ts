@@ -331,6 +331,34 @@ test('what the called user says for the caller goes back with the answer, the re
   await product.ok('DELETE', `/inbound_routes/${id}`)
 })
 
+test('what a REFER says for whom it names goes on with the call there (RFC 7433 §3.3); no other header in its Refer-To does', async () => {
+  const peer = await calls.peer()
+  await calls.callOver(peer, { transfers: 'bridge' })
+  const first = await peer.next('INVITE')
+  const own = [`Contact: <sip:far@127.0.0.1:${peer.port}>`, 'Content-Type: application/sdp']
+  const ok = responseTo(first, '200 OK', own, audioAt(6008))
+  first.reply(ok)
+  const ack = await peer.next('ACK')
+  const ours = (method: string, cseq: number, more: string[]) => {
+    const request = inside({ text: first.text }, method, cseq, more)
+    const [from, to] = [field(ok, 'to'), field(ok, 'from')]
+    return request.replace(/^from: .*$/m, `From: ${from}`).replace(/^to: .*$/m, `To: ${to}`)
+  }
+  const target = `sip:+15557654321@127.0.0.1:${peer.port}`
+  const more = 'User-to-User=56a390f3%3Bencoding%3Dhex%0D%0AX-Injected%3A%201&Subject=no'
+  ack.reply(ours('REFER', 1, [own[0]!, `Refer-To: <${target}?${more}>`]))
+  const second = await peer.next('INVITE')
+  assert.match(second.text, 'INVITE sip:+15557654321@')
+  assert.equal(
+    ['user-to-user', 'x-injected', 'subject'].map(name => field(second.text, name)),
+    ['56a390f3;encoding=hex X-Injected: 1', '', ''],
+  )
+  second.reply(responseTo(second, '486 Busy Here'))
+  await peer.next('ACK')
+  ack.reply(ours('BYE', 2, []))
+  await peer.next('200')
+})
+
 test('a caller who has heard an announcement before the answer is refused with the cause that its call shows', async () => {
   const peer = await calls.peer()
   const to = '+49309876546'

@@ -30,7 +30,15 @@ function asked(line: Partial<Line>) {
     } as never,
     sip: () => ({ do: (use: (agent: UserAgent, now: number) => unknown) => use(agent, 0) }) as never,
   })
-  transfers.asked(asker, { kind: 'refer', sessionId: 's1', referId: 'sip', to: TO.uri, replaces: null, referredBy: BY })
+  transfers.asked(asker, {
+    kind: 'refer',
+    sessionId: 's1',
+    referId: 'sip',
+    to: TO.uri,
+    replaces: null,
+    userToUser: null,
+    referredBy: BY,
+  })
   return { transfers, referId, told }
 }
 

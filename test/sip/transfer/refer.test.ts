@@ -85,6 +85,20 @@ test('RFC 3515 §2.4: who is asked hears where to and by whom, and tells by NOTI
   assert.match(notifies[1]!, /\r\n\r\nSIP\/2\.0 180 Ringing\r\n$/)
 })
 
+test('RFC 7433 §3.3: what is said for whom the REFER names is in its Refer-To, beside the dialog to be replaced', () => {
+  const { pipe, alice, sessionId, referred } = call()
+  const replaces = 'a@b;to-tag=c;from-tag=d'
+  const asked = { to: 'sip:carol@192.0.2.3', replaces, referredBy: null, userToUser: 'ab=;encoding=hex' }
+  alice.do(alice.agent.refer(sessionId, asked, pipe.now).actions)
+  pipe.run(200)
+  const headers = 'Replaces=a%40b%3Bto-tag%3Dc%3Bfrom-tag%3Dd&User-to-User=ab%3D%3Bencoding%3Dhex'
+  assert.match(alice.sentLike('REFER')[0]!.text, `Refer-To: <sip:carol@192.0.2.3?${headers}>\r\n`)
+  assert.equal(
+    [referred[0]!.to, referred[0]!.replaces?.callId, referred[0]!.userToUser],
+    ['sip:carol@192.0.2.3', 'a@b', 'ab=;encoding=hex'],
+  )
+})
+
 test('a REFER that is refused leaves the call as it was', () => {
   const { pipe, alice, bob, refer, heard } = call({ answer: 603 })
   refer()
