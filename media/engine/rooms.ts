@@ -217,11 +217,11 @@ export class Rooms {
       return
     }
     this.#toldOf(room.spec)('leg.left', { legId: leg.id, roomId: room.spec.roomId })
+    room.left(leg)
     if (room.legs.length === 0) {
       this.#closeIfEmpty(room)
       return
     }
-    room.left(leg)
     this.#syncPause(room)
     if (room.spec.chimes) room.announce(playerOf([CHIMES.leave], false))
   }

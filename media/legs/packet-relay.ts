@@ -1,3 +1,4 @@
+import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import type { Speaker } from './awaited-mix.ts'
 
 /** Larger gaps, in packets or in time, are not relayed: the mix fills them with audio [packets, samples]. */
@@ -8,6 +9,8 @@ const MAX_SAMPLES = 4000
  * restarted its numbers (RFC 3550 §A.1).
  */
 const WINDOW = 32
+/** What should have come since the last packet is missing where it was mixed: nothing goes on from there any more [ms]. */
+const MOST_MISSING_MS = 2 * FRAME_MS
 
 /** A leg to which packets are relayed. */
 export interface PacketTaker {
@@ -15,6 +18,8 @@ export interface PacketTaker {
   readonly takesPackets: boolean
   /** Sends a payload unchanged. @param ahead packets missing before it, or, negative, how late it is @param samples likewise */
   takePacket(bytes: Uint8Array, offset: number, ahead: number, samples: number, marker: boolean): void
+  /** The last of them, decoded. */
+  readonly taken: Frame
   /** Ends the relay of this party: it sends the mix again, as soon as that party is in it. @param relayedUntil see `AwaitedMix` */
   takesMix(from: Speaker, relayedUntil: number): void
 }
@@ -71,6 +76,14 @@ export class PacketRelay {
     this.#sequence = (sequence + 1) & 0xffff
     this.#timestamp = (timestamp + length) | 0
     return 'here'
+  }
+
+  /** Who is relayed says nothing more here: whatever follows is sent at once. @returns the last frame that was relayed; null: it was long ago */
+  end(now: number): Frame | null {
+    const until = this.at + this.soonerMs
+    const said = now > until + MOST_MISSING_MS ? null : this.to.taken
+    this.to.takesMix({ said }, until)
+    return said
   }
 
   #placeLate(sequence: number, before: number): 'here' | 'again' | 'late' | 'astray' {

@@ -1,11 +1,10 @@
 import { FRAME_MS, type Frame } from '../../codecs/audio.ts'
 import type { Past } from '../../codecs/detectors/dtmf-detector.ts'
-import { isLaw, type LawName } from '../../codecs/g711.ts'
+import { isLaw, LAWS, type LawName } from '../../codecs/g711.ts'
 import { copy } from '../../codecs/kernels/frames.ts'
 import type { OpusCodec } from '../../codecs/packets/opus.ts'
 import type { Quality } from '../protocol.ts'
 import { LEG_SAMPLES, Leg, type LegHooks } from '../rooms/leg.ts'
-import type { ToneKeyUse } from '../rooms/tone-keys.ts'
 import { isKey, KEY_MS } from '../rtp/key-sender.ts'
 import { SourceLatch } from '../rtp/latch.ts'
 import { PacketHeaders, type PacketLog } from '../rtp/packet-headers.ts'
@@ -128,7 +127,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#listens = media.direction === 'sendrecv' || media.direction === 'recvonly'
     this.#speaks = media.direction === 'sendrecv' || media.direction === 'sendonly'
     this.#presence.agree(media.direction, isEarly, now)
-    this.tones.agree(toneKeyUse(media))
+    this.tones.agree(media.dtmf, media.telephoneEvent.receive !== null)
     this.#encryption.agree(media, now)
     this.#code(media, now)
     if (media.webrtc === null) this.latch.describe(media.remote)
@@ -364,6 +363,18 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#relay = null
   }
 
+  override endPassing(): Frame | null {
+    const relay = this.#relay
+    this.#relay = null
+    return relay === null ? null : relay.end(this.#now)
+  }
+
+  get taken(): Frame {
+    const frame = new Int16Array(LEG_SAMPLES)
+    LAWS[this.law ?? 'PCMU'].decode(this.#sender.last.subarray(RTP_HEADER_BYTES), frame)
+    return frame
+  }
+
   get takesPackets(): boolean {
     if (this.law === null || !this.#speaks || this.latch.port === 0 || this.#fax !== null) return false
     return !this.#keys.isSending && this.#sender.packet.length === RTP_HEADER_BYTES + LEG_SAMPLES
@@ -374,8 +385,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     // The usual case: the packet is copied whole, and its header overwritten.
     if (offset === RTP_HEADER_BYTES && bytes.length === packet.length) copy(packet, bytes)
     else packet.set(bytes.subarray(offset, offset + LEG_SAMPLES), RTP_HEADER_BYTES)
-    const { payloadType } = this.#media!
-    this.#sendOut(this.#sender.writeOn(payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
+    this.#sendOut(this.#sender.writeOn(this.#media!.payloadType, LEG_SAMPLES, ahead, samples, marker), packet.length)
   }
 
   takesMix(from: Speaker, relayedUntil: number): void {
@@ -516,10 +526,6 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (missing.isOneWay) this.#hooks.oneWay(this)
   }
 
-  /**
-   * Ends the tick: sends what the party hears. `frame` null is silence; `encoded` is the frame in this leg's law when
-   * somebody has encoded it already.
-   */
   send(frame: Frame | null, encoded: Uint8Array | null, now: number): void {
     const audio = this.#audio
     if (now - this.#now >= 2 * FRAME_MS) this.#leaveOut(audio, now)
@@ -633,10 +639,4 @@ export class RtpLeg extends Leg implements PacketTaker {
     this.#hooks.report?.(this, true, packet.subarray(0, length), host, reportPort(remote, this.latch))
     sendReport(packet, length, this.#encryption.out, remote, this.latch)
   }
-}
-
-/** Tones are keys if events were not negotiated, and may be if they were, unless the connection's setting decides. */
-function toneKeyUse({ dtmf, telephoneEvent }: LegMedia): ToneKeyUse {
-  if (dtmf === 'info' || dtmf === 'rfc4733') return 'never'
-  return telephoneEvent.receive === null ? 'always' : 'until_told'
 }

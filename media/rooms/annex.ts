@@ -22,6 +22,8 @@ export class Annex extends Room {
   }
 
   unlink(leg: Leg): void {
+    const next = leg.hearsRoom ? this.#links.get(leg)?.makeUp(this.pause === null) : null
+    if (next) leg.leaves(faded(next, 'out'))
     this.#links.delete(leg)
   }
 

@@ -78,6 +78,9 @@ export class GuestLeg extends Leg implements RoomTap {
     this.#room = null
   }
 
+  /** Its own thread knows what it hears. */
+  override leaves(): void {}
+
   protected receive(): null {
     return null
   }

@@ -1,4 +1,4 @@
-import { type Frame, faded } from '../../codecs/audio.ts'
+import { addTo, type Frame, faded } from '../../codecs/audio.ts'
 import type { Past } from '../../codecs/detectors/dtmf-detector.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import type { LawName } from '../../codecs/g711.ts'
@@ -106,6 +106,8 @@ export abstract class Leg {
   player: Source | null = null
   /** What of the playback for this leg only was heard in the last tick. */
   #played: Source | null = null
+  /** What it heard in the room that it has left fades out; null: that is over. */
+  #left: Frame | null = null
   /** More audio for this leg only, in parallel to everything else; it waits while on hold. Null: none. */
   chorus: Chorus | null = null
   /** Waits for something that may not come, for example a key; null: nobody does. */
@@ -173,6 +175,10 @@ export abstract class Leg {
   passed(_now: number): boolean {
     return false
   }
+  /** Ends the relay of its packets, as it leaves. @returns the last frame that was relayed; null: none was lately */
+  endPassing(): Frame | null {
+    return null
+  }
   /** Others hear nothing from it but the party's own voice, and nobody else hears it. */
   get isPlain(): boolean {
     if (this.muted || this.deaf || this.onHold || this.heardBy !== null || this.hears !== null) return false
@@ -232,11 +238,18 @@ export abstract class Leg {
   comes(isMuted: boolean): void {
     this.muted = isMuted
     this.#toFade = isMuted ? 0 : FADE_WITHIN - 1
+    // What it said last was for the others.
+    this.said = this.saidUpper = null
+  }
+
+  /** It leaves a room, in which it would have heard this: it goes on to the next one, in silence or not. */
+  leaves(ending: Frame): void {
+    this.#left = ending
   }
 
   /** Whether something is played to it alone, or was in the last tick; `music`: see `pullPlayed`. */
   isPlayedTo(music: Source | null): boolean {
-    return this.player !== null || music !== null || this.onHold || this.#played !== null
+    return this.player !== null || music !== null || this.onHold || this.#played !== null || this.#left !== null
   }
 
   /** The next frame of what is played to it alone: a prompt, otherwise what is under it, as music for who is alone. */
@@ -249,9 +262,16 @@ export abstract class Leg {
     }
     const played = frame === null ? null : (source?.part ?? source)
     const before = this.#played
-    if (played === before) return frame
+    if (played === before && this.#left === null) return frame
     this.#played = played
-    return joined(frame, played, before)
+    const own = played === before ? frame : joined(frame, played, before)
+    return this.#left === null ? own : this.#withLeft(this.#left, own)
+  }
+
+  #withLeft(left: Frame, own: Frame | null): Frame {
+    this.#left = null
+    if (own !== null) addTo(left, own)
+    return left
   }
 
   #processed(sound: Sound, paused: boolean): Frame | null {

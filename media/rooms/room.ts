@@ -83,6 +83,8 @@ export class Room {
   readonly #waiting: Source[] = []
   /** Of those who have left in the middle of a word, for the next tick. */
   readonly #endings: Frame[] = []
+  /** What was played to all in the last tick. */
+  #announced: Frame | null = null
   /** The mix above 4 kHz, also for single listeners; null: not worth it. */
   #upper: UpperBand | null = null
   #privateUpper: UpperBand | null = null
@@ -127,10 +129,14 @@ export class Room {
     return this.legs.every(({ said, player }) => player === null && (said === null || isQuiet(said)))
   }
 
-  /** Whoever has left in the middle of a word fades out for those who stay. */
+  /** Whoever has left in the middle of a word fades out for those who stay, and what they said to it does where it is now. */
   left(leg: Leg): void {
-    if (leg.said === null || this.pause !== null || this.#passThrough.isOn || !isHeardByAll(leg)) return
-    if (this.legs.length > 0) this.#endings.push(ending(leg.said))
+    if (this.pause !== null) return
+    const { isOn } = this.#passThrough
+    const said = isOn ? leg.endPassing() : isHeardByAll(leg) ? leg.said : null
+    if (said !== null && this.legs.length > 0) this.#endings.push(ending(said))
+    const heard = isOn ? this.legs[0]?.endPassing() : leg.hearsRoom ? this.#routeFor(leg, null, this.#announced) : null
+    if (heard) leg.leaves(ending(heard))
   }
 
   /** Plays to everybody, after announcements that are waiting. */
@@ -174,6 +180,7 @@ export class Room {
     const announcement = this.#pullAnnouncement()
     const announced = this.chorus === null ? announcement : this.chorus.pull(announcement)
     this.#tap(announced)
+    this.#announced = announced
     if (announced !== null) {
       mixer.add(announced)
       this.#tapPlayed(announced, null)

@@ -1,6 +1,7 @@
 import type { Frame } from '../../codecs/audio.ts'
 import { DtmfDetector, type Past } from '../../codecs/detectors/dtmf-detector.ts'
 import type { DtmfKey } from '../../codecs/tones.ts'
+import type { DtmfMode } from '../protocol.ts'
 
 /** Two reports of one key, by its tone and in another way, arrive within this time [ms]. */
 const TWICE_MS = 500
@@ -11,7 +12,7 @@ const ECHO_MS = 500
  * Whether tones are keys. `until_told`: another way was negotiated, which some gateways then do not use. The first key that arrives that way
  * shows that the far end uses it, and tones are no longer monitored.
  */
-export type ToneKeyUse = 'never' | 'always' | 'until_told'
+type ToneKeyUse = 'never' | 'always' | 'until_told'
 
 /** The keys of one party that arrive as tones, each once, however else it is reported. Pure: `now` is monotonic [ms]. */
 export class ToneKeys {
@@ -25,8 +26,12 @@ export class ToneKeys {
   #toldAt = 0
   #echoUntil = Number.NEGATIVE_INFINITY
 
-  /** Sets what was negotiated. If that is unchanged, knowledge of the far end is kept. */
-  agree(use: ToneKeyUse): void {
+  /**
+   * Sets what was negotiated: tones are keys if events were not, and may be if they were, unless the connection's setting decides. If that is
+   * unchanged, knowledge of the far end is kept.
+   */
+  agree(dtmf: DtmfMode, hasEvents: boolean): void {
+    const use = dtmf === 'info' || dtmf === 'rfc4733' ? 'never' : hasEvents ? 'until_told' : 'always'
     if (use === this.#use) return
     this.#use = use
     this.isListening = use !== 'never'

@@ -214,6 +214,11 @@ export class RtpSender {
     return this.#current
   }
 
+  /** The buffer of the last packet, until the next but one is written. */
+  get last(): Uint8Array {
+    return this.#buffers[this.#current === this.#buffers[0] ? 1 : 0]
+  }
+
   /**
    * Writes the header before the payload in `packet` and swaps the buffers. The marker is set on the first packet after
    * silence (RFC 3551 §4.1). The timestamp does not move: call `advance` once per frame, sent or not.
@@ -257,7 +262,7 @@ export class RtpSender {
     this.packetsSent++
     this.octetsSent = (this.octetsSent + payloadLength) >>> 0
     this.#silent = false
-    this.#current = buffer === this.#buffers[0] ? this.#buffers[1] : this.#buffers[0]
+    this.#current = this.last
     return buffer
   }
 

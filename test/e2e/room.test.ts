@@ -9,6 +9,7 @@ import { noise, tone } from '../../bench/voices.ts'
 import { PCMU } from '../../codecs/g711.ts'
 import { readWav } from '../../codecs/wav.ts'
 import { suite } from '../harness.ts'
+import { sharpest } from '../media/engine/party.ts'
 import {
   callFrom,
   callsOf,
@@ -26,6 +27,9 @@ import {
 import { sharedProduct } from './shared-product.ts'
 
 const test = suite('e2e/room')
+const SECOND = 8000
+/** A tone of -6 dB, and our music, bend less, and the tone mostly more where it is cut. */
+const CUT = 3500
 const SLOW = { timeoutMs: 60_000 }
 const TOGETHER = { ...SLOW, together: true }
 let product: Product
@@ -180,6 +184,29 @@ test(
     assert.is((await call.ended).by, 'remote')
     assert.is((await endedCall(product, placed.id)).ended_reason, 'api_hangup')
     await leave(anna, { phone: callee })
+  },
+  TOGETHER,
+)
+
+test(
+  'of two whose packets are relayed, who hangs up in the middle of a tone fades out for the other',
+  async () => {
+    const room = await newRoom(product)
+    const ben = await seat(product, room, 'stays')
+    // Until the announcement that nobody else is here is over, too: only music follows, which has no sharp bends.
+    await ben.call.heard.next(500, 6000)
+    const bends: number[] = []
+    for (let n = 0; n < 4; n++) {
+      const anna = await seat(product, room, `goes-${n}`)
+      anna.call.say(tone(215, -6))
+      await ben.call.heard.next(500, 2000)
+      await leave(anna)
+      const from = ben.call.heard.length - SECOND / 5
+      await ben.call.heard.next(500)
+      bends.push(sharpest(ben.call.heard.samples(from)))
+    }
+    assert.ok(Math.max(...bends) < CUT, bends.join())
+    await leave(ben)
   },
   TOGETHER,
 )

@@ -215,6 +215,39 @@ test('who is moved in the middle of a word fades out for those who stay and in f
   }
 })
 
+for (const count of [2, 3]) {
+  const relays = count === 2
+  test(`who ${relays ? 'is relayed to another and ' : ''}is moved hears the voices of the room that it leaves fade out, those who stay its own, and music begins so`, async () => {
+    const music = toneFile('music.wav', 365)
+    await engine.preload(music)
+    for (const ticks of [71, 74, 78, 83]) {
+      const room = { roomId: `call_${ticks}`, kind: 'call' as const }
+      const ids = ['part_a', 'part_bb', 'part_ccc'].slice(0, count).map(id => `${id}${ticks}`)
+      const parties = [] as Awaited<ReturnType<TestEngine['join']>>[]
+      for (const legId of ids) parties.push(await engine.join(legId, room))
+      const talk = (all: number): void =>
+        engine.run(all, tick =>
+          parties.forEach(({ speaker }, n) => speaker.speak(toneFrame([415, 365, 0][n]!, tick), engine.now)),
+        )
+      talk(ticks)
+      const from = parties.map(({ received }) => received.payloads.length)
+      const to = { chimes: false, musicWhenAlone: false, maxMembers: 9, ...room, roomId: `call_other${ticks}` }
+      engine.engine.do('leg.move', { legId: ids[0]!, room: to, mustExist: false, muted: false })
+      if (ticks > 75) void engine.engine.do('room.play', { roomId: room.roomId, sources: [music], loop: true })
+      talk(8)
+      parties.slice(0, 2).forEach(({ received }, n) => {
+        const before = received.heard(from[n]! - 10, from[n]!)
+        const [whole, most] = [sharpest(before), sharpest(received.heard(from[n]! - 10))]
+        assert.ok(levelOf([365, 415][n]!, before) > -14)
+        assert.ok(most < 2 * whole, `${n} after ${ticks}: ${most} in place of ${whole}`)
+      })
+      const alone = parties[0]!.received.heard(from[0]! + 1)
+      assert.ok(alone.every(sample => sample === 0))
+      for (const legId of ids) engine.engine.do('leg.close', { legId })
+    }
+  })
+}
+
 for (const [how, stop] of Object.entries({
   'is stopped': () => engine.engine.do('leg.stop_play', { legId: 'part_a' }),
   'gives way to another one': () => play({ kind: 'silence', ms: 1000 }),
