@@ -75,7 +75,7 @@ export class LawAudio implements WireAudio, FrameMaker {
     this.#ear = new LawEar(listener)
     this.#packetizer = new Packetizer(sender)
     this.jitter = new JitterBuffer({ frameBytes: LEG_SAMPLES, frameMs: FRAME_MS, silenceByte: this.#law.silence })
-    this.#playout = new Playout(this.jitter, this, LEG_SAMPLES, LEG_SAMPLES)
+    this.#playout = new Playout(this.jitter, this, LEG_SAMPLES)
   }
 
   get codec(): LawName {
@@ -93,6 +93,13 @@ export class LawAudio implements WireAudio, FrameMaker {
 
   get isFull(): boolean {
     return this.#packetizer.isFull
+  }
+
+  /** See `Leg.readAhead`. */
+  readAhead(): number {
+    const ways =
+      this.#ear.readAhead() + this.jitter.readAhead() + this.#playout.readAhead() + this.#packetizer.readAhead()
+    return ways + this.#meanings[0]! + (this.#plc.isConcealing ? 1 : 0)
   }
 
   /** Transcodes waiting audio, and the last packets of the previous law, to the new one. */
@@ -268,6 +275,13 @@ class LawEar implements Past {
 
   get isListening(): boolean {
     return this.#listener.isListening()
+  }
+
+  /** See `Leg.readAhead`. */
+  readAhead(): number {
+    const sent = this.#sent
+    const at = placeAfter(this.#at) * PLACE_BYTES
+    return this.#timestamp + sent[at]! + sent[at + 64]! + sent[at + 128]! + sent[at + PLACE_BYTES - 1]!
   }
 
   /** Takes a packet of `law`. @param timestamp in samples */

@@ -66,7 +66,7 @@ export class PacketAudio implements WireAudio, FrameMaker {
     this.#packets = new TicketedPackets(coder)
     this.#packetizer = new Packetizer(sender, coder.frameBytes ?? undefined, this.frameUnits)
     const samples = samplesPerFrame(coder.sampleRateHz)
-    this.#playout = new Playout(this.jitter, this, samples, LEG_SAMPLES)
+    this.#playout = new Playout(this.jitter, this, samples)
     this.#plc = new Plc(samples)
     this.#wide = samples === LEG_SAMPLES ? null : new Wide(samples)
   }

@@ -1,9 +1,10 @@
-import { int16Array, uint8Array } from '../../codecs/arrays.ts'
+import { int16Array } from '../../codecs/arrays.ts'
 import type { Frame } from '../../codecs/audio.ts'
 import { MAX_SAMPLES } from '../../codecs/kernels/frames.ts'
 import { isQuiet } from '../../codecs/level.ts'
 import { PLAYED_FRAMES, PlayedFrames } from '../../codecs/plc.ts'
 import { type Pace, TimeScale } from '../../codecs/time-scale.ts'
+import { LEG_SAMPLES } from '../rooms/leg.ts'
 import type { JitterBuffer, PullResult } from '../rtp/jitter.ts'
 
 /** A whole frame more is seldom whole periods: so much more of a frame may wait for a while. */
@@ -18,6 +19,8 @@ const PATIENCE_TICKS = { less: 500, more: 100 }
 const MOST_GROWTH_MS = 0.5
 /** What a frame that is back goes on from. It is used up in the same tick, so all streams share it. */
 const MORE: Frame = new Int16Array(MAX_SAMPLES)
+/** A frame as it comes out of the jitter buffer, until it is decoded: shared in the same way. */
+const PAYLOAD = new Uint8Array(LEG_SAMPLES)
 
 /** `lost`: to be concealed; `back`: continues the audio from before a loss; `joint`: does not continue what was played before. */
 export type FrameKind = 'audio' | 'lost' | 'back' | 'joint'
@@ -41,7 +44,6 @@ export interface FrameMaker {
 export class Playout {
   readonly #jitter: JitterBuffer
   readonly #maker: FrameMaker
-  readonly #payload: Uint8Array
   readonly #played: PlayedFrames
   readonly #out: Frame
   readonly #scale: TimeScale
@@ -56,15 +58,21 @@ export class Playout {
   /** The last tick produced nothing. */
   #isPause = true
 
-  /** @param samples of a frame @param payloadBytes of a frame, in units of the jitter buffer */
-  constructor(jitter: JitterBuffer, maker: FrameMaker, samples: number, payloadBytes: number) {
+  /** @param jitter of frames of 160 bytes @param samples of a decoded frame */
+  constructor(jitter: JitterBuffer, maker: FrameMaker, samples: number) {
     this.#jitter = jitter
     this.#maker = maker
-    this.#payload = uint8Array(payloadBytes)
     this.#played = new PlayedFrames(samples)
     this.#out = int16Array(samples)
     this.#scale = new TimeScale(samples)
     this.#overshoot = samples / MAX_OVERSHOOT
+  }
+
+  /** See `Leg.readAhead`. */
+  readAhead(): number {
+    const { frames, at } = this.#played
+    const frame = frames[at + 1 === PLAYED_FRAMES ? 0 : at + 1]!
+    return this.#scale.waiting + frame[0]! + frame[32]! + frame[64]! + frame[96]! + frame[128]!
   }
 
   /** Decoded samples that wait behind the last frame. */
@@ -75,11 +83,11 @@ export class Playout {
   /** The next frame, borrowed until the next call; null: silence. To be called once per tick. */
   pull(now: number): Frame | null {
     const jitter = this.#jitter
-    if (this.#isLeftAlone) return this.#make(jitter.pull(this.#payload, now), false)
+    if (this.#isLeftAlone) return this.#make(jitter.pull(PAYLOAD, now), false)
     const { excess } = jitter
     this.#wait(excess)
     if (this.#scale.waiting > 0 || jitter.isBack || (excess !== 0 && this.#isTimeToChange)) return this.#adapt(now)
-    const frame = this.#make(jitter.pull(this.#payload, now), false)
+    const frame = this.#make(jitter.pull(PAYLOAD, now), false)
     this.#isPause = frame === null
     return frame
   }
@@ -129,7 +137,7 @@ export class Playout {
     played.at = played.at + 1 === PLAYED_FRAMES ? 0 : played.at + 1
     this.#isLost = result === 'lost'
     const kind = this.#isLost ? 'lost' : this.#jitter.isJoint ? 'joint' : isBack ? 'back' : 'audio'
-    this.#moreSamples = this.#maker.make(kind, this.#payload, played, MORE)
+    this.#moreSamples = this.#maker.make(kind, PAYLOAD, played, MORE)
     return played.frames[played.at]!
   }
 
@@ -157,15 +165,15 @@ export class Playout {
   #takeIn(now: number): boolean {
     const jitter = this.#jitter
     const { isBack } = jitter
-    let frame = this.#make(jitter.pull(this.#payload, now), isBack)
-    if (frame === null && jitter.excess > 0) frame = this.#make(jitter.more(this.#payload), isBack)
+    let frame = this.#make(jitter.pull(PAYLOAD, now), isBack)
+    if (frame === null && jitter.excess > 0) frame = this.#make(jitter.more(PAYLOAD), isBack)
     if (frame === null) return false
     if (this.#moreSamples > 0) this.#add(MORE.subarray(0, this.#moreSamples))
     this.#add(frame)
     this.#isPause = false
     if (jitter.excess <= 0 || !jitter.isReady || this.#isLost || this.#scale.waiting > 2 * frame.length) return true
     if (!this.#isUrgent && !isQuiet(frame)) return true
-    const more = this.#make(jitter.more(this.#payload), false)
+    const more = this.#make(jitter.more(PAYLOAD), false)
     if (more !== null) this.#add(more)
     return true
   }

@@ -43,8 +43,8 @@ export class Mixer {
 
   /** Begins the next frame, or another mix for the frame `tick`. */
   clear(tick = this.tick + 1): void {
-    this.#take()
-    if (this.voices > 0) this.#kernelSum.fill(0)
+    if (inKernel !== this) this.#takeFor(null)
+    this.#kernelSum.fill(0)
     this.voices = 0
     if (tick === this.tick) return
     this.tick = tick
@@ -52,11 +52,19 @@ export class Mixer {
     this.#gain = 1
   }
 
-  /** Takes the kernel, which has room for one sum. */
+  /** No more is asked for of this frame: the sum need not be kept when another mixer takes the kernel. */
+  done(): void {
+    if (inKernel === this) inKernel = null
+  }
+
   #take(): void {
-    if (inKernel === this) return
+    if (inKernel !== this) this.#takeFor(this.#sum)
+  }
+
+  /** Takes the kernel, which has room for one sum. @param sum to go on with; null: another one begins */
+  #takeFor(sum: Int32Array | null): void {
     if (inKernel !== null) copy(inKernel.#sum, inKernel.#kernelSum)
-    copy(this.#kernelSum, this.#sum)
+    if (sum !== null) copy(this.#kernelSum, sum)
     inKernel = this
   }
 

@@ -145,6 +145,13 @@ export class Room {
     this.#waiting.push(source)
   }
 
+  /** See `Leg.readAhead`. */
+  readAhead(): number {
+    let read = this.sinks.length + this.taps.length + this.#waiting.length + this.#endings.length + this.#mixer.voices
+    for (const leg of this.legs) read += leg.readAhead()
+    return read
+  }
+
   /** One 20 ms frame for everybody. `now` [ms], monotonic. */
   tick(now: number): void {
     const { legs } = this
@@ -190,6 +197,8 @@ export class Room {
       this.#serve(leg, now, hasRoutes ? announced : null, hasRoutes)
     }
     this.turn = null
+    mixer.done()
+    this.#private?.done()
     for (const tap of this.taps) tap.tick()
     for (const leg of legs) {
       if (leg.waiter === null) continue

@@ -131,6 +131,16 @@ export class JitterBuffer {
     this.reset()
   }
 
+  /** See `Leg.readAhead`. */
+  readAhead(): number {
+    const { received, resyncs } = this.counters
+    const { excess, shiftMs, spares } = this.#delay
+    const own = this.#head + this.#playedTo + this.#newestEnd + this.#nextPullMs + this.#overtakenAt + this.holes.count
+    const delay = excess + shiftMs + spares.packets + spares.least + spares.most + spares.smoothedMs
+    const streams = this.#sequences.readAhead() + this.#timestamps.readAhead() + this.#ring.readAhead()
+    return received + resyncs + own + delay + streams
+  }
+
   /** From arrival to playout, smoothed [ms]. */
   get currentDelayMs(): number {
     return this.#delay.smoothedMs
@@ -239,7 +249,7 @@ export class JitterBuffer {
   /**
    * Takes the next frame; this or `stay` is to be called once per tick.
    *
-   * @param out `frameBytes` long; its content is defined when the answer is 'audio', and is to stay until the next pull
+   * @param out `frameBytes` long; its content is defined when the answer is 'audio'
    * @param nowMs the deadline of the tick
    */
   pull(out: Uint8Array, nowMs: number): PullResult {

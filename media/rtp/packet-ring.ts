@@ -56,6 +56,13 @@ export class PacketRing {
     this.highest = sequence - 1
   }
 
+  /** See `Leg.readAhead`. */
+  readAhead(): number {
+    const at = this.next & MASK
+    const block = this.#blocks[at] ?? null
+    return this.missing + this.#packets[FIELDS * at]! + (block === null ? 0 : block.payload[0]!)
+  }
+
   has(sequence: number): boolean {
     return this.#packets[FIELDS * (sequence & MASK)] === sequence
   }
@@ -196,7 +203,7 @@ export class PacketRing {
 const SMALL = 256
 const LARGE = 1024
 /** Blocks allocated at once: few, because one that is in use keeps the memory of the others. */
-const SLAB_BLOCKS = 8
+const SLAB_BLOCKS = 2
 /** Maximum number of free blocks kept: as many as a thread's legs need at a time, except after a stall, when all have gathered packets. */
 const MOST_FREE = 2048
 

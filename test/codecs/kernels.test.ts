@@ -146,6 +146,28 @@ test('mixers that take turns keep their sums', () => {
   assert.equal([...out], [...frames[1]!])
 })
 
+test('a mixer that is done leaves nothing to the frames that follow, its own and those of others', () => {
+  const frames = framesOf(3, 6000)
+  const [one, other] = [new Mixer(SAMPLES), new Mixer(SAMPLES)]
+  const out = new Int16Array(SAMPLES)
+  one.clear()
+  one.add(frames[0]!)
+  one.done()
+  other.clear()
+  other.add(frames[1]!)
+  one.clear()
+  one.add(frames[2]!)
+  one.all(out, new Limiter())
+  assert.equal([...out], [...frames[2]!])
+  one.done()
+  other.all(out, new Limiter())
+  assert.equal([...out], [...frames[1]!])
+  other.done()
+  other.clear()
+  other.all(out, new Limiter())
+  assert.equal([...out], [...new Int16Array(SAMPLES)])
+})
+
 test('parts are compared with others that begin a sample later each, or earlier, exactly', () => {
   const samples = framesOf(3).flatMap(frame => [...frame])
   SEARCHED.set(samples)
