@@ -8,6 +8,7 @@ import {
 } from 'libopus-wasm'
 import { samplesPerFrame, WIDEBAND_HZ } from '../audio.ts'
 import { MAX_PACKET_SAMPLES, type PacketCodec } from './packet-codec.ts'
+import { PauseNoise } from './pause-noise.ts'
 
 /** Speech of up to 8 kHz, with enough beside it to repair losses [bit/s]. */
 const BITRATE = 24_000
@@ -52,6 +53,9 @@ function repeats(packet: Uint8Array): boolean {
   return ((packet[1]! >> (7 - parts)) & 1) === 1
 }
 
+/** No part of it is of SILK (RFC 6716 §3.1, Table 2). */
+const isCelt = (packet: Uint8Array): boolean => (packet[0] ?? 0) >> 3 >= 16
+
 /** Two bytes or fewer say that packets are left out from here on, in any mode. */
 const MAX_EMPTY_BYTES = 2
 
@@ -85,6 +89,8 @@ export class OpusCodec implements PacketCodec {
   readonly #encoder: OpusEncoderHandle
   /** Nothing was said in the last packet. */
   #isPause = false
+  /** Of a sender that encodes as CELT; null: it does not, and libopus continues the noise. */
+  #noise: PauseNoise | null = null
   /** The next frame is the first for its receiver. */
   #isPrimed = false
   #isClosed = false
@@ -115,7 +121,23 @@ export class OpusCodec implements PacketCodec {
 
   decode(packet: Uint8Array, into: Int16Array): number {
     this.#isPause = isPause(packet)
-    return this.#into(into, () => this.#decoder.decode(packet))
+    this.#noise = isCelt(packet) ? (this.#noise ?? new PauseNoise()) : null
+    if (this.#noise !== null && packet.length <= MAX_EMPTY_BYTES) {
+      return this.#goOn(this.#noise, into, 2 * opusSamples(packet, 0, packet.length))
+    }
+    const samples = this.#into(into, () => this.#decoder.decode(packet))
+    this.#noise?.keep(into.subarray(0, samples))
+    return samples
+  }
+
+  /**
+   * The level of CELT's bands is told as a change from the frame before. Where libopus makes frames up, it lowers that level, and whatever is told
+   * later: the noise would fade away.
+   */
+  #goOn(noise: PauseNoise, into: Int16Array, samples: number): number {
+    const length = Math.min(samples, into.length)
+    noise.fill(into.subarray(0, length))
+    return length
   }
 
   repeats(next: Uint8Array, samples: number): boolean {
@@ -129,10 +151,11 @@ export class OpusCodec implements PacketCodec {
   }
 
   conceal(into: Int16Array): number {
+    if (this.#isPause && this.#noise !== null) return this.#goOn(this.#noise, into, into.length)
     return this.#into(into, () => this.#decoder.decodePacketLoss(into.length))
   }
 
-  /** libopus continues the noise of the pause where packets are missing. */
+  /** The noise of the pause goes on where packets are missing. */
   rest(into: Int16Array): number {
     return this.#isPause ? this.conceal(into) : 0
   }

@@ -146,10 +146,10 @@ test('RFC 7587 §3.1.3: where Opus leaves packets out in a pause, its noise goes
   assert.ok(left.isOver, 'and behind the last packet it ends')
 })
 
-test('a browser sends the first empty packet of a pause: also where that is all that tells of it (CELT), the noise goes on', async () => {
+test('a browser sends the first empty packet of a pause: also where that is all that tells of it (CELT), the noise goes on, and stays as loud', async () => {
   const heard = await heardOf((packet, before) => !isEmpty(packet) || !isEmpty(before), Application.RestrictedLowDelay)
   const pause = heard.levels.slice(70, 245)
-  assert.ok(Math.min(...pause) > -80, `${Math.min(...pause)} dBov`)
+  assert.ok(Math.min(...pause) > -60 && Math.max(...pause) < -53, `${Math.min(...pause)} to ${Math.max(...pause)} dBov`)
   assert.ok(heard.comfort.slice(70, 245).filter(Boolean).length > pause.length / 2, 'and is told as comfort noise')
   assert.not(heard.comfort.slice(0, 50).some(Boolean), 'speech is none')
 })
