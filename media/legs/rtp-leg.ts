@@ -476,6 +476,7 @@ export class RtpLeg extends Leg implements PacketTaker {
     if (this.#sourceSsrc !== -1) {
       // Its sequence numbers are unrelated to those of the stream before, and may be lower.
       this.#stopPassing()
+      this.jumps()
       audio.reset()
       this.#silence.isOn = false
       this.#keys.reset()
@@ -650,9 +651,8 @@ export class RtpLeg extends Leg implements PacketTaker {
 
   #sendReport({ remote }: LegMedia, length: number): void {
     if (length === 0) return
-    const { host } = this.latch
     const { packet } = this.#reports
-    this.#hooks.report?.(this, true, packet.subarray(0, length), host, reportPort(remote, this.latch))
+    this.#hooks.report?.(this, true, packet.subarray(0, length), this.latch.host, reportPort(remote, this.latch))
     sendReport(packet, length, this.#encryption.out, remote, this.latch)
   }
 }

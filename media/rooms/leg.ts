@@ -1,4 +1,4 @@
-import { addTo, type Frame, faded } from '../../codecs/audio.ts'
+import { addTo, ending, type Frame, faded } from '../../codecs/audio.ts'
 import type { Past } from '../../codecs/detectors/dtmf-detector.ts'
 import { type FaxTone, FaxTones } from '../../codecs/detectors/fax-tones.ts'
 import type { LawName } from '../../codecs/g711.ts'
@@ -78,6 +78,9 @@ export abstract class Leg {
   standIn: Source | null = null
   /** What was heard of that in the last tick. */
   #stoodIn: Source | null = null
+  /** What comes next does not continue what it has said, whose end is to be heard, if it is not null. */
+  #hasJumped = false
+  #ending: Frame | null = null
   /** The party's audio in this tick for everybody else, null: silent. Borrowed until the next `pull`. */
   said: Frame | null = null
   /** The same as received, before `sound`: for speech recognition. */
@@ -214,7 +217,23 @@ export abstract class Leg {
     if (this.sound !== null && !this.isLeftAlone) this.said = this.#processed(this.sound, paused)
     // After processing only the lower band is right.
     this.saidUpper = this.said === received && received !== null ? this.upper : null
+    if (this.#hasJumped) this.#jump(this.#ending)
     this.#fadeEdges()
+  }
+
+  /** What comes next does not continue what it has said: a cut would be a click. */
+  protected jumps(): void {
+    this.#hasJumped = true
+    this.#ending = this.said === null ? null : ending(this.said)
+  }
+
+  #jump(ending: Frame | null): void {
+    this.#hasJumped = this.said === null
+    this.#ending = null
+    this.#fade('in')
+    if (ending === null) return
+    if (this.said !== null) addTo(ending, this.said)
+    this.said = ending
   }
 
   #orStandIn(received: Frame | null): Frame | null {

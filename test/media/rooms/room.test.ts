@@ -3,8 +3,9 @@ import { PCMU } from '../../../codecs/g711.ts'
 import { Player } from '../../../media/engine/player.ts'
 import type { RoomSpec } from '../../../media/protocol.ts'
 import { Room } from '../../../media/rooms/room.ts'
+import { RtpSender } from '../../../media/rtp/rtp.ts'
 import { suite } from '../../harness.ts'
-import { KeepingSink, levelOf, Party, run, sharpest, toneFrame } from '../engine/party.ts'
+import { KeepingSink, levelOf, Party, run, seeded, sharpest, toneFrame } from '../engine/party.ts'
 
 const SECOND = 50
 /** Ticks until the first audio has passed the jitter buffers. */
@@ -126,6 +127,33 @@ test('who is put on hold where packets were relayed hears the music begin withou
   const heard = parties[1]!.heard(SETTLED)
   const whole = sharpest(parties[1]!.heard(30, 50))
   assert.ok(sharpest(heard) < 2 * whole, `${sharpest(heard)} in place of ${whole}`)
+})
+
+test('whose audio goes on with another SSRC, while some of it waits in the jitter buffer, is heard without a click', () => {
+  for (const jitterMs of [20, 40]) {
+    for (const from of [300, 301, 303]) {
+      const { room, parties } = roomOf(3)
+      const random = seeded(9)
+      const senders = [1, 2].map(
+        ssrc => new RtpSender({ ssrc, sequence: 300 * ssrc, timestamp: 77_777 * ssrc, maxPayload: 160 }),
+      )
+      const onTheWay: { at: number; packet: Uint8Array }[] = []
+      run(room, from + 50, (tick, now) => {
+        const sender = senders[tick < from ? 0 : 1]!
+        PCMU.encode(toneFrame(415, tick), sender.packet.subarray(12))
+        const at = Math.max(onTheWay.at(-1)?.at ?? 0, now + ((random() >>> 8) % jitterMs))
+        onTheWay.push({ at, packet: sender.write(0, 160).slice() })
+        sender.advance(160)
+        while (onTheWay.length > 0 && onTheWay[0]!.at <= now + 4) {
+          const { at: arrival, packet } = onTheWay.shift()!
+          parties[0]!.leg.rtp(packet, '192.0.2.1', 4000, arrival)
+        }
+      })
+      const whole = sharpest(parties[1]!.heard(from - 60, from - 10))
+      const most = sharpest(parties[1]!.heard(from - 10, from + 40))
+      assert.ok(most < 2 * whole, `${most} in place of ${whole}, with ${jitterMs} ms of jitter`)
+    }
+  }
 })
 
 test('a muted party is heard by nobody and hears all others', () => {
