@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { type Problem, problem } from '../http/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { insertNew } from '../kernel/store/compiled.ts'
 import type { Db, Store } from '../kernel/store/store.ts'
 import { forTenant, ownedBy, type Tenant } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -19,11 +20,7 @@ export async function clientTokenKey(store: Store, vault: Vault): Promise<Uint8A
   const fresh = vault.seal(randomBytes(KEY_BYTES).toString('base64url'), KEY_SETTING)
   const row = { name: KEY_SETTING, value: fresh }
   // Of two simultaneous first uses, one inserts the row, and both read it.
-  await store.db
-    .insertInto('settings')
-    .values(row)
-    .onConflict(conflict => conflict.column('name').doNothing())
-    .execute()
+  await insertNew(store.db, 'settings', row)
   const stored = await store.db
     .selectFrom('settings')
     .select('value')

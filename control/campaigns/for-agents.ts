@@ -2,9 +2,10 @@ import type { Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../kernel/tenancy.ts'
 import type { CallCentreParts } from '../queues/deps.ts'
 import { freeAgents } from '../queues/ringing/rounds.ts'
-import { attempts, type Taking } from './calling.ts'
+import type { Taking } from './calling.ts'
 import { callsForAgents, type Reached } from './pacing.ts'
 import { settingsOf } from './schema.ts'
+import { resultsSince } from './stats.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -74,15 +75,8 @@ async function leavingOf(trx: Trx, tenant: Tenant, callIds: readonly string[]): 
 /** Results of a campaign's attempts in the last 24 hours. */
 async function reachedBy(trx: Trx, tenant: Tenant, campaignId: string, now: Date): Promise<Reached> {
   const since = new Date(now.getTime() - DAY_MS).toISOString()
-  const rows = await attempts(trx, tenant)
-    .select(['result', eb => eb.fn.countAll().as('n')])
-    .where('campaign_id', '=', campaignId)
-    .where('started_at', '>', since)
-    .where('result', 'is not', null)
-    .groupBy('result')
-    .execute()
-  const count = (result: string) => Number(rows.find(row => row.result === result)?.n ?? 0)
-  const tried = rows.reduce((sum, row) => sum + Number(row.n), 0)
-  const abandoned = count('abandoned')
-  return { tried, answered: count('answered') + abandoned, abandoned }
+  const counted = await resultsSince(trx, tenant, campaignId, since)
+  const { answered, abandoned, capacity } = counted
+  const tried = Object.values(counted).reduce((sum, count) => sum + count, -capacity)
+  return { tried, answered: answered + abandoned, abandoned }
 }

@@ -58,7 +58,7 @@ export async function campaignStats(db: Db, tenant: Tenant, { id }: CampaignRow,
   }
 }
 
-async function resultsSince(
+export async function resultsSince(
   db: Db,
   tenant: Tenant,
   campaignId: string,

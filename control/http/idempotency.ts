@@ -1,5 +1,6 @@
 import type { Updateable } from 'kysely'
 import { hmac, seal, sha256, unseal } from '../kernel/secrets.ts'
+import { insertNew } from '../kernel/store/compiled.ts'
 import { nodeOf } from '../kernel/store/node.ts'
 import type { Db, Store, Trx } from '../kernel/store/store.ts'
 import type { Database } from '../kernel/store/tables.ts'
@@ -78,9 +79,7 @@ export async function beginAttempt(
     lease: nodeOf(store.db),
     leased_until: leaseFrom(now),
   }
-  const inserting = store.db.insertInto('idempotency_keys').values({ ...row, status: null, body: null })
-  const entered = await inserting.onConflict(conflict => conflict.doNothing()).executeTakeFirst()
-  if (entered.numInsertedOrUpdatedRows === 1n) {
+  if (await insertNew(store.db, 'idempotency_keys', { ...row, status: null, body: null })) {
     ledgerOf(store.db).running.set(nameOf(attempt), row.key)
     return 'first'
   }

@@ -1,3 +1,4 @@
+import { insertNew } from './store/compiled.ts'
 import type { Store } from './store/store.ts'
 import type { Vault } from './vault.ts'
 
@@ -8,11 +9,7 @@ const NAME = 'vault'
  * the same key, and a restored database needs its own.
  */
 export async function vaultFits({ db }: Store, vault: Vault): Promise<boolean> {
-  await db
-    .insertInto('settings')
-    .values({ name: NAME, value: vault.seal(NAME, NAME) })
-    .onConflict(conflict => conflict.doNothing())
-    .execute()
+  await insertNew(db, 'settings', { name: NAME, value: vault.seal(NAME, NAME) })
   const { value } = await db.selectFrom('settings').select('value').where('name', '=', NAME).executeTakeFirstOrThrow()
   try {
     return vault.open(value, NAME) === NAME

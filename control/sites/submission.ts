@@ -1,6 +1,7 @@
 import { type BookingDeps, bookCallback } from '../callbacks/booking.ts'
 import { isProblem, type Problem, problem } from '../http/errors.ts'
 import { sha256 } from '../kernel/secrets.ts'
+import { insertNew } from '../kernel/store/compiled.ts'
 import type { Store, Trx } from '../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../kernel/tenancy.ts'
 import type { Vault } from '../kernel/vault.ts'
@@ -78,9 +79,5 @@ async function takeProof(trx: Trx, tenant: Tenant, challenge: string, expiresAt:
     ...{ organisation_id: tenant.organisationId, livemode: tenant.livemode ? 1 : 0 },
     ...{ id: sha256(challenge), expires_at: expiresAt },
   }
-  const insert = trx.insertInto('site_proofs').values(row)
-  const { numInsertedOrUpdatedRows = 0n } = await insert
-    .onConflict(one => one.column('id').doNothing())
-    .executeTakeFirst()
-  return numInsertedOrUpdatedRows > 0n
+  return insertNew(trx, 'site_proofs', row)
 }

@@ -12,7 +12,7 @@ import { Copilot } from '../copilot/sessions/copilot.ts'
 import { Feed } from '../copilot/sessions/feed.ts'
 import { describeListenError } from '../http/http-port.ts'
 import { releaseInterruptedAttempts } from '../http/idempotency.ts'
-import { publicUrlOf } from '../kernel/addresses.ts'
+import { nodeAddresses, publicUrlOf } from '../kernel/addresses.ts'
 import { readConfig } from '../kernel/config/read.ts'
 import type { Config } from '../kernel/config/settings.ts'
 import { mediaSocketPath } from '../kernel/data-dir.ts'
@@ -143,7 +143,7 @@ export async function main(): Promise<void> {
   const running = new RunningCalls(store)
   /** Writes this node's heartbeat. If other nodes have taken it for lost and ended its calls, media has to hear of it. */
   async function beatOnce(): Promise<void> {
-    if (media.state === 'ready' && (await beat(store, now(), config.nodeUrl))) media.reconnect()
+    if (media.state === 'ready' && (await beat(store, now(), nodeAddresses(config)))) media.reconnect()
   }
 
   const heartbeat = new Periodic({ name: 'heartbeat', everyMs: BEAT_MS, firstMs: 0, run: beatOnce, log })

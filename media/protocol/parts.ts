@@ -77,10 +77,21 @@ const transport = oneOf('udp', 'tcp', 'tls', 'ws', 'wss')
 export type SipTransport = Static<typeof transport>
 
 /** Null: not said, and found by DNS where the host is a name (RFC 3263 §4); else UDP, and 5060, over TLS 5061. */
-const via = Type.Object({ host, port: nullable(integer(1, 65_535)), transport: nullable(transport) })
+const via = Type.Object({
+  ...{ host, port: nullable(integer(1, 65_535)), transport: nullable(transport) },
+  /** As of a phone. */
+  node: Type.Optional(line(300)),
+})
 
-/** Next hop to a phone: the source of its registration. */
-export const phoneVia = Type.Object({ host, port: integer(1, 65_535), transport })
+/**
+ * Next hop to a phone: the source of its registration. `node`: host and port of the node that it has registered with, whose connection leads
+ * there; absent: this one.
+ */
+export const phoneVia = Type.Object({
+  ...{ host, port: integer(1, 65_535), transport },
+  node: Type.Optional(line(300)),
+})
+export type PhoneVia = Static<typeof phoneVia>
 
 /** The full state, sent to a subscriber each time (RFC 3842, RFC 4235). */
 export const packageState = Type.Union([

@@ -1,5 +1,5 @@
 import { destinationOfUri, isWebSocket, peerOfAddress } from '../../sip/destination.ts'
-import type { UaEvent } from '../../sip/user-agent.ts'
+import type { Peer, UaEvent } from '../../sip/user-agent.ts'
 import type { OwnAddresses } from '../kernel/own-addresses.ts'
 import type { DialTarget, EndedReason, Failure, LegSnapshot, Request } from '../protocol.ts'
 import { isFailure } from '../protocol.ts'
@@ -147,7 +147,8 @@ export class CallsOut {
     line.way = way
     line.codecs = target.codecs
     line.dtmf = target.dtmf ?? 'auto'
-    line.isWebRtc = isWebSocket(peer)
+    const [phone] = target.hosts
+    line.isWebRtc = isWebSocket(phone?.node === undefined ? peer : (phone as Peer))
     line.srtp = target.srtp ?? (peer.transport === 'tls' ? 'optional' : 'off')
     this.#invite(line, way)
     return null

@@ -1,6 +1,7 @@
 import type { AskEvent, AskReply, MessageReport, Peer } from '../../sip/agent-types.ts'
 import type { Events, Failure, MediaEvent, Reply, Request } from '../protocol.ts'
 import type { SipEndpoint } from './endpoint/sip-endpoint.ts'
+import { firstHop } from './proxies.ts'
 
 /** How long control may take to judge what a phone asks [ms]; then 503. */
 const DECISION_MS = 4000
@@ -12,7 +13,7 @@ export interface PhonesOptions {
   emit: (event: MediaEvent) => void
 }
 
-type Sip = Pick<SipEndpoint, 'do' | 'checkAsk' | 'answerAsk' | 'subscriptionIds'>
+type Sip = Pick<SipEndpoint, 'do' | 'checkAsk' | 'answerAsk' | 'subscriptionIds' | 'throughNode'>
 
 /**
  * SUBSCRIBE and MESSAGE of phones, between SIP and control. Media verifies digests and keeps the dialogs of subscriptions. Control
@@ -91,8 +92,10 @@ export class Phones {
     if (this.#about.delete(subscriptionId)) this.#emit('sip.unsubscribed', { subscriptionId })
   }
 
-  send({ messageId, uri, from, via, route = [], text }: Request<'sip.message'>): Reply<'sip.message'> {
-    this.#sip.do((agent, now) => agent.message({ messageId, to: uri, from, target: via, route, text }, now))
+  send({ messageId, uri, from, via, route: named, text }: Request<'sip.message'>): Reply<'sip.message'> {
+    const { route = [] } = this.#sip.throughNode({ hosts: [via], route: named, publicOnly: false })
+    const target = via.node === undefined ? via : firstHop(route)!
+    this.#sip.do((agent, now) => agent.message({ messageId, to: uri, from, target, route, text }, now))
     return {}
   }
 

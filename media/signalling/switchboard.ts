@@ -301,7 +301,8 @@ export class Switchboard {
   }
 
   async dial(request: Request<'leg.dial'> & { target: DialTarget }): Promise<LegSnapshot | Failure> {
-    return this.#fullFor(request.legId) ?? this.#out.dial(request)
+    const target = this.#sip.throughNode(request.target)
+    return this.#fullFor(request.legId) ?? this.#out.dial({ ...request, target })
   }
 
   reserve({ legId }: Request<'leg.reserve'>): Reply<'leg.reserve'> | Failure {

@@ -291,7 +291,8 @@ function signedFor(text: string): string | null {
 
 function destinationsOf({ uri, hosts, route = [], publicOnly }: DialTarget): Destination[] {
   const next = route.length === 0 ? destinationOfUri(uri) : firstHop(route)
-  const named: Destination[] = hosts.length > 0 ? hosts : [next].filter(to => to !== null)
+  const isNext = hosts.length === 0 || hosts[0]!.node !== undefined
+  const named: Destination[] = isNext ? [next].filter(to => to !== null) : hosts
   return named.map(to => (publicOnly ? { ...to, publicOnly } : to))
 }
 

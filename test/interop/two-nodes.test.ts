@@ -1,20 +1,17 @@
-import pg from 'pg'
 import * as assert from 'uvu/assert'
-import { freePort } from '../../bench/free-port.ts'
 import { Phone } from '../../bench/phone/phone.ts'
 import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import { Product } from '../../bench/product.ts'
+import type { Product } from '../../bench/product.ts'
 import { levelAt } from '../../bench/spectrum.ts'
 import { tone } from '../../bench/voices.ts'
 import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
 import { missingPrograms, suite } from '../harness.ts'
 import { Kamailio } from './peers/kamailio.ts'
+import { missingServer, query, startTwoNodes } from './peers/two-nodes.ts'
 
 /** Two nodes that share a PostgreSQL database, with Kamailio before them: what the one knows, the other has to serve. */
 const test = suite('interop/two-nodes')
-const { TANDEM_TEST_SERVER_URL: server, TANDEM_TEST_DATABASES: databases } = process.env
-const missing =
-  missingPrograms('kamailio', 'openssl') ?? (server === undefined ? 'TANDEM_TEST_DATABASE_URL is not set' : null)
+const missing = missingPrograms('kamailio', 'openssl') ?? missingServer()
 const EDGE = '127.0.0.6'
 const CARRIER = '127.0.0.9'
 const LIMIT = { timeoutMs: 60_000 }
@@ -23,29 +20,11 @@ let nodes: [Product, Product]
 let edge: Kamailio
 let shared: string
 
-async function query(url: string, statement: string): Promise<pg.QueryResult> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    return await client.query(statement)
-  } finally {
-    await client.end()
-  }
-}
-
 test.before(async () => {
   if (missing !== null) return
-  const name = `${databases}_${process.pid}`
-  await query(server!, `create database "${name}"`)
-  const url = new URL(server!)
-  url.pathname = `/${name}`
-  shared = url.href
-  const env = { TANDEM_DATABASE_URL: shared, TANDEM_SIP_PROXIES: `${EDGE}/32` }
-  const start = async (): Promise<Product> => {
-    const port = String(await freePort())
-    return Product.start({ env: { ...env, TANDEM_HTTP_PORT: port, TANDEM_NODE_URL: `http://127.0.0.1:${port}` } })
-  }
-  nodes = await Promise.all([start(), start()])
+  const started = await startTwoNodes({ TANDEM_SIP_PROXIES: `${EDGE}/32` })
+  nodes = started.nodes
+  shared = started.url
   edge = await Kamailio.start(
     EDGE,
     nodes.map(({ sip }) => sip),

@@ -2,6 +2,7 @@ import { DateTime } from 'luxon'
 import type { Logger } from 'pino'
 import { queueMail } from '../../kernel/mail/job.ts'
 import { sha256 } from '../../kernel/secrets.ts'
+import { insertNew } from '../../kernel/store/compiled.ts'
 import type { Db, Store } from '../../kernel/store/store.ts'
 import type { Vault } from '../../kernel/vault.ts'
 import { API_VERSIONS } from '../../kernel/versions/all.ts'
@@ -96,12 +97,8 @@ async function tell(
   let queued = 0
   for (const email of emails) {
     await store.transaction(async trx => {
-      const told = await trx
-        .insertInto('sunset_notices')
-        .values({ organisation_id: organisation.id, version, months, email, created: now().toISOString() })
-        .onConflict(conflict => conflict.doNothing())
-        .executeTakeFirst()
-      if (told.numInsertedOrUpdatedRows !== 1n) return
+      const row = { organisation_id: organisation.id, version, months, email, created: now().toISOString() }
+      if (!(await insertNew(trx, 'sunset_notices', row))) return
       const id = `sunset.${organisation.id}.${version}.${months}.${sha256(email).slice(0, 16)}`
       await queueMail(
         trx,

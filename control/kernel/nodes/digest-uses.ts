@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { NonceUse } from '../../../media/protocol.ts'
+import { insertNew } from '../store/compiled.ts'
 import type { Store } from '../store/store.ts'
 
 /** Longer than a nonce is valid, whatever the clocks of nodes say [ms]. */
@@ -35,10 +36,5 @@ export async function noteUse(
   await db.deleteFrom('digest_uses').where('until', '<=', now.toISOString()).execute()
   const nonce = createHash('sha256').update(use.value).digest('hex')
   const until = new Date(now.getTime() + KEPT_MS).toISOString()
-  const noted = await db
-    .insertInto('digest_uses')
-    .values({ nonce, count: use.count, until })
-    .onConflict(conflict => conflict.doNothing())
-    .executeTakeFirst()
-  return noted.numInsertedOrUpdatedRows === 1n
+  return insertNew(db, 'digest_uses', { nonce, count: use.count, until })
 }

@@ -14,16 +14,16 @@ export const LOST_AFTER_MS = 60_000
 /** Longer than it takes to end all calls of a node [ms]. */
 const ENDING_MS = 300_000
 
-/** Sends a heartbeat; `url`: see `NodeTable`. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
-export async function beat(store: Store, now: Date, url?: string | null): Promise<boolean> {
+/** Sends a heartbeat; `url`, `sip`: see `NodeTable`. True: others have declared this node lost meanwhile, and its calls have ended in the rows. */
+export async function beat(store: Store, now: Date, at?: Pick<NodeRow, 'url' | 'sip'>): Promise<boolean> {
   const seen_at = now.toISOString()
   const id = nodeOf(store.db)
   return store.transaction(async trx => {
     const before = await trx.selectFrom('nodes').selectAll().where('id', '=', id).executeTakeFirst()
     await trx
       .insertInto('nodes')
-      .values({ id, seen_at, lost_at: null, url })
-      .onConflict(conflict => conflict.column('id').doUpdateSet({ seen_at, lost_at: null, url }))
+      .values({ id, seen_at, lost_at: null, ...at })
+      .onConflict(conflict => conflict.column('id').doUpdateSet({ seen_at, lost_at: null, ...at }))
       .execute()
     return before !== undefined && before.lost_at !== null
   })

@@ -15,6 +15,8 @@ export interface NodeTable {
   lost_at: string | null
   /** Where the other nodes find its API (`TANDEM_NODE_URL`); null: nowhere. */
   url: Generated<string | null>
+  /** Where they find its SIP, as `HOST:PORT`; null: nowhere. */
+  sip: Generated<string | null>
 }
 
 export type NodeRow = Selectable<NodeTable>

@@ -136,6 +136,13 @@ export function inList(name: string, values: readonly unknown[]) {
   }
 }
 
+/** Inserts a row. False: there is one with a key of it. */
+export async function insertNew<T extends keyof Database>(db: Db, table: T, row: Insertable<Database[T]>) {
+  const insert = db.insertInto(table).values(row as never)
+  const { numInsertedOrUpdatedRows } = await insert.onConflict(one => one.doNothing()).executeTakeFirstOrThrow()
+  return numInsertedOrUpdatedRows === 1n
+}
+
 /** Rows of one INSERT: databases bound the number of values in a statement, and each number of rows is a query of its own. */
 const ROWS_AT_ONCE = 64
 

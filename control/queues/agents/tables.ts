@@ -57,7 +57,7 @@ export interface SipRegistrationTable extends TenantColumns {
   user_id: string
   /** The contact's URI. */
   contact: string
-  /** The node with whose media process it registered. Only that node can reach it, unless `path` leads every node to it. */
+  /** The node with whose media process it registered: others reach it through that, unless `path` leads every node to it. */
   node: string
   call_id: string
   cseq: number

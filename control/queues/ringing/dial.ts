@@ -134,10 +134,10 @@ async function dialTarget(
   const phone: DialTarget = {
     uri: target.uri,
     from: { uri: caller.startsWith('sip:') ? caller : `sip:${caller}@${sipHost}` },
-    hosts: target.via === null ? [] : [target.via],
+    hosts: [target.via],
     ...(target.route === undefined ? {} : { route: target.route }),
     // A phone on a private network may name private addresses: it has proved its account.
-    publicOnly: target.via === null || isPublicAddress(target.via.host),
+    publicOnly: isPublicAddress(target.via.host),
     credentials: null,
     codecs: CODECS,
     srtp: 'optional',

@@ -1,37 +1,23 @@
-import type { EndedReason, PaymentPause, SipTransport } from '../../../media/protocol.ts'
+import type { EndedReason, PaymentPause, PhoneVia } from '../../../media/protocol.ts'
 import { hangUpLeg, mainLeg } from '../../calls/legs.ts'
 import { wake } from '../../calls/steps/follow.ts'
 import type { ParticipantRow } from '../../calls/tables.ts'
 import { newId } from '../../kernel/ids.ts'
+import { insertNew } from '../../kernel/store/compiled.ts'
 import { nodeOf } from '../../kernel/store/node.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant } from '../../kernel/tenancy.ts'
 import type { RingPurpose, RingRow } from '../tables.ts'
 
-/** A device that rings when an agent is called. */
+/** A device that rings when an agent is called. `uri`: the contact; `route`: proxies on the way to it, as Route values; absent: none. */
 export type Device =
-  | {
-      kind: 'sip'
-      /** The contact's URI. */
-      uri: string
-      /** Where it registered from: the next hop. */
-      via: { host: string; port: number; transport: SipTransport }
-      /** Proxies on the way to it, as Route values. Absent: none. */
-      route?: string[]
-    }
+  | { kind: 'sip'; uri: string; via: PhoneVia; route?: string[] }
   | { kind: 'browser'; browserId: string }
 
 /** The destination of a dialled leg. `address`: a number or SIP URI, over the organisation's connections. `leg`: a phone that has called us. */
 export type RingTarget =
   | { kind: 'leg'; legId: string }
-  | {
-      kind: 'sip'
-      uri: string
-      via: { host: string; port: number; transport: SipTransport } | null
-      /** Proxies on the way to it, as Route values. Absent: none. */
-      route?: string[]
-    }
-  | { kind: 'browser'; browserId: string }
+  | Device
   | {
       kind: 'address'
       to: string
@@ -126,15 +112,7 @@ export async function holdLine(
     payment: null,
     node_id: nodeOf(trx),
   }
-  return insertRing(trx, row)
-}
-
-async function insertRing(trx: Trx, row: RingRow): Promise<boolean> {
-  const inserted = trx
-    .insertInto('rings')
-    .values(row)
-    .onConflict(conflict => conflict.doNothing())
-  return (await inserted.executeTakeFirst()).numInsertedOrUpdatedRows === 1n
+  return insertNew(trx, 'rings', row)
 }
 
 /**
@@ -162,7 +140,7 @@ export async function startRing(trx: Trx, tenant: Tenant, ring: NewRing, at: str
     payment: ring.payment === undefined ? null : JSON.stringify(ring.payment),
     node_id: (await mainLeg(trx, tenant, ring.callId))?.node_id ?? nodeOf(trx),
   }
-  if (!(await insertRing(trx, row))) return null
+  if (!(await insertNew(trx, 'rings', row))) return null
   const { role, address, timeoutS, onward, connectionId } = ring
   const common = { role, address, timeoutS, onward, connectionId, at }
   for (const target of ring.targets) await insertLeg(trx, tenant, row, { target, ...common })

@@ -2,6 +2,7 @@ import type { EndedReason } from '../../../media/protocol.ts'
 import { follow } from '../../calls/steps/follow.ts'
 import { appendEvent } from '../../kernel/events/log.ts'
 import { showRow } from '../../kernel/show-row.ts'
+import { insertNew } from '../../kernel/store/compiled.ts'
 import type { Db, Trx } from '../../kernel/store/store.ts'
 import { forTenant, type Tenant, tenantOf } from '../../kernel/tenancy.ts'
 import { type CallTransfer, callTransferSchema } from './schema.ts'
@@ -10,13 +11,8 @@ import type { CallTransferRow, Plan } from './tables.ts'
 export const planOf = (row: CallTransferRow): Plan => JSON.parse(row.plan) as Plan
 
 /** False: another transfer of this call is in progress. */
-export async function insertTransfer(trx: Trx, row: CallTransferRow): Promise<boolean> {
-  const inserted = trx
-    .insertInto('call_transfers')
-    .values(row)
-    .onConflict(conflict => conflict.doNothing())
-  return (await inserted.executeTakeFirst()).numInsertedOrUpdatedRows === 1n
-}
+export const insertTransfer = (trx: Trx, row: CallTransferRow): Promise<boolean> =>
+  insertNew(trx, 'call_transfers', row)
 
 /** Searches all tenants, since events of media do not name one. */
 export const findTransfer = (db: Db, id: string): Promise<CallTransferRow | undefined> =>

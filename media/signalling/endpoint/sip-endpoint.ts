@@ -2,6 +2,7 @@ import { connect, createServer } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
 import { isWebSocket } from '../../../sip/destination.ts'
 import { PING } from '../../../sip/message/framer.ts'
+import { parseHostPort } from '../../../sip/message/uri.ts'
 import {
   type Action,
   type AskEvent,
@@ -20,12 +21,13 @@ import {
 import { isAny, type OwnAddresses } from '../../kernel/own-addresses.ts'
 import { credentialOf, type TlsCredential } from '../../kernel/tls-files.ts'
 import { randomHex } from '../../protocol/chance.ts'
-import { isPublicAddress } from '../../protocol.ts'
+import { type DialTarget, isPublicAddress } from '../../protocol.ts'
 import { type DoorSocket, type OpenDoor, openNodeDoor } from '../../rtp/datagrams/door-socket.ts'
 import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
+import { NodeRelay } from './node-relay.ts'
 import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
@@ -101,6 +103,8 @@ export class SipEndpoint {
   readonly #flows = new SipFlows()
   readonly #proxies: Proxies
   readonly #locator: Locator
+  /** Null: no other node calls our phones. */
+  readonly #relay: NodeRelay | null
   /** By the host that they are bound to. */
   readonly #udp = new Map<string, DoorSocket>()
   readonly #tcp: SipStreams
@@ -114,7 +118,9 @@ export class SipEndpoint {
     this.#options = options
     this.#reach = new SipReach(options.allowedNetworks ?? [])
     this.#proxies = new Proxies(options.proxies ?? [])
-    const { addresses } = options
+    const { addresses, nonceKey } = options
+    this.#relay =
+      nonceKey === undefined ? null : new NodeRelay({ secret: nonceKey.secret, local: to => this.#localOf(to) })
     this.#locator = new Locator({
       names: options.names,
       reach: this.#reach,
@@ -129,7 +135,7 @@ export class SipEndpoint {
       optionsStatus: options.optionsStatus,
       ...(options.inviteDoor === undefined ? {} : { inviteDoor: options.inviteDoor }),
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
-      ...(options.nonceKey === undefined ? {} : { nonceKey: options.nonceKey }),
+      ...(nonceKey === undefined ? {} : { nonceKey }),
     })
     const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'disconnected' | 'isKnown' | 'counters'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
@@ -327,6 +333,16 @@ export class SipEndpoint {
     return this.#locator.locate(to)
   }
 
+  /** What to dial in place of a phone that another node has (`node` of its host). */
+  throughNode<T extends Pick<DialTarget, 'hosts' | 'route' | 'publicOnly'>>(target: T): T {
+    const [phone] = target.hosts
+    const node = phone?.node === undefined ? null : parseHostPort(phone.node)
+    if (this.#relay === null || phone === undefined || node === null || 'error' in node) return target
+    const { host, port, transport } = phone as Peer
+    const route = this.#relay.routeTo({ host: node.host, port: node.port ?? 5060 }, { host, port, transport })
+    return { ...target, route: [route], publicOnly: false }
+  }
+
   /** The Call-ID of a session; null: it is over. */
   callIdOf(sessionId: string): string | null {
     return this.#agent.callIdOf(sessionId)
@@ -389,6 +405,12 @@ export class SipEndpoint {
   #take(bytes: Uint8Array, from: Peer): void {
     const now = performance.now()
     this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
+    const relayed = this.#relay?.relay(bytes, from) ?? null
+    if (relayed !== null) {
+      this.#gate.meet(from.host, now)
+      if (relayed.to !== null) this.#send(relayed.bytes, relayed.to)
+      return
+    }
     const peer = this.#reach.from(from)
     const isKnown = isDialled(from) || this.#gate.isKnown(from.host, now)
     if (this.#proxies.has(from.host)) this.#receiveThrough(bytes, peer, now)

@@ -111,3 +111,4 @@ export { farEndsHold as '415-far-ends-hold' } from './400-449/415-far-ends-hold.
 export { olderNodes as '416-older-nodes' } from './400-449/416-older-nodes.ts'
 export { nodeUrls as '417-node-urls' } from './400-449/417-node-urls.ts'
 export { whyUnreached as '418-why-unreached' } from './400-449/418-why-unreached.ts'
+export { nodeSip as '419-node-sip' } from './400-449/419-node-sip.ts'

@@ -1,0 +1,106 @@
+import * as assert from 'uvu/assert'
+import { Phone } from '../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../bench/phone/phone-call.ts'
+import type { Product } from '../../bench/product.ts'
+import { levelAt } from '../../bench/spectrum.ts'
+import { tone } from '../../bench/voices.ts'
+import { Chromium, missingBrowser } from '../e2e/browsers/chromium.ts'
+import { hearsSpeech } from '../e2e/browsers/pages.ts'
+import { SipPage } from '../e2e/browsers/sip-page.ts'
+import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
+import { suite } from '../harness.ts'
+import { missingServer, startTwoNodes } from './peers/two-nodes.ts'
+
+/** Two nodes that share a PostgreSQL database, with nothing before them: each takes calls for what the other one has. */
+const test = suite('interop/between-nodes')
+const LIMIT = { timeoutMs: 60_000 }
+
+let nodes: [Product, Product]
+let site: SipPage
+
+test.before(async () => {
+  site = await SipPage.serve()
+  if (missingServer() === null) nodes = (await startTwoNodes({ TANDEM_SIP_WS_ORIGINS: site.url })).nodes
+})
+test.after(async () => {
+  for (const node of nodes ?? []) await curtain(node)
+  site.close()
+})
+
+const sharedTest = (sentence: string, run: () => Promise<void>, needed: string | null = null): void => {
+  const missing = missingServer() ?? needed
+  if (missing === null) test(sentence, run, LIMIT)
+  else test.skip(sentence, missing)
+}
+
+/** A member who is called by `97xx`, at whichever node. */
+async function memberAt(extension: string): Promise<{ account: Record<string, string>; number: string }> {
+  const [node] = nodes
+  const { user_id: id } = await node.ok('POST', '/invitations', { email: `m${extension}@example.com`, extension })
+  await node.ok('PATCH', `/users/${id}`, { status: 'active' })
+  const account = await node.ok('POST', `/users/${id}/sip_credential`)
+  const number = extension.replace('77', '97')
+  await node.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'user', id } })
+  return { account, number }
+}
+
+const hears = (node: Product, call: PhoneCall, hz: number): Promise<true> =>
+  node.until(`${hz} Hz is heard`, async () => (levelAt(hz, await call.heard.next(200)) > HEARD_DBOV ? true : null))
+
+for (const transport of ['udp', 'tcp'] as const) {
+  sharedTest(
+    `a phone that has registered with one node over ${transport} is rung by callers of the other`,
+    async () => {
+      const { account, number } = await memberAt(transport === 'udp' ? '7701' : '7702')
+      const [near, far] = nodes
+      const [phone, caller] = [await Phone.open(`phone-${transport}`), await Phone.open('caller')]
+      await phone.register(account as never, { ...far.sip, transport } as never)
+      for (const whoHangsUp of ['caller', 'phone']) {
+        const calling = caller.dial(number, near.sip)
+        const ringing = await phone.next()
+        ringing.answer()
+        const call = await calling
+        assert.is((await call.outcome).status, 200)
+        call.say(tone(440))
+        ringing.say(tone(1000))
+        await Promise.all([hears(near, call, 1000), hears(near, ringing, 440)])
+        await (whoHangsUp === 'caller' ? call : ringing).hangup()
+        await Promise.all([call.ended, ringing.ended])
+      }
+      await Promise.all([phone.close(), caller.close()])
+    },
+  )
+}
+
+sharedTest(
+  'sip.js in Chromium that has registered with one node is rung by callers of the other, until they give up or it hangs up',
+  async () => {
+    const { account, number } = await memberAt('7703')
+    const [near] = nodes
+    const chromium = await Chromium.launch()
+    const { page } = await chromium.open(site.url)
+    const { username, password } = account
+    const wsUrl = `ws://127.0.0.1:${nodes[1].wsPort}/v1/sip`
+    await page.evaluate(`phone.register(${JSON.stringify({ username, password, wsUrl })})`)
+    await page.waitForFunction('phone.registerer.state === "Registered"')
+    const caller = await Phone.open('caller')
+    const givenUp = await caller.dial(number, near.sip)
+    await page.waitForFunction('phone.state === "ringing"')
+    await givenUp.hangup()
+    await page.waitForFunction('phone.state === "Terminated"')
+    const calling = caller.dial(number, near.sip)
+    await page.waitForFunction('phone.state === "ringing"')
+    await page.evaluate('phone.answer()')
+    await page.waitForFunction('phone.state === "Established"')
+    const call = await calling
+    assert.is((await call.outcome).status, 200)
+    assert.ok(await hearsSpeech(call), 'the caller hears the page')
+    await page.evaluate('phone.bye()')
+    await call.ended
+    await chromium.close()
+    await caller.close()
+  },
+  missingBrowser(),
+)
+
+test.run()

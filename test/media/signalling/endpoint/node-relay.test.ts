@@ -1,0 +1,77 @@
+import * as assert from 'uvu/assert'
+import { NodeRelay } from '../../../../media/signalling/endpoint/node-relay.ts'
+import type { Peer } from '../../../../sip/agent-types.ts'
+import { suite } from '../../../harness.ts'
+
+const test = suite('media/signalling: relay between nodes')
+
+const NODE = { host: '10.0.0.2', port: 5060 }
+const PHONE: Peer = { transport: 'ws', host: '192.0.2.9', port: 40_000 }
+const CALLER: Peer = { transport: 'tcp', host: '10.0.0.1', port: 33_333, connectionId: 'c7' }
+const relayOf = (secret: string) => new NodeRelay({ secret, local: () => NODE })
+const [ours, others] = [relayOf('one secret'), relayOf('another')]
+
+const message = (start: string, fields: string[], body = '') =>
+  Buffer.from([start, ...fields, `Content-Length: ${body.length}`, '', body].join('\r\n'))
+const fieldsOf = (method: string, toTag = ''): string[] => [
+  'Via: SIP/2.0/TCP 10.0.0.1:5060;branch=z9hG4bKa',
+  'From: <sip:a@x>;tag=1',
+  `To: <sip:b@y>${toTag}`,
+  'Call-ID: c1',
+  `CSeq: 7 ${method}`,
+  'Contact: <sip:a@10.0.0.1:5070;transport=tcp>',
+]
+const valueOf = (bytes: Uint8Array, name: string): string[] =>
+  Buffer.from(bytes)
+    .toString()
+    .split('\r\n')
+    .filter(line => line.startsWith(`${name}: `))
+    .map(line => line.slice(name.length + 2))
+
+const invite = (route: string, method = 'INVITE') =>
+  message(`${method} sip:b@x.invalid SIP/2.0`, [...fieldsOf(method), 'Max-Forwards: 70', `Route: ${route}`], 'v=0')
+
+test('a request with the Route of a node goes to its phone, the answer back over its connection', () => {
+  const relayed = ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)
+  assert.equal(relayed?.to, PHONE)
+  const [via, below] = valueOf(relayed!.bytes, 'Via')
+  assert.match(via!, /^SIP\/2\.0\/WS 10\.0\.0\.2:5060;/)
+  assert.match(below!, /z9hG4bKa$/)
+  assert.equal([valueOf(relayed!.bytes, 'Route'), valueOf(relayed!.bytes, 'Max-Forwards')], [[], ['69']])
+  const answer = message('SIP/2.0 180 Ringing', [`v: ${via},\r\n ${below}`, ...fieldsOf('INVITE', ';tag=2').slice(1)])
+  const back = ours.relay(answer, PHONE)
+  assert.equal(back?.to, CALLER)
+  assert.equal(valueOf(back!.bytes, 'Via'), [below])
+})
+
+test('its CANCEL has the same branch, another request has another', () => {
+  const route = ours.routeTo(NODE, PHONE)
+  const branches = ['INVITE', 'CANCEL', 'BYE'].map(
+    method => /branch=\w+/.exec(valueOf(ours.relay(invite(route, method), CALLER)!.bytes, 'Via')[0]!)?.[0],
+  )
+  assert.is(branches[0], branches[1])
+  const later = Buffer.from(invite(route).toString().replace('7 INVITE', '8 INVITE'))
+  assert.is.not(/branch=\w+/.exec(valueOf(ours.relay(later, CALLER)!.bytes, 'Via')[0]!)?.[0], branches[0])
+})
+
+test('what the phone sends in the call goes to the Contact of the node that called it; nothing else does', () => {
+  const routes = valueOf(ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)!.bytes, 'Record-Route')
+  assert.is(routes.length, 2)
+  const bye = (toTag: string) =>
+    message('BYE sip:a@10.0.0.1:5070 SIP/2.0', [...fieldsOf('BYE', toTag), `Route: ${routes.join(', ')}, <sip:z;lr>`])
+  const inside = ours.relay(bye(';tag=2'), PHONE)
+  assert.equal(inside?.to, { transport: 'tcp', host: '10.0.0.1', port: 5070 })
+  assert.equal(valueOf(inside!.bytes, 'Route'), ['<sip:z;lr>'])
+  assert.is(ours.relay(bye(''), PHONE)?.to, null, 'a call to the node')
+})
+
+test('only nodes make such Routes, and a message that is not to be passed on is left alone', () => {
+  assert.is(ours.relay(invite(others.routeTo(NODE, PHONE)), CALLER), null)
+  const route = ours.routeTo(NODE, PHONE)
+  assert.is(ours.relay(invite(route.replace(/\.(\w)/, (_, c) => `.${c === 'a' ? 'b' : 'a'}`)), CALLER), null)
+  assert.is(ours.relay(invite(`<sip:z;lr>, ${route}`), CALLER), null)
+  assert.is(ours.relay(invite('<sip:z;lr>'), CALLER), null)
+  assert.is(ours.relay(Buffer.from(invite(route).toString().replace('Forwards: 70', 'Forwards: 0')), CALLER)?.to, null)
+})
+
+test.run()
