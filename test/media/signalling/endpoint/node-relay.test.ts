@@ -21,7 +21,7 @@ const fieldsOf = (method: string, toTag = ''): string[] => [
   `CSeq: 7 ${method}`,
   'Contact: <sip:a@10.0.0.1:5070;transport=tcp>',
 ]
-const valueOf = (bytes: Uint8Array, name: string): string[] =>
+const fieldsNamed = (bytes: Uint8Array, name: string): string[] =>
   Buffer.from(bytes)
     .toString()
     .split('\r\n')
@@ -34,34 +34,34 @@ const invite = (route: string, method = 'INVITE') =>
 test('a request with the Route of a node goes to its phone, the answer back over its connection', () => {
   const relayed = ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)
   assert.equal(relayed?.to, PHONE)
-  const [via, below] = valueOf(relayed!.bytes, 'Via')
+  const [via, below] = fieldsNamed(relayed!.bytes, 'Via')
   assert.match(via!, /^SIP\/2\.0\/WS 10\.0\.0\.2:5060;/)
   assert.match(below!, /z9hG4bKa$/)
-  assert.equal([valueOf(relayed!.bytes, 'Route'), valueOf(relayed!.bytes, 'Max-Forwards')], [[], ['69']])
+  assert.equal([fieldsNamed(relayed!.bytes, 'Route'), fieldsNamed(relayed!.bytes, 'Max-Forwards')], [[], ['69']])
   const answer = message('SIP/2.0 180 Ringing', [`v: ${via},\r\n ${below}`, ...fieldsOf('INVITE', ';tag=2').slice(1)])
   const back = ours.relay(answer, PHONE)
   assert.equal(back?.to, CALLER)
-  assert.equal(valueOf(back!.bytes, 'Via'), [below])
+  assert.equal(fieldsNamed(back!.bytes, 'Via'), [below])
 })
 
 test('its CANCEL has the same branch, another request has another', () => {
   const route = ours.routeTo(NODE, PHONE)
   const branches = ['INVITE', 'CANCEL', 'BYE'].map(
-    method => /branch=\w+/.exec(valueOf(ours.relay(invite(route, method), CALLER)!.bytes, 'Via')[0]!)?.[0],
+    method => /branch=\w+/.exec(fieldsNamed(ours.relay(invite(route, method), CALLER)!.bytes, 'Via')[0]!)?.[0],
   )
   assert.is(branches[0], branches[1])
   const later = Buffer.from(invite(route).toString().replace('7 INVITE', '8 INVITE'))
-  assert.is.not(/branch=\w+/.exec(valueOf(ours.relay(later, CALLER)!.bytes, 'Via')[0]!)?.[0], branches[0])
+  assert.is.not(/branch=\w+/.exec(fieldsNamed(ours.relay(later, CALLER)!.bytes, 'Via')[0]!)?.[0], branches[0])
 })
 
 test('what the phone sends in the call goes to the Contact of the node that called it; nothing else does', () => {
-  const routes = valueOf(ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)!.bytes, 'Record-Route')
+  const routes = fieldsNamed(ours.relay(invite(ours.routeTo(NODE, PHONE)), CALLER)!.bytes, 'Record-Route')
   assert.is(routes.length, 2)
   const bye = (toTag: string) =>
     message('BYE sip:a@10.0.0.1:5070 SIP/2.0', [...fieldsOf('BYE', toTag), `Route: ${routes.join(', ')}, <sip:z;lr>`])
   const inside = ours.relay(bye(';tag=2'), PHONE)
   assert.equal(inside?.to, { transport: 'tcp', host: '10.0.0.1', port: 5070 })
-  assert.equal(valueOf(inside!.bytes, 'Route'), ['<sip:z;lr>'])
+  assert.equal(fieldsNamed(inside!.bytes, 'Route'), ['<sip:z;lr>'])
   assert.is(ours.relay(bye(''), PHONE)?.to, null, 'a call to the node')
 })
 
