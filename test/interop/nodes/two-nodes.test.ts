@@ -1,13 +1,13 @@
 import * as assert from 'uvu/assert'
-import { Phone } from '../../bench/phone/phone.ts'
-import type { PhoneCall } from '../../bench/phone/phone-call.ts'
-import type { Product } from '../../bench/product.ts'
-import { levelAt } from '../../bench/spectrum.ts'
-import { tone } from '../../bench/voices.ts'
-import { curtain, HEARD_DBOV } from '../e2e/scene.ts'
-import { missingPrograms, suite } from '../harness.ts'
-import { Kamailio } from './peers/kamailio.ts'
-import { missingServer, query, startTwoNodes } from './peers/two-nodes.ts'
+import { Phone } from '../../../bench/phone/phone.ts'
+import type { PhoneCall } from '../../../bench/phone/phone-call.ts'
+import type { Product } from '../../../bench/product.ts'
+import { levelAt } from '../../../bench/spectrum.ts'
+import { tone } from '../../../bench/voices.ts'
+import { curtain, HEARD_DBOV } from '../../e2e/scene.ts'
+import { missingPrograms, suite } from '../../harness.ts'
+import { Kamailio } from '../peers/kamailio.ts'
+import { missingServer, query, startTwoNodes } from './two-nodes.ts'
 
 /** Two nodes that share a PostgreSQL database, with Kamailio before them: what the one knows, the other has to serve. */
 const test = suite('interop/two-nodes')
