@@ -26,8 +26,11 @@ export interface Peer {
   isTheirs?: boolean
   /** It was named by a party on a public network, so the owner sends to no private address for it. */
   publicOnly?: boolean
-  /** It is a trusted proxy. `origin`: the sender it names, null: it names none. */
-  proxy?: { origin: string | null }
+  /**
+   * It is a trusted proxy. `origin`: the sender it names, null: it names none. `proven`: it is a node of ours, which has passed the INVITE on,
+   * and this is the account that the caller has proven there; null: none.
+   */
+  proxy?: { origin: string | null; proven?: string | null }
   /** The owner knows this peer (a trunk, a registered phone): capacity is reserved for it when strangers flood us. */
   isKnown?: boolean
 }

@@ -189,6 +189,17 @@ export function rejectCall(
   core.forget(session)
 }
 
+/** Forgets an unanswered call without a word to the caller: somebody else answers this INVITE. Null: it has an answer. */
+export function handOver(core: AgentCore, session: Session, now: number): ServerTransaction | null {
+  const transaction = session.incoming
+  if (transaction === null) return null
+  session.incoming = null
+  core.transactions.abandon(transaction)
+  finish(core, session, ended(session, 'local', 'rejected'), now)
+  core.forget(session)
+  return transaction
+}
+
 /** CANCEL for an INVITE or re-INVITE that has no final response yet (RFC 3261 §9.2). */
 export function onCancelled(
   core: AgentCore,

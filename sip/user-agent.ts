@@ -1,4 +1,4 @@
-import { AgentCore, type Session } from './agent-core.ts'
+import { AgentCore, type Asked, type Session } from './agent-core.ts'
 import type {
   Action,
   AskReply,
@@ -15,7 +15,7 @@ import type {
   Watch,
 } from './agent-types.ts'
 import { ended, finish, hangUp } from './ending.ts'
-import { acceptCall, mayAsk, rejectCall, sendProvisional } from './inbound-call.ts'
+import { acceptCall, handOver, mayAsk, rejectCall, sendProvisional } from './inbound-call.ts'
 import { onRequest, refuseBroken } from './incoming-request.ts'
 import { sendInfo } from './info.ts'
 import { ownFields } from './message/format.ts'
@@ -204,6 +204,15 @@ export class UserAgent {
     return this.#with(sessionId, session =>
       rejectCall(this.#core, session, { status, ...options, headers: ownFields(options.headers ?? []) }, now),
     )
+  }
+
+  /** Leaves an unanswered inbound call to whom its INVITE is passed on; null: it is answered. `ended` follows at once, as if it was refused. */
+  handOver(sessionId: string, now: number): { invite: Asked | null; actions: Action[] } {
+    let invite: Asked | null = null
+    const actions = this.#with(sessionId, session => {
+      invite = handOver(this.#core, session, now)
+    })
+    return { invite, actions }
   }
 
   /** Gives up our INVITE; `ended` follows at once and a crossing 2xx is acknowledged and hung up. */

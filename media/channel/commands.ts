@@ -81,6 +81,7 @@ export class CommandTable {
       'leg.answer': request => this.#boardOf(request.legId).answer(request),
       'leg.ring': request => this.#options.switchboard.ring(request),
       'leg.reject': request => this.#boardOf(request.legId).reject(request),
+      'leg.pass_on': request => this.#options.switchboard.passOn(request),
       'leg.challenge': request => this.#options.switchboard.challenge(request),
       'leg.verify': request => this.#options.switchboard.verify(request),
       'leg.check_caller': request => this.#options.switchboard.checkCaller(request),

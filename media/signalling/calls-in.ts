@@ -90,7 +90,8 @@ export class CallsIn {
 
   #noRoomFor(peer: Peer): NoRoom | null {
     const { maxCalls, admission, sip } = this.#options
-    if (this.draining) return 'draining'
+    // What another node passes on belongs to what runs here.
+    if (this.draining && peer.proxy?.proven === undefined) return 'draining'
     if (this.#lines.taken >= maxCalls) return 'max_calls'
     if (this.#isCrowdedByStrangers(peer) || !sip().admitsCall(peer)) return 'strangers'
     return admission.refuses() ? 'overload' : null
@@ -131,6 +132,7 @@ export class CallsIn {
       from: line.from,
       source: { host: originOf(event.peer) },
       ...(event.peer.proxy === undefined ? {} : { isProxied: true }),
+      ...(event.peer.proxy?.proven === undefined ? {} : { passedOn: provenOf(event.peer.proxy.proven) }),
       ...(connectionId === undefined ? {} : { connectionId }),
       sipCallId: event.callId,
       ...replacedBy(this.#lines, event.replaces),
@@ -350,6 +352,23 @@ export class CallsIn {
     return isOver(line) ? notFound(legId) : verification
   }
 
+  /** Another node answers the caller in our place, if it is there. */
+  async passOn({ legId, node, proven }: Request<'leg.pass_on'>): Promise<Reply<'leg.pass_on'> | Failure> {
+    const line = this.#waiting(legId)
+    if (line === null || line.peer === null) return notFound(legId)
+    const { transport } = line.peer
+    // Its Contact names the transport of our hop to it.
+    if (transport !== 'udp' && transport !== 'tcp') return conflict(`callers over ${transport} are not passed on`)
+    const to = await this.#options.sip().nodeAt(node)
+    if (isOver(line)) return notFound(legId)
+    if (to === 'gone') return conflict('that node is gone')
+    if (to === null) return { failure: 'unanswered', message: 'that node does not answer' }
+    line.endReason = 'rejected'
+    clearTimeout(line.timer)
+    this.#options.sip().passOn(line.sessionId, { ...to, transport }, { origin: originOf(line.peer), proven })
+    return {}
+  }
+
   challenge({ legId, algorithm, isStale = false }: Request<'leg.challenge'>): Reply<'leg.challenge'> | Failure {
     const line = this.#waiting(legId)
     if (line === null) return notFound(legId)
@@ -404,6 +423,8 @@ interface DescribedCall {
 /** Where a caller's audio comes from, as far as its signalling tells, behind trusted proxies. */
 const audioEndOf = (peer: Peer): { host: string; local?: string } =>
   peer.proxy === undefined || peer.proxy.origin === null ? peer : { host: peer.proxy.origin }
+
+const provenOf = (proven: string | null): { proven?: string } => (proven === null ? {} : { proven })
 
 /** The leg that the call is to replace. */
 function replacedBy(lines: Lines, sessionId: string | undefined): { replaces?: string } {

@@ -161,7 +161,8 @@ export class Switchboard {
 
   /** The refusal of an INVITE before any state exists for it; null: it is accepted. */
   atTheDoor(invite: InviteAtTheDoor): InviteRefusal | null {
-    return this.#callers.atTheDoor(invite) ?? this.#in.atTheDoor(invite)
+    const isPassedOn = invite.peer.proxy?.proven !== undefined
+    return (isPassedOn ? null : this.#callers.atTheDoor(invite)) ?? this.#in.atTheDoor(invite)
   }
 
   /** A handler that throws ends only its own call. */
@@ -290,6 +291,10 @@ export class Switchboard {
 
   verify(request: Request<'leg.verify'>): Promise<Verification | Failure> {
     return this.#in.verify(request)
+  }
+
+  passOn(request: Request<'leg.pass_on'>): Promise<Reply<'leg.pass_on'> | Failure> {
+    return this.#in.passOn(request)
   }
 
   challenge(request: Request<'leg.challenge'>): Reply<'leg.challenge'> | Failure {

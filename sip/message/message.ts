@@ -58,6 +58,11 @@ export class Headers {
     return at < 0 ? null : this.#values[at]!
   }
 
+  /** Every field, in order. */
+  entries(): [name: string, value: ByteString][] {
+    return this.#names.map((name, i) => [name, this.#values[i]!])
+  }
+
   count(name: string): number {
     let n = 0
     for (const own of this.#names) if (own === name) n++

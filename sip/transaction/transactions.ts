@@ -223,8 +223,8 @@ export class Transactions {
     }
   }
 
-  /** Forgets a client transaction whose answer is no longer needed. */
-  abandon(transaction: ClientTransaction): void {
+  /** Forgets a transaction whose answer is no longer needed, or comes from elsewhere. */
+  abandon(transaction: ClientTransaction | ServerTransaction): void {
     transaction.state = 'terminated'
     this.#remove(transaction)
   }

@@ -66,6 +66,7 @@ const COMMANDS: { [N in OwnCommandName]: Handler<N> } = {
     return {}
   },
   'leg.challenge': toLeg(({ legId }, _body, model) => model.hangUp(legId, 'rejected')),
+  'leg.pass_on': toLeg(({ legId }, _body, model) => model.hangUp(legId, 'rejected')),
   'leg.verify': (model, { legId }) => (model.legs.has(legId) ? model.verification : notFound(legId)),
   'leg.check_caller': (model, { legId, ha1 }) => (model.legs.has(legId) ? { isRight: ha1 !== null } : notFound(legId)),
   'leg.reserve': model => (model.legs.size >= model.maxCalls ? FULL : {}),
@@ -252,6 +253,7 @@ const WITHOUT_ENGINE: ReadonlySet<CommandName> = new Set([
   'leg.ring',
   'leg.reject',
   'leg.challenge',
+  'leg.pass_on',
   'leg.check_caller',
   'leg.reserve',
   'leg.release',

@@ -90,6 +90,7 @@ const bodies = (legId: string, n: number): { [N in OwnCommandName]: Request<N> }
   'leg.ring': { legId },
   'speech.speak': { affinity: 'one', text: 'Hello.', voice: 'slt', language: null },
   'leg.challenge': { legId, algorithm: 'SHA-256' },
+  'leg.pass_on': { legId, node: '127.0.0.1:5060', proven: null },
   'leg.verify': { legId, from: ['15550100100'], to: ['15550100200'] },
   'leg.check_caller': { legId, ha1: null },
   'leg.reject': { legId, sipCode: 486, retryAfterS: 5, reason: 'busy' },

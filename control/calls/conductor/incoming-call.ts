@@ -1,4 +1,4 @@
-import type { Request, Verification } from '../../../media/protocol.ts'
+import { isFailure, type Request, type Verification } from '../../../media/protocol.ts'
 import { captureOf } from '../../capture-settings/settings.ts'
 import { newId } from '../../kernel/ids.ts'
 import { afterCommit } from '../../kernel/store/after-commit.ts'
@@ -22,7 +22,7 @@ import type { CallCentrePort } from './call-centre-port.ts'
 import { takeTrunkCall } from './inbound/replacing-call.ts'
 import { accountOf, asksForPassword, judge, type TrunkCallerDeps } from './inbound/trunk-callers.ts'
 import { connectionsFor, ownersOf, routesBegunBy, routesFor, runningOn } from './inbound-rows.ts'
-import { leadsElsewhere } from './rooms/sessions.ts'
+import { elsewhere } from './rooms/sessions.ts'
 import { type VerifyingDeps, verifyFirst } from './verified-call.ts'
 
 export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
@@ -33,6 +33,8 @@ export interface IncomingDeps extends TrunkCallerDeps, VerifyingDeps {
 /** An inbound call: an admitted caller gets a call object, everybody else an answer that says why not. */
 export async function onIncoming(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>): Promise<void> {
   if (await onSandboxCall(trx, event)) return
+  const { passedOn } = event.body
+  if (passedOn !== undefined) return place(deps, trx, event, passedOn)
   const account = await accountOf(trx, event.body)
   if (account === undefined) return place(deps, trx, event)
   judge(deps, trx, event.body, account, (later, proven) => place(deps, later, event, { proven }))
@@ -44,6 +46,8 @@ interface Judged {
   proven?: string
   /** The verification of its signature. */
   verification?: Verification
+  /** The node that has its room is gone. */
+  isHere?: true
 }
 
 type Refusal = Omit<Request<'leg.reject'>, 'legId'>
@@ -82,8 +86,17 @@ async function place(deps: IncomingDeps, trx: Trx, event: Of<'leg.incoming'>, ju
     return refuse('', reject, {})
   }
   const { connection, route } = decision.accept
-  if (body.isProxied === true && (await leadsElsewhere(trx, route, at))) {
-    return refuse(': another node has its conference room', NO_PLACE, { routeId: route.id })
+  const other = judged.isHere === true ? undefined : await elsewhere(trx, route, at)
+  if (other !== undefined && (other.sip !== null || body.isProxied === true)) {
+    return follow(trx, legId, async ({ media }) => {
+      const { sip } = other
+      const isTold = sip !== null && body.passedOn === undefined
+      const passed = isTold ? await media.request('leg.pass_on', { legId, node: sip, proven: proven ?? null }) : null
+      log.info({ legId, sipCallId, routeId: route.id, passed }, 'another node has the conference room of a call')
+      const isGone = passed !== null && isFailure(passed) && passed.failure === 'conflict'
+      if (isGone) await deps.store.transaction(later => place(deps, later, event, { ...judged, isHere: true }))
+      else if (passed === null || isFailure(passed)) await media.request('leg.reject', { legId, ...NO_PLACE })
+    })
   }
   // A call with a verified signature was counted before the verification.
   if (verification === null && !(await mayStartIn(trx, connection, Date.parse(at)))) {

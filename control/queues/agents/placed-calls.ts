@@ -1,6 +1,6 @@
 import type { CallCentrePort } from '../../calls/conductor/call-centre-port.ts'
 import { begin } from '../../calls/conductor/incoming-call.ts'
-import { leadsElsewhere } from '../../calls/conductor/rooms/sessions.ts'
+import { elsewhere } from '../../calls/conductor/rooms/sessions.ts'
 import { setLeg } from '../../calls/legs.ts'
 import { insertProgram, programOf } from '../../calls/programs/records.ts'
 import { insertParty, type NewParty, targetOf } from '../../calls/records.ts'
@@ -67,7 +67,8 @@ export async function placeMembersCall(deps: PlacingDeps, placing: Placing): Pro
   const at = now()
   const found = await destinationOf({ db: store.db, sipHost, vault }, tenant, user, { to, from, at })
   if ('failure' in found) return found
-  if (isProxied === true && found.kind === 'route' && (await leadsElsewhere(store.db, found.route, at.toISOString())))
+  const mayBeElsewhere = isProxied === true && found.kind === 'route'
+  if (mayBeElsewhere && (await elsewhere(store.db, found.route, at.toISOString())) !== undefined)
     return { failure: 'capacity', message: 'Another node has this conference room.' }
   return store.transaction(async trx => {
     const problem = await callProblem(trx, tenant, at.toISOString())

@@ -1,10 +1,13 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Asked } from '../../../sip/agent-core.ts'
 import type { Destination, Peer, Transport } from '../../../sip/agent-types.ts'
 import { destinationOfUri } from '../../../sip/destination.ts'
 import { firstElement, parseNameAddr } from '../../../sip/message/headers.ts'
 import { canonicalName, type SipRequest, type SipResponse } from '../../../sip/message/message.ts'
 import { parseMessage } from '../../../sip/message/parse.ts'
 import { bracketed, parseUri } from '../../../sip/message/uri.ts'
+import { atMost } from '../../protocol/at-most.ts'
 
 /** Begins every mark: no other message is looked at. */
 const MARK = 'tandem-node.'
@@ -17,7 +20,19 @@ export interface Relayed {
   bytes: Uint8Array
   /** Null: it goes nowhere. */
   to: Peer | null
+  /** It is for this node: another one has passed a caller on. */
+  caller?: PassedOn
 }
+
+/** A caller that is passed on: who it is, and the account that it has proven; null: none. */
+export interface PassedOn {
+  origin: string
+  proven: string | null
+}
+
+/** Longer than an INVITE waits for its answer [ms]. */
+const INVITE_MS = 10 * 60_000
+const MAX_INVITES = 10_000
 
 interface NodeRelayOptions {
   /** Shared by the nodes of a database. */
@@ -33,6 +48,8 @@ interface NodeRelayOptions {
  */
 export class NodeRelay {
   readonly #options: NodeRelayOptions
+  /** INVITEs that another node answers, by branch: what else belongs to them goes there too. */
+  readonly #passed = new LRUCache<string, { to: Peer; route: string }>({ ...atMost(MAX_INVITES), ttl: INVITE_MS })
 
   constructor(options: NodeRelayOptions) {
     this.#options = options
@@ -49,10 +66,27 @@ export class NodeRelay {
 
   /** Null: it is none that is passed on. */
   relay(bytes: Uint8Array, from: Peer): Relayed | null {
-    if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(MARK, 0, 'latin1') < 0) return null
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const passed = this.#passed.size === 0 ? undefined : this.#passed.get(branchOf(view))
+    if (passed === undefined && view.indexOf(MARK, 0, 'latin1') < 0) return null
     const message = parseMessage(bytes)
     if (message.kind === 'failure') return null
-    return message.kind === 'response' ? this.#back(message, bytes) : this.#on(message, bytes, from)
+    if (message.kind === 'response') return this.#back(message, bytes)
+    if (passed === undefined) return this.#on(message, bytes, from)
+    const route = [passed.route, ...message.headers.list('route')]
+    return { bytes: this.#forwarded(message, bytes, { from, to: passed.to, route }), to: passed.to }
+  }
+
+  /**
+   * Passes an INVITE on to another node, which answers it as if it had come there; this one is not in the call's way. What the caller repeats,
+   * its CANCEL and the ACK of a refusal follow.
+   */
+  passOn({ request, topVia, replyTo }: Asked, to: Peer, { origin, proven }: PassedOn): Uint8Array {
+    const mark = this.#mark(['call', origin, proven ?? '', this.#branchFor(request)])
+    const route = `<sip:${mark}@${bracketed(to.host)}:${to.port};lr>`
+    if (request.via.branch !== null) this.#passed.set(request.via.branch, { to, route })
+    const below = [route, ...request.headers.list('route')]
+    return this.#forwarded(request, bytesOf(request, topVia), { from: replyTo, to, route: below })
   }
 
   #back({ headers }: SipResponse, bytes: Uint8Array): Relayed | null {
@@ -75,17 +109,43 @@ export class NodeRelay {
     if (way == null) return null
     const later = marks.indexOf(null)
     const rest = later < 0 ? [] : route.slice(later)
-    const hops = Number(request.headers.get('max-forwards') ?? 70)
+    if (way[0] === 'call') return this.#here(request, bytes, way, rest)
     const [kind, transport, host, port] = way
     const to: Peer = { transport: transport as Transport, host: host!, port: Number(port) }
     const isNew = request.to.tag === null
     // Only what is inside a call goes back to the node that has it.
-    if (hops <= 0 || (kind !== 'phone' && isNew)) return { bytes, to: null }
-    const added = [this.#viaFor(request, from, to)]
+    if (hopsOf(request) <= 0 || (kind !== 'phone' && isNew)) return { bytes, to: null }
     const caller = isNew ? callerOf(request, from) : null
-    if (caller !== null) added.push(`Record-Route: <${this.#wayBack(caller, to)}>`, `Record-Route: ${route[0]!}`)
-    added.push(`Max-Forwards: ${hops - 1}`, ...(rest.length === 0 ? [] : [`Route: ${rest.join(', ')}`]))
-    return { bytes: edited(bytes, ([start, ...lines]) => [start!, ...added, ...without(lines, OF_HOP)]), to }
+    const recorded = caller === null ? [] : [`<${this.#wayBack(caller, to)}>`, route[0]!]
+    return { bytes: this.#forwarded(request, bytes, { from, to, route: rest, recorded }), to }
+  }
+
+  /** What another node has passed on is for this one. */
+  #here({ via }: SipRequest, bytes: Uint8Array, way: string[], rest: readonly string[]): Relayed {
+    const [, origin = '', proven = '', branch] = way
+    if (via.branch !== branch) return { bytes, to: null }
+    const route = rest.length === 0 ? [] : [`Route: ${rest.join(', ')}`]
+    const own = edited(bytes, ([start, ...lines]) => [start!, ...route, ...without(lines, OF_ROUTE)])
+    return { bytes: own, to: null, caller: { origin, proven: proven === '' ? null : proven } }
+  }
+
+  #forwarded(
+    request: SipRequest,
+    bytes: Uint8Array,
+    {
+      from,
+      to,
+      route,
+      recorded = [],
+    }: { from: Peer; to: Peer; route: readonly string[]; recorded?: readonly string[] },
+  ): Uint8Array {
+    const added = [
+      this.#viaFor(request, from, to),
+      ...recorded.map(value => `Record-Route: ${value}`),
+      `Max-Forwards: ${hopsOf(request) - 1}`,
+      ...(route.length === 0 ? [] : [`Route: ${route.join(', ')}`]),
+    ]
+    return edited(bytes, ([start, ...lines]) => [start!, ...added, ...without(lines, OF_HOP)])
   }
 
   /** Where the phone sends its requests in the call. */
@@ -97,11 +157,16 @@ export class NodeRelay {
   }
 
   /** A repeated request, its CANCEL and the ACK of a refusal get the same branch (RFC 3261 §16.11). */
-  #viaFor({ via, callId, cseq, from: { tag } }: SipRequest, from: Peer, to: Peer): string {
+  #branchFor({ via, callId, cseq, from: { tag } }: SipRequest): string {
+    const said = [via.branch, via.host, via.port, callId, cseq.number, tag].join('\n')
+    return `z9hG4bK${hash('sha256', said).slice(0, 24)}`
+  }
+
+  #viaFor(request: SipRequest, from: Peer, to: Peer): string {
     const { host, port } = this.#options.local(to)
-    const branch = hash('sha256', [via.branch, via.host, via.port, callId, cseq.number, tag].join('\n')).slice(0, 24)
+    const branch = this.#branchFor(request)
     const back = this.#mark(['back', from.transport, from.host, from.port, from.connectionId ?? ''])
-    return `Via: SIP/2.0/${to.transport.toUpperCase()} ${bracketed(host)}:${port};rport;branch=z9hG4bK${branch}${BACK}${back}`
+    return `Via: SIP/2.0/${to.transport.toUpperCase()} ${bracketed(host)}:${port};rport;branch=${branch}${BACK}${back}`
   }
 
   #markOf(route: string): string[] | null {
@@ -131,6 +196,21 @@ export class NodeRelay {
 
 /** Header fields that each hop writes anew. */
 const OF_HOP: ReadonlySet<string> = new Set(['route', 'max-forwards'])
+const OF_ROUTE: ReadonlySet<string> = new Set(['route'])
+
+const hopsOf = ({ headers }: SipRequest): number => Number(headers.get('max-forwards') ?? 70)
+
+/** The first of a message, which is that of its topmost Via unless other fields stand before. */
+const branchOf = (view: Buffer): string =>
+  /;\s*branch\s*=\s*([^\s;,]+)/i.exec(view.toString('latin1', 0, 2000))?.[1] ?? ''
+
+/** A request that was read, as bytes; `topVia`: with the real source of it. */
+function bytesOf({ method, uri, headers, body }: SipRequest, topVia: string): Buffer {
+  const vias = [topVia, ...headers.list('via').slice(1)].map(value => `Via: ${value}`)
+  const fields = headers.entries().flatMap(([name, value]) => (name === 'via' ? [] : [`${name}: ${value}`]))
+  const head = [`${method} ${uri} SIP/2.0`, ...vias, ...fields, '', ''].join('\r\n')
+  return Buffer.concat([Buffer.from(head, 'latin1'), body])
+}
 
 /** Where the calling node takes requests in the call: at the port of its Contact, on the side from which it has sent this one. Null: nowhere. */
 function callerOf({ headers }: SipRequest, { host }: Peer): Peer | null {

@@ -27,7 +27,7 @@ import { Locator } from '../locator.ts'
 import type { NameService } from '../names.ts'
 import { originOf, Proxies } from '../proxies.ts'
 import { type DrachtioServer, DrachtioWire } from './drachtio-wire.ts'
-import { NodeRelay } from './node-relay.ts'
+import { NodeRelay, type PassedOn, type Relayed } from './node-relay.ts'
 import { SipFlows } from './sip-flows.ts'
 import { SipGate } from './sip-gate.ts'
 import { SipReach } from './sip-reach.ts'
@@ -41,6 +41,10 @@ import { type SipUpgrade, SipWebSockets } from './sip-websockets.ts'
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 /** A TLS handshake may take this long [ms]. */
 const HANDSHAKE_MS = 10_000
+/** A node that lives accepts a connection within this [ms]. */
+const NODE_MS = 1000
+/** After this time a datagram to another node may be lost [ms]. */
+const AGAIN_MS = 500
 
 export interface SipEndpointOptions {
   addresses: OwnAddresses
@@ -343,6 +347,31 @@ export class SipEndpoint {
     return { ...target, route: [route], publicOnly: false }
   }
 
+  /** Where another node takes calls that are passed on, `host:port`. `gone`: nothing listens there; null: it does not answer in time. */
+  async nodeAt(node: string): Promise<Peer | 'gone' | null> {
+    const named = parseHostPort(node)
+    const [peer] = 'error' in named ? [] : await this.locate({ transport: 'tcp', ...named })
+    if (peer === undefined) return null
+    const socket = connect({ host: peer.host, port: peer.port, ...this.#from(peer), timeout: NODE_MS })
+    return new Promise<Peer | 'gone' | null>(resolve => {
+      socket.once('connect', () => resolve(peer))
+      socket.once('timeout', () => resolve(null))
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED' ? 'gone' : null))
+    }).finally(() => socket.destroy())
+  }
+
+  /** Leaves an unanswered call to another node, which answers its INVITE. */
+  passOn(sessionId: string, to: Peer, caller: PassedOn): void {
+    const { invite, actions } = this.#agent.handOver(sessionId, performance.now())
+    if (invite !== null && this.#relay !== null) {
+      const bytes = this.#relay.passOn(invite, to, caller)
+      this.#send(bytes, to)
+      // The caller has our 100, and does not repeat it.
+      if (to.transport === 'udp') setTimeout(() => this.#send(bytes, to), AGAIN_MS).unref()
+    }
+    this.#perform(actions)
+  }
+
   /** The Call-ID of a session; null: it is over. */
   callIdOf(sessionId: string): string | null {
     return this.#agent.callIdOf(sessionId)
@@ -406,11 +435,18 @@ export class SipEndpoint {
     const now = performance.now()
     this.#options.onMessage?.(bytes, false, from, this.#localOf(from))
     const relayed = this.#relay?.relay(bytes, from) ?? null
-    if (relayed !== null) {
-      this.#gate.meet(from.host, now)
-      if (relayed.to !== null) this.#send(relayed.bytes, relayed.to)
-      return
-    }
+    if (relayed !== null) this.#relayed(relayed, from, now)
+    else this.#receiveFrom(bytes, from, now)
+  }
+
+  /** Another node has sent it, or a phone in a call of one. */
+  #relayed({ bytes, to, caller }: Relayed, from: Peer, now: number): void {
+    this.#gate.meet(from.host, now)
+    if (to !== null) this.#send(bytes, to)
+    if (caller !== undefined) this.#perform(this.#agent.receive(bytes, { isKnown: true, ...from, proxy: caller }, now))
+  }
+
+  #receiveFrom(bytes: Uint8Array, from: Peer, now: number): void {
     const peer = this.#reach.from(from)
     const isKnown = isDialled(from) || this.#gate.isKnown(from.host, now)
     if (this.#proxies.has(from.host)) this.#receiveThrough(bytes, peer, now)

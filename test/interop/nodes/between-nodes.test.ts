@@ -20,7 +20,8 @@ let site: SipPage
 
 test.before(async () => {
   site = await SipPage.serve()
-  if (missingServer() === null) nodes = (await startTwoNodes({ TANDEM_SIP_WS_ORIGINS: site.url })).nodes
+  if (missingServer() === null)
+    nodes = (await startTwoNodes({ TANDEM_SIP_WS_ORIGINS: site.url, TANDEM_DRAIN_SECONDS: '30' })).nodes
 })
 test.after(async () => {
   for (const node of nodes ?? []) await curtain(node)
@@ -102,5 +103,76 @@ sharedTest(
   },
   missingBrowser(),
 )
+
+/** A conference room that callers reach by its number at every node. */
+async function roomAt(number: string): Promise<string> {
+  const [node] = nodes
+  const { id } = await node.ok('POST', '/conference_rooms', { name: number })
+  await node.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id } })
+  return id
+}
+
+sharedTest('callers of a conference room meet in it, whichever node they call, one that gives up is gone', async () => {
+  const [near, far] = nodes
+  const id = await roomAt('9801')
+  const [one, other] = [await Phone.open('one'), await Phone.open('other')]
+  const first = await one.call('9801', far.sip)
+  first.say(tone(440))
+  await near.until('the room is open', async () =>
+    (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
+  )
+  for (const transport of ['udp', 'tcp'] as const) {
+    const second = await other.call('9801', { ...near.sip, transport } as never)
+    second.say(tone(1000))
+    await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
+    await second.hangup()
+  }
+  await first.hangup()
+  await Promise.all([one.close(), other.close()])
+})
+
+sharedTest('a caller joins a conference on a node that drains', async () => {
+  const [near, far] = nodes
+  const id = await roomAt('9802')
+  const [one, other] = [await Phone.open('one'), await Phone.open('other')]
+  const first = await one.call('9802', far.sip)
+  first.say(tone(440))
+  await near.until('the room is open', async () =>
+    (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
+  )
+  const stopped = far.stop()
+  await near.until('it drains', async () => {
+    const refused = await other.dial('9802', far.sip)
+    return (await refused.outcome).status === 503 ? true : null
+  })
+  const second = await other.call('9802', near.sip)
+  second.say(tone(1000))
+  await Promise.all([hears(near, first, 1000), hears(near, second, 440)])
+  await first.hangup()
+  await second.hangup()
+  await stopped
+  await Promise.all([one.close(), other.close()])
+})
+
+sharedTest('a conference room whose node has died is open at the other one at once', async () => {
+  const { nodes: pair } = await startTwoNodes({}, '_died')
+  const [near, far] = pair
+  const { id } = await near.ok('POST', '/conference_rooms', { name: 'Dies' })
+  await near.ok('POST', '/inbound_routes', { match: { to: '9803' }, target: { type: 'room', id } })
+  const [one, other] = [await Phone.open('one'), await Phone.open('other')]
+  const lost = await one.call('9803', far.sip)
+  await near.until('the room is open', async () =>
+    (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
+  )
+  far.kill()
+  const call = await other.dial('9803', near.sip)
+  assert.is((await call.outcome).status, 200)
+  const third = await one.call('9803', near.sip)
+  third.say(tone(440))
+  await hears(near, call, 440)
+  await Promise.all([one.close(), other.close()])
+  await curtain(near)
+  void lost
+})
 
 test.run()

@@ -20,8 +20,9 @@ export async function query(url: string, statement: string): Promise<pg.QueryRes
 /** Two nodes that share a PostgreSQL database of their own, at `url`. */
 export async function startTwoNodes(
   env: Record<string, string> = {},
+  suffix = '',
 ): Promise<{ nodes: [Product, Product]; url: string }> {
-  const name = `${databases}_${process.pid}`
+  const name = `${databases}_${process.pid}${suffix}`
   await query(server!, `create database "${name}"`)
   const url = new URL(server!)
   url.pathname = `/${name}`

@@ -21,15 +21,16 @@ export const ownSession = (db: Db, room: RoomKey): Promise<CallRow | undefined> 
 
 type Leading = Pick<InboundRouteRow, 'target' | 'target_id' | 'organisation_id' | 'livemode'>
 
-/** Whether a route leads to a room that has calls at another node that is alive, and none here: its callers meet there. */
-export async function leadsElsewhere(db: Db, { target, target_id: id, ...of }: Leading, at: string): Promise<boolean> {
-  if (target !== 'room' || id === null) return false
-  const ofRoom = forTenant(db, tenantOf(of)).select('calls').select('id').where('room_id', '=', id)
-  const running = ofRoom.where('ended_at', 'is', null).limit(1)
-  if ((await running.where('node_id', '=', nodeOf(db)).executeTakeFirst()) !== undefined) return false
+/** The other node, alive, that has calls in the room that a route leads to, while this one has none: its callers meet there. */
+export async function elsewhere(db: Db, { target, target_id: id, ...of }: Leading, at: string) {
+  if (target !== 'room' || id === null) return undefined
+  const running = forTenant(db, tenantOf(of)).select('calls').where('room_id', '=', id).where('ended_at', 'is', null)
+  const own = running.select('id').where('node_id', '=', nodeOf(db)).limit(1)
+  if ((await own.executeTakeFirst()) !== undefined) return undefined
   const lately = new Date(Date.parse(at) - 3 * BEAT_MS).toISOString()
-  const alive = db.selectFrom('nodes').select('id').where('seen_at', '>', lately)
-  return (await running.where('node_id', 'in', alive).executeTakeFirst()) !== undefined
+  // Of two the later one: the former node has died.
+  const others = running.innerJoin('nodes', 'nodes.id', 'calls.node_id').where('seen_at', '>', lately)
+  return others.select('nodes.sip').orderBy('calls.id', 'desc').limit(1).executeTakeFirst()
 }
 
 const runningSessions = (db: Db, room: RoomKey) =>

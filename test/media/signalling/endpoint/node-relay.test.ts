@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import { NodeRelay } from '../../../../media/signalling/endpoint/node-relay.ts'
 import type { Peer } from '../../../../sip/agent-types.ts'
+import type { SipRequest } from '../../../../sip/message/message.ts'
+import { parseMessage } from '../../../../sip/message/parse.ts'
 import { suite } from '../../../harness.ts'
 
 const test = suite('media/signalling: relay between nodes')
@@ -72,6 +74,39 @@ test('only nodes make such Routes, and a message that is not to be passed on is 
   assert.is(ours.relay(invite(`<sip:z;lr>, ${route}`), CALLER), null)
   assert.is(ours.relay(invite('<sip:z;lr>'), CALLER), null)
   assert.is(ours.relay(Buffer.from(invite(route).toString().replace('Forwards: 70', 'Forwards: 0')), CALLER)?.to, null)
+})
+
+/** An INVITE of a caller, which `ours` passes on to the node at 10.0.0.3. */
+function passedOn(): { asked: Buffer; sent: Uint8Array; caller: Peer } {
+  const caller: Peer = { transport: 'udp', host: '192.0.2.5', port: 5066 }
+  const asked = invite('<sip:edge;lr>')
+  const request = parseMessage(asked) as SipRequest
+  const to: Peer = { transport: 'udp', host: '10.0.0.3', port: 5060 }
+  const invited = { request, topVia: `${fieldsNamed(asked, 'Via')[0]};received=192.0.2.5`, replyTo: caller }
+  return { asked, sent: ours.passOn(invited, to, { origin: '192.0.2.5', proven: 'conn_1' }), caller }
+}
+
+test('an INVITE that is passed on is the other node’s, with its caller and what that has proven', () => {
+  const { sent, caller } = passedOn()
+  const there = ours.relay(sent, { transport: 'udp', host: '10.0.0.2', port: 5060 })
+  assert.equal([there?.to, there?.caller], [null, { origin: '192.0.2.5', proven: 'conn_1' }])
+  assert.equal(fieldsNamed(there!.bytes, 'Route'), ['<sip:edge;lr>'])
+  const [via] = fieldsNamed(sent, 'Via')
+  const back = ours.relay(message('SIP/2.0 200 OK', [`Via: ${via}`, ...fieldsOf('INVITE', ';tag=2')]), CALLER)
+  assert.equal(back?.to, caller)
+})
+
+test('its repeat, CANCEL and ACK follow; the way of one call leads no other to the node', () => {
+  const { asked, sent, caller } = passedOn()
+  for (const method of ['INVITE', 'CANCEL', 'ACK']) {
+    const later = ours.relay(Buffer.from(asked.toString().replaceAll('INVITE', method)), caller)
+    assert.is(later?.to?.host, '10.0.0.3')
+    assert.ok(ours.relay(later!.bytes, CALLER)?.caller !== undefined, `${method} is taken`)
+  }
+  const other = Buffer.from(sent)
+    .toString()
+    .replace(/branch=z9hG4bK\w/, 'branch=z9hG4bKx')
+  assert.equal(ours.relay(Buffer.from(other), CALLER)?.caller, undefined)
 })
 
 test.run()
