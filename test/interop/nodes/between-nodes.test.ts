@@ -155,7 +155,7 @@ sharedTest('a caller joins a conference on a node that drains', async () => {
 })
 
 sharedTest('a conference room whose node has died is open at the other one at once', async () => {
-  const { nodes: pair } = await startTwoNodes({}, '_died')
+  const { nodes: pair } = await startTwoNodes({ TANDEM_SIP_PROXIES: '127.0.0.0/8' }, '_died')
   const [near, far] = pair
   const { id } = await near.ok('POST', '/conference_rooms', { name: 'Dies' })
   await near.ok('POST', '/inbound_routes', { match: { to: '9803' }, target: { type: 'room', id } })
