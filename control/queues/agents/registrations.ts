@@ -155,8 +155,8 @@ async function forget(
 }
 
 /**
- * A registration over a WebSocket ends when that closes (RFC 5626 §4.2.2). Calls then wait for its member as they do after a softphone was
- * lost. False: there was no such registration.
+ * A registration over a WebSocket ends when that closes, over another connection when that is dead (RFC 5626 §4.2.2). Calls then wait for its
+ * member as they do after a softphone was lost. False: there was no such registration.
  */
 export async function forgetPhonesOf(trx: Trx, source: Events['sip.gone']['source'], at: string): Promise<boolean> {
   const { transport, host, port } = source

@@ -83,7 +83,7 @@ export interface SipEndpointOptions {
   }
   /** What became of a far end that is watched. */
   onWatch?: (report: WatchReport) => void
-  /** A WebSocket that SIP came over is closed: nothing leads to its client any more. */
+  /** A WebSocket that SIP came over is closed, or a phone's connection is dead: nothing leads to its client any more. */
   onGone?: (peer: Peer) => void
   /** Sees each message that is looked at, and each that is sent; `local`: our address that it came to, or goes out from. */
   onMessage?: (bytes: Uint8Array, isSent: boolean, peer: Peer, local: { host: string; port: number }) => void
@@ -141,7 +141,7 @@ export class SipEndpoint {
       ...(options.registrar === undefined ? {} : { registrarRealm: options.registrar.realm }),
       ...(nonceKey === undefined ? {} : { nonceKey }),
     })
-    const shared: Pick<SipStreamsOptions, 'receive' | 'failed' | 'disconnected' | 'isKnown' | 'counters'> = {
+    const shared: Omit<SipStreamsOptions, 'transport' | 'servers' | 'dial' | 'gone'> = {
       receive: (bytes, from) => this.#receive(bytes, from),
       failed: to => this.#failed(to),
       // What was not answered is repeated over a new connection.
@@ -150,6 +150,7 @@ export class SipEndpoint {
           ...agent.disconnected(from, now),
           ...(isOwed ? agent.moved(from, { ...from, connectionId: undefined }, now) : []),
         ]),
+      isFlow: peer => this.#flows.has(peer),
       isKnown: host => this.#gate.isKnown(host, performance.now()),
       counters: this.counters,
     }
@@ -158,9 +159,13 @@ export class SipEndpoint {
       counters: this.counters,
       gone: peer => options.onGone?.(peer),
     })
+    const gone = (peer: Peer): void => {
+      this.#failed(peer)
+      options.onGone?.(peer)
+    }
     const { tls } = options
     this.#tcp = new SipStreams({
-      ...shared,
+      ...{ ...shared, gone },
       transport: 'tcp',
       servers: addresses.all.map(({ host }) => ({ host, server: createServer({ noDelay: true }) })),
       dial: to => ({
@@ -169,7 +174,7 @@ export class SipEndpoint {
       }),
     })
     this.#tls = new SipStreams({
-      ...shared,
+      ...{ ...shared, gone },
       transport: 'tls',
       servers:
         tls === undefined

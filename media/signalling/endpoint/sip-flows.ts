@@ -38,6 +38,11 @@ export class SipFlows {
     return this.#phones.after(closed)
   }
 
+  /** Whether phones have registered over this connection. */
+  has(connection: Peer): boolean {
+    return this.#phones.has(connection)
+  }
+
   /** The replacement of an open connection: all its phones have registered over another one, with the same instance and `reg-id`. */
   inPlaceOf(open: Peer): Peer | null {
     return this.#ways.after(open)
@@ -57,6 +62,10 @@ class Newest {
     for (const name of names) this.#newest.set(name, flow)
     this.#names.set(flowKey(flow), own)
     return before.filter(one => flowKey(one) !== flowKey(flow))
+  }
+
+  has(flow: Peer): boolean {
+    return (this.#names.get(flowKey(flow))?.size ?? 0) > 0
   }
 
   after(former: Peer): Peer | null {

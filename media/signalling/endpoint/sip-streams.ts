@@ -21,7 +21,8 @@ const CONNECT_TIMEOUT_MS = 5000
 const PONG_MS = 10_000
 /**
  * A connection that we opened, and that has carried answers, is dead if a request finds none for this long: a firewall has forgotten it, or
- * another machine has taken the address. The system would repeat our bytes for a quarter of an hour [ms].
+ * another machine has taken the address. The system would repeat our bytes for a quarter of an hour. So is a connection of a phone over which an
+ * INVITE finds none [ms].
  */
 const ANSWER_MS = 5000
 /** How long a connection that we close has to take our last message [ms]. */
@@ -48,6 +49,10 @@ export interface SipStreamsOptions {
   failed: (to: Peer) => void
   /** Called when a connection that we opened, and over which something arrived, is closed; `isOwed`: a request over it had no answer. */
   disconnected?: (from: Peer, isOwed: boolean) => void
+  /** Whether phones have registered over a connection that they opened. */
+  isFlow?: (of: Peer) => boolean
+  /** A phone's connection is dead, and was given up: nothing leads to the phone any more. */
+  gone?: (from: Peer) => void
   counters: SipStreamCounters
   /** Override `ANSWER_MS`, `PONG_MS`, `PATIENCE_MS`, `MAX_PER_NETWORK` and `MAX_OF_STRANGERS`. */
   answerMs?: number
@@ -135,9 +140,14 @@ export class SipStreams {
       this.#byFarEnd.get(`${to.host}:${to.port}`)
     const connection = open ?? this.#dial(to)
     if (bytes === PING) this.#ping(connection)
-    else if (asksForAnswer(bytes) && isOurs(connection.id) && connection.hasSpoken)
-      this.#expect(connection, this.#options.answerMs ?? ANSWER_MS)
+    else if (this.#mustBeAnswered(bytes, connection)) this.#expect(connection, this.#options.answerMs ?? ANSWER_MS)
     this.#write(connection.socket, bytes)
+  }
+
+  /** Over a phone's connection only INVITEs count: it cannot be made anew, and some phones leave other requests without an answer. */
+  #mustBeAnswered(bytes: Uint8Array, connection: Connection): boolean {
+    if (isOurs(connection.id)) return connection.hasSpoken && asksForAnswer(bytes)
+    return beginsWith(bytes, INVITE) && this.#options.isFlow?.(this.#peerOf(connection)) === true
   }
 
   /** Sends a keep-alive, since the system may report a dead connection only after a quarter of an hour. */
@@ -148,7 +158,13 @@ export class SipStreams {
 
   /** A connection over which nothing comes in this time is dead. */
   #expect(connection: Connection, withinMs: number): void {
-    connection.due ??= setTimeout(() => connection.socket.destroy(), withinMs)
+    connection.due ??= setTimeout(() => {
+      const peer = this.#peerOf(connection)
+      connection.socket.destroy()
+      if (isOurs(connection.id)) return
+      this.#forget(connection)
+      this.#options.gone?.(peer)
+    }, withinMs)
   }
 
   #dial(to: Peer): Connection {
@@ -230,18 +246,11 @@ export class SipStreams {
   }
 
   #read(connection: Connection, bytes: Buffer): void {
-    const { socket, framer, local } = connection
+    const { socket, framer } = connection
     connection.hasSpoken = true
     clearTimeout(connection.due)
     connection.due = undefined
-    const from: Peer = {
-      transport: this.#options.transport,
-      host: socket.remoteAddress ?? '',
-      port: socket.remotePort ?? 0,
-      connectionId: connection.id,
-      isTheirs: !isOurs(connection.id),
-      ...(local === undefined ? {} : { local }),
-    }
+    const from = this.#peerOf(connection)
     for (const event of framer.push(bytes)) {
       if (event.kind === 'message') {
         clearTimeout(connection.patience)
@@ -253,6 +262,17 @@ export class SipStreams {
     }
     // One that drips does not begin anew with each byte.
     if (framer.isAmid && connection.patience === undefined && socket.writable) this.#await(connection)
+  }
+
+  #peerOf({ id, socket, local }: Connection): Peer {
+    return {
+      transport: this.#options.transport,
+      host: socket.remoteAddress ?? '',
+      port: socket.remotePort ?? 0,
+      connectionId: id,
+      isTheirs: !isOurs(id),
+      ...(local === undefined ? {} : { local }),
+    }
   }
 
   /**
@@ -297,7 +317,7 @@ const isOurs = (connectionId: string): boolean => connectionId.startsWith(DIALLE
 export const isDialled = ({ connectionId }: Peer): boolean => connectionId !== undefined && isOurs(connectionId)
 
 const beginsWith = (bytes: Uint8Array, start: Buffer): boolean => start.compare(bytes.subarray(0, start.length)) === 0
-const [RESPONSE, ACK] = [Buffer.from('SIP/2.0 '), Buffer.from('ACK ')]
+const [RESPONSE, ACK, INVITE] = [Buffer.from('SIP/2.0 '), Buffer.from('ACK '), Buffer.from('INVITE ')]
 
 export const isRequest = (bytes: Uint8Array): boolean => !beginsWith(bytes, RESPONSE)
 

@@ -43,14 +43,21 @@ let requests = 0
 const HEAD = () => `127.0.0.1:${product.sip.port}`
 
 /** Sends a member's request, and answers the challenge. */
-async function ask(peer: RawPeer, { account }: Member, method: string, user: string, more: string[]): Promise<Raw> {
+async function ask(
+  peer: RawPeer,
+  { account }: Member,
+  method: string,
+  user: string,
+  more: string[],
+  transport = 'UDP',
+): Promise<Raw> {
   const uri = method === 'REGISTER' ? `sip:${HEAD()}` : `sip:${user}@${HEAD()}`
   const [tag, callId] = [`t${++requests}`, `phone-${requests}-${peer.port}`]
   const send = (cseq: number, authorization: string[]): void =>
     peer.send(
       [
         `${method} ${uri} SIP/2.0`,
-        `Via: SIP/2.0/UDP 127.0.0.1:${peer.port};branch=z9hG4bK${tag}${cseq};rport`,
+        `Via: SIP/2.0/${transport} 127.0.0.1:${peer.port};branch=z9hG4bK${tag}${cseq};rport`,
         'Max-Forwards: 70',
         `From: <sip:${account.username}@127.0.0.1>;tag=${tag}`,
         `To: <sip:${user}@127.0.0.1>`,
@@ -247,6 +254,35 @@ test(
     next.reply(responseTo(next, '486 Busy Here'))
     await (await other).outcome
     assert.is(desk.received.filter(({ what }) => what === 'INVITE').length, 1)
+  },
+  LIMIT,
+)
+
+test(
+  'a phone whose connection is dead (a firewall has forgotten it) is gone once it leaves an INVITE unanswered for five seconds: its next calls are not sent there, until it registers again',
+  async () => {
+    const member = await newMember()
+    const desk = keep(await RawPeer.tcp())
+    const registers = () =>
+      ask(desk, member, 'REGISTER', member.account.username, [`Contact: ${contact(desk)}`, 'Expires: 600'], 'TCP')
+    const to = `+4930777${member.extension}`
+    const target = { type: 'user', id: member.userId }
+    await product.ok('POST', '/inbound_routes', { match: { to }, target })
+    const phone = keep(await Phone.open('calls-dead'))
+    assert.is((await registers()).what, '200')
+    const first = await phone.dial(to, product.sip)
+    await desk.next('INVITE')
+    await desk.next('closed')
+    await first.outcome
+    const invites = () => desk.received.filter(({ what }) => what === 'INVITE').length
+    const second = await phone.dial(to, product.sip)
+    await second.outcome
+    assert.is(invites(), 1)
+    assert.is((await registers()).what, '200')
+    const third = await phone.dial(to, product.sip)
+    const invite = await desk.next('INVITE')
+    invite.reply(responseTo(invite, '486 Busy Here'))
+    await third.outcome
   },
   LIMIT,
 )
