@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import * as assert from 'uvu/assert'
 import { CALL_SAMPLES } from '../../../control/calls/events.ts'
 import { appendEvent } from '../../../control/kernel/events/log.ts'
@@ -254,12 +255,19 @@ test('the delivery log shows what a public address answered, and of a private on
 /** Attempts that end when the test says so. */
 function heldPosts() {
   const held: { url: string; id: string; finish(outcome: PostOutcome): void }[] = []
+  let isReleased = false
   const post = (request: PostRequest, { signal }: { signal: AbortSignal }): Promise<PostOutcome> =>
     new Promise(resolve => {
+      if (isReleased) resolve(OK)
       held.push({ url: request.url, id: request.headers['webhook-id']!, finish: resolve })
       signal.addEventListener('abort', () => resolve({ error: 'aborted', message: '' }))
     })
-  return { held, post }
+  /** Ends these attempts and all that follow, so that a dispatcher that is closed does not wait for them. */
+  const release = (): void => {
+    isReleased = true
+    for (const { finish } of held) finish(OK)
+  }
+  return { held, post, release }
 }
 const OK: PostOutcome = { status: 200, body: '', retryAfter: undefined, isFromPublic: true }
 
@@ -397,7 +405,7 @@ test('what is due behind an endpoint that cannot keep up leaves at its own pace,
   for (let i = 0; i < 50; i++) await world.emit()
   const quick = await world.endpoint({ url: `${world.receiver.url}/quick`, event_types: ['ping'] })
   for (let i = 0; i < 40; i++) await world.ask(`POST /v1/webhook_endpoints/${quick.id}/ping`)
-  const { held, post } = heldPosts()
+  const { held, post, release } = heldPosts()
   const dispatcher = dispatcherOf(world, { post, bounds: { perEndpoint: 4, pollMs: 600_000 } })
   dispatcher.start()
   for (let done = 0; done < 40; done++) {
@@ -411,15 +419,18 @@ test('what is due behind an endpoint that cannot keep up leaves at its own pace,
   }
   await until(() => dispatcher.counters.succeeded === 40)
   assert.is(dispatcher.running, 4, 'to the slow one')
+  release()
   await dispatcher.close()
 })
 
 test(`60 endpoints of one organisation that never answer: another organisation's event is delivered at once`, async () => {
   for (let i = 0; i < 60; i++) await world.endpoint({ url: `${world.receiver.url}/hangs/${i}` })
   for (let i = 0; i < 10; i++) await world.emit()
-  // Sent and never answered, for as long as the test runs.
-  world.receiver.answer = (response, { path }) => {
-    if (!path.startsWith('/hangs')) response.writeHead(204).end()
+  const answerAll = world.receiver.answer
+  const unanswered: ServerResponse[] = []
+  world.receiver.answer = (response, request) => {
+    if (request.path.startsWith('/hangs')) unanswered.push(response)
+    else answerAll(response, request)
   }
   const dispatcher = dispatcherOf(world, { bounds: { timeoutMs: 600_000, leaseMs: 700_000, pollMs: 5 } })
   dispatcher.start()
@@ -436,6 +447,8 @@ test(`60 endpoints of one organisation that never answer: another organisation's
   assert.ok(world.receiver.received.some(({ path }) => path === '/theirs'))
   // Half of the places, and no more, are theirs who hang.
   assert.is(dispatcher.running, 32)
+  world.receiver.answer = answerAll
+  for (const response of unanswered) response.writeHead(204).end()
   await dispatcher.close()
 })
 
@@ -446,13 +459,14 @@ test('endpoints that are known to fail hold up no other endpoint of their organi
     .updateTable('webhook_endpoints')
     .set({ failing_since: world.clock.now().toISOString() })
     .execute()
-  const { held, post } = heldPosts()
+  const { held, post, release } = heldPosts()
   const dispatcher = dispatcherOf(world, { post, bounds: { pollMs: 1 } })
   dispatcher.start()
   await until(() => held.length >= 12)
   await world.endpoint({ url: `${world.receiver.url}/well` })
   await world.emit()
   await until(() => held.some(({ url }) => url.endsWith('/well')))
+  release()
   await dispatcher.close()
 })
 
