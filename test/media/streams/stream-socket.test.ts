@@ -10,6 +10,8 @@ import { type Behaviour, WsReceiver } from '../../fakes/ws-receiver.ts'
 import { suite } from '../../harness.ts'
 
 const test = suite('media/streams/stream-socket')
+/** Most of its time it waits for a second that the end of a stream may take, or for the next try to connect. */
+const WAITS = { together: true }
 
 const SECRET = `whsec_${Buffer.from('a secret of 32 bytes for signing').toString('base64')}`
 const options = { userAgent: 'tandem/0.0.1', createResampler: await loadResampler() }
@@ -184,61 +186,7 @@ test('The upgrade request is signed over an empty body and names its user agent,
   await receiver.close()
 })
 
-for (const kind of KINDS) {
-  test(`${kind}: A receiver that never reads costs its own frames: the chunk gap is frames_dropped, and another stream loses none`, async () => {
-    const [slow, good] = [await WsReceiver.listen('never reads'), await WsReceiver.listen('reads')]
-    const stalled = start(slow.url, { format: 'l16_16000' }, kind)
-    const other = start(good.url, {}, kind)
-    await Promise.all([stalled.until(streaming), other.until(streaming)])
-    let ticks = 0
-    for (; stalled.snapshot().framesDropped < 500; ticks++) await Promise.all([speak(stalled, 1), speak(other, 1)])
-    const { framesDropped } = stalled.snapshot()
-    slow.resume()
-    await slow.until(() => slow.messages.at(-1)?.media?.chunk === String(ticks))
-    assert.is(stalled.snapshot().framesDropped, framesDropped)
-    assert.is(gaps(slow.chunks('inbound')).length + gaps(slow.chunks('outbound')).length, framesDropped)
-    await Promise.all([stalled.stop('stopped'), other.stop('stopped')])
-    await good.until(() => good.connections[0]?.closeCode === 1000)
-    assert.is(other.snapshot().framesDropped, 0)
-    assert.equal(gaps(good.chunks('inbound')), [])
-    assert.is(good.chunks('outbound').length, ticks)
-    await Promise.all([slow.close(), good.close()])
-  })
-}
-
-for (const kind of KINDS) {
-  test(`${kind}: an exception behind a write, or in a frame, ends the stream it belongs to and no other one`, async () => {
-    const receiver = await WsReceiver.listen('reads')
-    const streams = [start(receiver.url, {}, kind), start(receiver.url, {}, kind), start(receiver.url, {}, kind)]
-    for (const stream of streams) await stream.until(streaming)
-    const [behind, within, whole] = streams as [Running, Running, Running]
-    const speakAll = (then = (): void => {}): void =>
-      inSlot(whole, () => {
-        for (const { sink } of streams) for (const track of ['inbound', 'outbound'] as const) sink.write(track, frame)
-        then()
-      })
-    for (let tick = 0; tick < 5; tick++) speakAll()
-    speakAll(behind.breakClock)
-    await behind.until(ended)
-    within.breakClock()
-    speakAll()
-    await within.until(ended)
-    for (let tick = 0; tick < 93; tick++) {
-      speakAll()
-      await immediate()
-    }
-    for (const stream of [behind, within]) {
-      assert.equal([stream.snapshot().status, stream.snapshot().endedReason], ['failed', 'connect_failed'])
-      assert.equal(stream.faults.map(String), ['Error: a bug'])
-    }
-    assert.equal([whole.snapshot().status, whole.faults], ['streaming', []])
-    await whole.stop('stopped')
-    await receiver.until(() => receiver.connections[2]!.closeCode === 1000)
-    assert.is(receiver.connections[2]!.messages.filter(({ event }) => event === 'media').length, 2 * 100)
-    await receiver.close()
-  })
-}
-
+// Before those that begin together: what it counts depends on the pace of its frames.
 test('A receiver that never reads again does not hold up the end of its stream for more than 1 s', async () => {
   const receiver = await WsReceiver.listen('never reads')
   const stream = start(receiver.url, { format: 'l16_16000' })
@@ -252,68 +200,143 @@ test('A receiver that never reads again does not hold up the end of its stream f
   await receiver.close()
 })
 
-for (const behaviour of ['never reads', 'answers no pings'] as Behaviour[]) {
-  test(`A receiver that ${behaviour} for 5 s has a stalled stream, which is told`, async () => {
-    const receiver = await WsReceiver.listen(behaviour)
-    const stream = start(receiver.url)
-    await stream.until(streaming)
-    await speak(stream, 20)
-    assert.is(stream.snapshot().status, 'streaming')
-    stream.later(5000)
-    await speak(stream, 1)
-    assert.equal(
-      stream.changes.map(({ status }) => status),
-      ['streaming', 'stalled'],
-    )
-    await stream.stop('stopped')
-    await receiver.close()
-  })
+for (const kind of KINDS) {
+  test(
+    `${kind}: A receiver that never reads costs its own frames: the chunk gap is frames_dropped, and another stream loses none`,
+    async () => {
+      const [slow, good] = [await WsReceiver.listen('never reads'), await WsReceiver.listen('reads')]
+      const stalled = start(slow.url, { format: 'l16_16000' }, kind)
+      const other = start(good.url, {}, kind)
+      await Promise.all([stalled.until(streaming), other.until(streaming)])
+      let ticks = 0
+      for (; stalled.snapshot().framesDropped < 500; ticks++) await Promise.all([speak(stalled, 1), speak(other, 1)])
+      const { framesDropped } = stalled.snapshot()
+      slow.resume()
+      await slow.until(() => slow.messages.at(-1)?.media?.chunk === String(ticks))
+      assert.is(stalled.snapshot().framesDropped, framesDropped)
+      assert.is(gaps(slow.chunks('inbound')).length + gaps(slow.chunks('outbound')).length, framesDropped)
+      await Promise.all([stalled.stop('stopped'), other.stop('stopped')])
+      await good.until(() => good.connections[0]?.closeCode === 1000)
+      assert.is(other.snapshot().framesDropped, 0)
+      assert.equal(gaps(good.chunks('inbound')), [])
+      assert.is(good.chunks('outbound').length, ticks)
+      await Promise.all([slow.close(), good.close()])
+    },
+    WAITS,
+  )
 }
 
 for (const kind of KINDS) {
-  test(`${kind}: A receiver that reads again, and answers, streams again`, async () => {
-    const receiver = await WsReceiver.listen('never reads')
-    const stream = start(receiver.url, {}, kind)
-    await stream.until(streaming)
-    await speak(stream, 20)
-    stream.later(5000)
-    await speak(stream, 1)
-    assert.is(stream.snapshot().status, 'stalled')
-    receiver.resume()
-    await stream.until(streaming)
-    assert.equal(
-      stream.changes.map(({ status }) => status),
-      ['streaming', 'stalled', 'streaming'],
-    )
-    await speak(stream, 10)
-    await stream.stop('stopped')
-    await receiver.close()
-  })
+  test(
+    `${kind}: an exception behind a write, or in a frame, ends the stream it belongs to and no other one`,
+    async () => {
+      const receiver = await WsReceiver.listen('reads')
+      const streams = [start(receiver.url, {}, kind), start(receiver.url, {}, kind), start(receiver.url, {}, kind)]
+      for (const stream of streams) await stream.until(streaming)
+      const [behind, within, whole] = streams as [Running, Running, Running]
+      const speakAll = (then = (): void => {}): void =>
+        inSlot(whole, () => {
+          for (const { sink } of streams) for (const track of ['inbound', 'outbound'] as const) sink.write(track, frame)
+          then()
+        })
+      for (let tick = 0; tick < 5; tick++) speakAll()
+      speakAll(behind.breakClock)
+      await behind.until(ended)
+      within.breakClock()
+      speakAll()
+      await within.until(ended)
+      for (let tick = 0; tick < 93; tick++) {
+        speakAll()
+        await immediate()
+      }
+      for (const stream of [behind, within]) {
+        assert.equal([stream.snapshot().status, stream.snapshot().endedReason], ['failed', 'connect_failed'])
+        assert.equal(stream.faults.map(String), ['Error: a bug'])
+      }
+      assert.equal([whole.snapshot().status, whole.faults], ['streaming', []])
+      await whole.stop('stopped')
+      await receiver.until(() => receiver.connections[2]!.closeCode === 1000)
+      assert.is(receiver.connections[2]!.messages.filter(({ event }) => event === 'media').length, 2 * 100)
+      await receiver.close()
+    },
+    WAITS,
+  )
+}
+
+for (const behaviour of ['never reads', 'answers no pings'] as Behaviour[]) {
+  test(
+    `A receiver that ${behaviour} for 5 s has a stalled stream, which is told`,
+    async () => {
+      const receiver = await WsReceiver.listen(behaviour)
+      const stream = start(receiver.url)
+      await stream.until(streaming)
+      await speak(stream, 20)
+      assert.is(stream.snapshot().status, 'streaming')
+      stream.later(5000)
+      await speak(stream, 1)
+      assert.equal(
+        stream.changes.map(({ status }) => status),
+        ['streaming', 'stalled'],
+      )
+      await stream.stop('stopped')
+      await receiver.close()
+    },
+    WAITS,
+  )
+}
+
+for (const kind of KINDS) {
+  test(
+    `${kind}: A receiver that reads again, and answers, streams again`,
+    async () => {
+      const receiver = await WsReceiver.listen('never reads')
+      const stream = start(receiver.url, {}, kind)
+      await stream.until(streaming)
+      await speak(stream, 20)
+      stream.later(5000)
+      await speak(stream, 1)
+      assert.is(stream.snapshot().status, 'stalled')
+      receiver.resume()
+      await stream.until(streaming)
+      assert.equal(
+        stream.changes.map(({ status }) => status),
+        ['streaming', 'stalled', 'streaming'],
+      )
+      await speak(stream, 10)
+      await stream.stop('stopped')
+      await receiver.close()
+    },
+    WAITS,
+  )
 }
 
 for (const [kind, behaviour] of KINDS.flatMap(kind =>
   (['resets', 'closes with 1011', 'breaks the framing'] as Behaviour[]).map(behaviour => [kind, behaviour] as const),
 )) {
-  test(`${kind}: A receiver that ${behaviour} is reconnected to, and the stream goes on where it was`, async () => {
-    const receiver = await WsReceiver.listen(behaviour, 'reads')
-    const stream = start(receiver.url, {}, kind)
-    await stream.until(streaming)
-    while (stream.snapshot().status === 'streaming') await speak(stream, 1)
-    assert.equal(
-      stream.changes.map(({ status }) => status),
-      ['streaming', 'reconnecting'],
-    )
-    await stream.until(streaming)
-    await speak(stream, 10)
-    await stream.stop('stopped')
-    await receiver.until(() => receiver.connections[1]?.closeCode === 1000)
-    const [first, second] = receiver.connections
-    assert.is(second?.messages[1]?.start?.reconnected, true)
-    assert.is(second?.messages[1]?.streamSid, first?.messages[1]?.streamSid)
-    assert.not.equal(second?.headers['webhook-id'], first?.headers['webhook-id'])
-    assert.is(second?.messages.at(-1)?.event, 'stop')
-    await receiver.close()
-  })
+  test(
+    `${kind}: A receiver that ${behaviour} is reconnected to, and the stream goes on where it was`,
+    async () => {
+      const receiver = await WsReceiver.listen(behaviour, 'reads')
+      const stream = start(receiver.url, {}, kind)
+      await stream.until(streaming)
+      while (stream.snapshot().status === 'streaming') await speak(stream, 1)
+      assert.equal(
+        stream.changes.map(({ status }) => status),
+        ['streaming', 'reconnecting'],
+      )
+      await stream.until(streaming)
+      await speak(stream, 10)
+      await stream.stop('stopped')
+      await receiver.until(() => receiver.connections[1]?.closeCode === 1000)
+      const [first, second] = receiver.connections
+      assert.is(second?.messages[1]?.start?.reconnected, true)
+      assert.is(second?.messages[1]?.streamSid, first?.messages[1]?.streamSid)
+      assert.not.equal(second?.headers['webhook-id'], first?.headers['webhook-id'])
+      assert.is(second?.messages.at(-1)?.event, 'stop')
+      await receiver.close()
+    },
+    WAITS,
+  )
 }
 
 for (const kind of KINDS) {
@@ -344,28 +367,36 @@ for (const kind of KINDS) {
 }
 
 for (const behaviour of ['answers 302', 'answers 500', 'refuses'] as Behaviour[]) {
-  test(`A receiver that ${behaviour} is tried three times, then the stream has failed`, async () => {
-    const receiver = await WsReceiver.listen(behaviour)
-    const stream = start(receiver.url)
-    await stream.until(ended)
-    assert.equal([stream.snapshot().status, stream.snapshot().endedReason], ['failed', 'connect_failed'])
-    assert.is(receiver.dials, 3)
-    await receiver.close()
-  })
+  test(
+    `A receiver that ${behaviour} is tried three times, then the stream has failed`,
+    async () => {
+      const receiver = await WsReceiver.listen(behaviour)
+      const stream = start(receiver.url)
+      await stream.until(ended)
+      assert.equal([stream.snapshot().status, stream.snapshot().endedReason], ['failed', 'connect_failed'])
+      assert.is(receiver.dials, 3)
+      await receiver.close()
+    },
+    WAITS,
+  )
 }
 
-test('A receiver that hangs in the handshake holds up neither another stream nor its own end', async () => {
-  const [hanging, good] = [await WsReceiver.listen('hangs in the handshake'), await WsReceiver.listen('reads')]
-  const stuck = start(hanging.url)
-  await hanging.until(() => hanging.dials === 1)
-  const other = start(good.url)
-  await other.until(streaming)
-  await Promise.all([speak(stuck, 50), speak(other, 50)])
-  const [end, otherEnd] = await Promise.all([stuck.stop('stopped'), other.stop('stopped')])
-  assert.equal([end.status, end.endedReason, end.framesSent, end.framesDropped], ['stopped', 'stopped', 0, 100])
-  assert.equal([otherEnd.framesSent, otherEnd.framesDropped], [100, 0])
-  await Promise.all([hanging.close(), good.close()])
-})
+test(
+  'A receiver that hangs in the handshake holds up neither another stream nor its own end',
+  async () => {
+    const [hanging, good] = [await WsReceiver.listen('hangs in the handshake'), await WsReceiver.listen('reads')]
+    const stuck = start(hanging.url)
+    await hanging.until(() => hanging.dials === 1)
+    const other = start(good.url)
+    await other.until(streaming)
+    await Promise.all([speak(stuck, 50), speak(other, 50)])
+    const [end, otherEnd] = await Promise.all([stuck.stop('stopped'), other.stop('stopped')])
+    assert.equal([end.status, end.endedReason, end.framesSent, end.framesDropped], ['stopped', 'stopped', 0, 100])
+    assert.equal([otherEnd.framesSent, otherEnd.framesDropped], [100, 0])
+    await Promise.all([hanging.close(), good.close()])
+  },
+  WAITS,
+)
 
 for (const kind of KINDS) {
   test(`${kind}: A receiver that closes with 1000 ends the stream`, async () => {
@@ -405,33 +436,41 @@ for (const kind of KINDS) {
   })
 }
 
-test('An address that may not be dialled is not dialled, given as a number or by a name', async () => {
-  const receiver = await WsReceiver.listen('reads')
-  const addresses = { publicOnly: true, allowed: [] }
-  const hosts = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0x7f.1']
-  const ends = hosts.map(host => endOf(`ws://${host}:${receiver.port}/`, { addresses }))
-  const [unfit, unnamed] = ['this URL may not be dialled', 'localhost has no address that may be dialled']
-  assert.equal(
-    await Promise.all(ends),
-    [unfit, unnamed, unfit, unfit].map(detail => ['connect_failed', detail]),
-  )
-  assert.is(receiver.dials, 0)
-  const allowed = start(`ws://localhost:${receiver.port}/`, {
-    addresses: { publicOnly: true, allowed: ['127.0.0.0/8'] },
-  })
-  await allowed.until(streaming)
-  await allowed.stop('stopped')
-  await receiver.close()
-})
+test(
+  'An address that may not be dialled is not dialled, given as a number or by a name',
+  async () => {
+    const receiver = await WsReceiver.listen('reads')
+    const addresses = { publicOnly: true, allowed: [] }
+    const hosts = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0x7f.1']
+    const ends = hosts.map(host => endOf(`ws://${host}:${receiver.port}/`, { addresses }))
+    const [unfit, unnamed] = ['this URL may not be dialled', 'localhost has no address that may be dialled']
+    assert.equal(
+      await Promise.all(ends),
+      [unfit, unnamed, unfit, unfit].map(detail => ['connect_failed', detail]),
+    )
+    assert.is(receiver.dials, 0)
+    const allowed = start(`ws://localhost:${receiver.port}/`, {
+      addresses: { publicOnly: true, allowed: ['127.0.0.0/8'] },
+    })
+    await allowed.until(streaming)
+    await allowed.stop('stopped')
+    await receiver.close()
+  },
+  WAITS,
+)
 
-test('A URL that cannot be dialled fails like a receiver that cannot be reached', async () => {
-  const urls = ['no url', 'http://127.0.0.1/', 'ws+unix:/run/a.sock:/', 'ws://127.0.0.1:1/#part', 'ws://127.0.0.1:1/']
-  const unfit = 'this URL may not be dialled'
-  const details = [unfit, unfit, unfit, 'The URL contains a fragment identifier', 'connect ECONNREFUSED 127.0.0.1:1']
-  assert.equal(
-    await Promise.all(urls.map(url => endOf(url))),
-    details.map(detail => ['connect_failed', detail]),
-  )
-})
+test(
+  'A URL that cannot be dialled fails like a receiver that cannot be reached',
+  async () => {
+    const urls = ['no url', 'http://127.0.0.1/', 'ws+unix:/run/a.sock:/', 'ws://127.0.0.1:1/#part', 'ws://127.0.0.1:1/']
+    const unfit = 'this URL may not be dialled'
+    const details = [unfit, unfit, unfit, 'The URL contains a fragment identifier', 'connect ECONNREFUSED 127.0.0.1:1']
+    assert.equal(
+      await Promise.all(urls.map(url => endOf(url))),
+      details.map(detail => ['connect_failed', detail]),
+    )
+  },
+  WAITS,
+)
 
 test.run()
