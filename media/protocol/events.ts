@@ -201,7 +201,7 @@ export interface Events {
     callId: string
     cSeq: number
   }
-  /** The WebSocket of a SIP client is closed (RFC 7118), so its registrations cannot be reached. */
+  /** The connection of a SIP client is closed or leads nowhere (TCP, TLS, WebSocket), so its registrations cannot be reached. */
   'sip.gone': { source: { transport: SipTransport; host: string; port: number } }
   /**
    * A SUBSCRIBE (RFC 6665) or MESSAGE (RFC 3428) of a phone with a digest answer to a fresh challenge of ours. Control has it judged by
