@@ -70,11 +70,7 @@ export function runFrame(subject: Subject, phones: Phones, frame: number, isCold
   for (const { meter } of subject.meters) meter.next()
 }
 
-/** Nothing of use: see `Leg.readAhead`. */
-const ahead = { read: 0 }
-
 function mix(rooms: readonly Room[], slot: number, now: number): void {
-  for (let room = slot; room < rooms.length; room += SLOTS) ahead.read += rooms[room]!.readAhead()
   for (let room = slot; room < rooms.length; room += SLOTS) rooms[room]!.tick(now)
 }
 
@@ -117,7 +113,6 @@ export class Dry implements Subject {
 
   slot(slot: number, now: number): void {
     this.#receive.begin()
-    for (const leg of this.#given) ahead.read += this.#legs[leg]!.readAhead()
     for (const leg of this.#given) {
       this.#legs[leg]!.rtp(this.#packets[leg]!, HOST, DRY_PORT, now - AGE_MS)
     }
@@ -253,7 +248,6 @@ export class Native implements Subject {
         error => {
           throw error
         },
-        opened.readAhead.bind(opened),
       )
       return opened
     })

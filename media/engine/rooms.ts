@@ -82,8 +82,6 @@ export class Rooms {
   readonly #words = new Map<Room, SaidWords>()
   /** When each was opened, by the engine's clock [ms]. */
   readonly #openedMs = new Map<string, number>()
-  /** Nothing of use: see `Leg.readAhead`. */
-  #readAhead = 0
   readonly #slots = new RoomSlots()
   /** Number of rooms in pass-through mode. */
   #passing = 0
@@ -111,9 +109,7 @@ export class Rooms {
 
   /** A 20 ms frame for each room of this slot. `now` is the slot's deadline [ms]. */
   tick(slot: number, now: number): void {
-    const places = this.#slots.bySlot[slot]!
-    for (const { room } of places) this.#readAhead += room.readAhead()
-    for (const place of places) {
+    for (const place of this.#slots.bySlot[slot]!) {
       const { room } = place
       if (now < place.dueAt) continue
       this.#mix(room, now)

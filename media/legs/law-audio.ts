@@ -95,13 +95,6 @@ export class LawAudio implements WireAudio, FrameMaker {
     return this.#packetizer.isFull
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    const ways =
-      this.#ear.readAhead() + this.jitter.readAhead() + this.#playout.readAhead() + this.#packetizer.readAhead()
-    return ways + this.#meanings[0]! + (this.#plc.isConcealing ? 1 : 0)
-  }
-
   /** Transcodes waiting audio, and the last packets of the previous law, to the new one. */
   agree(media: LegMedia, now: number): boolean {
     if (!isLaw(media.codec)) return false
@@ -275,13 +268,6 @@ class LawEar implements Past {
 
   get isListening(): boolean {
     return this.#listener.isListening()
-  }
-
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    const sent = this.#sent
-    const at = placeAfter(this.#at) * PLACE_BYTES
-    return this.#timestamp + sent[at]! + sent[at + 64]! + sent[at + 128]! + sent[at + PLACE_BYTES - 1]!
   }
 
   /** Takes a packet of `law`. @param timestamp in samples */

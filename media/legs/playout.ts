@@ -68,13 +68,6 @@ export class Playout {
     this.#overshoot = samples / MAX_OVERSHOOT
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    const { frames, at } = this.#played
-    const frame = frames[at + 1 === PLAYED_FRAMES ? 0 : at + 1]!
-    return this.#scale.waiting + frame[0]! + frame[32]! + frame[64]! + frame[96]! + frame[128]!
-  }
-
   /** Decoded samples that wait behind the last frame. */
   get waiting(): number {
     return this.#scale.waiting

@@ -226,22 +226,6 @@ export class RtpLeg extends Leg implements PacketTaker {
     return this.#reports.quality(this.#audio?.codec ?? null)
   }
 
-  override readAhead(): number {
-    const { latch, limiter, sinks } = this
-    const media = this.#media
-    const audio = this.#audio
-    // What is relayed needs little of it.
-    if (media === null || audio === null || this.#relay !== null) return 0
-    // Of each line of the cache that this object takes, one field.
-    const flags = (this.muted ? 1 : 0) + (this.onHold ? 1 : 0) + (this.said === null ? 1 : 0)
-    const states = (this.#silence.isOn ? 1 : 0) + (this.#keys.isDown ? 1 : 0) + (this.tones.isListening ? 1 : 0)
-    const { dueAt, heard } = this.#reports
-    const figures = limiter.tick + sinks.length + latch.heardAt + media.payloadType + dueAt + heard.frames.counted
-    const { lastPacketAt, oneWay } = this.#presence
-    const times = lastPacketAt + oneWay.heardAt + this.pressedAt + this.#now
-    return flags + states + figures + times + this.#stats.readAhead() + (audio.readAhead?.() ?? 0)
-  }
-
   /** A datagram on the RTP port. */
   rtp(datagram: Uint8Array, host: string, port: number, now: number): void {
     const media = this.#media

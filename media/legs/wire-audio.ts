@@ -9,8 +9,6 @@ import type { LegMedia } from './leg-media.ts'
  * one frame out and puts one in. Addresses, keys and encryption are handled elsewhere.
  */
 export interface WireAudio {
-  /** See `Leg.readAhead`. Absent: decoding takes so long that it does not matter. */
-  readAhead?(): number
   readonly codec: CodecName
   /** Clock rate of timestamps on the wire. */
   readonly clockRateHz: number

@@ -137,15 +137,6 @@ export abstract class Leg {
     this.#hooks = hooks
   }
 
-  /**
-   * Reads what the next packet and tick need. The processor then fetches all of it from memory at the same time, and that of several legs, instead
-   * of waiting for one piece after the other: between two slots, other work displaces it from the cache.
-   *
-   * @returns nothing of use: reads without a result would be left out
-   */
-  readAhead(): number {
-    return 0
-  }
   /** The G.711 law on the wire; null: not negotiated yet, or another codec. */
   abstract get law(): LawName | null
   abstract get quality(): Quality

@@ -145,13 +145,6 @@ export class Room {
     this.#waiting.push(source)
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    let read = this.sinks.length + this.taps.length + this.#waiting.length + this.#endings.length + this.#mixer.voices
-    for (const leg of this.legs) read += leg.readAhead()
-    return read
-  }
-
   /** One 20 ms frame for everybody. `now` [ms], monotonic. */
   tick(now: number): void {
     const { legs } = this

@@ -131,16 +131,6 @@ export class JitterBuffer {
     this.reset()
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    const { received, resyncs } = this.counters
-    const { excess, shiftMs, spares } = this.#delay
-    const own = this.#head + this.#playedTo + this.#newestEnd + this.#nextPullMs + this.#overtakenAt + this.holes.count
-    const delay = excess + shiftMs + spares.packets + spares.least + spares.most + spares.smoothedMs
-    const streams = this.#sequences.readAhead() + this.#timestamps.readAhead() + this.#ring.readAhead()
-    return received + resyncs + own + delay + streams
-  }
-
   /** From arrival to playout, smoothed [ms]. */
   get currentDelayMs(): number {
     return this.#delay.smoothedMs

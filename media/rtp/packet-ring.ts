@@ -56,13 +56,6 @@ export class PacketRing {
     this.highest = sequence - 1
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    const at = this.next & MASK
-    const block = this.#blocks[at] ?? null
-    return this.missing + this.#packets[FIELDS * at]! + (block === null ? 0 : block.payload[0]!)
-  }
-
   has(sequence: number): boolean {
     return this.#packets[FIELDS * (sequence & MASK)] === sequence
   }

@@ -82,11 +82,6 @@ export class ReceptionStats {
     return true
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    return this.received + this.transit + this.#highest + this.#timestamp + this.#jitter
-  }
-
   /** Notes a sender report of the source for LSR and DLSR. @param ntp middle 32 bits of its NTP timestamp */
   senderReport(ssrc: number, ntp: number, arrivalMs: number): void {
     if (ssrc !== this.#ssrc) return

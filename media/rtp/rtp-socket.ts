@@ -10,8 +10,6 @@ const BIND_TRIES = 500
 export interface RtpReceiver {
   rtp: TakeDatagram
   rtcp: TakeDatagram
-  /** See `Leg.readAhead`. */
-  readAhead?(): number
 }
 
 /** The two UDP sockets of one leg: RTP on an even port, RTCP on the next (RFC 3550 §11). */
@@ -50,7 +48,7 @@ export class RtpSocket implements PacketOut {
 
   /** Delivers packets from now on; earlier ones are lost. Exceptions of the receiver go to `broke`, not to the socket. */
   listen(receiver: RtpReceiver, broke: (error: unknown) => void): void {
-    this.#rtp.listen(receiver.rtp.bind(receiver), broke, receiver.readAhead?.bind(receiver))
+    this.#rtp.listen(receiver.rtp.bind(receiver), broke)
     this.#rtcp.listen(receiver.rtcp.bind(receiver), broke)
   }
 

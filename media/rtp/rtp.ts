@@ -146,11 +146,6 @@ export class Unwrapper {
   reset(): void {
     this.#last = Number.NaN
   }
-
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    return this.#last
-  }
 }
 
 const buffersFor = (maxPayload: number): readonly [Uint8Array, Uint8Array] => [
@@ -271,14 +266,6 @@ export class RtpSender {
     return buffer
   }
 
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    const packet = this.#current
-    return (
-      this.timestamp + this.octetsSent + this.#header.timestamp + packet[0]! + packet[64]! + packet[packet.length - 1]!
-    )
-  }
-
   /** Moves the timestamp on by one frame. */
   advance(units: number): void {
     this.timestamp = (this.timestamp + units) >>> 0
@@ -323,11 +310,6 @@ export class Packetizer {
     this.#frameBytes = frameBytes
     this.#halfUnits = frameUnits / 2
     this.#wanted = frameBytes
-  }
-
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    return this.#filled + this.#began + this.#sender.readAhead()
   }
 
   /** A packet is ready, behind the one of which `add` has told: `flush` makes it. */

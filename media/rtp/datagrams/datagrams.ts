@@ -5,11 +5,8 @@ export type TakeDatagram = (bytes: Uint8Array, host: string, port: number, at: n
 
 /** A UDP socket bound to one of our addresses. */
 export interface DatagramSocket {
-  /**
-   * Delivers datagrams from now on; earlier ones are lost. Exceptions of `take` go to `broke`. `readAhead` may be called before several are
-   * delivered: see `Leg.readAhead`.
-   */
-  listen(take: TakeDatagram, broke: (error: unknown) => void, readAhead?: () => number): void
+  /** Delivers datagrams from now on; earlier ones are lost. Exceptions of `take` go to `broke`. */
+  listen(take: TakeDatagram, broke: (error: unknown) => void): void
   /** Sends the first `length` bytes of `packet`. `host` is an address, never a name. */
   send(packet: Uint8Array, length: number, host: string, port: number): void
   close(): void

@@ -45,8 +45,6 @@ export class NativeDatagrams implements Datagrams {
   /** The last round found something: more will follow soon. */
   #isBusy = false
   #polledAt = 0
-  /** Nothing of use: see `Leg.readAhead`. */
-  #readAhead = 0
   #idle: NodeJS.Timeout | undefined
 
   constructor(calls: CallKind) {
@@ -150,7 +148,6 @@ export class NativeDatagrams implements Datagrams {
     const seconds = this.#wallWords[0]!
     const nanoseconds = this.#wallWords[2]!
     incoming.fetch()
-    for (let place = 0; place < count; place++) this.#readAhead += this.#receivers[place]!.readAhead()
     this.outgoing.isHeld = true
     for (let place = 0; place < count; place++) {
       if (!incoming.has(place)) continue

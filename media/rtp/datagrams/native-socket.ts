@@ -29,7 +29,6 @@ export class NativeSocket implements DatagramSocket {
   #fromHost = ''
   #fromPort = 0
   #take: TakeDatagram | null = null
-  #readAhead: () => number = () => 0
   #broke: (error: unknown) => void = () => {}
   #listensSince = 0
   #isClosed = false
@@ -47,16 +46,10 @@ export class NativeSocket implements DatagramSocket {
     return this.#libc.bind(this.fd, this.#to, this.sockaddrBytes)
   }
 
-  listen(take: TakeDatagram, broke: (error: unknown) => void, readAhead?: () => number): void {
+  listen(take: TakeDatagram, broke: (error: unknown) => void): void {
     this.#take = take
-    if (readAhead !== undefined) this.#readAhead = readAhead
     this.#broke = broke
     this.#listensSince = performance.now()
-  }
-
-  /** See `Leg.readAhead`. */
-  readAhead(): number {
-    return this.#from[0]! + this.#listensSince + this.#readAhead()
   }
 
   /** @param words contains the sender's address from `nameAt` on */
@@ -111,7 +104,6 @@ export class NativeSocket implements DatagramSocket {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#take = null
-    this.#readAhead = () => 0
     // The descriptor's number may belong to another socket when the rest is sent.
     this.#outgoing.flush()
     this.forget()

@@ -325,31 +325,6 @@ for (const [way, datagrams] of ways) {
     await new Promise<void>(resolve => stranger.close(() => resolve()))
   })
 
-  if (kind === 'native') {
-    test(name('what receivers need is read ahead of the first of several datagrams'), async () => {
-      const [a, b] = [await listener(datagrams, '127.0.0.1'), await listener(datagrams, '127.0.0.1')]
-      const order: string[] = []
-      for (const [label, { socket }] of Object.entries({ a, b })) {
-        socket.listen(
-          () => order.push(label),
-          thrown,
-          () => order.push('ahead'),
-        )
-      }
-      a.socket.send(bytesOf('to b'), 4, '127.0.0.1', b.port)
-      b.socket.send(bytesOf('to a'), 4, '127.0.0.1', a.port)
-      await until(datagrams, () => order.length === 4)
-      assert.equal(
-        [order.slice(0, 2), order.slice(2).sort()],
-        [
-          ['ahead', 'ahead'],
-          ['a', 'b'],
-        ],
-      )
-      for (const { socket } of [a, b]) socket.close()
-    })
-  }
-
   test(
     name('a leg has RTP on an even port and RTCP on the next, and sockets that are closed give their ports back'),
     async () => {
