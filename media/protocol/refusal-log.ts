@@ -3,8 +3,11 @@ const SAY_EVERY_MS = 10_000
 /** Sources that are counted in an interval, and those of them that its line names: who is refused most. */
 const MAX_SOURCES = 100
 const NAMED = 5
+/** Reasons that are in order, and no warning. */
+const IN_ORDER: ReadonlySet<string> = new Set(['draining'])
 
 interface Log {
+  info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
 
@@ -40,7 +43,7 @@ export class RefusalLog {
     const unsaid = this.#unsaid.get(reason)
     if (unsaid === undefined) {
       this.#begin(reason)
-      this.#log.warn({ reason, source, ...more() }, `a ${this.#what} was refused`)
+      this.#tell({ reason, source, ...more() }, `a ${this.#what} was refused`)
       return
     }
     const { sources } = unsaid
@@ -61,6 +64,11 @@ export class RefusalLog {
     this.#begin(reason)
     const most = [...sources].sort(([, a], [, b]) => b - a).slice(0, NAMED)
     const fields = { reason, count, seconds: SAY_EVERY_MS / 1000, sources: Object.fromEntries(most) }
-    this.#log.warn(fields, `${this.#what}s were refused`)
+    this.#tell(fields, `${this.#what}s were refused`)
+  }
+
+  #tell(fields: { reason: string; [field: string]: unknown }, message: string): void {
+    if (IN_ORDER.has(fields.reason)) this.#log.info(fields, message)
+    else this.#log.warn(fields, message)
   }
 }

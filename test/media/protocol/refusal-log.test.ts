@@ -7,15 +7,19 @@ const test = suite('media/protocol/refusal-log')
 /** A log whose intervals end when `pass` is called. */
 function scene() {
   const lines: { fields: Record<string, unknown>; message: string }[] = []
+  const inOrder: string[] = []
   let due: (() => void)[] = []
-  const log = { warn: (fields: object, message: string) => void lines.push({ fields: { ...fields }, message }) }
+  const log = {
+    info: (_fields: object, message: string) => void inOrder.push(message),
+    warn: (fields: object, message: string) => void lines.push({ fields: { ...fields }, message }),
+  }
   const refusals = new RefusalLog(log, 'call', run => due.push(run))
   const pass = (): void => {
     const now = due
     due = []
     for (const run of now) run()
   }
-  return { lines, refusals, pass, waiting: () => due.length }
+  return { lines, inOrder, refusals, pass, waiting: () => due.length }
 }
 
 test('the first refusal of a reason has a line of its own, those that follow one in each interval with their number and sources', () => {
@@ -44,6 +48,13 @@ test('however many sources there are, few are kept, and all refusals counted', (
   assert.is(lines.length, 2)
   const { count, sources } = lines[1]!.fields
   assert.equal([count, Object.keys(sources as object).length], [100_000, 5])
+})
+
+test('a node that drains refuses calls on purpose, which is no warning', () => {
+  const { lines, inOrder, refusals, pass } = scene()
+  for (let n = 0; n < 2; n++) refusals.note('draining', '192.0.2.1', () => ({}))
+  pass()
+  assert.equal([lines, inOrder], [[], ['a call was refused', 'calls were refused']])
 })
 
 test.run()
