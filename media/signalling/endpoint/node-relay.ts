@@ -44,7 +44,8 @@ interface NodeRelayOptions {
 /**
  * Calls of another node to a phone that has registered with this one, and the phone's requests in them: what an edge proxy does for the
  * phones behind it (RFC 5626 §5), without state (RFC 3261 §16.11). The other node names the phone's connection in a Route that only nodes can
- * make; answers and later requests come back by Via and Record-Route. Audio does not pass here. Pure.
+ * make; answers and later requests come back by Via and Record-Route. A caller whose room is at another node is passed on to it in the same way,
+ * and only what belongs to that INVITE follows. Audio does not pass here. Pure.
  */
 export class NodeRelay {
   readonly #options: NodeRelayOptions

@@ -104,23 +104,23 @@ sharedTest(
   missingBrowser(),
 )
 
-/** A conference room that callers reach by its number at every node. */
-async function roomAt(number: string): Promise<string> {
-  const [node] = nodes
-  const { id } = await node.ok('POST', '/conference_rooms', { name: number })
-  await node.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id } })
-  return id
-}
-
-sharedTest('callers of a conference room meet in it, whichever node they call, one that gives up is gone', async () => {
+/** A conference room with this number at every node, in which a caller of the far node waits and is known to the near one. */
+async function metAt(number: string) {
   const [near, far] = nodes
-  const id = await roomAt('9801')
+  const { id } = await near.ok('POST', '/conference_rooms', { name: number })
+  await near.ok('POST', '/inbound_routes', { match: { to: number }, target: { type: 'room', id } })
   const [one, other] = [await Phone.open('one'), await Phone.open('other')]
-  const first = await one.call('9801', far.sip)
+  const first = await one.call(number, far.sip)
   first.say(tone(440))
   await near.until('the room is open', async () =>
     (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
   )
+  return { one, other, first }
+}
+
+sharedTest('callers of a conference room meet in it, whichever node they call, over UDP and TCP', async () => {
+  const [near] = nodes
+  const { one, other, first } = await metAt('9801')
   for (const transport of ['udp', 'tcp'] as const) {
     const second = await other.call('9801', { ...near.sip, transport } as never)
     second.say(tone(1000))
@@ -133,13 +133,7 @@ sharedTest('callers of a conference room meet in it, whichever node they call, o
 
 sharedTest('a caller joins a conference on a node that drains', async () => {
   const [near, far] = nodes
-  const id = await roomAt('9802')
-  const [one, other] = [await Phone.open('one'), await Phone.open('other')]
-  const first = await one.call('9802', far.sip)
-  first.say(tone(440))
-  await near.until('the room is open', async () =>
-    (await near.ok('GET', `/conference_rooms/${id}`)).live === null ? null : true,
-  )
+  const { one, other, first } = await metAt('9802')
   const stopped = far.stop()
   await near.until('it drains', async () => {
     const refused = await other.dial('9802', far.sip)
